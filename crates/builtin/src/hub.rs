@@ -1,0 +1,69 @@
+//! The hub about itself: what `toolbay serve` offers when nothing is configured.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
+use toolbay_protocol::{ErrorCode, ErrorObject};
+use toolbay_transport::Wire;
+
+use crate::serve::{CallFuture, Server, in_process};
+
+/// Tells how the hub is: servers, states, counts, versions. Must not contain secrets.
+pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;
+
+/// The server `hub`, with the read-only tool `status`.
+pub fn hub(status: Status) -> Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync> {
+    in_process(Arc::new(Hub { status }))
+}
+
+struct Hub {
+    status: Status,
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hub")
+    }
+}
+
+impl Server for Hub {
+    fn name(&self) -> &'static str {
+        "toolbay-hub"
+    }
+
+    fn instructions(&self) -> Option<&'static str> {
+        Some("Tells which MCP servers this Toolbay hub runs and how they are.")
+    }
+
+    fn tools(&self) -> String {
+        json!([{
+            "name": "status",
+            "title": "Hub status",
+            "description": "Which MCP servers this hub runs: their states, versions, and how many tools, resources \
+                            and prompts they offer.",
+            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
+            "outputSchema": { "type": "object", "properties": { "servers": { "type": "array" } } },
+            "annotations": {
+                "readOnlyHint": true,
+                "destructiveHint": false,
+                "idempotentHint": true,
+                "openWorldHint": false,
+            },
+        }])
+        .to_string()
+    }
+
+    fn call<'a>(&'a self, tool: &'a str, _arguments: &'a str) -> CallFuture<'a> {
+        Box::pin(async move {
+            if tool != "status" {
+                let unknown = format!("unknown tool `{tool}`; this server has `status`");
+                return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));
+            }
+            let status = (self.status)();
+            let text = serde_json::to_string_pretty(&status).unwrap_or_default();
+            let content = json!([{ "type": "text", "text": text }]);
+            Ok(json!({ "content": content, "structuredContent": status }).to_string())
+        })
+    }
+}

@@ -1,0 +1,4 @@
+//! Our own servers, as any client meets them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod hub; // the hub about itself, in both eras

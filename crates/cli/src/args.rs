@@ -1,0 +1,137 @@
+//! What was typed.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use toolbay_host::Naming;
+
+/// Runs many MCP servers and offers them as one.
+#[derive(Debug, Parser)]
+#[command(name = "toolbay", version, max_term_width = 110, after_help = AFTER_HELP)]
+pub(crate) struct LowArgs {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+Without a command, Toolbay is an MCP server on stdin and stdout, as with `toolbay stdio`.
+Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 authorisation, 4 no hub or server not ready,
+5 the tool answered with an error, 6 denied, 130 interrupted.";
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// The file with the servers (`mcpServers`)
+    #[arg(long, short, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How tools and prompts are named
+    #[arg(long, global = true, value_name = "prefix|none|prefix+alias", default_value = "prefix")]
+    pub(crate) naming: Naming,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say more (twice: much more)
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    /// Threads that serve; one loop on one thread unless given
+    #[arg(long, global = true, hide = true)]
+    pub(crate) workers: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the servers and offer them over HTTP
+    Serve(ServeArgs),
+    /// Run the servers and offer them on stdin and stdout
+    Stdio,
+    /// List the tools
+    Tools,
+    /// Call a tool
+    Call(CallArgs),
+    /// List the resources
+    Resources,
+    /// Read a resource
+    Read(ReadArgs),
+    /// List the prompts
+    Prompts,
+    /// Get a prompt
+    Prompt(PromptArgs),
+    /// Show what servers wrote to stderr and what happened to them
+    Logs(LogsArgs),
+    /// Show how the hub and its servers are
+    Status,
+    /// Restart a server of the running hub
+    Restart(RestartArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4100")]
+    pub(crate) listen: SocketAddr,
+    /// Listen beyond this machine although anyone who reaches the address can use every tool
+    #[arg(long)]
+    pub(crate) allow_unauthenticated: bool,
+    /// Another name under which clients may reach the hub (the `Host` header)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) public_name: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// The tool
+    pub(crate) tool: String,
+    /// Arguments: `key=value` as the tool's schema wants it, or `key:=JSON`
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+    /// All arguments as one JSON object; `-` reads it from stdin
+    #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
+    pub(crate) args_json: Option<String>,
+    /// Print the text as the server wrote it, control characters included
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// The URI of the resource
+    pub(crate) uri: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    /// The prompt
+    pub(crate) name: String,
+    /// Arguments
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The server; all of them unless given
+    pub(crate) server: Option<String>,
+    /// Wait for more
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestartArgs {
+    /// The server
+    pub(crate) server: String,
+}

@@ -1,0 +1,270 @@
+//! The servers as they come up: a table that is drawn anew in place on a terminal, else a line per change.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::select_all;
+use tokio::sync::watch;
+use toolbay_control::ServerSnapshot;
+use toolbay_host::{Host, Status, UpstreamHandle};
+
+use crate::{
+    output::{Output, to_stderr},
+    style::{Paint, clean_line},
+    table::{Cell, Look, render},
+    time::short,
+};
+
+/// Changes that come together are drawn together.
+const TOGETHER: Duration = Duration::from_millis(60);
+/// Without a change, how often running times are drawn anew.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Shows servers as they come up.
+#[derive(Debug)]
+pub(crate) struct Board<'a> {
+    out: &'a Output,
+    rows: Vec<Row>,
+    started: Instant,
+    /// The lines that stand on the terminal and are drawn over.
+    drawn: Vec<String>,
+    form: Form,
+}
+
+/// How changes are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A table on stderr that is drawn anew in place.
+    Table,
+    /// A line on stderr for each change.
+    Lines,
+    /// A JSON object on stdout for each change.
+    Events,
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Row {
+    server: UpstreamHandle,
+    status: watch::Receiver<Status>,
+    ready_after: Option<Duration>,
+    /// What was last said about it.
+    said: String,
+}
+
+impl<'a> Board<'a> {
+    pub(crate) fn new(host: &Host, out: &'a Output) -> Self {
+        let rows = host
+            .servers()
+            .into_iter()
+            .map(|server| Row { status: server.status(), server, ready_after: None, said: String::new() })
+            .collect();
+        let form = match () {
+            () if out.is_quiet() => Form::Nothing,
+            () if out.stderr_is_terminal => Form::Table,
+            () => Form::Lines,
+        };
+        Self { out, rows, started: Instant::now(), drawn: Vec::new(), form }
+    }
+
+    /// As [`Board::new`]; with `--json`, changes are data.
+    pub(crate) fn with_events(host: &Host, out: &'a Output) -> Self {
+        let board = Self::new(host, out);
+        if out.json { Self { form: Form::Events, ..board } } else { board }
+    }
+
+    /// Shows changes for ever. On a terminal the table is finished once all servers are settled.
+    pub(crate) async fn follow(&mut self) {
+        if self.form == Form::Nothing || self.rows.is_empty() {
+            return std::future::pending().await;
+        }
+        loop {
+            let snapshots = self.look();
+            self.show(&snapshots);
+            if snapshots.iter().all(|server| server.state != "starting") {
+                self.finish();
+            }
+            let is_table = self.form == Form::Table;
+            tokio::select! {
+                () = self.changed() => tokio::time::sleep(TOGETHER).await,
+                () = tokio::time::sleep(TICK), if is_table => {}
+            }
+        }
+    }
+
+    /// Shows how things stand now. A table stays as it is from here on; later changes are lines below it.
+    pub(crate) fn finish(&mut self) {
+        let snapshots = self.look();
+        self.show(&snapshots);
+        if self.form == Form::Table {
+            for (row, server) in self.rows.iter_mut().zip(&snapshots) {
+                row.said = key(server);
+            }
+            self.form = Form::Lines;
+        }
+    }
+
+    fn show(&mut self, snapshots: &[ServerSnapshot]) {
+        match self.form {
+            Form::Table => self.draw(snapshots),
+            Form::Lines | Form::Events => self.tell(snapshots),
+            Form::Nothing => {}
+        }
+    }
+
+    async fn changed(&mut self) {
+        let waits = self.rows.iter_mut().map(|row| {
+            Box::pin(async {
+                if row.status.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            })
+        });
+        select_all(waits).await;
+    }
+
+    fn look(&mut self) -> Vec<ServerSnapshot> {
+        let elapsed = self.started.elapsed();
+        self.rows
+            .iter_mut()
+            .map(|row| {
+                row.status.mark_unchanged();
+                let snapshot = ServerSnapshot::of(&row.server);
+                if snapshot.state == "ready" {
+                    row.ready_after.get_or_insert(elapsed);
+                }
+                snapshot
+            })
+            .collect()
+    }
+
+    fn draw(&mut self, snapshots: &[ServerSnapshot]) {
+        let elapsed = self.started.elapsed();
+        let times: Vec<Option<Duration>> = self
+            .rows
+            .iter()
+            .zip(snapshots)
+            .map(|(row, server)| row.ready_after.or((server.state == "starting").then_some(elapsed)))
+            .collect();
+        let lines = server_lines(snapshots, &times, self.out.paint_status);
+        if lines == self.drawn {
+            return;
+        }
+        // Up to the first line, then each line anew; longer ones are cut by the terminal, not wrapped.
+        let mut text = String::from("\x1b[?7l");
+        if !self.drawn.is_empty() {
+            text.push_str(&format!("\x1b[{}A", self.drawn.len()));
+        }
+        for line in &lines {
+            text.push_str(&format!("\r\x1b[2K{line}\n"));
+        }
+        text.push_str("\x1b[J\x1b[?7h");
+        to_stderr(&text);
+        self.drawn = lines;
+    }
+
+    fn tell(&mut self, snapshots: &[ServerSnapshot]) {
+        for (row, server) in self.rows.iter_mut().zip(snapshots) {
+            let key = key(server);
+            if key == row.said {
+                continue;
+            }
+            row.said = key;
+            if self.form == Form::Events {
+                let fields = serde_json::to_string(server).unwrap_or_default();
+                // Nobody reading is no reason to stop serving.
+                let _ = self.out.json_fields(&format!("\"event\":\"server\",\"server\":{fields}"));
+                continue;
+            }
+            let time = row.ready_after.map(|time| format!(", {}", short(time))).unwrap_or_default();
+            let detail = match server.state.as_str() {
+                "ready" => format!(" ({}, {}{time})", revision(server), offers(server)),
+                "starting" => String::new(),
+                _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
+            };
+            let dot = Cell::new("●", look(server));
+            let dot = render(&[vec![dot]], self.out.paint_status).concat();
+            self.out.note(&format!("{dot} {} {}{detail}", clean_line(&server.name), server.state));
+        }
+    }
+}
+
+/// What is worth a line when it changes.
+fn key(server: &ServerSnapshot) -> String {
+    match server.state.as_str() {
+        "ready" => format!("ready {}", offers(server)),
+        state => format!("{state} {:?}", server.failure),
+    }
+}
+
+/// A table of servers, with what is wrong below each row.
+pub(crate) fn server_lines(
+    servers: &[ServerSnapshot],
+    times: &[Option<Duration>],
+    paint: Paint,
+) -> Vec<String> {
+    let head = ["", "SERVER", "STATE", "TRANSPORT", "REVISION", "TOOLS", "RESOURCES", "PROMPTS", "TIME"];
+    let mut rows = vec![head.iter().map(|text| Cell::new(*text, Look::Dim)).collect::<Vec<_>>()];
+    let mut notes: Vec<(usize, String)> = Vec::new();
+    for (index, server) in servers.iter().enumerate() {
+        let count =
+            |number: usize| if server.revision.is_some() { number.to_string() } else { "–".to_owned() };
+        rows.push(vec![
+            Cell::new("●", look(server)),
+            Cell::new(clean_line(&server.name), Look::Bold),
+            Cell::new(server.state.clone(), look(server)),
+            server.transport.clone().into(),
+            revision(server).into(),
+            count(server.tools).into(),
+            count(server.resources + server.resource_templates).into(),
+            count(server.prompts).into(),
+            times.get(index).copied().flatten().map(short).unwrap_or_default().into(),
+        ]);
+        notes.extend(trouble_lines(server).into_iter().map(|line| (index + 1, line)));
+        notes.extend(server.problems.iter().map(|problem| (index + 1, clean_line(problem))));
+    }
+    let mut lines = Vec::new();
+    for (index, line) in render(&rows, paint).into_iter().enumerate() {
+        lines.push(line);
+        let below = notes.iter().filter(|(row, _)| *row == index);
+        lines.extend(below.map(|(_, note)| format!("   {}", paint.dim(note))));
+    }
+    lines
+}
+
+fn revision(server: &ServerSnapshot) -> String {
+    server.revision.clone().unwrap_or_else(|| "–".to_owned())
+}
+
+fn offers(server: &ServerSnapshot) -> String {
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    format!(
+        "{}, {}, {}",
+        counted(server.tools, "tool"),
+        counted(server.resources + server.resource_templates, "resource"),
+        counted(server.prompts, "prompt")
+    )
+}
+
+/// What went wrong, in lines: the failure, the last words of the server, and what to do about it.
+fn trouble_lines(server: &ServerSnapshot) -> Vec<String> {
+    let Some(failure) = server.failure.as_deref() else { return Vec::new() };
+    let mut lines = vec![clean_line(failure).trim_end_matches("; its last words:").to_owned()];
+    lines.extend(failure.lines().skip(1).last().map(|last| format!("it said: {}", clean_line(last))));
+    lines.extend(server.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
+    lines
+}
+
+/// The same in one line.
+pub(crate) fn trouble(server: &ServerSnapshot) -> Option<String> {
+    let lines = trouble_lines(server);
+    (!lines.is_empty()).then(|| lines.join(" – "))
+}
+
+fn look(server: &ServerSnapshot) -> Look {
+    match server.state.as_str() {
+        "ready" => Look::Good,
+        "starting" | "restarting" => Look::Busy,
+        "failed" => Look::Bad,
+        _ => Look::Dim,
+    }
+}

@@ -1,0 +1,47 @@
+//! What each command does, one file each.
+
+mod call;
+mod logs;
+mod prompt;
+mod prompts;
+mod read;
+mod resources;
+mod restart;
+mod serve;
+mod status;
+mod stdio;
+mod tools;
+
+use std::io::IsTerminal;
+
+use clap::CommandFactory;
+
+use crate::{
+    args::{Command, LowArgs},
+    context::Context,
+    error::CliError,
+};
+
+/// Does what was asked.
+pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
+    match &context.args.command {
+        Some(Command::Serve(args)) => serve::run(context, args).await,
+        Some(Command::Stdio) => stdio::run(context).await,
+        Some(Command::Tools) => tools::run(context).await,
+        Some(Command::Call(args)) => call::run(context, args).await,
+        Some(Command::Resources) => resources::run(context).await,
+        Some(Command::Read(args)) => read::run(context, args).await,
+        Some(Command::Prompts) => prompts::run(context).await,
+        Some(Command::Prompt(args)) => prompt::run(context, args).await,
+        Some(Command::Logs(args)) => logs::run(context, args).await,
+        Some(Command::Status) => status::run(context).await,
+        Some(Command::Restart(args)) => restart::run(context, args).await,
+        // Clients start us with a `command` and nothing else.
+        None if !std::io::stdin().is_terminal() => stdio::run(context).await,
+        None => {
+            let help = LowArgs::command().render_help();
+            let help = if context.out.paint.0 { help.ansi().to_string() } else { help.to_string() };
+            Ok(context.out.data(&help)?)
+        }
+    }
+}

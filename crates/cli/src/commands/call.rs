@@ -1,0 +1,96 @@
+//! `toolbay call`: one call of a tool.
+
+use std::io::Read;
+
+use serde_json::{Value, json};
+use toolbay_control::{ControlError, Reason};
+use toolbay_host::Kind;
+use toolbay_protocol::{
+    encode_string, method,
+    view::{CallToolResult, Tool},
+};
+
+use crate::{
+    args::CallArgs,
+    arguments,
+    context::Context,
+    error::CliError,
+    session::{self, Session},
+    style::clean,
+};
+
+pub(crate) async fn run(context: &Context, args: &CallArgs) -> Result<(), CliError> {
+    session::with(context, async |session| {
+        let name = &args.tool;
+        session.ready(Some(&json!({ "tool": name }).to_string())).await?;
+        let tools = tools(session).await?;
+        let arguments = match &args.args_json {
+            Some(text) if text == "-" => arguments::of_json(&read_stdin()?)?,
+            Some(text) => arguments::of_json(text)?,
+            None => arguments::of_tool(&args.arguments, &schema(&tools, name))?,
+        };
+        let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", encode_string(name));
+        let result = match session.client.request(method::TOOLS_CALL, Some(&params)).await {
+            Err(ControlError::Answered { reason: Reason::Unknown, .. }) if !is_listed(&tools, name) => {
+                return Err(session.unknown("tool", name, tools.iter().map(Tool::name)).await);
+            }
+            result => result?,
+        };
+        show(context, args, &result)
+    })
+    .await
+}
+
+fn show(context: &Context, args: &CallArgs, text: &str) -> Result<(), CliError> {
+    let tool = &args.tool;
+    complete(tool, text)?;
+    let result: CallToolResult =
+        serde_json::from_str(text).map_err(|error| CliError::BadResult { why: error.to_string() })?;
+    let out = &context.out;
+    if out.json {
+        out.json_fields(&format!("\"tool\":{},\"result\":{text}", encode_string(tool)))?;
+    } else {
+        let said = result.to_text();
+        let said = if args.raw { said.into() } else { clean(&said) };
+        let end = if said.is_empty() || said.ends_with('\n') { "" } else { "\n" };
+        out.data(&format!("{said}{end}"))?;
+    }
+    if result.is_error { Err(CliError::Tool { tool: tool.clone() }) } else { Ok(()) }
+}
+
+/// Refuses a result that is only a question.
+pub(super) fn complete(name: &str, result: &str) -> Result<(), CliError> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Kind {
+        result_type: Option<String>,
+    }
+    match serde_json::from_str::<Kind>(result) {
+        Ok(Kind { result_type: Some(kind) }) if kind == "input_required" => {
+            Err(CliError::InputRequired { name: name.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn tools(session: &Session<'_>) -> Result<Vec<Tool>, CliError> {
+    let texts = session.client.list(Kind::Tools).await?;
+    Ok(texts.into_iter().filter_map(|text| Tool::parse(text.into()).ok()).collect())
+}
+
+fn is_listed(tools: &[Tool], name: &str) -> bool {
+    tools.iter().any(|tool| tool.name() == name)
+}
+
+/// The schema of a tool, also under the bare name that `--naming prefix+alias` allows.
+fn schema(tools: &[Tool], name: &str) -> Value {
+    let bare = |tool: &&Tool| tool.name().split_once("__").is_some_and(|(_, bare)| bare == name);
+    let tool = tools.iter().find(|tool| tool.name() == name).or_else(|| tools.iter().find(bare));
+    tool.and_then(Tool::input_schema).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+fn read_stdin() -> Result<String, CliError> {
+    let mut text = String::new();
+    std::io::stdin().lock().read_to_string(&mut text)?;
+    Ok(text)
+}

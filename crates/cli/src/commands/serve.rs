@@ -1,0 +1,116 @@
+//! `toolbay serve`: the hub over HTTP.
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use toolbay_control::{About, Api, ControlError, Listener};
+use toolbay_gateway::{Gateway, GatewayOptions};
+
+use crate::{
+    args::ServeArgs,
+    board::Board,
+    context::Context,
+    env::Env,
+    error::CliError,
+    hub::{self, Plan},
+};
+
+/// How long running requests may take once we are told to stop.
+const DRAIN: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
+    let address = args.listen;
+    if !address.ip().is_loopback() && !args.allow_unauthenticated {
+        return Err(CliError::Exposed { address });
+    }
+    let plan = Plan::read(context)?;
+    // Before any server is started: a second hub by mistake must not start everything twice.
+    let failed = |source| CliError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let url = format!("http://{}/mcp", listener.local_addr().map_err(failed)?);
+
+    let host = plan.start(context);
+    let about = About { config: plan.config.clone(), url: Some(url.clone()) };
+    let api = Api::new(host.clone(), about);
+    greet(context, &plan, &url)?;
+    let control = control(context, &plan);
+
+    let options = GatewayOptions {
+        public_names: args.public_name.clone(),
+        task_key: context.env.task_key(),
+        ..GatewayOptions::default()
+    };
+    let gateway = Gateway::new(host.clone(), options);
+    let stop = &context.stop;
+    let mut board = Board::with_events(&host, &context.out);
+    tokio::select! {
+        // Ends with the signal to stop, once running requests are answered.
+        () = gateway.serve_http(listener, stop.clone()) => {}
+        () = patience(stop) => tracing::info!("some requests were not answered in time"),
+        () = board.follow() => {}
+        () = serve_control(control, api, context) => {}
+    }
+    context.out.note("stopping");
+    hub::stop(&host).await;
+    Ok(())
+}
+
+/// Ends some time after the signal to stop.
+async fn patience(stop: &CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(DRAIN).await;
+}
+
+/// The control socket, if we can have it: a hub without one serves its clients all the same.
+pub(super) fn control(context: &Context, plan: &Plan) -> Option<Listener> {
+    let place = context.env.socket_dir().place(plan.config.as_deref());
+    match Listener::bind(&place) {
+        Ok(listener) => Some(listener),
+        Err(ControlError::Taken) => {
+            tracing::info!("another hub with this configuration runs already; commands will reach that one");
+            None
+        }
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            context.out.warn(&format!(
+                "{error}{}; other commands will not find this hub",
+                cause.unwrap_or_default()
+            ));
+            None
+        }
+    }
+}
+
+/// Answers commands until the hub stops; never ends before that.
+pub(super) async fn serve_control(control: Option<Listener>, api: Api, context: &Context) {
+    if let Some(control) = control {
+        control.serve(api, context.stop.clone()).await;
+    }
+    std::future::pending().await
+}
+
+fn greet(context: &Context, plan: &Plan, url: &str) -> Result<(), CliError> {
+    let out = &context.out;
+    if out.json {
+        let url = serde_json::Value::from(url);
+        return Ok(out.json_fields(&format!("\"event\":\"listening\",\"url\":{url}"))?);
+    }
+    out.note(&format!("Toolbay {} listens on {}", env!("CARGO_PKG_VERSION"), out.paint_status.bold(url)));
+    if plan.config.is_some() {
+        return Ok(());
+    }
+    out.note("No servers are configured; there is only the server `hub`, which tells about this one.");
+    match Env::project_config() {
+        Some(file) => out.note(&format!(
+            "There is a {0} here. To run its servers: toolbay serve --config {0}",
+            file.display()
+        )),
+        None => out.note(
+            "To add a first server, write it into a file, for example mcp.json:\n  \
+             {\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}\n\
+             and start again: toolbay serve --config mcp.json",
+        ),
+    }
+    Ok(())
+}

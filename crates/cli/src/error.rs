@@ -1,0 +1,55 @@
+//! Why a command did not do what it was asked.
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+use toolbay_config::ConfigError;
+use toolbay_control::ControlError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// What was typed does not fit.
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
+    /// The address is in use, or not ours.
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+    /// The address is reachable by others.
+    #[error("{address} is reachable from other machines, and anyone who reaches it could use every tool")]
+    Exposed { address: SocketAddr },
+    /// No server has it.
+    #[error("no server offers the {kind} `{name}`")]
+    Unknown { kind: &'static str, name: String, similar: Vec<String>, missing: Vec<String> },
+    /// A hub is needed that runs with this configuration.
+    #[error("no hub is running with {}", config.display())]
+    NotRunning { config: PathBuf },
+    /// A server did not come up.
+    #[error("server `{server}` is not ready{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    NotReady { server: String, trouble: Option<String> },
+    /// The tool says that it failed; what it said is on stdout already.
+    #[error("the tool `{tool}` answered with an error")]
+    Tool { tool: String },
+    /// The tool wants to ask something before it goes on.
+    #[error("`{name}` wants to ask something before it goes on, which is not possible here")]
+    InputRequired { name: String },
+    /// A result is not what the protocol says.
+    #[error("the answer cannot be used: {why}")]
+    BadResult { why: String },
+    #[error("interrupted")]
+    Interrupted,
+    #[error("input or output failed")]
+    Io(#[from] io::Error),
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: None }
+    }
+}

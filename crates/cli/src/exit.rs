@@ -1,0 +1,117 @@
+//! Errors to exit codes, and to what people read.
+
+use std::{error::Error, io::ErrorKind, process::ExitCode};
+
+use toolbay_config::ConfigError;
+use toolbay_control::{ControlError, Reason};
+
+use crate::{
+    error::CliError,
+    output::{SCHEMA_VERSION, to_stderr},
+    style::clean,
+};
+
+const FAILURE: u8 = 1;
+const USAGE: u8 = 2;
+const UNREACHABLE: u8 = 4;
+const TOOL: u8 = 5;
+const INTERRUPTED: u8 = 130;
+
+/// The only place where an error becomes an exit code.
+fn code(error: &CliError) -> u8 {
+    match error {
+        CliError::Config(_) | CliError::Usage { .. } | CliError::Exposed { .. } => USAGE,
+        CliError::Control(control) => match control {
+            ControlError::NoHub
+            | ControlError::SeveralHubs { .. }
+            | ControlError::Socket { .. }
+            | ControlError::Gone
+            | ControlError::Answered { reason: Reason::NotReady, .. } => UNREACHABLE,
+            ControlError::Taken
+            | ControlError::UnsafeDir { .. }
+            | ControlError::BadAnswer { .. }
+            | ControlError::Answered { .. } => FAILURE,
+        },
+        CliError::NotRunning { .. } | CliError::NotReady { .. } => UNREACHABLE,
+        CliError::Tool { .. } => TOOL,
+        CliError::Interrupted => INTERRUPTED,
+        // Whoever read our output has seen enough.
+        CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
+        CliError::Listen { .. }
+        | CliError::Unknown { .. }
+        | CliError::InputRequired { .. }
+        | CliError::BadResult { .. }
+        | CliError::Io(_) => FAILURE,
+    }
+}
+
+/// Says what went wrong and gives the exit code.
+pub(crate) fn report(error: &CliError, json: bool) -> ExitCode {
+    let code = code(error);
+    if code != 0 {
+        let hint = hint(error);
+        if json {
+            let error = serde_json::json!({
+                "schema_version": SCHEMA_VERSION,
+                "error": { "exit_code": code, "message": message(error), "hint": hint },
+            });
+            to_stderr(&format!("{error}\n"));
+        } else {
+            to_stderr(&format!("error: {}\n", clean(&message(error))));
+            if let Some(hint) = hint {
+                to_stderr(&format!("hint: {}\n", clean(&hint)));
+            }
+        }
+    }
+    ExitCode::from(code)
+}
+
+/// The error with its causes.
+fn message(error: &CliError) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let text = source.to_string();
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = source.source();
+    }
+    message
+}
+
+fn hint(error: &CliError) -> Option<String> {
+    match error {
+        CliError::Usage { hint, .. } => hint.clone(),
+        CliError::Config(ConfigError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            Some("give the file with the servers: --config FILE".to_owned())
+        }
+        CliError::Listen { address, source } if source.kind() == ErrorKind::AddrInUse => {
+            let free = std::net::SocketAddr::new(address.ip(), 0);
+            Some(format!("is another hub running? Take a free port with --listen {free}"))
+        }
+        CliError::Exposed { .. } => {
+            Some("listen on 127.0.0.1, or say --allow-unauthenticated if that is what you want".to_owned())
+        }
+        CliError::Control(ControlError::NoHub) => Some(
+            "start one with `toolbay serve --config FILE`, or give --config FILE to do without".to_owned(),
+        ),
+        CliError::NotRunning { config } => {
+            Some(format!("start one with `toolbay serve --config {}`", config.display()))
+        }
+        CliError::Control(ControlError::SeveralHubs { configs }) => {
+            let configs: Vec<String> =
+                configs.iter().flatten().map(|config| format!("--config {}", config.display())).collect();
+            Some(format!("say which one: {}", configs.join(", or ")))
+        }
+        CliError::Control(ControlError::Answered { hint, .. }) => hint.clone(),
+        CliError::Unknown { similar, .. } if !similar.is_empty() => {
+            Some(format!("did you mean `{}`?", similar.join("`, `")))
+        }
+        CliError::Unknown { missing, .. } if !missing.is_empty() => {
+            Some(format!("not ready: {}; see `toolbay status`", missing.join(", ")))
+        }
+        CliError::Unknown { kind, .. } => Some(format!("see `toolbay {kind}s`")),
+        _ => None,
+    }
+}

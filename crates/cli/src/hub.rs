@@ -1,0 +1,81 @@
+//! A hub in this process.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use toolbay_config::ConfigFile;
+use toolbay_control::Snapshot;
+use toolbay_host::{Host, HostOptions, InProcess, Shim};
+use toolbay_protocol::ServerName;
+
+use crate::{context::Context, error::CliError};
+
+/// How long servers may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a hub shall run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The configuration, as an absolute path.
+    pub(crate) config: Option<PathBuf>,
+    file: ConfigFile,
+}
+
+impl Plan {
+    /// Reads the configuration, if there is one, and tells about entries that cannot be used.
+    pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
+        let Some(typed) = &context.args.global.config else {
+            return Ok(Self { config: None, file: ConfigFile::default() });
+        };
+        let config = absolute(typed)?;
+        let file = toolbay_config::load(&config)?;
+        for problem in &file.problems {
+            context.out.warn(&format!("{}:{problem}", typed.display()));
+        }
+        if file.servers.is_empty() {
+            context.out.warn(&format!("{} has no server to run", typed.display()));
+        }
+        if !file.disabled.is_empty() {
+            tracing::info!(servers = file.disabled.join(", "), "switched off in the configuration");
+        }
+        Ok(Self { config: Some(config), file })
+    }
+
+    /// Starts everything, in the background. Without a configuration there is the server `hub`.
+    pub(crate) fn start(&self, context: &Context) -> Host {
+        let itself: Arc<OnceLock<Host>> = Arc::default();
+        let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
+        if self.config.is_none() {
+            let itself = itself.clone();
+            let status = move || {
+                let snapshot = itself.get().map(Snapshot::of);
+                serde_json::to_value(snapshot).unwrap_or_default()
+            };
+            in_process.push((ServerName::new("hub"), toolbay_builtin::hub::hub(Arc::new(status))));
+        }
+        let options = HostOptions {
+            naming: context.args.global.naming,
+            base_env: context.env.inherited.clone(),
+            shim: Shim::current_exe(),
+        };
+        let host = Host::start(&self.file.servers, in_process, &options);
+        // Set once, here.
+        let _ = itself.set(host.clone());
+        host
+    }
+}
+
+/// Stops every server with everything below it.
+pub(crate) async fn stop(host: &Host) {
+    host.stop(STOP_PATIENCE).await;
+}
+
+/// The one path that means this file, so that a hub is found however it was typed.
+pub(crate) fn absolute(config: &Path) -> Result<PathBuf, CliError> {
+    std::fs::canonicalize(config).map_err(|source| {
+        CliError::Config(toolbay_config::ConfigError::Read { path: config.to_owned(), source })
+    })
+}

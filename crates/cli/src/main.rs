@@ -1,0 +1,82 @@
+//! The command line of Toolbay.
+//!
+//! Thin: it reads what was typed ([`args`]) and what surrounds it ([`mod@env`]), wires the libraries together, and says
+//! what happened. Data goes to stdout, everything else to stderr; with `stdio`, stdout belongs to the wire.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod arguments;
+mod base64;
+mod board;
+mod commands;
+mod context;
+mod env;
+mod error;
+mod exit;
+mod hub;
+mod output;
+mod session;
+mod signals;
+mod style;
+mod suggest;
+mod table;
+mod time;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use toolbay_host::shim;
+
+use crate::{args::LowArgs, context::Context, env::Env, error::CliError};
+
+fn main() -> ExitCode {
+    shim::run_if_asked();
+    let args = LowArgs::parse();
+    let env = Env::read();
+    init_log(&env, args.global.verbose);
+    if let Err(error) = shim::become_subreaper() {
+        tracing::warn!(%error, "orphans of servers may outlive a killed shim");
+    }
+    let runtime = match runtime(args.global.workers) {
+        Ok(runtime) => runtime,
+        Err(error) => return exit::report(&error, args.global.json),
+    };
+    let json = args.global.json;
+    let done = runtime.block_on(async {
+        let context = Context::new(args, env)?;
+        commands::run(&context).await
+    });
+    // A read of our own stdin may still block a thread; there is nothing left to wait for.
+    runtime.shutdown_background();
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error, json),
+    }
+}
+
+fn runtime(workers: Option<usize>) -> Result<tokio::runtime::Runtime, CliError> {
+    let mut builder = match workers {
+        None => tokio::runtime::Builder::new_current_thread(),
+        Some(workers) => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(workers.max(1));
+            builder
+        }
+    };
+    Ok(builder.enable_all().build()?)
+}
+
+fn init_log(env: &Env, verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = env.log_filter.as_deref().unwrap_or(default);
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+        .with_writer(std::io::stderr)
+        .with_ansi(env.allows_colour && std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .init();
+}

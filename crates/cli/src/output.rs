@@ -1,0 +1,86 @@
+//! Where words go: data to stdout, everything else to stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::style::{Paint, clean, escape_json};
+
+/// Of everything printed with `--json`; raised when a field changes its meaning or goes.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Writes for people or for programs.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    quiet: bool,
+    /// Colours for stdout.
+    pub(crate) paint: Paint,
+    /// Colours for stderr.
+    pub(crate) paint_status: Paint,
+    pub(crate) stdout_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
+}
+
+impl Output {
+    /// `colour` overrides what the terminals suggest.
+    pub(crate) fn new(json: bool, quiet: bool, colour: Option<bool>) -> Self {
+        let stdout_is_terminal = io::stdout().is_terminal();
+        let stderr_is_terminal = io::stderr().is_terminal();
+        Self {
+            json,
+            quiet,
+            paint: Paint(colour.unwrap_or(stdout_is_terminal)),
+            paint_status: Paint(colour.unwrap_or(stderr_is_terminal)),
+            stdout_is_terminal,
+            stderr_is_terminal,
+        }
+    }
+
+    /// Data. Text of servers must be [`clean`] already.
+    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Data as it is.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+
+    /// One JSON object on one line, given as its fields: the schema version comes first.
+    pub(crate) fn json_fields(&self, fields: &str) -> io::Result<()> {
+        let comma = if fields.is_empty() { "" } else { "," };
+        let text = format!("{{\"schema_version\":{SCHEMA_VERSION}{comma}{fields}}}\n");
+        self.data(&escape_json(&text))
+    }
+
+    /// As [`Output::json_fields`], of plain data that serialises as an object.
+    pub(crate) fn json_object(&self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(value).map_err(io::Error::other)?;
+        let fields = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or("");
+        self.json_fields(fields)
+    }
+
+    /// How things are going; not with `--quiet`.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            to_stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// Something to look at, even with `--quiet`.
+    pub(crate) fn warn(&self, text: &str) {
+        to_stderr(&format!("{} {}\n", self.paint_status.yellow("warning:"), clean(text)));
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+}
+
+/// Writes to stderr. When that fails there is nobody left to tell.
+pub(crate) fn to_stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,65 @@
+//! Files that cannot be used, in whole or in part.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use crate::program::Home;
+
+#[test]
+fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
+    let home = Home::new();
+    home.write(
+        "mcp.json",
+        &format!(
+            "{{\n  // comments are fine\n  \"mcpServers\": {{\n    \"bad\": {{\"command\": 5}},\n    {},\n    \
+             \"gone\": {{\"command\": \"no-such-program\"}},\n  }}\n}}",
+            home.entry("good")
+        ),
+    );
+    let ran = home.run(&["tools", "--config", "mcp.json"]).expect(0);
+    assert!(ran.stdout.starts_with("good__echo"), "{ran:#?}");
+    assert!(ran.stderr.contains("mcp.json:4:5: server `bad`"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("gone failed: it could not be started: command `no-such-program`"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("hint: install it"), "{ran:#?}");
+    let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(1);
+    assert!(ran.stderr.contains("not ready: gone"), "{ran:#?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_told_with_the_place() {
+    for (text, said) in [
+        ("{\n \"mcpServers\": {\n  \"a\": {\"command\": \"x\"} \"b\": 1\n }}", "mcp.json:3:"),
+        ("[]", "a configuration is a JSON object"),
+        ("{}", "there is no `mcpServers` object"),
+        (r#"{"servers": {}}"#, "rename that key to `mcpServers`"),
+    ] {
+        let home = Home::new();
+        home.write("mcp.json", text);
+        for args in [&["tools"][..], &["serve"], &["stdio"]] {
+            let ran = home.run(&[args, &["--config", "mcp.json"]].concat()).expect(2);
+            assert!(ran.stderr.contains(said), "{ran:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_an_error_of_usage() {
+    let ran = Home::new().run(&["serve", "--config", "none.json"]).expect(2);
+    assert!(ran.stderr.contains("none.json") && ran.stderr.contains("--config FILE"), "{ran:#?}");
+}
+
+#[test]
+fn a_file_that_anyone_may_write_to_is_refused() {
+    let home = Home::with_server();
+    fs::set_permissions(home.path("mcp.json"), fs::Permissions::from_mode(0o666)).unwrap();
+    let ran = home.run(&["tools", "--config", "mcp.json"]).expect(2);
+    assert!(ran.stderr.contains("chmod o-w"), "{ran:#?}");
+}
+
+#[test]
+fn mistyped_commands_are_corrected() {
+    let ran = Home::new().run(&["toolz"]).expect(2);
+    assert!(ran.stderr.contains("'tools'"), "{ran:#?}");
+}

@@ -1,0 +1,15 @@
+//! The binary as its users meet it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod alone; // commands that start the servers themselves
+mod configs; // files that cannot be used, in whole or in part
+mod control; // commands that use a running hub, and its socket
+mod faults; // one test per fault that a server or a client can have
+mod interop; // published servers behind the hub, seen through the official SDKs
+mod isolation; // many clients with the same ids at once
+mod matrix; // clients of every revision in front of servers of every revision
+mod program; // starts the binary
+mod remote; // servers at a URL
+mod serve; // the hub over HTTP, with and without a configuration
+mod stdio; // the hub on stdin and stdout
+mod transparency; // the same calls, directly and through the hub, to the byte

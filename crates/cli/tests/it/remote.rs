@@ -1,0 +1,181 @@
+//! Servers at a URL behind the hub.
+
+use std::{io, sync::Arc, thread};
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_testkit::{Era, TestServer};
+
+use crate::program::Home;
+
+/// Runs something beside the test until it is dropped.
+struct Beside {
+    stop: CancellationToken,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Beside {
+    /// Starts servers and gives what `start` gives, such as URLs.
+    fn start<T: Send + 'static>(
+        start: impl AsyncFnOnce(&TaskTracker, &CancellationToken) -> io::Result<T> + Send + 'static,
+    ) -> (Self, T) {
+        let stop = CancellationToken::new();
+        let (told, started) = std::sync::mpsc::channel();
+        let until = stop.clone();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let tasks = TaskTracker::new();
+                told.send(start(&tasks, &until).await.unwrap()).unwrap();
+                until.cancelled().await;
+            });
+        });
+        (Self { stop, thread: Some(thread) }, started.recv().unwrap())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let _ = self.thread.take().map(thread::JoinHandle::join);
+    }
+}
+
+fn server(era: Era) -> TestServer {
+    TestServer::new("remote").era(era).with_tool("where", move |_| Ok(json!(format!("{era:?}"))))
+}
+
+fn health(hub: &crate::program::Serving) -> Vec<Value> {
+    let answer = hub.get("/health");
+    let body = answer.split("\r\n\r\n").nth(1).unwrap();
+    serde_json::from_str::<Value>(body).unwrap()["servers"].as_array().unwrap().clone()
+}
+
+#[test]
+fn servers_of_both_eras_at_urls_stand_beside_one_on_stdio() {
+    let (_beside, (old, new)) = Beside::start(async |tasks, stop| {
+        let old = server(Era::Legacy).start_http(tasks, stop.clone()).await?;
+        Ok((old, server(Era::Modern).start_http(tasks, stop.clone()).await?))
+    });
+    let home = Home::new();
+    let remote =
+        |url: &str| format!(r#"{{"url": "{url}", "headers": {{"Authorization": "Bearer s3cret"}}}}"#);
+    home.write(
+        "mcp.json",
+        &format!(
+            r#"{{"mcpServers": {{"old": {}, "new": {}, {}}}}}"#,
+            remote(&old),
+            remote(&new),
+            home.entry("small")
+        ),
+    );
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    for (call, said) in [("old__where", "Legacy"), ("new__where", "Modern"), ("small__echo", "{}")] {
+        let ran = home.run(&["call", call]).expect(0);
+        assert_eq!(ran.stdout.trim().trim_matches('"'), said, "{ran:#?}");
+    }
+    let found: Vec<(String, String, String)> = health(&hub)
+        .iter()
+        .map(|server| {
+            let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+            (text("name"), text("transport"), text("revision"))
+        })
+        .collect();
+    let expected = |name: &str, transport: &str, revision: &str| {
+        (name.to_owned(), transport.to_owned(), revision.to_owned())
+    };
+    assert_eq!(
+        found,
+        [
+            expected("old", "http", "2025-11-25"),
+            expected("new", "http", "2026-07-28"),
+            expected("small", "stdio", "2025-11-25")
+        ]
+    );
+    let status = home.run(&["status"]).expect(0);
+    assert!(status.stdout.contains("TRANSPORT") && status.stdout.contains("http"), "{status:#?}");
+    for name in ["old", "new"] {
+        let logs = home.run(&["logs", name]).expect(0);
+        assert!(logs.stdout.contains("`server/discover`"), "{logs:#?}");
+        assert!(!format!("{logs:?}{status:?}").contains("s3cret"));
+    }
+    assert_eq!(hub.stop(), Some(0));
+    assert!(!hub.said.contains("s3cret"), "{}", hub.said);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_with_its_url() {
+    let home = Home::new();
+    home.write(
+        "mcp.json",
+        &format!(
+            r#"{{"mcpServers": {{"gone": {{"url": "http://127.0.0.1:9/mcp?key=s3cret",
+                "toolbay": {{"restart_delay": "10ms"}}}}, {}}}}}"#,
+            home.entry("small")
+        ),
+    );
+    let ran = home.run(&["call", "small__echo", "--config", "mcp.json"]).expect(0);
+    assert!(!ran.stderr.contains("s3cret"), "{ran:#?}");
+    let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(1);
+    assert!(ran.stderr.contains("cannot connect to http://127.0.0.1:9/mcp: "), "{ran:#?}");
+    assert!(ran.stderr.contains("hint: check that the server runs"), "{ran:#?}");
+}
+
+/// For `localhost`, signed by itself, good for a century. Made with `openssl req -x509 -newkey ec -pkeyopt
+/// ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext
+/// basicConstraints=critical,CA:FALSE`; it protects nothing but this test.
+const CERTIFICATE: &str = include_str!("remote/certificate.pem");
+const KEY: &str = include_str!("remote/key.pem");
+
+/// Takes TLS off connections and passes them on to `behind`; speaks HTTP/2 with those who can.
+async fn take_off_tls(tasks: &TaskTracker, behind: String) -> io::Result<String> {
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("https://localhost:{}/mcp", listener.local_addr()?.port());
+    let connections = tasks.clone();
+    tasks.spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, behind) = (acceptor.clone(), behind.clone());
+            connections.spawn(async move {
+                let Ok(mut front) = acceptor.accept(stream).await else { return };
+                let mut back = TcpStream::connect(&behind).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut front, &mut back).await;
+            });
+        }
+    });
+    Ok(url)
+}
+
+#[test]
+fn https_is_spoken_with_those_whom_the_machine_trusts() {
+    let (_beside, url) = Beside::start(async |tasks, stop| {
+        let plain = server(Era::Both).start_http(tasks, stop.clone()).await?;
+        let behind = plain.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+        take_off_tls(tasks, behind).await
+    });
+    let home = Home::new();
+    home.write("ca.pem", CERTIFICATE);
+    home.write(
+        "mcp.json",
+        &format!(
+            r#"{{"mcpServers": {{"safe": {{"url": "{url}", "toolbay": {{"restart_delay": "10ms"}}}}}}}}"#
+        ),
+    );
+    let call = ["call", "safe__where", "--config", "mcp.json"];
+    let trusting = home.command(&call).env("SSL_CERT_FILE", home.path("ca.pem")).output().unwrap();
+    assert!(trusting.status.success(), "{trusting:?}");
+    let wary = home.run(&call).expect(1);
+    assert!(wary.stderr.contains("certificate"), "{wary:#?}");
+}

@@ -1,0 +1,62 @@
+//! The hub over HTTP, with and without a configuration.
+
+use std::net::TcpListener;
+
+use crate::program::{Home, is_running};
+
+const STATUS: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hub__status","arguments":{}}}"#;
+
+#[test]
+fn without_a_configuration_there_is_the_hub_itself() {
+    let home = Home::new();
+    let mut hub = home.serve(&[]);
+    hub.until("hub ready");
+    assert!(hub.said.contains("toolbay serve --config mcp.json"), "{}", hub.said);
+    let answer = hub.post(STATUS);
+    assert!(answer.contains(r#""structuredContent""#) && answer.contains("0.1.0"), "{answer}");
+    assert_eq!(home.run(&["tools"]).expect(0).stdout.split_whitespace().next(), Some("hub__status"));
+    assert_eq!(hub.stop(), Some(0));
+}
+
+#[test]
+fn a_configuration_in_the_folder_is_mentioned_but_not_run() {
+    let home = Home::new();
+    let mark = home.path("MARK");
+    home.write(".mcp.json", &format!(r#"{{"mcpServers":{{"x":{{"command":"touch","args":[{mark:?}]}}}}}}"#));
+    let mut hub = home.serve(&[]);
+    hub.until("hub ready");
+    assert!(hub.said.contains("toolbay serve --config .mcp.json"), "{}", hub.said);
+    assert_eq!(home.run(&["status", "--json"]).json()["servers"].as_array().unwrap().len(), 1);
+    assert!(!mark.exists());
+}
+
+#[test]
+fn with_a_configuration_only_its_servers_are_offered() {
+    let home = Home::with_server();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    assert!(!home.run(&["tools"]).expect(0).stdout.contains("hub"));
+    let call = STATUS.replace("hub__status", "small__echo");
+    assert!(hub.post(&call).contains(r#""unknown": 7"#));
+    assert_eq!(hub.stop(), Some(0));
+    assert!(!is_running(&home.path("server.py")));
+}
+
+#[test]
+fn an_address_in_use_is_named_and_nothing_is_started() {
+    let home = Home::with_server();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ran = home.run(&["serve", "--config", "mcp.json", "--listen", &address]).expect(1);
+    assert!(ran.stderr.contains(&address) && ran.stderr.contains("--listen 127.0.0.1:0"), "{ran:#?}");
+    assert!(!ran.stderr.contains("small starting"), "{ran:#?}");
+}
+
+#[test]
+fn other_machines_are_let_in_only_when_asked() {
+    let ran = Home::new().run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
+    assert!(ran.stderr.contains("--allow-unauthenticated"), "{ran:#?}");
+    let ran = Home::new().run(&["serve", "--listen", "nonsense"]).expect(2);
+    assert!(ran.stderr.contains("nonsense"), "{ran:#?}");
+}

@@ -1,0 +1,111 @@
+//! One configured server.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use http::{HeaderMap, Uri};
+use serde::Deserialize;
+use toolbay_protocol::ServerName;
+
+/// A server to use, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The key of its entry.
+    pub name: ServerName,
+    /// How it is reached.
+    pub reach: Reach,
+    /// How it is treated, where that differs from the defaults.
+    pub tuning: Tuning,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// We run it.
+    Command(Command),
+    /// It runs somewhere already.
+    Url(Remote),
+}
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program; never split at spaces, never given to a shell.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What is added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server at a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Where it is; `http` or `https`, without credentials.
+    pub url: Uri,
+    /// Sent with every request; the values are marked as secret.
+    pub headers: HeaderMap,
+}
+
+/// How a server is treated, where that differs from the defaults: the object `toolbay` of its entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tuning {
+    /// Time from spawning to ready.
+    #[serde(with = "crate::entry::duration")]
+    pub startup_timeout: Option<Duration>,
+    /// Time of a call without a sign of life.
+    #[serde(with = "crate::entry::duration")]
+    pub idle_timeout: Option<Duration>,
+    /// Time of a call in all.
+    #[serde(with = "crate::entry::duration")]
+    pub total_timeout: Option<Duration>,
+    /// Time to answer the probe for the stateless era.
+    #[serde(with = "crate::entry::duration")]
+    pub probe_timeout: Option<Duration>,
+    /// Time to end after stdin was closed, and again after SIGTERM.
+    #[serde(with = "crate::entry::duration")]
+    pub stop_grace: Option<Duration>,
+    /// A fixed delay between restarts, instead of one that grows.
+    #[serde(with = "crate::entry::duration")]
+    pub restart_delay: Option<Duration>,
+    /// Which era to speak.
+    pub era: Era,
+    /// What happens to arguments that do not fit the tool's schema.
+    pub validate: Validate,
+    /// Calls at the server at once.
+    pub max_in_flight: Option<usize>,
+    /// Calls that may wait for that.
+    pub max_waiting: Option<usize>,
+    /// The longest message it may send, in bytes.
+    pub max_message: Option<usize>,
+    /// URIs that it is told are its roots.
+    pub roots: Option<Vec<String>>,
+}
+
+/// Which era a server is spoken to in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// Find out.
+    #[default]
+    Auto,
+    /// With a handshake: 2025-11-25 and older.
+    Legacy,
+    /// Stateless: 2026-07-28.
+    Modern,
+}
+
+/// What happens to arguments that do not fit the tool's schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Validate {
+    /// The call is answered at once with what does not fit.
+    #[default]
+    Enforce,
+    /// The log says so.
+    Warn,
+    /// Nobody looks.
+    Off,
+}

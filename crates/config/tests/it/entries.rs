@@ -1,0 +1,103 @@
+//! What one entry comes to, good and bad.
+
+use std::{path::Path, time::Duration};
+
+use toolbay_config::{ConfigFile, Era, Reach, Validate, parse};
+
+fn one(entry: &str) -> ConfigFile {
+    parse(&format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}"), Path::new("/etc/mcp.json")).unwrap()
+}
+
+#[test]
+fn a_bad_entry_says_what_is_wrong_and_where() {
+    for (entry, said) in [
+        ("5", "invalid type: integer `5`"),
+        ("{}", "`command` is missing, or `url`"),
+        (r#"{"command": ""}"#, "`command` is empty"),
+        (r#"{"command": " "}"#, "`command` is empty"),
+        (r#"{"command": ["npx"]}"#, "expected a string"),
+        (r#"{"command": "x", "args": "y"}"#, "expected a sequence"),
+        (r#"{"command": "x", "args": [1]}"#, "expected a string"),
+        (r#"{"command": "x", "env": {"A": 1}}"#, "expected a string"),
+        (r#"{"command": "x", "env": {"A=B": "c"}}"#, "must not contain NUL"),
+        (r#"{"command": "x", "env": {"": "c"}}"#, "must not contain NUL"),
+        (r#"{"command": "x\u0000y"}"#, "must not contain NUL"),
+        (r#"{"command": "x", "url": "http://h/"}"#, "exclude each other"),
+        (r#"{"url": "example.com"}"#, "must begin with `http://`"),
+        (r#"{"url": "http:// h/"}"#, "is no URL"),
+        (r#"{"url": "ftp://h/"}"#, "begins with `ftp`"),
+        (r#"{"url": "wss://h/"}"#, "WebSocket is not supported yet"),
+        (r#"{"url": "http://u:p4ss@h/"}"#, "put them into `headers`"),
+        (r#"{"type": "sse", "url": "http://h/sse"}"#, "`sse` (HTTP+SSE of 2024-11-05) is not supported yet"),
+        (r#"{"type": "ws", "url": "http://h/"}"#, "`ws` (WebSocket) is not supported yet"),
+        (r#"{"type": "stdio", "url": "http://h/"}"#, "needs a `command`"),
+        (r#"{"type": "carrier pigeon", "url": "http://h/"}"#, "`carrier pigeon` is unknown"),
+        (r#"{"url": "http://h/", "headers": {"a b": "p4ss"}}"#, "`a b` is no name of a header"),
+        (r#"{"url": "http://h/", "headers": {"a": "p4ss\n"}}"#, "the value of the header `a`"),
+        (
+            r#"{"url": "http://h/", "headers": {"Mcp-Session-Id": "1"}}"#,
+            "`mcp-session-id` is set by the protocol",
+        ),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": "2..5s"}}"#, "is no duration"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": "soon"}}"#, "unknown unit `soon`"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": "5 years"}}"#, "unknown unit `years`"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": -1}}"#, "must be positive"),
+        (r#"{"command": "x", "toolbay": {"startup_timout": 1}}"#, "unknown field `startup_timout`"),
+        (r#"{"command": "x", "toolbay": {"era": "stone"}}"#, "unknown variant `stone`"),
+        (r#"{"command": "x", "toolbay": {"max_in_flight": -1}}"#, "invalid value"),
+    ] {
+        let file = one(entry);
+        assert!(file.servers.is_empty(), "{entry}");
+        let [problem] = &file.problems[..] else { panic!("{entry}: {:?}", file.problems) };
+        assert!(problem.to_string().starts_with("2:3: server `s`: "), "{problem}");
+        assert!(problem.message.contains(said), "{entry}: {problem}");
+        assert!(!problem.message.contains("p4ss"), "{problem}");
+    }
+}
+
+#[test]
+fn an_entry_is_taken_as_it_stands() {
+    let file = one(
+        r#"{"type": "stdio", "command": "sh -c 'x'", "args": ["$(touch MARK)", ""], "env": {"A": "b"}, "cwd": "sub",
+            "toolbay": {"startup_timeout": "1.5s", "idle_timeout": 90, "total_timeout": "10m", "stop_grace": "500ms",
+                        "era": "legacy", "validate": "warn", "max_waiting": 3}}"#,
+    );
+    assert_eq!(file.problems, []);
+    let [server] = &file.servers[..] else { panic!("{file:?}") };
+    let Reach::Command(command) = &server.reach else { panic!("{server:?}") };
+    assert_eq!(command.command, "sh -c 'x'", "never split, never given to a shell");
+    assert_eq!(command.args, ["$(touch MARK)", ""]);
+    assert_eq!(command.cwd.as_deref(), Some(Path::new("/etc/sub")), "relative to the file");
+    let tuning = &server.tuning;
+    assert_eq!(tuning.startup_timeout, Some(Duration::from_millis(1500)));
+    assert_eq!(tuning.idle_timeout, Some(Duration::from_secs(90)));
+    assert_eq!(tuning.total_timeout, Some(Duration::from_secs(600)));
+    assert_eq!(tuning.stop_grace, Some(Duration::from_millis(500)));
+    assert_eq!((tuning.era, tuning.validate), (Era::Legacy, Validate::Warn));
+    assert_eq!(tuning.max_waiting, Some(3));
+}
+
+#[test]
+fn a_url_is_taken_with_its_headers() {
+    for kind in ["", r#""type": "http","#, r#""type": "streamable-http","#] {
+        let file = one(&format!(
+            r#"{{{kind} "url": "https://h:1/mcp?a=b", "headers": {{"Authorization": "Bearer p4ss"}},
+                "toolbay": {{"era": "modern"}}}}"#
+        ));
+        assert_eq!(file.problems, []);
+        let [server] = &file.servers[..] else { panic!("{file:?}") };
+        let Reach::Url(remote) = &server.reach else { panic!("{server:?}") };
+        assert_eq!(remote.url, "https://h:1/mcp?a=b");
+        assert_eq!(remote.headers["authorization"], "Bearer p4ss");
+        assert_eq!(server.tuning.era, Era::Modern);
+        assert!(!format!("{file:?}").contains("p4ss"), "{file:?}");
+    }
+}
+
+#[test]
+fn an_entry_can_be_switched_off() {
+    for entry in [r#"{"command": "x", "disabled": true}"#, r#"{"command": "x", "enabled": false}"#] {
+        let file = one(entry);
+        assert_eq!((file.servers.len(), &file.disabled[..]), (0, &["s".to_owned()][..]), "{entry}");
+    }
+}

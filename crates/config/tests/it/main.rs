@@ -1,0 +1,5 @@
+//! Files as people write them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod entries; // what one entry comes to, good and bad
+mod files; // what a whole file comes to

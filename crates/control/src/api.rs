@@ -1,0 +1,214 @@
+//! What the control API can do, over any host.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde::Deserialize;
+use toolbay_host::{
+    Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, State, UpstreamHandle,
+    list_page,
+};
+use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, method as mcp, result};
+
+use crate::{LogEntry, LogPage, Reason, ServerSnapshot, Snapshot, error::Details, method};
+
+/// What a host does not know about the hub it is in.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// Its configuration.
+    pub config: Option<PathBuf>,
+    /// Where clients reach it.
+    pub url: Option<String>,
+}
+
+/// Answers requests. Clones are cheap and mean the same hub.
+#[derive(Debug, Clone)]
+pub struct Api {
+    host: Host,
+    about: Arc<About>,
+    caller: Caller,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Awaited {
+    tool: Option<String>,
+    prompt: Option<String>,
+    uri: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WantedLogs {
+    server: String,
+    #[serde(default)]
+    since: u64,
+    #[serde(default)]
+    follow: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    server: String,
+}
+
+impl Api {
+    /// The API of a host.
+    pub fn new(host: Host, about: About) -> Self {
+        let identity = ClientIdentity {
+            info: format!(r#"{{"name":"toolbay-control","version":"{}"}}"#, env!("CARGO_PKG_VERSION")),
+            capabilities: "{}".to_owned(),
+            log_level: None,
+        };
+        let caller = Caller {
+            revision: Revision::LATEST_LEGACY,
+            identity: Arc::new(identity),
+            owner: Owner::new(),
+            may_be_asked: false,
+            awaits_tasks: false,
+            logs: LogWish::Nothing,
+        };
+        Self { host, about: Arc::new(about), caller }
+    }
+
+    /// The host behind it.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// How the hub is.
+    pub fn snapshot(&self) -> Snapshot {
+        let About { config, url } = (*self.about).clone();
+        Snapshot { config, url, ..Snapshot::of(&self.host) }
+    }
+
+    /// Answers a request, on one line. Dropping the future cancels what it started.
+    pub async fn answer(&self, request: Request) -> Rope {
+        let id = request.id.clone();
+        let answered = match request.call.method() {
+            method::STATUS => Ok(json(&self.snapshot())),
+            method::READY => self.ready(&request).await,
+            method::LOGS => self.logs(&request).await,
+            method::RESTART => self.restart(&request).await,
+            mcp::TOOLS_LIST => self.list(Kind::Tools, &request),
+            mcp::RESOURCES_LIST => self.list(Kind::Resources, &request),
+            mcp::RESOURCE_TEMPLATES_LIST => self.list(Kind::ResourceTemplates, &request),
+            mcp::PROMPTS_LIST => self.list(Kind::Prompts, &request),
+            _ => return self.dispatch(request).await,
+        };
+        match answered {
+            Ok(text) => result(&id, &text).into(),
+            Err(why) => error(Some(&id), &why).into(),
+        }
+    }
+
+    async fn dispatch(&self, request: Request) -> Rope {
+        let id = request.id.clone();
+        let asked = Asked { request, caller: self.caller.clone(), events: None, resumes: None };
+        let why = match self.host.dispatch(asked) {
+            Dispatched::Answered(text) => return result(&id, &text).into(),
+            Dispatched::Refused(why) => detailed(why, Reason::Unknown, None),
+            Dispatched::Sent(call) => match call.await {
+                Ok(answer) => match answer.response.error() {
+                    // Wrapped, so that no server can pass off its data as a word of the hub's.
+                    Some(why) => detailed(why, Reason::Failed, None),
+                    None => return answer.response.edited(answer.response.with_id(&id)),
+                },
+                Err(why) => failed(&why),
+            },
+        };
+        error(Some(&id), &why).into()
+    }
+
+    fn list(&self, kind: Kind, request: &Request) -> Result<String, ErrorObject> {
+        let table = self.host.table();
+        let cursor = request.call.string_param("cursor");
+        let Some((page, next)) = table.page(kind, cursor.as_deref()) else {
+            return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "the list has changed; begin anew"));
+        };
+        Ok(format!("{{{}}}", list_page(kind.field(), page, next.as_deref())))
+    }
+
+    async fn ready(&self, request: &Request) -> Result<String, ErrorObject> {
+        let awaited: Awaited = params(request)?;
+        let mut changes = self.host.changes();
+        let settled = self.host.settled();
+        tokio::pin!(settled);
+        loop {
+            let table = self.host.table();
+            let is_there = awaited.tool.as_deref().is_some_and(|name| table.tool(name).is_some())
+                || awaited.prompt.as_deref().is_some_and(|name| table.prompt(name).is_some())
+                || awaited.uri.as_deref().is_some_and(|uri| table.resource(uri).is_ok());
+            if is_there {
+                break;
+            }
+            tokio::select! {
+                () = &mut settled => break,
+                // A reader that fell behind looks at the table all the same.
+                _ = changes.recv() => {}
+            }
+        }
+        Ok("{}".to_owned())
+    }
+
+    async fn logs(&self, request: &Request) -> Result<String, ErrorObject> {
+        let wanted: WantedLogs = params(request)?;
+        let server = self.server(&wanted.server)?;
+        let mut arrived = server.log().subscribe();
+        if wanted.follow {
+            // The ring lives as long as the server's handle, which we hold.
+            let _ = arrived.wait_for(|next| *next > wanted.since).await;
+        }
+        let lines: Vec<LogEntry> = server.log().since(wanted.since).into_iter().map(LogEntry::from).collect();
+        let next = lines.last().map_or(wanted.since, |line| line.seq + 1);
+        Ok(json(&LogPage { lines, next }))
+    }
+
+    async fn restart(&self, request: &Request) -> Result<String, ErrorObject> {
+        let wanted: Named = params(request)?;
+        let server = self.server(&wanted.server)?;
+        let mut status = server.status();
+        let before = status.borrow().starts;
+        server.restart().await;
+        // Ends at the latest with the server's start timeout; an error means that it is gone for good.
+        let _ = status
+            .wait_for(|status| status.starts > before && !matches!(status.state, State::Starting { .. }))
+            .await;
+        Ok(json(&ServerSnapshot::of(&server)))
+    }
+
+    fn server(&self, name: &str) -> Result<UpstreamHandle, ErrorObject> {
+        self.host.server(name).ok_or_else(|| {
+            let servers = self.host.servers();
+            let known: Vec<&str> = servers.iter().map(|server| server.name().as_str()).collect();
+            let hint = format!("there are: {}", known.join(", "));
+            let why = ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("there is no server `{name}`"));
+            detailed(why, Reason::Unknown, Some(hint))
+        })
+    }
+}
+
+fn params<'a, T: Deserialize<'a> + 'a>(request: &'a Request) -> Result<T, ErrorObject> {
+    serde_json::from_str(request.call.params_text().unwrap_or("{}"))
+        .map_err(|why| ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string()))
+}
+
+fn failed(why: &CallError) -> ErrorObject {
+    let reason = match why {
+        CallError::Down { .. } | CallError::Stopped { .. } | CallError::NotReady { .. } => Reason::NotReady,
+        CallError::Died { .. }
+        | CallError::Idle { .. }
+        | CallError::TooLong { .. }
+        | CallError::Busy { .. }
+        | CallError::BadAnswer { .. }
+        | CallError::NoAnswer { .. } => Reason::Failed,
+    };
+    let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, why.to_string());
+    detailed(error, reason, why.hint())
+}
+
+fn detailed(mut error: ErrorObject, reason: Reason, hint: Option<String>) -> ErrorObject {
+    let data = error.data.take();
+    error.with_data(&Details { reason, hint, data })
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("plain data always serialises")
+}

@@ -1,0 +1,137 @@
+//! The asking side.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use tokio::{io::AsyncWriteExt, net::UnixStream};
+use toolbay_host::Kind;
+use toolbay_protocol::{Message, RequestId, Response, request, view::list_items};
+
+use crate::{Api, ControlError, Place, Reason, Snapshot, SocketDir, error::Details, lines::Lines, method};
+
+/// The longest answer: whatever a hub may be configured to pass on, but not the whole memory.
+const MAX_ANSWER: usize = 1024 * 1024 * 1024;
+
+/// A hub to ask, in another process or in this one.
+#[derive(Debug, Clone)]
+pub enum Client {
+    /// Behind its socket. Each request is a connection of its own, so dropping a request cancels it.
+    Remote(PathBuf),
+    /// In this process.
+    Local(Api),
+}
+
+impl Client {
+    /// The running hub at `place`.
+    pub async fn at(place: &Place) -> Result<Self, ControlError> {
+        place.check()?;
+        connect(&place.socket).await?;
+        Ok(Self::Remote(place.socket.clone()))
+    }
+
+    /// The running hub without a configuration, else the only running one.
+    pub async fn find(dir: &SocketDir) -> Result<Self, ControlError> {
+        match Self::at(&dir.place(None)).await {
+            Err(ControlError::NoHub) => {}
+            found => return found,
+        }
+        let mut found = Vec::new();
+        for socket in dir.sockets() {
+            let client = Self::Remote(socket);
+            // One that does not answer is no hub any more, or none yet.
+            if let Ok(snapshot) = client.snapshot().await {
+                found.push((client, snapshot.config));
+            }
+        }
+        match found.len() {
+            0 => Err(ControlError::NoHub),
+            1 => Ok(found.swap_remove(0).0),
+            _ => {
+                let configs = found.into_iter().map(|(_, config)| config).collect();
+                Err(ControlError::SeveralHubs { configs })
+            }
+        }
+    }
+
+    /// Asks, and gives the result as JSON text. `params` is JSON text too.
+    pub async fn request(&self, method: &str, params: Option<&str>) -> Result<String, ControlError> {
+        let id = RequestId::from(1);
+        let text = request(&id, method, params);
+        let line = match self {
+            Self::Remote(socket) => {
+                let mut stream = connect(socket).await?;
+                let gone = |_| ControlError::Gone;
+                let (reader, mut writer) = stream.split();
+                writer.write_all(&text).await.map_err(gone)?;
+                writer.write_all(b"\n").await.map_err(gone)?;
+                Lines::new(reader, MAX_ANSWER).next().await.map_err(gone)?.ok_or(ControlError::Gone)?
+            }
+            Self::Local(api) => match Message::parse(text) {
+                Ok(Message::Request(request)) => api.answer(request).await.into_bytes(),
+                Ok(_) => return Err(bad("the request is none")),
+                Err(why) => return Err(bad(why)),
+            },
+        };
+        match Message::parse(line) {
+            Ok(Message::Response(response)) => outcome(&response),
+            Ok(_) => Err(bad("it is no response")),
+            Err(why) => Err(bad(why)),
+        }
+    }
+
+    /// As [`Client::request`], for answers that are plain data of ours.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<T, ControlError> {
+        serde_json::from_str(&self.request(method, params).await?).map_err(bad)
+    }
+
+    /// How the hub is.
+    pub async fn snapshot(&self) -> Result<Snapshot, ControlError> {
+        self.ask(method::STATUS, None).await
+    }
+
+    /// All pages of a list; each item is JSON text as the server wrote it, but for its name.
+    pub async fn list(&self, kind: Kind) -> Result<Vec<String>, ControlError> {
+        let mut items = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let params = cursor.map(|cursor| serde_json::json!({ "cursor": cursor }).to_string());
+            let page = self.request(kind.list_method(), params.as_deref()).await?;
+            let page = toolbay_protocol::view::Item::parse(page.into()).map_err(bad)?;
+            let list = page.raw(kind.field()).ok_or_else(|| bad("the list is missing"))?;
+            let list = list_items(&bytes::Bytes::copy_from_slice(list.as_bytes())).map_err(bad)?;
+            items.extend(list.iter().map(|item| String::from_utf8_lossy(item).into_owned()));
+            cursor = page.string("nextCursor").map(std::borrow::Cow::into_owned);
+            if cursor.is_none() {
+                return Ok(items);
+            }
+        }
+    }
+}
+
+async fn connect(socket: &Path) -> Result<UnixStream, ControlError> {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    UnixStream::connect(socket).await.map_err(|source| match source.kind() {
+        NotFound | ConnectionRefused => ControlError::NoHub,
+        _ => ControlError::Socket { path: socket.to_owned(), source },
+    })
+}
+
+fn outcome(response: &Response) -> Result<String, ControlError> {
+    if let Some(text) = response.result_text() {
+        return Ok(text.to_owned());
+    }
+    let Some(mut error) = response.error() else { return Err(bad("it is neither result nor error")) };
+    let details = error.data.take().and_then(|data| serde_json::from_str(data.get()).ok());
+    let Details { reason, hint, data } =
+        details.unwrap_or(Details { reason: Reason::Failed, hint: None, data: None });
+    error.data = data;
+    Err(ControlError::Answered { error, reason, hint })
+}
+
+fn bad(why: impl ToString) -> ControlError {
+    ControlError::BadAnswer { why: why.to_string() }
+}

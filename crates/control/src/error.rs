@@ -1,0 +1,64 @@
+//! Why the control API gave no result.
+
+use std::{io, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolbay_protocol::ErrorObject;
+
+/// Why the control API gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// No hub runs here.
+    #[error("no hub is running")]
+    NoHub,
+    /// More than one hub runs here, and nothing says which is meant.
+    #[error("several hubs are running")]
+    SeveralHubs { configs: Vec<Option<PathBuf>> },
+    /// A hub with the same configuration has the socket.
+    #[error("another hub already runs with this configuration")]
+    Taken,
+    /// The folder of the socket is not ours alone.
+    #[error("the folder {} must belong to you alone", path.display())]
+    UnsafeDir { path: PathBuf },
+    /// The socket cannot be made or used.
+    #[error("cannot use the control socket {}", path.display())]
+    Socket {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The hub went away before it answered.
+    #[error("the hub ended before it answered")]
+    Gone,
+    /// The hub answered something we do not understand.
+    #[error("the hub gave an answer that cannot be used: {why}")]
+    BadAnswer { why: String },
+    /// The hub, or a server behind it, answered with an error.
+    #[error("{}", error.message)]
+    Answered { error: ErrorObject, reason: Reason, hint: Option<String> },
+}
+
+/// What kind of error a hub answered with; `data.reason` of the error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// No such tool, prompt, resource or server.
+    Unknown,
+    /// The server concerned is not there.
+    NotReady,
+    /// Anything else; errors of servers too.
+    #[serde(other)]
+    Failed,
+}
+
+/// What our errors carry in `data`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Details {
+    pub(crate) reason: Reason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    /// What the error carried before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Box<RawValue>>,
+}

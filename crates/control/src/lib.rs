@@ -1,0 +1,36 @@
+//! The control API of a running hub.
+//!
+//! A hub listens on a Unix socket that only its user may open; the command line (and later the panel) asks there how
+//! the hub is and calls its tools. Messages are JSON-RPC, one per line, with two kinds of methods:
+//!
+//! - those of MCP that list or use something (`tools/list`, `tools/call`, `resources/read`, …), in revision
+//!   2025-11-25 and without a handshake;
+//! - our own: [`method::STATUS`], [`method::READY`], [`method::LOGS`], [`method::RESTART`].
+//!
+//! [`Client`] has two faces: a hub elsewhere, or a [`Host`](toolbay_host::Host) in this process. Both go through
+//! [`Api`], so that a command cannot tell them apart. Answers are JSON text as it came: unknown fields and the format
+//! of numbers survive.
+//!
+//! # Invariants
+//!
+//! - Only the user who runs the hub is answered: the folder is 0700, the socket 0600, and the peer's uid is checked.
+//! - A client that goes away cancels what it asked for.
+//! - No line and no number of running requests is unbounded.
+
+#![forbid(unsafe_code)]
+
+mod api;
+mod client;
+mod error;
+mod lines;
+mod listener;
+pub mod method;
+mod place;
+mod snapshot;
+
+pub use api::{About, Api};
+pub use client::Client;
+pub use error::{ControlError, Reason};
+pub use listener::Listener;
+pub use place::{Place, SocketDir};
+pub use snapshot::{LogEntry, LogPage, ServerSnapshot, Snapshot};

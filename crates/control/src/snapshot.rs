@@ -1,0 +1,184 @@
+//! What a hub tells about itself.
+
+use std::{
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use toolbay_host::{Host, Kind, LogLine, LogSource, State, Status, UpstreamHandle};
+
+/// A hub at one moment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The version of Toolbay.
+    pub version: String,
+    /// The process of the hub.
+    pub pid: u32,
+    /// Its configuration, if it has one.
+    pub config: Option<PathBuf>,
+    /// Where clients reach it, if it listens.
+    pub url: Option<String>,
+    /// Its servers, in the order of the configuration.
+    pub servers: Vec<ServerSnapshot>,
+    /// How many tools all of them offer under the hub's names.
+    pub tools: usize,
+    /// As `tools`.
+    pub resources: usize,
+    /// As `tools`.
+    pub resource_templates: usize,
+    /// As `tools`.
+    pub prompts: usize,
+    /// Offers that were set aside, and why.
+    pub quarantined: Vec<Box<RawValue>>,
+}
+
+/// A server at one moment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServerSnapshot {
+    /// Its configured name.
+    pub name: String,
+    /// `starting`, `ready`, `restarting`, `failed` or `stopped`.
+    pub state: String,
+    /// How it is reached.
+    pub transport: String,
+    /// The protocol revision it speaks, once known.
+    pub revision: Option<String>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// What it says about itself.
+    pub server_info: Option<Box<RawValue>>,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// As `tools`.
+    pub resources: usize,
+    /// As `tools`.
+    pub resource_templates: usize,
+    /// As `tools`.
+    pub prompts: usize,
+    /// How often it was started.
+    pub starts: u64,
+    /// Calls sent to it.
+    pub calls: u64,
+    /// Calls at the server now.
+    pub in_flight: usize,
+    /// Calls that wait for it now.
+    pub waiting: usize,
+    /// Lines on its stdout that were no messages.
+    pub noise: u64,
+    /// What went wrong, if something did.
+    pub failure: Option<String>,
+    /// What to do about that.
+    pub hint: Option<String>,
+    /// When it is tried again.
+    pub retry_in_ms: Option<u64>,
+    /// What could not be listed, and why.
+    pub problems: Vec<String>,
+}
+
+/// Lines of a log.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LogPage {
+    /// The lines, oldest first.
+    pub lines: Vec<LogEntry>,
+    /// The number to ask for next.
+    pub next: u64,
+}
+
+/// A line of a log.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// Counts up over the life of the server.
+    pub seq: u64,
+    /// Milliseconds since 1970.
+    pub time_ms: u64,
+    /// `stderr`, `stdout` (what was no message) or `event` (what happened to it).
+    pub source: String,
+    /// What it says.
+    pub text: String,
+}
+
+impl ServerSnapshot {
+    /// A server now.
+    pub fn of(server: &UpstreamHandle) -> Self {
+        let status = server.status();
+        let status: &Status = &status.borrow();
+        let counts = server.counts();
+        let catalogue = &status.catalogue;
+        let failure = status.state.failure();
+        let retry_in = match &status.state {
+            State::Backoff { until, .. } => Some(until.saturating_duration_since(Instant::now())),
+            _ => None,
+        };
+        Self {
+            name: status.name.as_str().to_owned(),
+            state: status.state.word().to_owned(),
+            transport: server.transport().to_owned(),
+            revision: status.revision.map(|revision| revision.as_str().to_owned()),
+            pid: status.pid,
+            server_info: catalogue.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
+            tools: catalogue.list(Kind::Tools).len(),
+            resources: catalogue.list(Kind::Resources).len(),
+            resource_templates: catalogue.list(Kind::ResourceTemplates).len(),
+            prompts: catalogue.list(Kind::Prompts).len(),
+            starts: status.starts,
+            calls: counts.calls,
+            in_flight: counts.in_flight,
+            waiting: counts.waiting,
+            noise: counts.noise,
+            failure: failure.map(ToString::to_string),
+            hint: failure.and_then(|failure| failure.hint()),
+            retry_in_ms: retry_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            problems: catalogue.problems.clone(),
+        }
+    }
+}
+
+impl Snapshot {
+    /// A hub now. What the host does not know is left for the caller to fill in.
+    pub fn of(host: &Host) -> Self {
+        let table = host.table();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            config: None,
+            url: None,
+            servers: host.servers().iter().map(ServerSnapshot::of).collect(),
+            tools: table.count(Kind::Tools),
+            resources: table.count(Kind::Resources),
+            resource_templates: table.count(Kind::ResourceTemplates),
+            prompts: table.count(Kind::Prompts),
+            quarantined: table
+                .quarantined
+                .iter()
+                .filter_map(|set_aside| serde_json::value::to_raw_value(set_aside).ok())
+                .collect(),
+        }
+    }
+}
+
+impl From<LogLine> for LogEntry {
+    fn from(line: LogLine) -> Self {
+        let since_epoch = line.time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            seq: line.seq,
+            time_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+            source: match line.source {
+                LogSource::Stderr => "stderr",
+                LogSource::StdoutNoise => "stdout",
+                LogSource::Event => "event",
+            }
+            .to_owned(),
+            text: line.text.as_ref().to_owned(),
+        }
+    }
+}
+
+impl LogEntry {
+    /// When it was written.
+    pub fn time(&self) -> SystemTime {
+        UNIX_EPOCH + std::time::Duration::from_millis(self.time_ms)
+    }
+}

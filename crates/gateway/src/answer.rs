@@ -1,0 +1,50 @@
+//! Answers as HTTP sends them.
+
+use http::{HeaderValue, Response, StatusCode, header};
+use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Rope};
+use toolbay_transport::http::Body;
+
+use crate::{exchange::Final, reply};
+
+pub(crate) type Answer = Response<Body>;
+
+pub(crate) fn final_answer(known: Final, modern: bool) -> Answer {
+    let status = match known.error {
+        Some(code) if modern => reply::status_of(code),
+        _ => StatusCode::OK,
+    };
+    json(status, known.text)
+}
+
+pub(crate) fn json(status: StatusCode, text: Rope) -> Answer {
+    let mut answer = Response::new(Body::full(text));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+pub(crate) fn json_error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Answer {
+    json(status, toolbay_protocol::error(id, error).into())
+}
+
+pub(crate) fn sse(body: Body) -> Answer {
+    let mut answer = Response::new(body);
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    answer
+}
+
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer
+}
+
+pub(crate) fn not_allowed(allow: &'static str) -> Answer {
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "this method is not allowed here");
+    let mut answer = json_error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+    answer
+}

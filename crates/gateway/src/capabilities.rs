@@ -1,0 +1,47 @@
+//! What we say that we can do.
+
+use serde_json::{Map, Value, json};
+use toolbay_host::{Host, State};
+use toolbay_protocol::{Revision, extension};
+
+/// What we can do, in the words of a revision. Servers come and go, so we always can do what the core has; of
+/// extensions and tasks we have what a server has that is up.
+pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
+    let mut all = json!({
+        "tools": { "listChanged": true },
+        "resources": { "listChanged": true, "subscribe": true },
+        "prompts": { "listChanged": true },
+        "completions": {},
+        "logging": {},
+    });
+    let (mut extensions, mut has_tasks) = (Map::new(), false);
+    for (declared, spoken) in declared(host) {
+        for (name, settings) in declared["extensions"].as_object().into_iter().flatten() {
+            let fits = name != extension::TASKS || (spoken.is_modern() && revision.is_modern());
+            if fits && !extensions.contains_key(name) {
+                extensions.insert(name.clone(), settings.clone());
+            }
+        }
+        has_tasks |=
+            spoken == Revision::V2025_11_25 && declared["tasks"]["requests"]["tools"]["call"].is_object();
+    }
+    if !extensions.is_empty() {
+        all["extensions"] = extensions.into();
+    }
+    if has_tasks && revision == Revision::V2025_11_25 {
+        all["tasks"] = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+    }
+    all
+}
+
+/// The capabilities of every server that is up, or will be in a moment, and the revision it speaks.
+fn declared(host: &Host) -> Vec<(Value, Revision)> {
+    let of = |status: &toolbay_host::Status| {
+        if matches!(status.state, State::Failed { .. } | State::Stopped) {
+            return None;
+        }
+        let declared = serde_json::from_str(status.catalogue.capabilities.as_deref()?).ok()?;
+        Some((declared, status.revision?))
+    };
+    host.servers().iter().filter_map(|server| of(&server.status().borrow())).collect()
+}

@@ -1,0 +1,161 @@
+//! Who asks.
+
+use std::sync::Arc;
+
+use toolbay_host::{Caller, ClientIdentity, LogWish, Owner};
+use toolbay_protocol::{LogLevel, Notification, Revision, decode_string, meta};
+use toolbay_translate::{ClientCapabilities, declares_tasks};
+
+use crate::{exchange::may_ask, session::Session};
+
+/// The sender of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    /// The revision it speaks.
+    pub(crate) revision: Revision,
+    /// Its session, if it has one.
+    pub(crate) session: Option<Arc<Session>>,
+    pub(crate) identity: Arc<ClientIdentity>,
+    /// Tells its calls from those of others.
+    owner: Owner,
+    /// Whether it hears what is said before an answer.
+    hears_events: bool,
+    /// Which log messages it wants.
+    pub(crate) logs: LogWish,
+    /// Whether its requests have headers.
+    pub(crate) is_on_http: bool,
+}
+
+impl Client {
+    /// A client with a session.
+    pub(crate) fn of_session(session: Arc<Session>) -> Self {
+        let (identity, logs) = session.identity();
+        Self {
+            revision: session.revision,
+            identity,
+            owner: session.owner,
+            session: Some(session),
+            hears_events: true,
+            logs,
+            is_on_http: false,
+        }
+    }
+
+    /// A client that never shook hands and says nothing about itself.
+    pub(crate) fn unknown(revision: Revision) -> Self {
+        let identity = Arc::new(identity("{}", "{}", None));
+        Self {
+            revision,
+            session: None,
+            identity,
+            owner: Owner::new(),
+            hears_events: true,
+            logs: LogWish::Nothing,
+            is_on_http: false,
+        }
+    }
+
+    /// A client that says everything with each request.
+    pub(crate) fn of_request(revision: Revision, call: &Notification) -> Self {
+        let text = |key| call.meta(key).map(|span| call.raw(span));
+        let identity = identity(
+            text(meta::CLIENT_INFO).unwrap_or("{}"),
+            text(meta::CLIENT_CAPABILITIES).unwrap_or("{}"),
+            text(meta::LOG_LEVEL),
+        );
+        let logs = log_level(call).map_or(LogWish::Nothing, LogWish::AtLeast);
+        Self {
+            revision,
+            session: None,
+            identity: Arc::new(identity),
+            owner: Owner::new(),
+            hears_events: true,
+            logs,
+            is_on_http: false,
+        }
+    }
+
+    /// The same client where only the answer reaches it.
+    pub(crate) fn without_events(self) -> Self {
+        Self { hears_events: false, ..self }
+    }
+
+    /// The same client, whose requests have headers.
+    pub(crate) fn on_http(self) -> Self {
+        Self { is_on_http: true, ..self }
+    }
+
+    /// The same client, known to be the one behind `owner`.
+    pub(crate) fn owned_by(self, owner: Owner) -> Self {
+        Self { owner, ..self }
+    }
+
+    /// On whose behalf it acts. Who may reach a loopback address acts on behalf of its owner.
+    pub(crate) fn principal(&self) -> &'static str {
+        "local"
+    }
+
+    /// Whether it can be asked something before it gets its answer.
+    fn can_be_asked(&self) -> bool {
+        let reachable = match &self.session {
+            Some(_) => self.hears_events,
+            None => self.revision.is_modern(),
+        };
+        reachable && self.identity.capabilities != "{}"
+    }
+
+    /// Whether it can answer that question.
+    pub(crate) fn can_answer(&self, method: &str, params: Option<&str>) -> bool {
+        self.can_be_asked() && self.abilities().can_answer(method, params)
+    }
+
+    /// What it says it can be asked.
+    pub(crate) fn abilities(&self) -> ClientCapabilities {
+        ClientCapabilities::parse(&self.identity.capabilities, self.revision)
+    }
+
+    /// Whether it says that it knows what to do with a task instead of a result.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.revision.is_modern() && declares_tasks(&self.identity.capabilities)
+    }
+
+    /// Whether it wants log messages.
+    pub(crate) fn wants_logs(&self) -> bool {
+        self.logs != LogWish::Nothing
+    }
+
+    /// As whom it sends a request with that method.
+    pub(crate) fn caller(&self, method: &str) -> Caller {
+        Caller {
+            revision: self.revision,
+            identity: self.identity.clone(),
+            owner: self.owner,
+            may_be_asked: may_ask(method) && self.can_be_asked(),
+            awaits_tasks: true,
+            logs: self.logs,
+        }
+    }
+}
+
+/// The level that a request of the stateless era names, if it names one that there is.
+pub(crate) fn log_level(call: &Notification) -> Option<LogLevel> {
+    decode_string(call.bytes(call.meta(meta::LOG_LEVEL)?))?.parse().ok()
+}
+
+/// An identity from JSON texts; a client without a name is one of ours to servers that insist on one.
+///
+/// The texts become part of other messages. A newline in one would end the line of such a message, and what follows
+/// would be a message of its own to the server, so they are put on one line.
+pub(crate) fn identity(info: &str, capabilities: &str, log_level: Option<&str>) -> ClientIdentity {
+    let info = if info == "{}" { r#"{"name":"toolbay","version":"0"}"# } else { info };
+    ClientIdentity {
+        info: on_one_line(info),
+        capabilities: on_one_line(capabilities),
+        log_level: log_level.map(str::to_owned),
+    }
+}
+
+/// JSON without line breaks. They stand only between tokens: in strings JSON wants them escaped.
+fn on_one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
+}

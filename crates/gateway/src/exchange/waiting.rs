@@ -1,0 +1,220 @@
+//! Waiting for a task of the stateless era on behalf of a client that knows no tasks.
+
+use std::{
+    collections::HashSet,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::time::{Instant, Sleep, sleep};
+use toolbay_host::{Answer, CallError, InFlight};
+use toolbay_protocol::{ErrorCode, ErrorObject, Message, Response, Revision, decode_string, method};
+use toolbay_translate as translate;
+
+use super::{Exchange, Source, Step, asking::Asking, input::Answers};
+use crate::{reply, tasks::Awaited};
+
+/// How often a task is looked at whose server does not say how often it wants that; and never more often than this.
+const USUAL_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// A task that asks more than this asks without end.
+const MAX_QUESTIONS: usize = 256;
+
+/// A task, and what is being done about it.
+pub(super) struct Waiting {
+    task: Awaited,
+    doing: Doing,
+    total: Duration,
+    deadline: Pin<Box<Sleep>>,
+    pause: Duration,
+    /// Questions that were put to the client; a server may show one until it has the answer.
+    asked: HashSet<String>,
+    /// What the client answered to those that are open.
+    pub(super) answers: Answers,
+}
+
+enum Doing {
+    Pausing(Pin<Box<Sleep>>),
+    Looking(InFlight),
+    /// The client is asked, and the clock stands still since then.
+    Asking(Instant),
+    Telling(InFlight),
+}
+
+/// What is to be done next.
+pub(super) enum Turn {
+    Look,
+    Looked(Result<Answer, CallError>),
+    Tell,
+    Told(Result<Answer, CallError>),
+    TooLate,
+}
+
+impl Waiting {
+    /// Waits for a task, no longer than `total`. `first` is how it stood when it began.
+    pub(super) fn new(task: Awaited, total: Duration, first: &Response) -> Self {
+        let pause = pause_of(first).unwrap_or(USUAL_PAUSE);
+        let at_once = status_of(first).is_some_and(|status| status != "working");
+        let first = if at_once { SHORTEST_PAUSE } else { pause };
+        Self {
+            task,
+            doing: Doing::Pausing(Box::pin(sleep(first))),
+            total,
+            deadline: Box::pin(sleep(total)),
+            pause,
+            asked: HashSet::new(),
+            answers: Answers::default(),
+        }
+    }
+
+    pub(super) fn poll_turn(&mut self, context: &mut Context<'_>, asking: &Asking) -> Poll<Turn> {
+        if let Doing::Asking(since) = &self.doing {
+            if !asking.is_empty() {
+                return Poll::Pending;
+            }
+            let until = self.deadline.deadline() + since.elapsed();
+            self.deadline.as_mut().reset(until);
+            return Poll::Ready(Turn::Tell);
+        }
+        if self.deadline.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Turn::TooLate);
+        }
+        match &mut self.doing {
+            Doing::Pausing(pause) => pause.as_mut().poll(context).map(|()| Turn::Look),
+            Doing::Looking(call) => Pin::new(call).poll(context).map(Turn::Looked),
+            Doing::Telling(call) => Pin::new(call).poll(context).map(Turn::Told),
+            Doing::Asking(_) => Poll::Pending,
+        }
+    }
+
+    fn pause(&mut self) {
+        self.doing = Doing::Pausing(Box::pin(sleep(self.pause)));
+    }
+
+    /// Sends a request about the task; what is given back ends the wait.
+    fn send(
+        &mut self,
+        asked: &str,
+        more: &str,
+        doing: impl FnOnce(InFlight) -> Doing,
+    ) -> Result<(), ErrorObject> {
+        self.doing = doing(self.task.request(asked, more, None)?);
+        Ok(())
+    }
+}
+
+/// How a task ended.
+enum End {
+    /// With an answer to the call: a message under an id of ours.
+    Answer(Bytes),
+    Error(ErrorObject),
+}
+
+impl Exchange {
+    /// Does what is next about a task; nothing while it goes on.
+    pub(super) fn take_turn(&mut self, turn: Turn) -> Option<Step> {
+        let Source::Task(waiting) = &mut self.source else { return None };
+        let done = match turn {
+            Turn::Look => waiting.send(method::TASKS_GET, "", Doing::Looking),
+            Turn::Tell => match waiting.answers.failed.take() {
+                Some(error) => Err(error),
+                None => {
+                    let given = std::mem::take(&mut waiting.answers.given);
+                    let responses = translate::input_responses(&given);
+                    waiting.send(
+                        method::TASKS_UPDATE,
+                        &format!(",\"inputResponses\":{responses}"),
+                        Doing::Telling,
+                    )
+                }
+            },
+            Turn::Told(Ok(told)) if told.response.error().is_none() => {
+                waiting.pause();
+                Ok(())
+            }
+            Turn::Looked(Ok(looked)) if looked.response.error().is_none() => {
+                return self.looked(&looked.response);
+            }
+            // It forgot the task, or will not have it: that is how the call ends.
+            Turn::Looked(Ok(answered)) | Turn::Told(Ok(answered)) => {
+                return Some(Step::Final(self.answered(&answered)));
+            }
+            Turn::Looked(Err(error)) | Turn::Told(Err(error)) => Err(reply::call_failed(&error)),
+            Turn::TooLate => {
+                let (server, total) = (waiting.task.task().server.clone(), waiting.total);
+                Err(reply::call_failed(&CallError::TooLong { server, total }))
+            }
+        };
+        done.err().map(|error| Step::Final(self.failed(&error)))
+    }
+
+    /// Takes how a task stands now.
+    fn looked(&mut self, task: &Response) -> Option<Step> {
+        let Source::Task(waiting) = &mut self.source else { return None };
+        if let Some(pause) = pause_of(task) {
+            waiting.pause = pause;
+        }
+        if let Some(end) = end_of(task) {
+            if let Source::Task(waiting) = std::mem::replace(&mut self.source, Source::Gone) {
+                waiting.task.ended();
+            }
+            return Some(Step::Final(self.task_ended(end)));
+        }
+        let mut questions = translate::task_questions(task).unwrap_or_default();
+        questions.retain(|question| waiting.asked.insert(question.key.clone()));
+        if questions.is_empty() {
+            waiting.pause();
+            return None;
+        }
+        if waiting.asked.len() > MAX_QUESTIONS {
+            return Some(Step::Final(self.failed(&reply::too_many_questions())));
+        }
+        waiting.doing = Doing::Asking(Instant::now());
+        self.ask_session(questions).err().map(|error| Step::Final(self.failed(&error)))
+    }
+
+    fn task_ended(&self, end: End) -> super::Final {
+        let answer = match end {
+            End::Answer(answer) => Message::parse(answer),
+            End::Error(error) => return self.failed(&error),
+        };
+        match answer {
+            Ok(Message::Response(response)) => {
+                self.answered(&Answer { response, revision: Revision::LATEST })
+            }
+            _ => self.failed(&ended("with something that is no result")),
+        }
+    }
+}
+
+fn status_of(task: &Response) -> Option<std::borrow::Cow<'_, str>> {
+    decode_string(&task.text[task.result_field("status")?.range()])
+}
+
+fn pause_of(task: &Response) -> Option<Duration> {
+    let millis = task.raw(task.result_field("pollIntervalMs")?).parse().ok()?;
+    Some(Duration::from_millis(millis).max(SHORTEST_PAUSE))
+}
+
+/// How a task ended, if it did.
+fn end_of(task: &Response) -> Option<End> {
+    let field = |name| task.result_field(name).map(|span| task.raw(span));
+    Some(match (status_of(task)?.as_ref(), field("result"), field("error")) {
+        ("completed", Some(result), _) => End::Answer(toolbay_protocol::result(&0.into(), result)),
+        ("failed", _, Some(error)) => End::Answer(
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{error}}}").replace(['\n', '\r'], " ").into(),
+        ),
+        ("completed", None, _) => End::Error(ended("without a result")),
+        ("failed", _, None) => End::Error(ended("without an error that says why")),
+        ("cancelled", ..) => End::Error(ended("because the server cancelled it")),
+        _ => return None,
+    })
+}
+
+fn ended(how: &str) -> ErrorObject {
+    ErrorObject::new(ErrorCode::INTERNAL_ERROR, format!("the call became a task, which ended {how}"))
+}

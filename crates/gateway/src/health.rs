@@ -1,0 +1,43 @@
+//! `GET /health`.
+
+use serde_json::{Value, json};
+use toolbay_host::Kind;
+
+use crate::gateway::Gateway;
+
+impl Gateway {
+    /// Ok, the version, and each server's state.
+    pub(crate) fn health(&self) -> Value {
+        let servers: Vec<Value> = self
+            .host
+            .servers()
+            .iter()
+            .map(|server| {
+                let status = server.status();
+                let status = status.borrow();
+                let offers: serde_json::Map<String, Value> = Kind::ALL
+                    .into_iter()
+                    .map(|kind| (kind.field().to_owned(), status.catalogue.list(kind).len().into()))
+                    .collect();
+                json!({
+                    "name": status.name.as_str(),
+                    "state": status.state.word(),
+                    "transport": server.transport(),
+                    "revision": status.revision.map(|revision| revision.as_str()),
+                    "offers": offers,
+                    "counts": server.counts(),
+                    "starts": status.starts,
+                    "pid": status.pid,
+                    "error": status.state.failure().map(ToString::to_string),
+                })
+            })
+            .collect();
+        json!({
+            "status": "ok",
+            "service": "toolbay",
+            "version": self.options.version,
+            "sessions": self.sessions.len(),
+            "servers": servers,
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! The front door: clients of any era, on HTTP and on stdio.
+//!
+//! # The way of a request
+//!
+//! ```text
+//! bytes ─ Guard (Host, Origin) ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
+//!                                                      └─ Host::dispatch ─ Exchange ─ JSON, or SSE once events flow
+//! ```
+//!
+//! # Invariants
+//!
+//! - Host and Origin are judged before a byte of a body is read.
+//! - A client that goes away drops its exchange, which cancels the call at the server.
+//! - Lists, handshakes and health are answered from memory; they never wait for a server.
+//! - What one client asked reaches no other: ids and progress tokens are the client's own on both ends.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod capabilities;
+mod client;
+mod door;
+mod era;
+mod exchange;
+mod gateway;
+mod guard;
+mod headers;
+mod health;
+mod known;
+mod listen;
+mod live;
+mod park;
+mod questions;
+mod reply;
+mod seal;
+mod serve;
+mod session;
+mod sessions;
+mod stdio;
+mod streams;
+mod subscribe;
+mod tasks;
+
+pub use gateway::{Gateway, GatewayOptions};

@@ -1,0 +1,91 @@
+//! A call at a server, as it goes on.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use toolbay_host::{Answer, CallError, CallEvent, Events, InFlight};
+use toolbay_protocol::ServerName;
+
+use crate::tasks::Awaited;
+
+/// A running call with what it says on the way. Dropping it cancels the call.
+#[derive(Debug)]
+pub(crate) struct Live {
+    call: InFlight,
+    events: Option<Events>,
+    ended: Option<Result<Answer, CallError>>,
+    /// The task whose end it waits for.
+    task: Option<Awaited>,
+}
+
+/// What happens next in a call.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and the end is what mostly happens"
+)]
+pub(crate) enum Happening {
+    /// Something on the way.
+    Event(CallEvent),
+    /// Its end; nothing follows.
+    Ended(Result<Answer, CallError>),
+}
+
+impl Live {
+    pub(crate) fn new(call: InFlight, events: Option<Events>) -> Self {
+        Self { call, events, ended: None, task: None }
+    }
+
+    /// The same call, which waits for the end of a task.
+    pub(crate) fn awaiting(self, task: Awaited) -> Self {
+        Self { task: Some(task), ..self }
+    }
+
+    /// The server that has the call.
+    pub(crate) fn server(&self) -> &ServerName {
+        self.call.server()
+    }
+
+    /// What happens next. Cancel safe; not to be called again after the end.
+    pub(crate) async fn next(&mut self) -> Happening {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        // Events come first: the server sent them before its answer.
+        if let Some(event) = self.poll_event(context) {
+            return Poll::Ready(Happening::Event(event));
+        }
+        if self.ended.is_none() {
+            let Poll::Ready(outcome) = Pin::new(&mut self.call).poll(context) else { return Poll::Pending };
+            self.ended = Some(outcome);
+            // An event may have come between the two looks: look once more.
+            if let Some(event) = self.poll_event(context) {
+                return Poll::Ready(Happening::Event(event));
+            }
+        }
+        match self.ended.take() {
+            Some(outcome) => {
+                if let (Some(task), Ok(_)) = (self.task.take(), &outcome) {
+                    task.ended();
+                }
+                Poll::Ready(Happening::Ended(outcome))
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Option<CallEvent> {
+        match self.events.as_mut()?.poll_recv(context) {
+            Poll::Ready(None) => {
+                self.events = None;
+                None
+            }
+            Poll::Ready(event) => event,
+            Poll::Pending => None,
+        }
+    }
+}

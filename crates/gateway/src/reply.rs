@@ -1,0 +1,98 @@
+//! Errors as clients get them. The one place where an error becomes a JSON-RPC error or an HTTP status.
+
+use http::StatusCode;
+use serde_json::json;
+use toolbay_host::CallError;
+use toolbay_protocol::{ErrorCode, ErrorObject, Malformed, Revision, extension};
+use toolbay_transport::http::ReadBodyError;
+
+use crate::session::NotEntered;
+
+/// A call that got no answer.
+pub(crate) fn call_failed(error: &CallError) -> ErrorObject {
+    let mut message = error.to_string();
+    let hint = error.hint();
+    if let Some(hint) = &hint {
+        message.push_str(&format!("\nhint: {hint}"));
+    }
+    let data = json!({ "server": error.server().as_str(), "retryable": error.is_retryable(), "hint": hint });
+    ErrorObject::new(ErrorCode::INTERNAL_ERROR, message).with_data(&data)
+}
+
+/// A text that is no message.
+pub(crate) fn malformed(why: &Malformed) -> ErrorObject {
+    ErrorObject::new(why.code(), why.to_string())
+}
+
+/// A request that cannot run in its session.
+pub(crate) fn not_entered(why: NotEntered) -> ErrorObject {
+    match why {
+        NotEntered::DuplicateId => {
+            ErrorObject::new(ErrorCode::INVALID_REQUEST, "a request with the same id is still running")
+        }
+        NotEntered::TooMany => ErrorObject::new(
+            ErrorCode::INTERNAL_ERROR,
+            "too many requests or subscriptions of this session; try again later",
+        ),
+    }
+}
+
+/// A revision that we do not speak.
+pub(crate) fn unsupported_version(requested: &str) -> ErrorObject {
+    let data = json!({ "supported": supported_versions(), "requested": requested });
+    ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version").with_data(&data)
+}
+
+/// The revisions that we speak, newest first.
+pub(crate) fn supported_versions() -> Vec<&'static str> {
+    Revision::ALL.into_iter().rev().map(Revision::as_str).collect()
+}
+
+/// A request that its client cancelled.
+pub(crate) fn cancelled() -> ErrorObject {
+    ErrorObject::new(ErrorCode::SERVER_ERROR, "the request was cancelled")
+}
+
+/// A call whose server asks what nobody can be asked now.
+pub(crate) fn too_many_questions() -> ErrorObject {
+    let message = "the server asks something, but too many calls wait for answers already; try again later";
+    ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
+}
+
+/// A page that must be visited, for a client that cannot be asked to.
+pub(crate) fn missing_capability(asked: &str) -> ErrorObject {
+    let data = json!({ "requiredCapabilities": { "elicitation": { "url": {} } } });
+    let message = format!("the request needs `{asked}` in URL mode, which the client has not declared");
+    ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message).with_data(&data)
+}
+
+/// A request about tasks of a client that does not say it knows what they are.
+pub(crate) fn needs_tasks() -> ErrorObject {
+    let data = json!({ "requiredCapabilities": { "extensions": { extension::TASKS: {} } } });
+    let message = format!("the client must declare the extension `{}`", extension::TASKS);
+    ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message).with_data(&data)
+}
+
+/// The id of a task that we did not give out.
+pub(crate) fn unknown_task() -> ErrorObject {
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, "`taskId` is not the id of a task that this hub knows")
+}
+
+/// A body that could not be read.
+pub(crate) fn body(error: &ReadBodyError) -> (StatusCode, ErrorObject) {
+    let status = match error {
+        ReadBodyError::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        ReadBodyError::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+        ReadBodyError::Broken(_) => StatusCode::BAD_REQUEST,
+    };
+    (status, ErrorObject::new(ErrorCode::INVALID_REQUEST, error.to_string()))
+}
+
+/// The HTTP status that goes with an error of the stateless era.
+pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code if code.is_modern() => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

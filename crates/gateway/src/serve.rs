@@ -1,0 +1,87 @@
+//! One request, on whatever transport it came.
+
+use std::{pin::Pin, sync::Arc};
+
+use toolbay_protocol::{Request, method};
+
+use crate::{
+    client::Client,
+    exchange::{Exchange, Final, Started},
+    gateway::Gateway,
+    listen::Subscription,
+    reply,
+};
+
+/// How a request is being answered.
+pub(crate) enum Served {
+    /// At once.
+    Known(Final),
+    /// By a server.
+    Running(Box<Exchange>),
+    /// With changes, until someone ends it.
+    Listening(Box<Subscription>),
+    /// Once a server that is on its way up has come up.
+    Later(Box<Later>),
+    /// With this, after some waiting.
+    Soon(Pin<Box<dyn Future<Output = Final> + Send>>),
+}
+
+/// A request that waits for its server to come up.
+pub(crate) struct Later {
+    arrival: Pin<Box<dyn Future<Output = ()> + Send>>,
+    client: Client,
+    request: Request,
+}
+
+impl Later {
+    /// Waits, then starts to answer: whatever came up by then is all there is.
+    pub(crate) async fn serve(self, gateway: &Arc<Gateway>) -> Served {
+        self.arrival.await;
+        gateway.serve_now(&self.client, self.request)
+    }
+}
+
+impl Gateway {
+    /// Starts to answer a request of a client whose era is known.
+    pub(crate) fn serve(self: &Arc<Self>, client: &Client, request: Request) -> Served {
+        match self.host.arrival(&request) {
+            Some(arrival) => {
+                Served::Later(Box::new(Later { arrival: Box::pin(arrival), client: client.clone(), request }))
+            }
+            None => self.serve_now(client, request),
+        }
+    }
+
+    fn serve_now(self: &Arc<Self>, client: &Client, request: Request) -> Served {
+        if client.revision.is_modern() && request.call.method() == method::LISTEN {
+            return match Subscription::open(self, client, &request) {
+                Ok(subscription) => Served::Listening(Box::new(subscription)),
+                Err(error) => Served::Known(Final::error(Some(&request.id), &error)),
+            };
+        }
+        match request.call.method() {
+            method::RESOURCES_SUBSCRIBE if !client.revision.is_modern() => {
+                return self.subscribe(client, &request);
+            }
+            method::RESOURCES_UNSUBSCRIBE if !client.revision.is_modern() => {
+                return self.unsubscribe(client, &request);
+            }
+            _ => {}
+        }
+        if let Some(known) = self.known(client, &request) {
+            return Served::Known(match known {
+                Ok(result) => Final::result(&request.id, &result),
+                Err(error) => Final::error(Some(&request.id), &error),
+            });
+        }
+        let running = client.session.as_ref().map(|session| session.enter(&request.id)).transpose();
+        let running = match running {
+            Ok(running) => running,
+            Err(why) => return Served::Known(Final::error(Some(&request.id), &reply::not_entered(why))),
+        };
+        match Exchange::start(self, client, request, running) {
+            Started::Running(exchange) => Served::Running(exchange),
+            Started::Known(known) => Served::Known(known),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! One client's stay in the era with a handshake.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+use toolbay_host::{ClientIdentity, Kind, LogWish, Owner, Watched};
+use toolbay_protocol::{LogLevel, Notification, RequestId, Response, Revision, ServerName};
+
+use crate::{
+    questions::{Put, Questions},
+    streams::Streams,
+    tasks::{KnownTasks, Task},
+};
+
+/// How many requests of one session may run at once.
+const MAX_IN_FLIGHT: usize = 256;
+/// How many resources one session may watch.
+const MAX_WATCHED: usize = 1024;
+
+/// What is known of a client that shook hands.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) revision: Revision,
+    /// Tells its calls from those of others.
+    pub(crate) owner: Owner,
+    /// Ends with the session.
+    pub(crate) ended: CancellationToken,
+    /// What it can come back to after a broken connection.
+    pub(crate) streams: Arc<Streams>,
+    /// The versions of the lists that the client saw last.
+    seen: [AtomicU64; 4],
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    used: Instant,
+    /// Running requests, with the way to cancel each; nothing where that was done already.
+    /// Invariant: an entry lives exactly as long as its [`Running`], so no request is ended in the place of another.
+    running: HashMap<RequestId, Option<oneshot::Sender<()>>>,
+    /// What it watches, by the URI that it named.
+    watched: HashMap<String, Watched>,
+    identity: Arc<ClientIdentity>,
+    logs: LogWish,
+    questions: Questions,
+    tasks: KnownTasks,
+    /// The stream that carries what belongs to no request; a newer one ends the older.
+    stream: CancellationToken,
+}
+
+/// Why a request cannot run in its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotEntered {
+    DuplicateId,
+    TooMany,
+}
+
+impl Session {
+    pub(crate) fn new(revision: Revision, identity: ClientIdentity) -> Arc<Self> {
+        Arc::new(Self {
+            revision,
+            owner: Owner::new(),
+            ended: CancellationToken::new(),
+            streams: Arc::default(),
+            seen: Default::default(),
+            inner: Mutex::new(Inner {
+                used: Instant::now(),
+                running: HashMap::new(),
+                watched: HashMap::new(),
+                // Servers of the stateless era send log messages only to those who name a level.
+                identity: Arc::new(at_level(&identity, LogLevel::Info)),
+                logs: LogWish::Everything,
+                questions: Questions::default(),
+                tasks: KnownTasks::default(),
+                stream: CancellationToken::new(),
+            }),
+        })
+    }
+
+    /// Enters a request; the receiver resolves when the client cancels it.
+    pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<Running, NotEntered> {
+        let mut inner = self.lock();
+        inner.used = Instant::now();
+        if inner.running.len() >= MAX_IN_FLIGHT {
+            return Err(NotEntered::TooMany);
+        }
+        if inner.running.contains_key(id) {
+            return Err(NotEntered::DuplicateId);
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        inner.running.insert(id.clone(), Some(cancel));
+        drop(inner);
+        Ok(Running { session: self.clone(), id: id.clone(), cancelled })
+    }
+
+    /// Cancels a running request; what is not running needs none.
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        if let Some(cancel) = self.lock().running.get_mut(id).and_then(Option::take) {
+            let _ = cancel.send(()); // it may have ended just now
+        }
+    }
+
+    /// Puts a question to the client, unless too many wait already. The caller sends it.
+    pub(crate) fn ask(&self, method: &str, params: &str) -> Option<Put> {
+        self.lock().questions.put(method, params)
+    }
+
+    /// Takes the client's answer to a question.
+    pub(crate) fn answered(&self, response: &Response) {
+        let mut inner = self.lock();
+        inner.used = Instant::now();
+        inner.questions.answered(response);
+    }
+
+    /// Remembers a task that the client got an id for.
+    pub(crate) fn got_task(&self, task: Task, id: String) {
+        self.lock().tasks.add(task, id);
+    }
+
+    /// What a server says of a task, for a client that knows the task.
+    pub(crate) fn told_of_task(&self, server: &ServerName, told: &Notification) -> Option<Notification> {
+        self.lock().tasks.told(server, told)
+    }
+
+    pub(crate) fn touch(&self) {
+        self.lock().used = Instant::now();
+    }
+
+    pub(crate) fn last_used(&self) -> Instant {
+        self.lock().used
+    }
+
+    /// Takes over as the stream of this session; the token ends when another does.
+    pub(crate) fn take_stream(&self) -> CancellationToken {
+        let mut inner = self.lock();
+        inner.stream.cancel();
+        inner.stream = self.ended.child_token();
+        inner.stream.clone()
+    }
+
+    /// Whether it may watch one more resource.
+    pub(crate) fn may_watch(&self) -> Result<(), NotEntered> {
+        if self.lock().watched.len() >= MAX_WATCHED { Err(NotEntered::TooMany) } else { Ok(()) }
+    }
+
+    /// Remembers what it watches, unless there is too much.
+    pub(crate) fn watch(&self, uri: String, watched: Watched) -> Result<(), NotEntered> {
+        let mut inner = self.lock();
+        if inner.watched.len() >= MAX_WATCHED {
+            return Err(NotEntered::TooMany);
+        }
+        if !self.ended.is_cancelled() {
+            inner.watched.insert(uri, watched);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unwatch(&self, uri: &str) {
+        self.lock().watched.remove(uri);
+    }
+
+    /// What it is told when a resource changed: the notification under every URI by which it watches that.
+    pub(crate) fn updates(
+        &self,
+        server: &ServerName,
+        notification: &Arc<Notification>,
+    ) -> Vec<Arc<Notification>> {
+        self.lock().watched.values().filter_map(|watched| watched.updated(server, notification)).collect()
+    }
+
+    /// The URIs of all it watches.
+    pub(crate) fn watched(&self) -> Vec<String> {
+        self.lock().watched.keys().cloned().collect()
+    }
+
+    /// Ends it, and all that is kept for it.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.lock().watched.clear();
+    }
+
+    /// Who the client is, and which log messages it wants.
+    pub(crate) fn identity(&self) -> (Arc<ClientIdentity>, LogWish) {
+        let inner = self.lock();
+        (inner.identity.clone(), inner.logs)
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        let mut inner = self.lock();
+        inner.logs = LogWish::AtLeast(level);
+        inner.identity = Arc::new(at_level(&inner.identity, level));
+    }
+
+    /// Remembers which version of a list the client has.
+    pub(crate) fn saw(&self, kind: Kind, version: u64) {
+        self.seen[kind as usize].store(version, Ordering::Relaxed);
+    }
+
+    /// The version of a list that the client has; nothing while it never asked.
+    pub(crate) fn seen(&self, kind: Kind) -> u64 {
+        self.seen[kind as usize].load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The same client, who wants log messages of that level.
+fn at_level(identity: &ClientIdentity, level: LogLevel) -> ClientIdentity {
+    ClientIdentity { log_level: Some(format!("\"{level}\"")), ..identity.clone() }
+}
+
+/// A request that runs in a session; dropping it takes it out.
+#[derive(Debug)]
+pub(crate) struct Running {
+    session: Arc<Session>,
+    id: RequestId,
+    pub(crate) cancelled: oneshot::Receiver<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.session.lock().running.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::identity;
+
+    /// Otherwise the end of the first would end the second.
+    #[test]
+    fn the_id_of_a_cancelled_request_is_taken_until_it_has_ended() {
+        let session = Session::new(Revision::LATEST_LEGACY, identity("{}", "{}", None));
+        let id = RequestId::from(1);
+        let mut first = session.enter(&id).unwrap();
+        session.cancel(&id);
+        assert_eq!(first.cancelled.try_recv(), Ok(()));
+        assert_eq!(session.enter(&id).unwrap_err(), NotEntered::DuplicateId);
+        drop(first);
+        let mut second = session.enter(&id).unwrap();
+        assert_eq!(second.cancelled.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    }
+}

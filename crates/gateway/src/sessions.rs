@@ -1,0 +1,100 @@
+//! All sessions.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use crate::session::Session;
+
+/// Sessions by their ids, which nobody can guess.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    limit: usize,
+    idle: Duration,
+    by_id: Mutex<HashMap<SessionId, Arc<Session>>>,
+}
+
+/// 128 random bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SessionId(u128);
+
+impl SessionId {
+    fn random() -> Option<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Self(u128::from_ne_bytes(bytes)))
+    }
+
+    /// Reads an id as we write it, and nothing else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let ours = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if !ours {
+            return None;
+        }
+        // In halves: arithmetic on 128 bits is slow.
+        let (high, low) = text.split_at(16);
+        let half = |text| u64::from_str_radix(text, 16).ok().map(u128::from);
+        Some(Self(half(high)? << 64 | half(low)?))
+    }
+}
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Sessions {
+    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
+        Self { limit, idle, by_id: Mutex::default() }
+    }
+
+    /// Adds a session, unless there are too many.
+    pub(crate) fn add(&self, session: Arc<Session>) -> Option<SessionId> {
+        let id = SessionId::random()?;
+        let mut by_id = self.lock();
+        if by_id.len() >= self.limit {
+            return None;
+        }
+        by_id.insert(id, session);
+        Some(id)
+    }
+
+    pub(crate) fn get(&self, id: SessionId) -> Option<Arc<Session>> {
+        self.lock().get(&id).cloned()
+    }
+
+    /// Ends a session; says whether there was one.
+    pub(crate) fn end(&self, id: SessionId) -> bool {
+        match self.lock().remove(&id) {
+            Some(session) => {
+                session.end();
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Ends sessions that nobody has used for long.
+    pub(crate) fn sweep(&self) {
+        let idle = self.idle;
+        self.lock().retain(|_, session| {
+            // Whoever else holds it is a stream or a request: then it is in use, however quiet.
+            let keep = Arc::strong_count(session) > 1 || session.last_used().elapsed() < idle;
+            if !keep {
+                session.end();
+            }
+            keep
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.by_id.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

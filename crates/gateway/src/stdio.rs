@@ -1,0 +1,241 @@
+//! The stdio front: one client on a pair of streams, one message per line.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use toolbay_host::Owner;
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Revision, Rope, meta, method,
+};
+use toolbay_transport::{Incoming, Wire};
+
+use crate::{
+    client::Client,
+    door::open_session,
+    era,
+    exchange::{Exchange, Final, Step},
+    gateway::Gateway,
+    listen::{SessionStream, Subscription},
+    reply,
+    serve::Served,
+    session::Session,
+};
+
+/// How long running requests may take to end after the client closed its end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+type Running = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// One client.
+struct Connection<'a> {
+    gateway: &'a Arc<Gateway>,
+    outgoing: mpsc::Sender<Rope>,
+    running: Running,
+    session: Option<Arc<Session>>,
+    owner: Owner,
+    stream: Option<SessionStream>,
+    /// Running requests of both eras, with the way to cancel each; closed where one has ended.
+    cancels: std::collections::HashMap<RequestId, oneshot::Sender<()>>,
+    /// Ends what would never end by itself.
+    ending: CancellationToken,
+}
+
+/// Serves until the client closes its end, or until `stop`.
+pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationToken) {
+    let Wire { outgoing, mut incoming } = wire;
+    let mut connection = Connection {
+        gateway,
+        outgoing,
+        running: FuturesUnordered::new(),
+        session: None,
+        owner: Owner::new(),
+        stream: None,
+        cancels: Default::default(),
+        ending: CancellationToken::new(),
+    };
+    loop {
+        let changed = async {
+            match &mut connection.stream {
+                Some(stream) => stream.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = incoming.recv() => match message {
+                Some(message) => connection.take(message).await,
+                None => break,
+            },
+            Some(()) = connection.running.next() => {}
+            change = changed => match change {
+                Some(change) => connection.send(change).await,
+                None => break,
+            },
+            () = stop.cancelled() => break,
+        }
+    }
+    connection.ending.cancel();
+    let drained = async { while connection.running.next().await.is_some() {} };
+    let _ = tokio::time::timeout(DRAIN, drained).await; // what is left is cancelled by being dropped
+}
+
+impl Connection<'_> {
+    async fn take(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Message(Message::Request(request)) => self.request(request).await,
+            Incoming::Message(Message::Notification(notification)) => self.notification(&notification),
+            Incoming::Message(Message::Response(response)) => {
+                if let Some(session) = &self.session {
+                    session.answered(&response);
+                }
+            }
+            // A pipe says nothing of the kind.
+            Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
+            Incoming::Refused(refusal) => {
+                let error = reply::malformed(&refusal.why);
+                self.send(toolbay_protocol::error(refusal.id.as_ref(), &error).into()).await;
+            }
+        }
+    }
+
+    async fn request(&mut self, request: Request) {
+        let id = request.id.clone();
+        match self.start(request) {
+            Ok(Some(served)) => self.serve(id, served).await,
+            Ok(None) => {}
+            Err(error) => self.send(toolbay_protocol::error(Some(&id), &error).into()).await,
+        }
+    }
+
+    /// Decides the era and starts to answer.
+    fn start(&mut self, request: Request) -> Result<Option<Served>, ErrorObject> {
+        if self.cancels.get(&request.id).is_some_and(|cancel| !cancel.is_closed()) {
+            return Err(reply::not_entered(crate::session::NotEntered::DuplicateId));
+        }
+        if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
+            era::check_meta(&request.call)?;
+            let client = Client::of_request(Revision::LATEST, &request.call).owned_by(self.owner);
+            return Ok(Some(self.gateway.serve(&client, request)));
+        }
+        if request.call.method() == method::INITIALIZE {
+            return self.initialize(&request).map(Some);
+        }
+        let Some(session) = &self.session else {
+            if request.call.method() == method::PING {
+                return Ok(Some(Served::Known(Final::result(&request.id, "{}"))));
+            }
+            // A client of the stateless era that forgot what to send learns it from this, too.
+            let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
+            return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
+        };
+        Ok(Some(self.gateway.serve(&Client::of_session(session.clone()), request)))
+    }
+
+    fn initialize(&mut self, request: &Request) -> Result<Served, ErrorObject> {
+        if self.session.is_some() {
+            return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
+        }
+        let session = open_session(&request.call)?;
+        let result = self.gateway.introduction(session.revision);
+        self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
+        self.session = Some(session);
+        Ok(Served::Known(Final::result(&request.id, &result)))
+    }
+
+    async fn serve(&mut self, id: RequestId, served: Served) {
+        let outgoing = self.outgoing.clone();
+        match served {
+            Served::Known(known) => self.send(known.text).await,
+            Served::Running(exchange) => self.run(id, tell(exchange, outgoing)),
+            Served::Listening(subscription) => {
+                self.run(id, listen(subscription, outgoing, self.ending.clone()))
+            }
+            Served::Soon(answer) => self.run(id, async move { drop(outgoing.send(answer.await.text).await) }),
+            Served::Later(later) => {
+                let gateway = self.gateway.clone();
+                self.run(id, async move {
+                    match later.serve(&gateway).await {
+                        Served::Running(exchange) => tell(exchange, outgoing).await,
+                        Served::Known(known) => drop(outgoing.send(known.text).await),
+                        Served::Listening(_) | Served::Later(_) | Served::Soon(_) => {} // only calls wait, and only once
+                    }
+                });
+            }
+        }
+    }
+
+    /// Runs an answer beside the others, until it ends or the client cancels it.
+    fn run(&mut self, id: RequestId, answer: impl Future<Output = ()> + Send + 'static) {
+        let cancelled = self.cancellable(id);
+        self.running.push(Box::pin(async move {
+            tokio::select! {
+                () = answer => {}
+                () = cancelled => {}
+            }
+        }));
+    }
+
+    /// Resolves when the client cancels the request; never when it does not.
+    fn cancellable(&mut self, id: RequestId) -> impl Future<Output = ()> + Send + 'static {
+        self.cancels.retain(|_, cancel| !cancel.is_closed());
+        let (cancel, cancelled) = oneshot::channel();
+        self.cancels.insert(id, cancel);
+        async move {
+            if cancelled.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn notification(&mut self, notification: &Notification) {
+        if notification.method() != method::CANCELLED {
+            return;
+        }
+        let id = notification.param("requestId").map(|span| notification.raw(span));
+        if let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes()))
+            && let Some(cancel) = self.cancels.remove(&id)
+        {
+            let _ = cancel.send(()); // it may have ended just now
+        }
+    }
+
+    async fn send(&mut self, text: Rope) {
+        // When the client is gone, reading ends too.
+        let _ = self.outgoing.send(text).await;
+    }
+}
+
+/// Tells a client everything about its call.
+async fn tell(mut exchange: Box<Exchange>, outgoing: mpsc::Sender<Rope>) {
+    loop {
+        let (text, last) = match exchange.next().await {
+            Step::Event(text) => (text, false),
+            Step::Final(known) => (known.text, true),
+        };
+        if outgoing.send(text).await.is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Tells a client what changes, until the connection is about to end.
+async fn listen(
+    mut subscription: Box<Subscription>,
+    outgoing: mpsc::Sender<Rope>,
+    ending: CancellationToken,
+) {
+    loop {
+        let next = tokio::select! {
+            text = subscription.next() => text,
+            () = ending.cancelled() => None,
+        };
+        let Some(text) = next else { break };
+        if outgoing.send(text).await.is_err() {
+            return;
+        }
+    }
+    for text in [subscription.farewell(), subscription.cancellation()] {
+        let _ = outgoing.send(text).await; // it may be gone already
+    }
+}

@@ -1,0 +1,65 @@
+//! Tasks: calls that go on after their answer.
+//!
+//! A server answers a call with the id of a task; whoever has the id can ask for it, feed it and cancel it. The hub
+//! keeps no list of tasks: a client gets the id under a seal that says whose task it is, and brings it back. Ids of
+//! others, and ids that nobody gave out, do not open, and no server hears of them.
+
+mod awaited;
+mod ids;
+mod key;
+mod known;
+mod request;
+mod seal;
+mod watch;
+
+use toolbay_protocol::{Revision, ServerName, method};
+
+pub(crate) use self::{
+    awaited::Awaited,
+    ids::{Sealing, task_of},
+    known::KnownTasks,
+    request::our_request,
+    seal::TaskSeal,
+    watch::TaskWatch,
+};
+
+/// A task, as its server knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Task {
+    pub(crate) server: ServerName,
+    pub(crate) kind: Kind,
+    /// Its id, as the server wrote it: a JSON string.
+    pub(crate) id: String,
+}
+
+/// Which protocol a task follows. They have method names in common, and little else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// The extension of the stateless era.
+    Extension,
+    /// The experiment of 2025-11-25.
+    Experiment,
+}
+
+impl Kind {
+    /// The kind that those who speak a revision know, if they know any.
+    pub(crate) fn of(revision: Revision) -> Option<Self> {
+        match revision {
+            Revision::V2026_07_28 => Some(Self::Extension),
+            Revision::V2025_11_25 => Some(Self::Experiment),
+            _ => None,
+        }
+    }
+
+    /// Whether a request is about a task of this kind.
+    pub(crate) fn has_method(self, asked: &str) -> bool {
+        match self {
+            Self::Extension => {
+                matches!(asked, method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL)
+            }
+            Self::Experiment => {
+                matches!(asked, method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL)
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A task that somebody waits for.
+
+use toolbay_host::{Asked, Dispatched, EventSender, Host, InFlight, Resumes};
+use toolbay_protocol::{ErrorObject, method};
+
+use super::{Task, our_request};
+use crate::client::Client;
+
+/// A task that is waited for on behalf of a client which gets its end as the answer to a call. Dropping it before that
+/// cancels the task.
+pub(crate) struct Awaited {
+    host: Host,
+    client: Client,
+    task: Task,
+    ended: bool,
+}
+
+impl Awaited {
+    pub(crate) fn new(host: Host, client: Client, task: Task) -> Self {
+        Self { host, client, task, ended: false }
+    }
+
+    /// Nothing is left to cancel.
+    pub(crate) fn ended(mut self) {
+        self.ended = true;
+    }
+
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// Sends a request about the task to its server. `more` are JSON fields, each behind a comma.
+    pub(crate) fn request(
+        &self,
+        asked: &str,
+        more: &str,
+        events: Option<EventSender>,
+    ) -> Result<InFlight, ErrorObject> {
+        let params = format!("\"taskId\":{}{more}", self.task.id);
+        let request = our_request(&self.client, asked, &params).ok_or_else(crate::reply::unknown_task)?;
+        let resumes = Some(Resumes { server: self.task.server.clone(), state: None });
+        let caller = self.client.caller(asked);
+        match self.host.dispatch(Asked { request, caller, events, resumes }) {
+            Dispatched::Sent(call) => Ok(call),
+            Dispatched::Refused(error) => Err(error),
+            Dispatched::Answered(_) => Err(crate::reply::unknown_task()), // only arguments are answered by the host
+        }
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        // At the end of the process there may be no runtime any more, and then no server either.
+        let (false, Ok(runtime)) = (self.ended, tokio::runtime::Handle::try_current()) else { return };
+        if let Ok(call) = self.request(method::TASKS_CANCEL, "", None) {
+            // Nobody waits for the answer, but a call that is dropped is not sent.
+            self.host.tasks().spawn_on(async move { drop(call.await) }, &runtime);
+        }
+    }
+}
+
+impl std::fmt::Debug for Awaited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Awaited").field(&self.task).finish()
+    }
+}

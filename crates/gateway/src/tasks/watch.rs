@@ -1,0 +1,198 @@
+//! Telling a client of the stateless era how tasks change.
+//!
+//! For each server whose tasks a client names, the hub listens there on its behalf: what one client hears is what it
+//! asked for, and the server ends it when the client goes.
+
+use std::{
+    collections::BTreeMap,
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use serde::Deserialize;
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
+use toolbay_host::{Asked, CallEvent, Dispatched, Resumes, events};
+use toolbay_protocol::{Notification, ServerName, decode_string, method};
+
+use super::{Kind, Sealing, Task, our_request};
+use crate::{
+    client::Client,
+    gateway::Gateway,
+    live::{Happening, Live},
+};
+
+/// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How soon a server that stopped telling is asked again, and how rarely at last.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How many tasks one subscription may name; the rest is not acknowledged.
+const MAX_WATCHED: usize = 1024;
+
+/// The tasks of one subscription.
+pub(crate) struct TaskWatch {
+    gateway: Arc<Gateway>,
+    client: Client,
+    watched: Vec<Watched>,
+    opened: Instant,
+}
+
+/// Those of one server.
+struct Watched {
+    server: ServerName,
+    /// The server's ids as JSON text, with those of the client.
+    ids: BTreeMap<String, String>,
+    agreed: Option<Vec<String>>,
+    source: Source,
+    pause: Duration,
+}
+
+enum Source {
+    Listening(Box<Live>),
+    /// It ended; it is tried again in a moment.
+    Pausing(Pin<Box<Sleep>>),
+}
+
+/// What a server agreed to.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Agreed {
+    task_ids: Vec<String>,
+}
+
+impl TaskWatch {
+    /// Listens to tasks, by the ids that the client has. Those that do not open are left out.
+    pub(crate) fn open(gateway: &Arc<Gateway>, client: &Client, ids: &[String]) -> Self {
+        let mut by_server: BTreeMap<ServerName, BTreeMap<String, String>> = BTreeMap::new();
+        for sealed in ids.iter().take(MAX_WATCHED) {
+            if let Ok(Task { server, kind: Kind::Extension, id }) =
+                gateway.task_seal.open(sealed, client.principal())
+            {
+                by_server.entry(server).or_default().insert(id, sealed.clone());
+            }
+        }
+        let watched = by_server.into_iter().map(|(server, ids)| {
+            let source = listen(gateway, client, &server, &ids, FIRST_PAUSE);
+            Watched { server, ids, agreed: None, source, pause: FIRST_PAUSE }
+        });
+        Self {
+            watched: watched.collect(),
+            gateway: gateway.clone(),
+            client: client.clone(),
+            opened: Instant::now(),
+        }
+    }
+
+    /// The client's ids of the tasks that servers agreed to tell of. Cancel safe.
+    pub(crate) async fn agreed(&mut self) -> Vec<String> {
+        let until = self.opened + PATIENCE;
+        let all = self.watched.iter_mut().map(|watched| timeout_at(until, watched.acknowledged()));
+        join_all(all).await;
+        self.watched.iter().flat_map(|watched| watched.agreed.clone().unwrap_or_default()).collect()
+    }
+
+    /// The next change, with the client's id; pending while there is none. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Notification {
+        let Self { gateway, client, watched, .. } = self;
+        poll_fn(|context| {
+            for watched in watched.iter_mut() {
+                if let Poll::Ready(told) = watched.poll_next(context, gateway, client) {
+                    return Poll::Ready(told);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl Watched {
+    /// Waits until the server has said what it agrees to, or that it does not.
+    async fn acknowledged(&mut self) {
+        while self.agreed.is_none() {
+            let Source::Listening(live) = &mut self.source else { return };
+            match live.next().await {
+                Happening::Event(CallEvent::Told(told)) if told.method() == method::LISTEN_ACKNOWLEDGED => {
+                    let agreed = told.param("notifications").map(|span| told.raw(span));
+                    let agreed: Agreed =
+                        agreed.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+                    let names = |id: &str| {
+                        decode_string(id.as_bytes())
+                            .is_some_and(|id| agreed.task_ids.iter().any(|agreed| *agreed == id))
+                    };
+                    let known = self.ids.iter().filter(|(id, _)| names(id));
+                    self.agreed = Some(known.map(|(_, sealed)| sealed.clone()).collect());
+                }
+                Happening::Event(_) => {}
+                Happening::Ended(_) => self.source = Source::Pausing(Box::pin(sleep(self.pause))),
+            }
+        }
+    }
+
+    fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+        gateway: &Arc<Gateway>,
+        client: &Client,
+    ) -> Poll<Notification> {
+        loop {
+            match &mut self.source {
+                Source::Listening(live) => match live.poll_next(context) {
+                    Poll::Ready(Happening::Event(CallEvent::Told(told))) => {
+                        if let Some(told) = self.told(&told, gateway, client) {
+                            return Poll::Ready(told);
+                        }
+                    }
+                    Poll::Ready(Happening::Event(_)) => {}
+                    Poll::Ready(Happening::Ended(_)) => {
+                        self.source = Source::Pausing(Box::pin(sleep(self.pause)));
+                        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                    }
+                    Poll::Pending => return Poll::Pending,
+                },
+                Source::Pausing(pause) => {
+                    if pause.as_mut().poll(context).is_pending() {
+                        return Poll::Pending;
+                    }
+                    self.source = listen(gateway, client, &self.server, &self.ids, self.pause);
+                }
+            }
+        }
+    }
+
+    /// A change of a task that the client asked about, with the client's id.
+    fn told(&self, told: &Notification, gateway: &Gateway, client: &Client) -> Option<Notification> {
+        let id = told.param("taskId").filter(|_| told.method() == method::TASK_CHANGED)?;
+        if !self.ids.contains_key(told.raw(id)) {
+            return None;
+        }
+        let (seal, principal) = (&gateway.task_seal, client.principal());
+        Sealing { seal, principal, server: &self.server, kind: Kind::Extension }.notification(told)
+    }
+}
+
+/// Listens at a server; where that is not possible, later again.
+fn listen(
+    gateway: &Arc<Gateway>,
+    client: &Client,
+    server: &ServerName,
+    ids: &BTreeMap<String, String>,
+    pause: Duration,
+) -> Source {
+    let ids: Vec<&str> = ids.keys().map(String::as_str).collect();
+    let params = format!("\"notifications\":{{\"taskIds\":[{}]}}", ids.join(","));
+    let sent = our_request(client, method::LISTEN, &params).map(|request| {
+        let (sender, told) = events();
+        let resumes = Some(Resumes { server: server.clone(), state: None });
+        let caller = client.caller(method::LISTEN);
+        (gateway.host.dispatch(Asked { request, caller, events: Some(sender), resumes }), told)
+    });
+    match sent {
+        Some((Dispatched::Sent(call), events)) => Source::Listening(Box::new(Live::new(call, Some(events)))),
+        _ => Source::Pausing(Box::pin(sleep(pause))),
+    }
+}

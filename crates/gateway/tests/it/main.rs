@@ -1,0 +1,19 @@
+//! The front door, over real sockets on this machine and over wires in memory.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bodies; // content types, limits, batches, what is no message
+mod crowd; // many clients with the same ids
+mod guard; // Host and Origin
+mod http; // HTTP/1.1 by hand
+mod hub; // a gateway to test with
+mod keeping; // how long clients may keep what is listed
+mod logging; // log messages, to those who want them
+mod mirrored; // parameters that stand in headers, too
+mod modern; // the rules of the stateless era
+mod questions; // servers that ask in the middle of a call
+mod resume; // streams that break, and clients that come back
+mod running; // cancelling, going away, streams
+mod sessions; // legacy sessions over HTTP
+mod stdio; // one client on a pair of streams
+mod tasks; // calls that go on after their answer
+mod watching; // resources that clients of both eras watch

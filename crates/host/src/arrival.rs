@@ -1,0 +1,67 @@
+//! Waiting for what a starting server will bring.
+//!
+//! Lists never wait for a server, but a call that names one may: its client knows the name from an earlier day.
+
+use std::borrow::Cow;
+
+use toolbay_protocol::{Request, method};
+use toolbay_upstream::{State, Status, UpstreamHandle};
+
+use crate::Host;
+
+impl Host {
+    /// Waits until the servers that may bring what a request names have come up, or will not. There is nothing to
+    /// wait for when the name is known, or when no server on its way up could own it.
+    pub fn arrival(&self, request: &Request) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let call = &request.call;
+        let awaited: Vec<UpstreamHandle> = match call.method() {
+            method::TOOLS_CALL => {
+                self.owners_to_be(call.string_param("name")?, |name| self.peek_table().tool(name).is_some())
+            }
+            method::PROMPTS_GET => {
+                self.owners_to_be(call.string_param("name")?, |name| self.peek_table().prompt(name).is_some())
+            }
+            method::RESOURCES_READ => {
+                let uri = call.string_param("uri")?;
+                if self.peek_table().resource(&uri).is_ok() {
+                    return None;
+                }
+                self.starting().collect()
+            }
+            _ => return None,
+        };
+        if awaited.is_empty() {
+            return None;
+        }
+        let host = self.clone();
+        Some(async move { host.settled_for_a_while(&awaited).await })
+    }
+
+    /// Waits for servers on their way up, but no longer than a call may be without a sign of life; then there is what
+    /// there is.
+    pub(crate) async fn settled_for_a_while(&self, awaited: &[UpstreamHandle]) {
+        if let Some(patience) = awaited.iter().map(|server| server.timeouts().idle).max() {
+            let _ = tokio::time::timeout(patience, self.settled_among(awaited)).await;
+        }
+    }
+
+    /// Servers on their way up that may own a name which nobody owns yet.
+    fn owners_to_be(&self, name: Cow<'_, str>, is_known: impl Fn(&str) -> bool) -> Vec<UpstreamHandle> {
+        if is_known(&name) {
+            return Vec::new();
+        }
+        match name.split_once("__").and_then(|(slug, _)| self.by_slug(slug)) {
+            Some(owner) => self.starting().filter(|server| server.name() == owner.name()).collect(),
+            None if self.has_bare_names() => self.starting().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    pub(crate) fn starting(&self) -> impl Iterator<Item = UpstreamHandle> {
+        self.servers().into_iter().filter(|server| is_starting(&server.status().borrow()))
+    }
+}
+
+pub(crate) fn is_starting(status: &Status) -> bool {
+    matches!(status.state, State::Starting { .. })
+}

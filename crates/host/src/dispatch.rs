@@ -1,0 +1,298 @@
+//! Sending a request to whoever can answer it.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+use toolbay_config::Validate;
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Notification, Request, Revision, ServerName, Span, decode_string, encode_string,
+    method, mirrored::HeaderParam,
+};
+use toolbay_upstream::{
+    Call, ClientIdentity, EventSender, InFlight, LogSource, LogWish, Owner, Timeouts, UpstreamHandle,
+};
+
+use crate::{Host, ResourceRoute, Route};
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The revision in which the request is written.
+    pub revision: Revision,
+    /// Who the client is, for servers that want to know.
+    pub identity: Arc<ClientIdentity>,
+    /// Tells its calls from those of others.
+    pub owner: Owner,
+    /// Whether servers may ask it something before they answer.
+    pub may_be_asked: bool,
+    /// Which log messages it wants.
+    pub logs: LogWish,
+    /// Whether whoever sends this waits for the end of tasks, where the client knows none.
+    pub awaits_tasks: bool,
+}
+
+/// A request with what belongs to it.
+#[derive(Debug)]
+pub struct Asked {
+    /// What the client sent.
+    pub request: Request,
+    /// Who asks.
+    pub caller: Caller,
+    /// Where progress, log messages and questions go, if anyone wants them.
+    pub events: Option<EventSender>,
+    /// Set when this goes on with something that a server began.
+    pub resumes: Option<Resumes>,
+}
+
+/// A server's own state or the id of its task, handed back by the client that kept it.
+#[derive(Debug)]
+pub struct Resumes {
+    /// Whose state it is; nobody else may see it.
+    pub server: ServerName,
+    /// Where the client's copy stands, and what the server knows as JSON text; nothing where that stands there already.
+    pub state: Option<(Span, Bytes)>,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Dispatched {
+    /// A server has it.
+    Sent(InFlight),
+    /// We know the answer: a result as JSON text.
+    Answered(String),
+    /// It cannot be answered.
+    Refused(ErrorObject),
+}
+
+/// What changes of a request on its way to its server.
+#[derive(Default)]
+struct Change {
+    /// A name or URI, and what the server calls it.
+    renamed: Option<(Span, Bytes)>,
+    only_as_task: bool,
+}
+
+impl Host {
+    /// Sends a request that names a tool, a resource or a prompt to its owner.
+    pub fn dispatch(&self, asked: Asked) -> Dispatched {
+        let outcome = match asked.request.call.method() {
+            method::TOOLS_CALL => self.call_tool(asked),
+            method::PROMPTS_GET => self.get_prompt(asked),
+            method::RESOURCES_READ => self.read_resource(asked),
+            method::COMPLETE => self.complete(asked),
+            _ if is_about_task(&asked.request.call) => self.use_task(asked),
+            other => Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{other}`"))),
+        };
+        outcome.unwrap_or_else(Dispatched::Refused)
+    }
+
+    /// The parameters of a tool that clients on HTTP repeat in headers; nothing when there are none.
+    pub fn header_params(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
+        let table = self.peek_table();
+        table.tool(tool).map(|route| &route.mirrored).filter(|params| !params.is_empty()).cloned()
+    }
+
+    fn call_tool(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+        let call = &asked.request.call;
+        let name_span = required(call.param("name"), "name")?;
+        let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
+        let table = self.peek_table();
+        let Some(route) = table.tool(&name) else {
+            return Err(unknown("tool", &name, &table.similar_tools(&name), self.is_starting()));
+        };
+        let arguments = call.param("arguments");
+        if let Some(span) = arguments
+            && !call.bytes(span).starts_with(b"{")
+        {
+            return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "`arguments` must be an object"));
+        }
+        if let Some(faults) =
+            faults(route, arguments.map_or(b"{}", |span| call.bytes(span)), !call.has_wide_numbers)
+        {
+            if route.validate == Validate::Enforce {
+                return Ok(Dispatched::Answered(misfit(&name, &faults)));
+            }
+            let note = format!("arguments of `{name}` do not fit its schema: {}", faults.join("; "));
+            route.server.log().push(LogSource::Event, &note);
+        }
+        let renamed = route.renamed.clone().map(|raw| (name_span, raw));
+        let (server, only_as_task) = (route.server.clone(), route.only_as_task);
+        drop(name);
+        Ok(self.send(&server, asked, Change { renamed, only_as_task }))
+    }
+
+    fn get_prompt(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+        let call = &asked.request.call;
+        let name_span = required(call.param("name"), "name")?;
+        let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
+        let table = self.peek_table();
+        let Some(route) = table.prompt(&name) else {
+            return Err(unknown("prompt", &name, &table.similar_prompts(&name), self.is_starting()));
+        };
+        let renamed = route.renamed.clone().map(|raw| (name_span, raw));
+        let server = route.server.clone();
+        drop(name);
+        Ok(self.send(&server, asked, Change { renamed, only_as_task: false }))
+    }
+
+    fn read_resource(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+        let call = &asked.request.call;
+        let uri_span = required(call.param("uri"), "uri")?;
+        let uri = decode_string(&call.text[uri_span.range()]).ok_or_else(|| not_a_string("uri"))?;
+        let route = self.peek_table().resource(&uri).map_err(|candidates| no_resource(&uri, &candidates))?;
+        let renamed = route.renamed.map(|raw| (uri_span, raw));
+        drop(uri);
+        Ok(self.send(&route.server, asked, Change { renamed, only_as_task: false }))
+    }
+
+    fn complete(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+        let call = &asked.request.call;
+        let reference = required(call.param("ref"), "ref")?;
+        let item = toolbay_protocol::view::Item::parse(call.text.slice(reference.range()))
+            .map_err(|error| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`ref`: {error}")))?;
+        let inner = |field| {
+            let span: Span = item.span(field)?;
+            Some(Span { start: span.start + reference.start, end: span.end + reference.start })
+        };
+        let table = self.peek_table();
+        let (server, renamed): (UpstreamHandle, Option<(Span, Bytes)>) = match item.string("type").as_deref()
+        {
+            Some("ref/prompt") => {
+                let name = item.string("name").ok_or_else(|| not_a_string("ref.name"))?;
+                let route = table.prompt(&name).ok_or_else(|| {
+                    unknown("prompt", &name, &table.similar_prompts(&name), self.is_starting())
+                })?;
+                (route.server.clone(), inner("name").zip(route.renamed.clone()))
+            }
+            Some("ref/resource") => {
+                let uri = item.string("uri").ok_or_else(|| not_a_string("ref.uri"))?;
+                let route = match table.template(&uri) {
+                    Some(route) => route.clone(),
+                    None => table.resource(&uri).map_err(|candidates| no_resource(&uri, &candidates))?,
+                };
+                let ResourceRoute { server, renamed } = route;
+                (server, inner("uri").zip(renamed))
+            }
+            _ => {
+                let message = "`ref.type` must be `ref/prompt` or `ref/resource`";
+                return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
+            }
+        };
+        Ok(self.send(&server, asked, Change { renamed, only_as_task: false }))
+    }
+
+    /// What a task is about only its server knows; the caller knows the server.
+    fn use_task(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+        let owner = asked.resumes.as_ref().map(|resumes| resumes.server.clone());
+        let owner = owner.ok_or_else(|| ErrorObject::new(ErrorCode::INVALID_PARAMS, "no such task"))?;
+        let server = self.server(owner.as_str()).ok_or_else(|| {
+            let message = format!("the task belongs to server `{owner}`, which is not configured any more");
+            ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
+        })?;
+        Ok(self.send(&server, asked, Change::default()))
+    }
+
+    /// Sends a request to the process of `server` that serves its client.
+    fn send(&self, server: &UpstreamHandle, asked: Asked, change: Change) -> Dispatched {
+        let Asked { request, caller, events, resumes } = asked;
+        let Change { renamed, only_as_task } = change;
+        let mut renamed: SmallVec<[(Span, Bytes); 1]> = renamed.into_iter().collect();
+        if let Some(Resumes { server: owner, state }) = resumes {
+            if owner != *server.name() {
+                let message = format!(
+                    "`requestState` belongs to server `{owner}`, which no longer answers this request"
+                );
+                return Dispatched::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
+            }
+            renamed.extend(state);
+        }
+        let timeouts = patience(server, request.call.method());
+        // Tasks outlive the calls that made them, and the first process is the only one that stays.
+        let about_task = only_as_task || request.call.param("task").is_some() || is_about_task(&request.call);
+        let (instance, lease) =
+            if about_task { (server.clone(), None) } else { self.instance(server, caller.owner) };
+        let call = instance.call(Call {
+            request,
+            revision: caller.revision,
+            renamed,
+            client: caller.identity,
+            owner: caller.owner,
+            events,
+            may_be_asked: caller.may_be_asked,
+            logs: caller.logs,
+            only_as_task,
+            awaits_tasks: caller.awaits_tasks,
+            timeouts,
+        });
+        Dispatched::Sent(match lease {
+            Some(lease) => call.keeping(lease),
+            None => call,
+        })
+    }
+}
+
+fn is_about_task(call: &Notification) -> bool {
+    matches!(
+        call.method(),
+        method::TASKS_GET
+            | method::TASKS_UPDATE
+            | method::TASKS_RESULT
+            | method::TASKS_CANCEL
+            | method::LISTEN
+    )
+}
+
+/// How long a request may take that is answered late by design; nothing for others.
+fn patience(server: &UpstreamHandle, asked: &str) -> Option<Timeouts> {
+    const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    let usual = server.timeouts();
+    match asked {
+        // The answer is the end of the task, and there need not be a sign of life before.
+        method::TASKS_RESULT => Some(Timeouts { idle: usual.total, ..usual }),
+        // The answer is the end of the subscription.
+        method::LISTEN => Some(Timeouts { idle: AGES, total: AGES, ..usual }),
+        _ => None,
+    }
+}
+
+fn faults(route: &Route, arguments: &[u8], exact: bool) -> Option<Vec<String>> {
+    if route.validate == Validate::Off {
+        return None;
+    }
+    let faults = route.validator.as_ref()?.faults(arguments, exact);
+    (!faults.is_empty()).then_some(faults)
+}
+
+/// The answer to arguments that do not fit: a failed result, so that the model can correct itself (R127).
+fn misfit(tool: &str, faults: &[String]) -> String {
+    let text = format!("The arguments do not fit the schema of `{tool}`:\n{}", faults.join("\n"));
+    format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, encode_string(&text))
+}
+
+fn required(span: Option<Span>, name: &str) -> Result<Span, ErrorObject> {
+    span.ok_or_else(|| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`params.{name}` is missing")))
+}
+
+fn not_a_string(name: &str) -> ErrorObject {
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`params.{name}` must be a string"))
+}
+
+fn unknown(kind: &str, name: &str, similar: &[&str], starting: bool) -> ErrorObject {
+    let mut message = format!("no server offers the {kind} `{name}`");
+    if !similar.is_empty() {
+        message.push_str(&format!("; did you mean `{}`?", similar.join("`, `")));
+    } else if starting {
+        message.push_str("; some servers are still starting, try again in a moment");
+    }
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
+}
+
+pub(crate) fn no_resource(uri: &str, candidates: &[ServerName]) -> ErrorObject {
+    let mut message = format!("no server has the resource `{uri}`");
+    if !candidates.is_empty() {
+        let names: Vec<&str> = candidates.iter().map(ServerName::as_str).collect();
+        message.push_str(&format!("; several could: {}. Write toolbay://<server>/{uri}", names.join(", ")));
+    }
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, message).with_data(&serde_json::json!({ "uri": uri }))
+}

@@ -1,0 +1,94 @@
+//! From a checked configuration to a running server.
+
+use std::{collections::BTreeMap, ffi::OsString, path::Path};
+
+use toolbay_config::{Command, Era, Reach, ServerConfig};
+use toolbay_transport::{http::client::Target, stdio::MAX_MESSAGE};
+use toolbay_upstream::{
+    EraPolicy, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace, Timeouts,
+};
+
+/// Commands that fetch packages before anything starts.
+const PACKAGE_RUNNERS: [&str; 10] =
+    ["npx", "uvx", "bunx", "pnpx", "pipx", "uv", "npm", "pnpm", "docker", "podman"];
+
+/// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
+const BESIDE_CALLS: usize = 256;
+
+/// How to reach a configured server. `base_env` is what every server that we run inherits.
+pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsString>, shim: &Shim) -> Source {
+    let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
+    match &config.reach {
+        Reach::Command(command) => process(config, command, max_message, base_env, shim),
+        Reach::Url(remote) => Source::Http(Box::new(Target {
+            url: remote.url.clone(),
+            headers: remote.headers.clone(),
+            max_message,
+            max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
+        })),
+    }
+}
+
+fn process(
+    config: &ServerConfig,
+    command: &Command,
+    max_message: usize,
+    base_env: &BTreeMap<OsString, OsString>,
+    shim: &Shim,
+) -> Source {
+    let mut env = base_env.clone();
+    env.extend(command.env.iter().map(|(key, value)| (key.into(), value.into())));
+    let grace = config
+        .tuning
+        .stop_grace
+        .map_or_else(StopGrace::default, |grace| StopGrace { after_stdin: grace, after_term: grace });
+    Source::Process(Box::new(ProcessSource {
+        launch: Launch {
+            name: config.name.as_str().to_owned(),
+            command: command.command.clone().into(),
+            args: command.args.iter().map(OsString::from).collect(),
+            env,
+            cwd: command.cwd.clone(),
+            stderr: StderrPolicy::Capture,
+        },
+        shim: shim.clone(),
+        grace,
+        max_message,
+    }))
+}
+
+/// How to treat a configured server.
+pub(crate) fn settings(config: &ServerConfig) -> Settings {
+    let tuning = &config.tuning;
+    let defaults = Settings::new(config.name.clone());
+    let start = match &config.reach {
+        Reach::Command(command) if is_package_runner(&command.command) => Timeouts::PACKAGE_RUNNER_START,
+        _ => defaults.timeouts.start,
+    };
+    Settings {
+        timeouts: Timeouts {
+            start: tuning.startup_timeout.unwrap_or(start),
+            idle: tuning.idle_timeout.unwrap_or(defaults.timeouts.idle),
+            total: tuning.total_timeout.unwrap_or(defaults.timeouts.total),
+            probe: tuning.probe_timeout.unwrap_or(defaults.timeouts.probe),
+        },
+        era: match tuning.era {
+            Era::Auto => EraPolicy::Auto,
+            Era::Legacy => EraPolicy::Legacy,
+            Era::Modern => EraPolicy::Modern,
+        },
+        max_in_flight: tuning.max_in_flight.unwrap_or(defaults.max_in_flight),
+        max_waiting: tuning.max_waiting.unwrap_or(defaults.max_waiting),
+        restart: tuning.restart_delay.map_or(RestartMode::Backoff, |delay| RestartMode::Fixed { delay }),
+        roots: tuning.roots.as_ref().map(|roots| {
+            let roots: Vec<_> = roots.iter().map(|uri| serde_json::json!({ "uri": uri })).collect();
+            serde_json::Value::from(roots).to_string()
+        }),
+        ..defaults
+    }
+}
+
+fn is_package_runner(command: &str) -> bool {
+    let name = Path::new(command).file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
+}

@@ -1,0 +1,36 @@
+//! Many servers as one.
+//!
+//! A [`Host`] starts the configured servers, keeps a [`Table`] of everything they offer under names of our own, and
+//! sends calls to whoever owns a name. The table is made anew whenever a server's lists change and swapped in whole:
+//! readers never wait, and never see half of a change.
+//!
+//! # Invariants
+//!
+//! - Routing is an exact table made when lists arrive, never a split of a string that somebody sent.
+//! - The registry knows no transport and no revision.
+//! - One failing server takes nothing from the others: not their tools, not their time.
+
+#![forbid(unsafe_code)]
+
+mod arrival;
+mod caching;
+mod changes;
+mod dispatch;
+mod host;
+mod instances;
+mod launch;
+mod registry;
+mod watch;
+
+pub use changes::{Changed, Changes};
+pub use dispatch::{Asked, Caller, Dispatched, Resumes};
+pub use host::{Host, HostOptions, InProcess};
+pub use registry::{
+    Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
+};
+pub use toolbay_upstream::{
+    Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
+    InFlight, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim, State, Status,
+    UpstreamHandle, events, shim,
+};
+pub use watch::Watched;

@@ -1,0 +1,124 @@
+//! Names under which clients see what servers offer.
+//!
+//! Models accept only `[A-Za-z0-9_-]` and few characters of it; servers use anything. A name that fits becomes
+//! `slug__name`; one that does not gets its head and a hash of the whole. No slug contains `_`, so the first `__` ends
+//! it and no server can forge another's names. Nothing depends on the order in which servers come up.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use toolbay_protocol::ServerName;
+
+/// How names are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Naming {
+    /// `server__tool`.
+    #[default]
+    Prefix,
+    /// As the server says; equal names of two servers hide each other.
+    None,
+    /// `server__tool` in lists, and the bare name in calls where only one server has it.
+    PrefixAndAlias,
+}
+
+impl std::str::FromStr for Naming {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "prefix" => Ok(Self::Prefix),
+            "none" => Ok(Self::None),
+            "prefix+alias" => Ok(Self::PrefixAndAlias),
+            other => Err(format!("unknown naming `{other}`; use prefix, none or prefix+alias")),
+        }
+    }
+}
+
+/// The longest name we make: clients put their own prefix before it and stop at 64.
+pub(crate) const MAX_NAME: usize = 50;
+const MAX_SLUG: usize = 24;
+const HASH: usize = 8;
+
+/// A short name for each server, all different, in the same order.
+pub fn slugs(servers: &[ServerName]) -> Vec<String> {
+    let plain: Vec<String> = servers.iter().map(slug).collect();
+    let hashed = |server: &ServerName, slug: &str| with_hash(slug, &[server.as_str()], MAX_SLUG);
+    let uses = count(&plain);
+    let names = servers.iter().zip(&plain);
+    let made: Vec<String> = names
+        .map(|(server, slug)| {
+            let faithful = uses[slug.as_str()] == 1 && !slug.is_empty();
+            if faithful { slug.clone() } else { hashed(server, slug) }
+        })
+        .collect();
+    // A server may be named like the hashed slug of another: then it gets a hash, too.
+    let uses = count(&made);
+    let names = servers.iter().zip(&plain).zip(&made);
+    names
+        .map(
+            |((server, plain), made)| {
+                if uses[made.as_str()] > 1 && plain == made { hashed(server, plain) } else { made.clone() }
+            },
+        )
+        .collect()
+}
+
+fn count(texts: &[String]) -> HashMap<&str, usize> {
+    let mut uses = HashMap::new();
+    for text in texts {
+        *uses.entry(text.as_str()).or_default() += 1;
+    }
+    uses
+}
+
+fn slug(server: &ServerName) -> String {
+    let mapped: String = server
+        .as_str()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .take(MAX_SLUG)
+        .collect();
+    mapped.trim_matches('-').to_owned()
+}
+
+/// The name under which clients see `name` of the server with `slug`.
+pub(crate) fn exposed(slug: &str, name: &str) -> String {
+    let fits =
+        |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let plain = format!("{slug}__{name}");
+    if fits(name) && !name.is_empty() && plain.len() <= MAX_NAME {
+        return plain;
+    }
+    let head: String = name.chars().map(|c| if fits(c.encode_utf8(&mut [0; 4])) { c } else { '-' }).collect();
+    with_hash(&format!("{slug}__{head}"), &[slug, name], MAX_NAME)
+}
+
+fn with_hash(head: &str, whole: &[&str], limit: usize) -> String {
+    let mut hash = Sha256::new();
+    for part in whole {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    let hex: String = digest.iter().take(HASH / 2).map(|byte| format!("{byte:02x}")).collect();
+    let head = &head[..head.len().min(limit - HASH - 1)];
+    let head = head.trim_end_matches('-');
+    if head.is_empty() { format!("s-{hex}") } else { format!("{head}-{hex}") }
+}
+
+const QUALIFIED: &str = "toolbay://";
+
+/// The form of a URI that names its server too. Always accepted; shown only where two servers use the same URI.
+pub fn qualified_uri(slug: &str, uri: &str) -> String {
+    format!("{QUALIFIED}{slug}/{uri}")
+}
+
+/// The slug of the server to which a name belongs, whoever uses it.
+pub(crate) fn slug_of(name: &str) -> Option<&str> {
+    name.split_once("__").map(|(slug, _)| slug)
+}
+
+/// Slug and URI of a qualified URI.
+pub(crate) fn split_qualified(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix(QUALIFIED)?.split_once('/')
+}

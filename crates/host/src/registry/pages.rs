@@ -1,0 +1,69 @@
+//! Merged lists, cut into pages.
+
+use bytes::{Bytes, BytesMut};
+use toolbay_protocol::Rope;
+
+/// How long the items of one page may be together.
+const PAGE: usize = 1024 * 1024;
+
+/// A list as JSON arrays, ready to be sent.
+///
+/// Invariant: there is always a first page, if an empty one; a client may ask before any server is up.
+#[derive(Debug)]
+pub(super) struct Pages(Vec<Bytes>);
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self::new(std::iter::empty())
+    }
+}
+
+impl Pages {
+    /// Lays items out.
+    pub(super) fn new(items: impl Iterator<Item = Rope>) -> Self {
+        let mut pages = Vec::new();
+        let mut page = BytesMut::from(&b"["[..]);
+        for item in items {
+            if page.len() > 1 {
+                if page.len() + item.len() > PAGE {
+                    page.extend_from_slice(b"]");
+                    pages.push(std::mem::replace(&mut page, BytesMut::from(&b"["[..])).freeze());
+                } else {
+                    page.extend_from_slice(b",");
+                }
+            }
+            for piece in item.pieces() {
+                page.extend_from_slice(piece);
+            }
+        }
+        page.extend_from_slice(b"]");
+        pages.push(page.freeze());
+        Self(pages)
+    }
+
+    /// The page for a cursor, and the cursor of the next one. `version` tells cursors of an older list apart.
+    pub(super) fn get(&self, cursor: Option<&str>, version: u64) -> Option<(&Bytes, Option<String>)> {
+        let index = match cursor {
+            None => 0,
+            Some(cursor) => {
+                let (of, index) = cursor.split_once('.')?;
+                if of.parse() != Ok(version) {
+                    return None;
+                }
+                index.parse::<usize>().ok()?
+            }
+        };
+        let page = self.0.get(index)?;
+        let next = (index + 1 < self.0.len()).then(|| format!("{version}.{}", index + 1));
+        Some((page, next))
+    }
+}
+
+/// The fields of a list result: the page under its name, and the cursor of the next one.
+pub fn list_page(field: &str, page: &Bytes, next: Option<&str>) -> String {
+    let page = std::str::from_utf8(page).unwrap_or("[]");
+    match next {
+        Some(next) => format!("\"{field}\":{page},\"nextCursor\":\"{next}\""),
+        None => format!("\"{field}\":{page}"),
+    }
+}

@@ -1,0 +1,391 @@
+//! The table: lists to show, and routes to follow.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use toolbay_config::Validate;
+use toolbay_protocol::{
+    Rope, ServerName, Splice, encode_string,
+    mirrored::{HeaderParam, header_params, without_annotations},
+    view::{Prompt, Resource, ResourceTemplate, Tool},
+};
+use toolbay_upstream::{Catalogue, Kind, UpstreamHandle};
+
+use super::{
+    ingest::{Quarantined, check_description, check_name, check_tool, has_tasks, needs_task},
+    naming::{Naming, exposed, qualified_uri, slug_of, slugs, split_qualified},
+    pages::Pages,
+    schema::Validator,
+    template::Template,
+};
+
+/// One server's part of the table.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// Who to call.
+    pub server: UpstreamHandle,
+    /// What it offers now.
+    pub catalogue: Arc<Catalogue>,
+    /// What happens to arguments that do not fit.
+    pub validate: Validate,
+}
+
+/// Where a call to a name goes.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Who owns the name.
+    pub server: UpstreamHandle,
+    /// The name as the owner knows it, as a JSON string; nothing when it is the same.
+    pub renamed: Option<Bytes>,
+    /// Checks the arguments.
+    pub validator: Option<Arc<Validator>>,
+    /// What happens when they do not fit.
+    pub validate: Validate,
+    /// The parameters that clients on HTTP repeat in headers.
+    pub mirrored: Arc<[HeaderParam]>,
+    /// Whether the owner does it only as a task.
+    pub only_as_task: bool,
+}
+
+/// Where a resource is read.
+#[derive(Debug, Clone)]
+pub struct ResourceRoute {
+    /// Who has it.
+    pub server: UpstreamHandle,
+    /// The URI as the server knows it; nothing when it is the same.
+    pub renamed: Option<Bytes>,
+}
+
+/// Everything all servers offer, at one moment.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// One version per kind; a list that changed has another.
+    versions: [u64; 4],
+    lists: [Pages; 4],
+    /// The list of tools for clients that must refuse a bad `x-mcp-header`, where it is another.
+    tools_on_http: Option<Pages>,
+    counts: [usize; 4],
+    tools: HashMap<String, Route>,
+    prompts: HashMap<String, Route>,
+    resources: HashMap<String, ResourceRoute>,
+    templates: Vec<(Template, String, ResourceRoute)>,
+    /// Scheme and authority of every listed URI, with its servers.
+    origins: HashMap<String, Vec<UpstreamHandle>>,
+    slugs: HashMap<String, UpstreamHandle>,
+    /// Offers that were set aside.
+    pub quarantined: Vec<Quarantined>,
+    /// What servers should know about their offers.
+    pub(crate) remarks: Vec<(UpstreamHandle, String)>,
+}
+
+/// An offer under the name that clients see.
+struct Named {
+    name: String,
+    bare: String,
+    route: Route,
+    text: Rope,
+    /// For clients on HTTP, where that is another.
+    text_on_http: Option<Rope>,
+}
+
+impl Table {
+    /// Makes the table. `offers` stand in the order of the configuration.
+    pub fn new(offers: &[Offer], naming: Naming, versions: [u64; 4]) -> Self {
+        let names: Vec<ServerName> = offers.iter().map(|offer| offer.server.name().clone()).collect();
+        let slugs = slugs(&names);
+        let mut table = Self { versions, ..Self::default() };
+        let (mut tools, mut prompts) = (Vec::new(), Vec::new());
+        let mut listed: [Vec<Rope>; 4] = Default::default();
+        for (offer, slug) in offers.iter().zip(&slugs) {
+            table.slugs.insert(slug.clone(), offer.server.clone());
+            table.take_tools(offer, slug, naming, &mut tools);
+            table.take_prompts(offer, slug, naming, &mut prompts);
+            table.take_resources(offer, slug, &mut listed[Kind::Resources as usize]);
+            table.take_templates(offer, &mut listed[Kind::ResourceTemplates as usize]);
+        }
+        let has_others = tools.iter().any(|tool| tool.text_on_http.is_some());
+        table.tools = table.enter("tool", &tools, naming, &mut listed[Kind::Tools as usize]);
+        table.tools_on_http = has_others.then(|| {
+            let stays = tools.iter().filter(|tool| table.tools.contains_key(&tool.name));
+            Pages::new(stays.map(|tool| tool.text_on_http.as_ref().unwrap_or(&tool.text).clone()))
+        });
+        table.prompts = table.enter("prompt", &prompts, naming, &mut listed[Kind::Prompts as usize]);
+        table.templates.sort_by_key(|(template, ..)| std::cmp::Reverse(template.literal_len));
+        table.counts = [0, 1, 2, 3].map(|kind| listed[kind].len());
+        table.lists = listed.map(|list| Pages::new(list.into_iter()));
+        table
+    }
+
+    /// A page of a list as a JSON array, and the cursor of the next; nothing for a cursor that is not ours.
+    pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Option<(&Bytes, Option<String>)> {
+        self.lists[kind as usize].get(cursor, self.version(kind))
+    }
+
+    /// As [`Table::page`], for a client that must refuse tools whose `x-mcp-header` is against the rules: those stand
+    /// there without it.
+    pub fn page_on_http(&self, kind: Kind, cursor: Option<&str>) -> Option<(&Bytes, Option<String>)> {
+        match &self.tools_on_http {
+            Some(tools) if kind == Kind::Tools => tools.get(cursor, self.version(kind)),
+            _ => self.page(kind, cursor),
+        }
+    }
+
+    /// Which version of a list this is; 0 only before any server came up.
+    pub fn version(&self, kind: Kind) -> u64 {
+        self.versions[kind as usize]
+    }
+
+    /// How many items of a kind there are.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.counts[kind as usize]
+    }
+
+    /// Where a tool is.
+    pub fn tool(&self, name: &str) -> Option<&Route> {
+        self.tools.get(name)
+    }
+
+    /// Where a prompt is.
+    pub fn prompt(&self, name: &str) -> Option<&Route> {
+        self.prompts.get(name)
+    }
+
+    /// Known names that look like `name`, for people who mistyped it.
+    pub fn similar_tools(&self, name: &str) -> Vec<&str> {
+        similar(name, self.tools.keys())
+    }
+
+    /// As [`Table::similar_tools`].
+    pub fn similar_prompts(&self, name: &str) -> Vec<&str> {
+        similar(name, self.prompts.keys())
+    }
+
+    /// Where a resource is: at the server that a qualified URI names, else by its exact URI, else by the template with most literal characters, else at the only
+    /// server with that scheme and authority; else the servers that could have it.
+    pub fn resource(&self, uri: &str) -> Result<ResourceRoute, Vec<ServerName>> {
+        // First, so that no server can list the qualified URI of another.
+        if let Some((slug, raw)) = split_qualified(uri)
+            && let Some(server) = self.slugs.get(slug)
+        {
+            return Ok(ResourceRoute { server: server.clone(), renamed: Some(encode_string(raw).into()) });
+        }
+        if let Some(route) = self.resources.get(uri) {
+            return Ok(route.clone());
+        }
+        if let Some((.., route)) = self.templates.iter().find(|(template, ..)| template.matches(uri)) {
+            return Ok(route.clone());
+        }
+        let candidates = self.origins.get(origin(uri)).map_or(&[][..], Vec::as_slice);
+        match candidates {
+            [only] => Ok(ResourceRoute { server: only.clone(), renamed: None }),
+            many => Err(many.iter().map(|server| server.name().clone()).collect()),
+        }
+    }
+
+    /// Where a template is completed.
+    pub fn template(&self, uri_template: &str) -> Option<&ResourceRoute> {
+        let found = self.templates.iter().find(|(_, text, _)| text == uri_template);
+        found.map(|(.., route)| route)
+    }
+
+    fn take_tools(&mut self, offer: &Offer, slug: &str, naming: Naming, tools: &mut Vec<Named>) {
+        let has_tasks = has_tasks(offer.catalogue.capabilities.as_deref());
+        for text in offer.catalogue.list(Kind::Tools) {
+            let checked = Tool::parse(text.clone())
+                .map_err(|error| error.to_string())
+                .and_then(|tool| check_tool(&tool).map(|validator| (tool, validator)));
+            match checked {
+                Ok((tool, validator)) => {
+                    let name = exposed_name(slug, tool.name(), naming);
+                    let text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
+                    let mut route = route(offer, tool.name(), &name, Some(Arc::new(validator)));
+                    route.only_as_task = has_tasks && needs_task(&tool);
+                    let mut text_on_http = None;
+                    match header_params(tool.input_schema().unwrap_or_default()) {
+                        Ok(params) => route.mirrored = params.into(),
+                        Err(why) => {
+                            text_on_http = without_headers(text.clone().into_bytes());
+                            let note = format!("tool `{}`: {why}; offered on HTTP without it", tool.name());
+                            self.remarks.push((offer.server.clone(), note));
+                        }
+                    }
+                    tools.push(Named { text, text_on_http, route, bare: tool.name().to_owned(), name });
+                }
+                Err(reason) => self.set_aside(offer, "tool", text, reason),
+            }
+        }
+    }
+
+    fn take_prompts(&mut self, offer: &Offer, slug: &str, naming: Naming, prompts: &mut Vec<Named>) {
+        for text in offer.catalogue.list(Kind::Prompts) {
+            let checked = Prompt::parse(text.clone()).map_err(|error| error.to_string()).and_then(|prompt| {
+                check_name(prompt.name())?;
+                check_description(prompt.description().as_deref())?;
+                Ok(prompt)
+            });
+            match checked {
+                Ok(prompt) => {
+                    let name = exposed_name(slug, prompt.name(), naming);
+                    prompts.push(Named {
+                        text: renamed_text(prompt.item(), Prompt::KEY, prompt.name(), &name),
+                        route: route(offer, prompt.name(), &name, None),
+                        text_on_http: None,
+                        bare: prompt.name().to_owned(),
+                        name,
+                    });
+                }
+                Err(reason) => self.set_aside(offer, "prompt", text, reason),
+            }
+        }
+    }
+
+    fn take_resources(&mut self, offer: &Offer, slug: &str, listed: &mut Vec<Rope>) {
+        for text in offer.catalogue.list(Kind::Resources) {
+            let resource = match Resource::parse(text.clone()) {
+                Ok(resource) => resource,
+                Err(error) => {
+                    self.set_aside(offer, "resource", text, error.to_string());
+                    continue;
+                }
+            };
+            self.note_origin(resource.uri(), &offer.server);
+            let taken = self.resources.get(resource.uri());
+            if taken.is_some_and(|route| route.server.name() == offer.server.name()) {
+                continue; // listed twice by one server
+            }
+            let uri =
+                if taken.is_some() { qualified_uri(slug, resource.uri()) } else { resource.uri().to_owned() };
+            let renamed = (uri != resource.uri()).then(|| Bytes::from(encode_string(resource.uri())));
+            listed.push(renamed_text(resource.item(), Resource::KEY, resource.uri(), &uri));
+            self.resources.insert(uri, ResourceRoute { server: offer.server.clone(), renamed });
+        }
+    }
+
+    fn take_templates(&mut self, offer: &Offer, listed: &mut Vec<Rope>) {
+        for text in offer.catalogue.list(Kind::ResourceTemplates) {
+            match ResourceTemplate::parse(text.clone()) {
+                Ok(template) => {
+                    let uri = template.uri_template();
+                    self.note_origin(uri, &offer.server);
+                    let route = ResourceRoute { server: offer.server.clone(), renamed: None };
+                    self.templates.push((Template::new(uri), uri.to_owned(), route));
+                    listed.push(text.clone().into());
+                }
+                Err(error) => self.set_aside(offer, "resource template", text, error.to_string()),
+            }
+        }
+    }
+
+    /// Makes names unique and lists what stays.
+    fn enter(
+        &mut self,
+        kind: &'static str,
+        named: &[Named],
+        naming: Naming,
+        listed: &mut Vec<Rope>,
+    ) -> HashMap<String, Route> {
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        let mut bare_uses: HashMap<&str, usize> = HashMap::new();
+        for item in named {
+            *uses.entry(&item.name).or_default() += 1;
+            *bare_uses.entry(&item.bare).or_default() += 1;
+        }
+        let mut routes = HashMap::new();
+        for item in named {
+            if uses[item.name.as_str()] == 1 {
+                routes.insert(item.name.clone(), item.route.clone());
+                listed.push(item.text.clone());
+            } else {
+                self.quarantined.push(Quarantined {
+                    server: item.route.server.name().clone(),
+                    kind,
+                    name: item.bare.clone(),
+                    reason: "another one has the same name, so neither is offered".to_owned(),
+                });
+            }
+        }
+        if naming == Naming::PrefixAndAlias {
+            // What begins like a name of a server is that server's, even while it is not up.
+            let is_foreign = |bare: &str| slug_of(bare).is_some_and(|slug| self.slugs.contains_key(slug));
+            for item in named {
+                let is_unique = bare_uses[item.bare.as_str()] == 1 && uses[item.name.as_str()] == 1;
+                if is_unique && !is_foreign(&item.bare) {
+                    routes.entry(item.bare.clone()).or_insert_with(|| item.route.as_alias());
+                }
+            }
+        }
+        routes
+    }
+
+    fn note_origin(&mut self, uri: &str, server: &UpstreamHandle) {
+        let servers = self.origins.entry(origin(uri).to_owned()).or_default();
+        if !servers.iter().any(|known| known.name() == server.name()) {
+            servers.push(server.clone());
+        }
+    }
+
+    fn set_aside(&mut self, offer: &Offer, kind: &'static str, text: &Bytes, reason: String) {
+        let name = toolbay_protocol::view::Item::parse(text.clone()).ok();
+        let name = name.and_then(|item| item.string("name").map(|name| name.chars().take(128).collect()));
+        let name = name.unwrap_or_else(|| String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned());
+        self.quarantined.push(Quarantined { server: offer.server.name().clone(), kind, name, reason });
+    }
+}
+
+impl Route {
+    /// The same place under the owner's own name.
+    fn as_alias(&self) -> Self {
+        Self { renamed: None, ..self.clone() }
+    }
+}
+
+fn exposed_name(slug: &str, name: &str, naming: Naming) -> String {
+    match naming {
+        Naming::None => name.to_owned(),
+        Naming::Prefix | Naming::PrefixAndAlias => exposed(slug, name),
+    }
+}
+
+fn route(offer: &Offer, raw: &str, name: &str, validator: Option<Arc<Validator>>) -> Route {
+    Route {
+        server: offer.server.clone(),
+        renamed: (raw != name).then(|| encode_string(raw).into()),
+        validator,
+        validate: offer.validate,
+        mirrored: Arc::default(),
+        only_as_task: false,
+    }
+}
+
+fn renamed_text(item: &toolbay_protocol::view::Item, key: &str, raw: &str, name: &str) -> Rope {
+    if raw == name { item.text().clone().into() } else { item.with_string(key, name) }
+}
+
+/// A tool without `x-mcp-header`. Only clients on HTTP care for it, and they must refuse a tool that has it wrong; the
+/// server does not need it, or it would have been refused as a server on HTTP.
+fn without_headers(tool: Bytes) -> Option<Rope> {
+    let tool = Tool::parse(tool).ok()?;
+    let span = tool.item().span("inputSchema")?;
+    let schema = without_annotations(&tool.item().text().slice(span.range()));
+    let mut splice = Splice::new(tool.item().text());
+    splice.replace(span, schema.into_bytes());
+    Some(splice.finish())
+}
+
+/// Scheme and authority of a URI or URI template.
+fn origin(uri: &str) -> &str {
+    let Some(scheme) = uri.find(':') else { return uri };
+    let Some(rest) = uri[scheme + 1..].strip_prefix("//") else { return &uri[..=scheme] };
+    let end = rest.find(['/', '?', '#', '{']).unwrap_or(rest.len());
+    &uri[..scheme + 3 + end]
+}
+
+/// Names that contain or are contained in `name`, or share its ending.
+fn similar<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let last = name.rsplit("__").next().unwrap_or(name);
+    let mut found: Vec<&str> =
+        known.map(String::as_str).filter(|other| !last.is_empty() && other.contains(last)).collect();
+    found.sort_unstable();
+    found.truncate(5);
+    found
+}

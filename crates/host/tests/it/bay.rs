@@ -1,0 +1,105 @@
+//! A host to test with.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use toolbay_config::Validate;
+use toolbay_host::{
+    Asked, Caller, ClientIdentity, Dispatched, Host, HostOptions, InProcess, Kind, LogWish, Naming, Offer,
+    Owner, Shim, Table,
+};
+use toolbay_protocol::{Message, Revision, ServerName};
+use toolbay_testkit::TestServer;
+
+/// A host with these servers, all up.
+pub(crate) async fn host(servers: &[(&str, &TestServer)], naming: Naming) -> Host {
+    let connect = |server: &TestServer| -> InProcess {
+        let server = server.clone();
+        Arc::new(move |tasks| server.in_memory(tasks))
+    };
+    let servers = servers.iter().map(|(name, server)| (ServerName::new(*name), connect(server))).collect();
+    let options = HostOptions { naming, base_env: Default::default(), shim: Shim::none() };
+    let host = Host::start(&[], servers, &options);
+    host.settled().await;
+    host
+}
+
+/// The offers of a host's servers, in order.
+pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<Offer> {
+    let offer = |server: toolbay_host::UpstreamHandle| {
+        let catalogue = server.status().borrow().catalogue.clone();
+        Offer { server, catalogue, validate }
+    };
+    host.servers().into_iter().map(offer).collect()
+}
+
+/// All items of a list, over all pages.
+pub(crate) fn items(table: &Table, kind: Kind) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut cursor = None;
+    loop {
+        let (page, next) = table.page(kind, cursor.as_deref()).unwrap();
+        all.extend(serde_json::from_slice::<Vec<Value>>(page).unwrap());
+        let Some(next) = next else { return all };
+        cursor = Some(next);
+    }
+}
+
+pub(crate) fn names(table: &Table, kind: Kind) -> Vec<String> {
+    let name = |item: &Value| {
+        let key = match kind {
+            Kind::Resources => "uri",
+            Kind::ResourceTemplates => "uriTemplate",
+            Kind::Tools | Kind::Prompts => "name",
+        };
+        item[key].as_str().unwrap().to_owned()
+    };
+    items(table, kind).iter().map(name).collect()
+}
+
+pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
+    let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+    let Ok(Message::Request(request)) = Message::parse(text.clone().into()) else { panic!("{text}") };
+    let identity = ClientIdentity { info: "{}".into(), capabilities: "{}".into(), log_level: None };
+    let caller = Caller {
+        revision: Revision::LATEST_LEGACY,
+        identity: Arc::new(identity),
+        owner: Owner::new(),
+        may_be_asked: false,
+        awaits_tasks: false,
+        logs: LogWish::Nothing,
+    };
+    host.dispatch(Asked { request, caller, events: None, resumes: None })
+}
+
+/// Sends a request and waits: the answer of the server, our own result, or the error.
+pub(crate) async fn ask(host: &Host, method: &str, params: Value) -> Value {
+    match dispatch(host, method, &params.to_string()) {
+        Dispatched::Sent(call) => serde_json::from_slice(&call.await.unwrap().response.text).unwrap(),
+        Dispatched::Answered(result) => json!({"result": serde_json::from_str::<Value>(&result).unwrap()}),
+        Dispatched::Refused(error) => json!({"error": serde_json::to_value(&error).unwrap()}),
+    }
+}
+
+/// Calls a tool that tells the name of its server.
+pub(crate) async fn owner(host: &Host, tool: &str) -> Value {
+    ask(host, "tools/call", json!({"name": tool})).await["result"]["structuredContent"]["server"].take()
+}
+
+/// A server whose tools tell whose they are.
+pub(crate) fn server(name: &'static str, tools: &[&str]) -> TestServer {
+    tools.iter().fold(TestServer::new(name), |server, &tool| {
+        server.with_tool(tool, move |_| Ok(json!({"server": name, "tool": "any"})))
+    })
+}
+
+/// Waits, in virtual or real time, until something holds.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..5000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("it never came about that {what}");
+}

@@ -1,0 +1,42 @@
+//! How long merged lists may be kept.
+
+use std::{sync::Arc, time::Duration};
+
+use toolbay_host::{Hints, Host, HostOptions, InProcess, Kind, Naming, Shim};
+use toolbay_protocol::ServerName;
+use toolbay_testkit::Era;
+use toolbay_transport::memory;
+
+use crate::bay::server;
+
+#[tokio::test(start_paused = true)]
+async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
+    let quick = server("quick", &["t"]).era(Era::Legacy);
+    let quick: InProcess = Arc::new(move |tasks| quick.in_memory(tasks));
+    // It never says a word.
+    let silent: InProcess = Arc::new(|tasks| {
+        let (ours, theirs) = memory::pair(tasks);
+        tasks.spawn(async move {
+            let _open = ours;
+            std::future::pending::<()>().await;
+        });
+        theirs
+    });
+    let servers = vec![(ServerName::new("quick"), quick), (ServerName::new("silent"), silent)];
+    let options = HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::none() };
+    let host = Host::start(&[], servers, &options);
+    let table_is_there = || host.table().count(Kind::Tools) == 1;
+    crate::bay::eventually("the quick one is up", table_is_there).await;
+    let nothing = Hints { ttl: Duration::ZERO, is_public: false };
+    assert_eq!((host.list_hints(Kind::Tools), host.introduction_hints()), (nothing, nothing));
+    // It is given up after a while, and tried again.
+    let is_waiting = || !host.is_starting();
+    for _ in 0..200 {
+        if is_waiting() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    assert!(is_waiting());
+    assert_eq!(host.list_hints(Kind::Tools), Hints { ttl: Duration::from_secs(60), is_public: false });
+}

@@ -1,0 +1,10 @@
+//! Many servers as one, tested over wires in memory.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod arguments; // checked before they are sent
+mod bay; // a host to test with
+mod caching; // how long merged lists may be kept
+mod names; // who is called what
+mod quarantine; // what may enter the table
+mod resources; // who has a URI, and completions
+mod tables; // pages, changes, unknown names

@@ -1,0 +1,429 @@
+//! The three kinds of JSON-RPC messages.
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use crate::{
+    ErrorObject, Field, Fields, Malformed, RequestId, Rope, Scanner, Span, Splice,
+    keys::{ENVELOPE, Guard, PARAMS},
+    string::{decode_inner, decode_string, key_is},
+};
+
+/// One JSON-RPC message.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// Wants an answer.
+    Request(Request),
+    /// Wants none.
+    Notification(Notification),
+    /// Is one.
+    Response(Response),
+}
+
+/// A message with an id that wants an answer.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its id, as the sender wrote it.
+    pub id: RequestId,
+    /// Where the id stands.
+    pub id_span: Span,
+    /// What it asks, and with which parameters.
+    pub call: Notification,
+}
+
+/// A method with parameters: a notification, or what a request has besides its id.
+#[derive(Debug, Clone)]
+pub struct Notification {
+    /// The whole message.
+    pub text: Bytes,
+    method: Method,
+    /// The fields of `params`, if there are any.
+    pub params: Option<Fields>,
+    /// The fields of `params._meta`, if it is an object.
+    pub meta: Option<Fields>,
+    /// The closing brace of the envelope.
+    end: u32,
+    /// Whether line breaks stand between tokens.
+    multiline: bool,
+    /// Whether a number in `params` may not survive a trip through `f64`.
+    pub has_wide_numbers: bool,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The whole message.
+    pub text: Bytes,
+    /// The id of the request it answers; absent when that could not be read.
+    pub id: Option<RequestId>,
+    id_span: Span,
+    /// Result or error.
+    pub outcome: Outcome,
+    multiline: bool,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// Well: the fields of the result and of its `_meta`.
+    Result { fields: Fields, meta: Option<Fields> },
+    /// Badly: the whole error object.
+    Error { span: Span },
+}
+
+#[derive(Debug, Clone)]
+enum Method {
+    Plain(Span),
+    /// Written with escapes; this is what they mean.
+    Decoded(Box<str>),
+}
+
+impl Message {
+    /// Reads one message, checking every byte of it.
+    pub fn parse(text: Bytes) -> Result<Self, Malformed> {
+        Envelope::scan(&text)?.into_message(text)
+    }
+
+    /// The message as it is on the wire.
+    pub fn text(&self) -> &Bytes {
+        match self {
+            Self::Request(request) => &request.call.text,
+            Self::Notification(notification) => &notification.text,
+            Self::Response(response) => &response.text,
+        }
+    }
+}
+
+/// How many messages a batch may hold; an element may be far shorter than what we keep of it.
+const MAX_BATCH: usize = 1024;
+
+/// Reads a batch of 2025-03-26, or a single message. Each element is judged alone.
+pub fn parse_batch(text: Bytes) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
+    check_text(&text)?;
+    let mut scanner = Scanner::new(&text);
+    if scanner.peek_kind()? != b'[' {
+        return Ok(vec![Ok(Message::parse(text)?)]);
+    }
+    let mut spans = Vec::new();
+    scanner.array(|scanner| {
+        let span = scanner.value()?;
+        if spans.len() == MAX_BATCH {
+            return Err(Malformed::LongBatch { limit: MAX_BATCH });
+        }
+        spans.push(span);
+        Ok(())
+    })?;
+    scanner.end()?;
+    if spans.is_empty() {
+        return Err(Malformed::NotAnObject);
+    }
+    Ok(spans.into_iter().map(|span| Message::parse(text.slice(span.range()))).collect())
+}
+
+impl Notification {
+    /// The method.
+    pub fn method(&self) -> &str {
+        match &self.method {
+            Method::Plain(span) => str_of(&self.text, *span),
+            Method::Decoded(method) => method,
+        }
+    }
+
+    /// The JSON text at `span`. For what may be long, [`Notification::bytes`] costs nothing.
+    pub fn raw(&self, span: Span) -> &str {
+        str_of(&self.text, span)
+    }
+
+    /// The JSON text at `span`, as bytes.
+    pub fn bytes(&self, span: Span) -> &[u8] {
+        &self.text[span.range()]
+    }
+
+    /// The value of the parameter `name`.
+    pub fn param(&self, name: &str) -> Option<Span> {
+        self.params.as_ref()?.get(&self.text, name)
+    }
+
+    /// The value of the parameter `name`, if it is a string.
+    pub fn string_param(&self, name: &str) -> Option<std::borrow::Cow<'_, str>> {
+        decode_string(&self.text[self.param(name)?.range()])
+    }
+
+    /// The value of `_meta`'s field `key`.
+    pub fn meta(&self, key: &str) -> Option<Span> {
+        self.meta.as_ref()?.get(&self.text, key)
+    }
+
+    /// All parameters as JSON text.
+    pub fn params_text(&self) -> Option<&str> {
+        self.params.as_ref().map(|params| str_of(&self.text, params.span))
+    }
+
+    /// Applies edits and gives the message on one line.
+    pub fn edited(&self, splice: Splice<'_>) -> Rope {
+        one_line(splice.finish(), self.multiline)
+    }
+
+    /// Inserts fields into `params._meta`, making it (and `params`) when there is none.
+    pub fn insert_meta(&self, splice: &mut Splice<'_>, fields: &[(&str, &str)]) {
+        if let Some(meta) = &self.meta {
+            splice.insert_fields(meta, fields);
+            return;
+        }
+        let mut object = String::from("{");
+        for (index, (key, value)) in fields.iter().enumerate() {
+            object.push_str(if index > 0 { ",\"" } else { "\"" });
+            object.push_str(key);
+            object.push_str("\":");
+            object.push_str(value);
+        }
+        object.push('}');
+        match &self.params {
+            // Something else that calls itself `_meta`: a second one beside it would be ambiguous.
+            Some(_) if let Some(span) = self.param("_meta") => {
+                splice.replace(span, object);
+            }
+            Some(params) => {
+                splice.insert_fields(params, &[("_meta", &object)]);
+            }
+            None => {
+                let at = Span { start: self.end, end: self.end };
+                splice.replace(at, format!(",\"params\":{{\"_meta\":{object}}}"));
+            }
+        }
+    }
+}
+
+impl Response {
+    /// The JSON text at `span`.
+    pub fn raw(&self, span: Span) -> &str {
+        str_of(&self.text, span)
+    }
+
+    /// The error, if it is one.
+    pub fn error(&self) -> Option<ErrorObject> {
+        match &self.outcome {
+            Outcome::Error { span } => serde_json::from_str(self.raw(*span)).ok(),
+            Outcome::Result { .. } => None,
+        }
+    }
+
+    /// The result as JSON text, if it is one.
+    pub fn result_text(&self) -> Option<&str> {
+        match &self.outcome {
+            Outcome::Result { fields, .. } => Some(self.raw(fields.span)),
+            Outcome::Error { .. } => None,
+        }
+    }
+
+    /// The value of a field of the result.
+    pub fn result_field(&self, name: &str) -> Option<Span> {
+        match &self.outcome {
+            Outcome::Result { fields, .. } => fields.get(&self.text, name),
+            Outcome::Error { .. } => None,
+        }
+    }
+
+    /// Starts edits by putting another id in place.
+    pub fn with_id<'a>(&'a self, id: &RequestId) -> Splice<'a> {
+        let mut splice = Splice::new(&self.text);
+        let id = id.as_raw();
+        let has_id = self.id_span.start < self.id_span.end;
+        if has_id {
+            splice.replace(self.id_span, id);
+        } else {
+            splice.replace(self.id_span, format!(",\"id\":{id}"));
+        }
+        splice
+    }
+
+    /// Applies edits and gives the message on one line.
+    pub fn edited(&self, splice: Splice<'_>) -> Rope {
+        one_line(splice.finish(), self.multiline)
+    }
+}
+
+fn one_line(rope: Rope, multiline: bool) -> Rope {
+    if multiline { rope.on_one_line() } else { rope }
+}
+
+fn str_of(text: &Bytes, span: Span) -> &str {
+    std::str::from_utf8(&text[span.range()]).unwrap_or_default()
+}
+
+fn check_text(text: &[u8]) -> Result<(), Malformed> {
+    if text.len() >= u32::MAX as usize {
+        return Err(Malformed::TooLong { limit: u32::MAX as usize });
+    }
+    std::str::from_utf8(text).map(drop).map_err(|error| Malformed::Utf8 { at: error.valid_up_to() })
+}
+
+/// The spans of an envelope, before its kind is known.
+#[derive(Default)]
+struct Envelope {
+    jsonrpc: Option<Span>,
+    id: Option<Span>,
+    method: Option<Span>,
+    params: Option<Fields>,
+    /// The `_meta` of `params`, or of the result when there are none.
+    meta: Option<Fields>,
+    result: Option<Fields>,
+    error: Option<Span>,
+    /// Whether there is a `result` that is no object.
+    bad_result: bool,
+    end: u32,
+    multiline: bool,
+    has_wide_numbers: bool,
+}
+
+impl Envelope {
+    fn scan(text: &[u8]) -> Result<Self, Malformed> {
+        check_text(text)?;
+        let mut scanner = Scanner::new(text);
+        let kind = scanner.peek_kind()?;
+        if kind != b'{' {
+            scanner.value()?;
+            scanner.end()?;
+            return Err(if kind == b'[' { Malformed::Batch } else { Malformed::NotAnObject });
+        }
+        let mut envelope = Self::default();
+        let mut guard = Guard::new(text, &ENVELOPE);
+        let span = scanner.object(|scanner, key| {
+            match guard.check(key)? {
+                Some("jsonrpc") => envelope.jsonrpc = Some(scanner.value()?),
+                Some("id") => envelope.id = Some(scanner.value()?),
+                Some("method") => envelope.method = Some(scanner.value()?),
+                Some("error") => envelope.error = Some(scanner.value()?),
+                Some("params") => {
+                    if scanner.peek_kind()? != b'{' {
+                        return Err(Malformed::BadParams);
+                    }
+                    envelope.meta = None;
+                    let guard = Guard::new(text, &PARAMS);
+                    envelope.params = Some(fields(text, scanner, Some(guard), &mut envelope.meta)?);
+                }
+                Some("result") if scanner.peek_kind()? == b'{' => {
+                    let mut meta = None;
+                    envelope.result = Some(fields(text, scanner, None, &mut meta)?);
+                    if envelope.params.is_none() {
+                        envelope.meta = meta;
+                    }
+                }
+                other => {
+                    envelope.bad_result |= other == Some("result");
+                    scanner.value()?;
+                }
+            }
+            Ok(())
+        })?;
+        scanner.end()?;
+        envelope.end = span.end - 1;
+        envelope.multiline = scanner.saw_line_break();
+        envelope.has_wide_numbers = scanner.saw_wide_number();
+        Ok(envelope)
+    }
+
+    fn into_message(self, text: Bytes) -> Result<Message, Malformed> {
+        let version = self.jsonrpc.and_then(|span| decode_string(&text[span.range()]));
+        if version.as_deref() != Some("2.0") {
+            return Err(Malformed::Version);
+        }
+        drop(version);
+        if self.method.is_some() { self.into_call(text) } else { self.into_response(text) }
+    }
+
+    fn into_call(self, text: Bytes) -> Result<Message, Malformed> {
+        let span = self.method.ok_or(Malformed::NoKind)?;
+        if self.result.is_some() || self.bad_result || self.error.is_some() {
+            return Err(Malformed::NoKind);
+        }
+        let method = match text[span.range()].strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) {
+            None => return Err(Malformed::BadMethod),
+            Some(inner) if inner.contains(&b'\\') => Method::Decoded(decode_inner(inner).into()),
+            Some(_) => Method::Plain(Span { start: span.start + 1, end: span.end - 1 }),
+        };
+        let call = Notification {
+            method,
+            params: self.params,
+            meta: self.meta,
+            end: self.end,
+            multiline: self.multiline,
+            has_wide_numbers: self.has_wide_numbers,
+            text,
+        };
+        let Some(id_span) = self.id else {
+            return Ok(Message::Notification(call));
+        };
+        let id = RequestId::from_scanned(&call.text[id_span.range()]).ok_or(Malformed::BadId)?;
+        Ok(Message::Request(Request { id, id_span, call }))
+    }
+
+    fn into_response(self, text: Bytes) -> Result<Message, Malformed> {
+        if self.bad_result {
+            return Err(Malformed::NoKind);
+        }
+        let outcome = match (self.result, self.error) {
+            (Some(fields), None) => Outcome::Result { fields, meta: self.meta },
+            (None, Some(span)) => {
+                if serde_json::from_slice::<ErrorObject>(&text[span.range()]).is_err() {
+                    return Err(Malformed::BadError);
+                }
+                Outcome::Error { span }
+            }
+            _ => return Err(Malformed::NoKind),
+        };
+        // An error may lack its id, or say null, when the request's id could not be read.
+        let id_span = self.id.unwrap_or(Span { start: self.end, end: self.end });
+        let raw = &text[id_span.range()];
+        let id = if raw.is_empty() || raw == b"null" {
+            if matches!(outcome, Outcome::Result { .. }) {
+                return Err(Malformed::BadId);
+            }
+            None
+        } else {
+            Some(RequestId::from_scanned(raw).ok_or(Malformed::BadId)?)
+        };
+        Ok(Message::Response(Response { id, id_span, outcome, multiline: self.multiline, text }))
+    }
+}
+
+/// The fields of `params` or `result`, with those of their `_meta` on the side. Only guarded keys must be unambiguous.
+fn fields<'a>(
+    text: &'a [u8],
+    scanner: &mut Scanner<'a>,
+    mut guard: Option<Guard<'a>>,
+    meta: &mut Option<Fields>,
+) -> Result<Fields, Malformed> {
+    let mut entries = SmallVec::new();
+    let span = scanner.object(|scanner, key| {
+        if let Some(guard) = &mut guard {
+            guard.check(key)?;
+        }
+        let value = if key_is(&text[key.range()], "_meta") && scanner.peek_kind()? == b'{' {
+            let guard = guard.is_some().then(|| Guard::new(text, &[]));
+            let inner = plain_fields(scanner, guard)?;
+            meta.insert(inner).span
+        } else {
+            scanner.value()?
+        };
+        entries.push(Field { key, value });
+        Ok(())
+    })?;
+    Ok(Fields { span, entries })
+}
+
+/// The fields of any object.
+pub(crate) fn plain_fields<'a>(
+    scanner: &mut Scanner<'a>,
+    mut guard: Option<Guard<'a>>,
+) -> Result<Fields, Malformed> {
+    let mut entries = SmallVec::new();
+    let span = scanner.object(|scanner, key| {
+        if let Some(guard) = &mut guard {
+            guard.check(key)?;
+        }
+        entries.push(Field { key, value: scanner.value()? });
+        Ok(())
+    })?;
+    Ok(Fields { span, entries })
+}

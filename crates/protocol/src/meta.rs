@@ -1,0 +1,18 @@
+//! Keys of `_meta` that the specification reserves.
+
+/// Opts a request into progress notifications.
+pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The revision a request speaks.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Who sends a request.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// What the sender of a request can do.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The least severe log message a request wants.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The subscription a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// Who answers.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The task that a message is about; 2025-11-25 only.
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";

@@ -1,0 +1,59 @@
+//! Messages that we write, and the one line they stand on.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, RequestId, Rope, error, notification, request, result,
+};
+
+use crate::json;
+
+fn is_one_message(text: Bytes) {
+    assert!(!text.iter().any(|byte| matches!(byte, b'\n' | b'\r')), "{text:?}");
+    Message::parse(text).unwrap();
+}
+
+#[test]
+fn raw_values_on_several_lines_make_one() {
+    let id = RequestId::from(1);
+    let object = "{\n  \"a\": \"\\n\"\r\n}";
+    is_one_message(request(&id, "a\n", Some(object)));
+    is_one_message(request(&id, "a", None));
+    is_one_message(notification("a", Some(object)));
+    is_one_message(notification("a\"", None));
+    is_one_message(result(&id, object));
+    let mut failure = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "a\nb");
+    failure.data = Some(RawValue::from_string(object.to_owned()).unwrap());
+    is_one_message(error(None, &failure));
+    is_one_message(error(Some(&id), &failure));
+}
+
+#[test]
+fn small_ropes_are_one_piece_and_large_ones_are_not_copied() {
+    let rope = |sizes: &[usize]| {
+        Rope::from_pieces(sizes.iter().map(|&size| Bytes::from(vec![b'x'; size])).collect())
+    };
+    for (sizes, pieces) in [(&[][..], 1), (&[1, 2][..], 1), (&[8000, 191][..], 1), (&[8000, 0, 192][..], 2)] {
+        let rope = rope(sizes);
+        assert_eq!(rope.pieces().len(), pieces, "{sizes:?}");
+        assert_eq!(rope.len(), sizes.iter().sum::<usize>());
+        assert_eq!(rope.into_bytes().len(), sizes.iter().sum::<usize>());
+    }
+}
+
+proptest! {
+    #[test]
+    fn one_line_keeps_the_value(text in json::value(), cut in any::<prop::sample::Index>()) {
+        let bytes = Bytes::from(text.clone());
+        let cut = cut.index(bytes.len());
+        let mut pieces = smallvec::SmallVec::new();
+        pieces.extend([bytes.slice(..cut), bytes.slice(cut..)]);
+        let line = Rope::from_pieces(pieces).on_one_line().into_bytes();
+        let blanks = text.replace(['\n', '\r'], " ");
+        prop_assert_eq!(std::str::from_utf8(&line).unwrap(), blanks.as_str());
+        if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
+            prop_assert_eq!(serde_json::from_slice::<serde_json::Value>(&line).unwrap(), value);
+        }
+    }
+}

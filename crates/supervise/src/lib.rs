@@ -1,0 +1,54 @@
+//! Child processes that never outlive us: start, watch, stop, with everything below them.
+//!
+//! # Theory of operation
+//!
+//! A server is rarely one process: `npx` starts a shell that starts `node`; some put themselves into the background.
+//! Process groups lose those that call `setsid`, and nothing runs in a host that was killed with `kill -9`. So each
+//! server gets a **shim**, a tiny process of ours between host and server:
+//!
+//! ```text
+//! host ──control socket── shim (own session, child subreaper)
+//!  │                        └─ server (own process group) ─ its children, daemons, …
+//!  └──────── pipes: stdin, stdout, stderr ────┘
+//! ```
+//!
+//! The socket's other end is held by the host alone. When it closes, for whatever reason, the shim kills every
+//! descendant; orphans cannot escape, because a subreaper inherits them. The server's stdio does not pass through the
+//! shim: its descriptors travel over the socket once, and the shim keeps none.
+//!
+//! The host watches with one task per process ([`spawn`]), which ends with an [`Exit`]. If the shim itself is killed,
+//! that task finds what is left by session and by a marker in the environment, and ends it.
+//!
+//! # Invariants
+//!
+//! - This crate knows no MCP, and starts no shell: a command is one program, never split at spaces.
+//! - A server's environment is what [`Launch`] says, plus the marker; nothing of the host's leaks in.
+//! - stderr is always read, however much comes; memory stays within [`LogRing`]'s bounds.
+//! - Only children that we started, or that they left behind, are reaped: the host may have others.
+//! - When [`ProcessHandle::exited`] resolves, the tree is gone (or cannot be killed by us, which is logged).
+
+mod command;
+mod error;
+mod exit;
+mod launch;
+mod log_ring;
+mod process;
+mod procfs;
+mod rate;
+mod restart;
+pub mod shim;
+mod spawn;
+mod stderr;
+mod sweep;
+mod tree;
+mod watcher;
+
+pub use command::find_command;
+pub use error::{CommandNotFound, SpawnError};
+pub use exit::{Exit, ExitCause};
+pub use launch::{Launch, StderrPolicy, StopGrace};
+pub use log_ring::{LogLine, LogRing, LogSource};
+pub use process::{ChildStdin, ChildStdout, Process, ProcessHandle};
+pub use restart::{Decision, RestartMode, RestartPolicy};
+pub use shim::Shim;
+pub use spawn::{spawn, spawn_logging_to};

@@ -1,0 +1,88 @@
+use super::*;
+
+const FIXED_5: RestartMode = RestartMode::Fixed { delay: Duration::from_secs(5) };
+
+/// Lets a server live its `lives`, each (seconds until ready, seconds in health), restarted when the policy says so.
+/// Tells at which second it was started and when the policy gave up.
+fn timeline(mode: RestartMode, jitter: f64, lives: &[(u64, u64)]) -> String {
+    let mut policy = RestartPolicy::new(mode).with_jitter(move || jitter);
+    let zero = Instant::now();
+    let mut now = zero;
+    let mut told = Vec::new();
+    for &(ready, health) in lives {
+        told.push(format!("{}", (now - zero).as_secs_f64()));
+        now += Duration::from_secs(ready);
+        if health > 0 {
+            policy.on_healthy(now);
+        }
+        now += Duration::from_secs(health);
+        match policy.on_exit(now) {
+            Decision::Restart { after } => now += after,
+            Decision::GiveUp => {
+                told.push("give up".into());
+                break;
+            }
+        }
+    }
+    told.join(" ")
+}
+
+#[test]
+fn a_crash_loop_is_retried_ever_more_slowly_and_then_given_up() {
+    let lives = [(0, 0); 9];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 0 1 3 8 give up");
+}
+
+#[test]
+fn jitter_spreads_every_delay_by_a_fifth() {
+    let lives = [(0, 0); 9];
+    assert_eq!(timeline(RestartMode::Backoff, 1.0, &lives), "0 0 1.2 3.6 9.6 give up");
+    assert_eq!(timeline(RestartMode::Backoff, -1.0, &lives), "0 0 0.8 2.4 6.4 give up");
+}
+
+#[test]
+fn slow_failures_never_trip_the_breaker_but_reach_the_longest_delay() {
+    let lives = [(30, 0); 8];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 30 61 93 128 168 228 288");
+}
+
+#[test]
+fn a_minute_of_health_makes_the_next_failure_the_first() {
+    let lives = [(0, 0), (0, 0), (0, 0), (0, 60), (0, 0), (0, 0)];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 0 1 3 63 64");
+}
+
+#[test]
+fn less_than_a_minute_of_health_does_not() {
+    let lives = [(0, 0), (0, 59), (0, 59), (0, 1)];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 0 60 121");
+}
+
+#[test]
+fn a_fixed_delay_is_kept_and_the_breaker_still_holds() {
+    let lives = [(1, 0); 9];
+    assert_eq!(timeline(FIXED_5, 1.0, &lives), "0 6 12 18 24 give up");
+    let lives = [(20, 0); 5];
+    assert_eq!(timeline(FIXED_5, 0.0, &lives), "0 25 50 75 100");
+}
+
+#[test]
+fn a_reset_forgets_everything() {
+    let mut policy = RestartPolicy::default().with_jitter(|| 0.0);
+    let now = Instant::now();
+    for _ in 0..5 {
+        policy.on_exit(now);
+    }
+    assert_eq!(policy.on_exit(now), Decision::GiveUp);
+    policy.reset();
+    let at_once = Decision::Restart { after: Duration::ZERO };
+    assert_eq!(policy.on_exit(now), at_once);
+    assert_eq!(policy.failures(), 1);
+}
+
+#[test]
+fn chance_stays_within_its_bounds() {
+    let spreads: Vec<f64> = (0..1000).map(|_| random_spread()).collect();
+    assert!(spreads.iter().all(|spread| (-1.0..=1.0).contains(spread)));
+    assert!(spreads.iter().any(|&spread| spread > 0.5) && spreads.iter().any(|&spread| spread < -0.5));
+}

@@ -1,0 +1,153 @@
+//! The host's view: what a server left behind when no shim can tell.
+//!
+//! A killed shim leaves orphans that belong to us (if we are a subreaper) or to init. They are known by the session
+//! the shim had made, by a marker in their environment, and by descent from such a process. Whoever clears all three
+//! (its own session, a cleaned environment, a dead parent) gets away; while the shim lives, even that does not help.
+
+use std::{
+    collections::{HashMap, HashSet},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
+
+use crate::procfs::{self, Entry};
+
+/// The variable that marks a server and all it starts. Not `TOOLBAY_…`: those stay in the host.
+pub(crate) const MARKER: &str = "SUPERVISED_LAUNCH";
+
+/// Time to end after SIGTERM for what outlives its server.
+pub(crate) const ORPHAN_GRACE: Duration = Duration::from_millis(100);
+
+/// SIGKILL takes effect at once, except in a system call that cannot be interrupted, or against another user's process.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Finds and ends the processes of one launch. Blocking.
+#[derive(Clone, Debug)]
+pub(crate) struct Sweep {
+    /// `NAME=value`, as `/proc/<pid>/environ` shows it.
+    marker: Vec<u8>,
+    /// The process that the host started: reaped by whoever waits for it, never here.
+    root: Pid,
+    groups: HashSet<Pid>,
+    sessions: HashSet<Pid>,
+    /// All we have ever seen, with their start times: a zombie has no environment any more.
+    seen: HashMap<Pid, u64>,
+}
+
+impl Sweep {
+    /// For a `root` that leads a process group or, as a shim does, a session.
+    pub(crate) fn new(launch: &str, root: Pid) -> Self {
+        Self {
+            marker: format!("{MARKER}={launch}").into_bytes(),
+            root,
+            groups: HashSet::from([root]),
+            sessions: HashSet::from([root]),
+            seen: HashMap::new(),
+        }
+    }
+
+    /// Kills until nothing is left. Returns what withstands.
+    pub(crate) fn kill(mut self) -> Vec<Pid> {
+        self.until_gone(Signal::KILL, PATIENCE)
+    }
+
+    /// As `kill`, but asks first.
+    pub(crate) fn end(mut self) -> Vec<Pid> {
+        if self.signal(Signal::TERM).is_empty() {
+            return Vec::new();
+        }
+        let still = Instant::now() + ORPHAN_GRACE;
+        while Instant::now() < still {
+            if self.find().is_empty() {
+                return Vec::new();
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.kill()
+    }
+
+    /// Sends `signal` once to all there are, and returns them.
+    pub(crate) fn signal(&mut self, signal: Signal) -> Vec<Pid> {
+        let found = self.find();
+        for entry in &found {
+            procfs::signal(entry, signal);
+            if signal == Signal::TERM {
+                procfs::signal(entry, Signal::CONT);
+            }
+        }
+        found.iter().map(|entry| entry.pid).collect()
+    }
+
+    fn until_gone(&mut self, signal: Signal, patience: Duration) -> Vec<Pid> {
+        let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let left = self.signal(signal);
+            if left.is_empty() || Instant::now() > deadline {
+                return left;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// What is left: all that run, and zombies that are still ours to reap. Those that can be are reaped on the way.
+    fn find(&mut self) -> Vec<Entry> {
+        let own = getpid();
+        let mut strangers = procfs::all();
+        strangers.retain(|entry| entry.pid != own);
+        let mut found = Vec::new();
+        loop {
+            let before = found.len();
+            strangers.retain(|entry| {
+                let ours = self.owns(entry);
+                if ours {
+                    self.remember(entry);
+                    found.push(*entry);
+                }
+                !ours
+            });
+            if found.len() == before {
+                break;
+            }
+        }
+        found.retain(|entry| !entry.zombie || self.is_to_reap(entry));
+        found
+    }
+
+    /// Whether a zombie needs another look: one whose other threads are still ending cannot be reaped yet, and one
+    /// whose parent is ending will fall to us. The rest are reaped here, or their parents' business.
+    fn is_to_reap(&self, zombie: &Entry) -> bool {
+        if zombie.pid == self.root {
+            return false;
+        }
+        if zombie.parent != Some(getpid()) {
+            return zombie.parent.is_some_and(|parent| self.seen.contains_key(&parent));
+        }
+        // An error means that someone else has reaped it.
+        matches!(waitpid(Some(zombie.pid), WaitOptions::NOHANG), Ok(None))
+    }
+
+    fn owns(&self, entry: &Entry) -> bool {
+        let known = |set: &HashSet<Pid>, id: Option<Pid>| id.is_some_and(|id| set.contains(&id));
+        entry.pid == self.root
+            || self.seen.get(&entry.pid) == Some(&entry.start)
+            || (entry.parent).is_some_and(|parent| self.seen.contains_key(&parent))
+            || known(&self.sessions, entry.session)
+            || known(&self.groups, entry.group)
+            || procfs::has_variable(entry.pid, &self.marker)
+    }
+
+    fn remember(&mut self, entry: &Entry) {
+        self.seen.insert(entry.pid, entry.start);
+        // A group or session that one of them leads holds none but them.
+        if entry.session == Some(entry.pid) {
+            self.sessions.insert(entry.pid);
+        }
+        if entry.group == Some(entry.pid) {
+            self.groups.insert(entry.pid);
+        }
+    }
+}

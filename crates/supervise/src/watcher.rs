@@ -1,0 +1,298 @@
+//! The task that watches one process to its end.
+
+use std::{
+    future::pending, io, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, sync::Arc,
+    time::Duration,
+};
+
+use rustix::{
+    net::{RecvFlags, recv},
+    process::{Pid, Signal},
+};
+use tokio::{
+    net::UnixStream,
+    process::Child,
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    error::SpawnError,
+    exit::{Exit, ExitCause},
+    launch::StopGrace,
+    process::{State, Wish},
+    shim::wire::{Report, Request},
+    spawn::refused,
+    sweep::Sweep,
+};
+
+/// How long a shim may take to clear up after its server before we take over.
+const SHIM_PATIENCE: Duration = Duration::from_secs(2);
+/// How long stderr may take to end after the last known writer did.
+const DRAIN_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Watches a shim, or in bare mode the server itself.
+///
+/// Invariant: dropped at any point, it closes the control socket, on which the shim kills the tree.
+pub(crate) struct Watcher {
+    pub(crate) name: String,
+    pub(crate) program: PathBuf,
+    /// `None` in bare mode.
+    pub(crate) shim: Option<PathBuf>,
+    pub(crate) root: Child,
+    pub(crate) control: Option<Control>,
+    /// `None` once all handles are gone: the wish is known then.
+    pub(crate) wished: Option<watch::Receiver<Wish>>,
+    pub(crate) state: watch::Sender<State>,
+    pub(crate) grace: StopGrace,
+    pub(crate) drain: Option<JoinHandle<()>>,
+    pub(crate) sweep: Sweep,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// How far the stop has come. Each step has the time at which the next follows.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Serve,
+    AwaitStdin {
+        until: Instant,
+    },
+    AwaitTerm {
+        until: Instant,
+    },
+    AwaitKill {
+        until: Instant,
+    },
+    /// The shim itself was killed, as it did not do its work.
+    AwaitRoot,
+}
+
+/// What the shim has told.
+#[derive(Default)]
+struct Told {
+    ended: Option<(ExitStatus, ExitCause)>,
+    refused: Option<io::Error>,
+}
+
+impl Watcher {
+    pub(crate) async fn run(mut self) {
+        let mut step = Step::Serve;
+        let mut told = Told::default();
+        let root = loop {
+            tokio::select! {
+                wish = next_wish(&mut self.wished) => step = self.on_wish(step, wish),
+                report = next_report(&mut self.control) => step = self.on_report(step, report, &mut told),
+                () = sleep_to(step.until()) => step = self.escalate(step),
+                status = self.root.wait() => break status,
+            }
+        };
+        // The shim's last words may still be in the socket.
+        while let Some(report) = self.control.as_mut().and_then(Control::waiting) {
+            step = self.on_report(step, Some(report), &mut told);
+        }
+        let exit = self.conclude(step, root, told).await;
+        if let Some(mut drain) = self.drain.take()
+            && timeout(DRAIN_PATIENCE, &mut drain).await.is_err()
+        {
+            drain.abort();
+        }
+        self.state.send_modify(|state| state.exit = Some(exit));
+    }
+
+    fn on_wish(&mut self, step: Step, wish: Wish) -> Step {
+        match (wish, step) {
+            (Wish::Stop, Step::Serve) => Step::AwaitStdin { until: Instant::now() + self.grace.after_stdin },
+            (Wish::Kill, Step::Serve | Step::AwaitStdin { .. } | Step::AwaitTerm { .. }) => self.kill(),
+            (Wish::Run | Wish::Stop | Wish::Kill, step) => step,
+        }
+    }
+
+    fn on_report(&mut self, step: Step, report: Option<Report>, told: &mut Told) -> Step {
+        match report {
+            Some(Report::Started(pid)) => self.state.send_modify(|state| state.pid = pid.try_into().ok()),
+            Some(Report::Refused(error)) => told.refused = Some(io::Error::from_raw_os_error(error)),
+            Some(Report::Ended(status)) => {
+                told.ended = Some((ExitStatus::from_raw(status), step.cause()));
+                if let Step::Serve | Step::AwaitStdin { .. } = step {
+                    return Step::AwaitTerm { until: Instant::now() + SHIM_PATIENCE };
+                }
+            }
+            // Its end is near, or it has lost its mind.
+            None => self.control = None,
+        }
+        step
+    }
+
+    fn escalate(&mut self, step: Step) -> Step {
+        match step {
+            Step::AwaitStdin { .. } => {
+                self.request(Request::Terminate);
+                Step::AwaitTerm { until: Instant::now() + self.grace.after_term }
+            }
+            Step::AwaitTerm { .. } => self.kill(),
+            Step::AwaitKill { .. } => {
+                // Stopped or stuck: we do its work. An error means that it has ended meanwhile.
+                let _ = self.root.start_kill();
+                Step::AwaitRoot
+            }
+            Step::Serve | Step::AwaitRoot => step,
+        }
+    }
+
+    fn kill(&mut self) -> Step {
+        self.request(Request::Kill);
+        Step::AwaitKill { until: Instant::now() + SHIM_PATIENCE }
+    }
+
+    fn request(&mut self, request: Request) {
+        match &self.control {
+            Some(control) => control.send(request),
+            // With the shim, the end of the socket has said it already.
+            None if self.shim.is_some() => {}
+            None => {
+                let mut sweep = self.sweep.clone();
+                let signal = match request {
+                    Request::Terminate => Signal::TERM,
+                    Request::Kill => Signal::KILL,
+                };
+                self.tasks.spawn_blocking(move || sweep.signal(signal));
+            }
+        }
+    }
+
+    /// The process we had started has ended: makes sure that nothing is left, and tells how it went.
+    async fn conclude(&mut self, step: Step, root: io::Result<ExitStatus>, told: Told) -> Exit {
+        let Some(shim) = &self.shim else {
+            let exit = root.map_or(Exit::unseen(ExitCause::Lost), |status| Exit::new(status, step.cause()));
+            self.sweep(Sweep::end).await;
+            return exit;
+        };
+        let is_clear = root.as_ref().is_ok_and(ExitStatus::success);
+        if !is_clear {
+            self.sweep(Sweep::kill).await;
+        }
+        if let Some((status, cause)) = told.ended {
+            return Exit::new(status, cause);
+        }
+        if let Some(source) = told.refused {
+            return Exit::unseen(ExitCause::NotStarted(Arc::new(refused(&self.program, source))));
+        }
+        match (step.cause(), self.state.borrow().pid, root) {
+            (ExitCause::Asked, ..) => Exit::unseen(ExitCause::Asked),
+            (_, None, root) => Exit::unseen(ExitCause::NotStarted(Arc::new(SpawnError::Shim {
+                shim: shim.clone(),
+                problem: root.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            }))),
+            (_, Some(_), _) => Exit::unseen(ExitCause::Lost),
+        }
+    }
+
+    async fn sweep(&self, how: fn(Sweep) -> Vec<Pid>) {
+        let sweep = self.sweep.clone();
+        match self.tasks.spawn_blocking(move || how(sweep)).await {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => tracing::warn!(server = %self.name, ?left, "processes withstand SIGKILL"),
+            Err(error) => {
+                tracing::error!(server = %self.name, %error, "cannot look for processes left behind")
+            }
+        }
+    }
+}
+
+impl Step {
+    fn until(self) -> Option<Instant> {
+        match self {
+            Self::AwaitStdin { until } | Self::AwaitTerm { until } | Self::AwaitKill { until } => Some(until),
+            Self::Serve | Self::AwaitRoot => None,
+        }
+    }
+
+    /// Who is to blame for an end at this step.
+    fn cause(self) -> ExitCause {
+        match self {
+            Self::Serve => ExitCause::Itself,
+            _ => ExitCause::Asked,
+        }
+    }
+}
+
+/// The next wish. The end of all handles is the wish to kill, told once.
+async fn next_wish(wished: &mut Option<watch::Receiver<Wish>>) -> Wish {
+    let Some(receiver) = wished else {
+        return pending().await;
+    };
+    match receiver.changed().await {
+        Ok(()) => *receiver.borrow_and_update(),
+        Err(_) => {
+            *wished = None;
+            Wish::Kill
+        }
+    }
+}
+
+async fn next_report(control: &mut Option<Control>) -> Option<Report> {
+    match control {
+        Some(control) => control.next().await,
+        None => pending().await,
+    }
+}
+
+async fn sleep_to(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => pending().await,
+    }
+}
+
+/// The host's end of the control socket.
+///
+/// Invariant: held by the host alone; when it is dropped, the shim kills the tree.
+#[derive(Debug)]
+pub(crate) struct Control {
+    socket: UnixStream,
+    partial: Vec<u8>,
+}
+
+impl Control {
+    pub(crate) fn new(socket: UnixStream) -> Self {
+        Self { socket, partial: Vec::new() }
+    }
+
+    /// A byte always fits, unless the shim is stopped, and then we kill it in the end.
+    fn send(&self, request: Request) {
+        let _ = self.socket.try_write(&[request.to_byte()]);
+    }
+
+    /// The next report; `None` at the end. Cancel-safe.
+    async fn next(&mut self) -> Option<Report> {
+        loop {
+            if let Some(report) = self.take() {
+                return Some(report);
+            }
+            self.socket.readable().await.ok()?;
+            let mut bytes = [0; 16];
+            match self.socket.try_read(&mut bytes) {
+                Ok(length @ 1..) => self.partial.extend_from_slice(&bytes[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(_) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// A report that is in the socket, even if the runtime has not noticed yet.
+    fn waiting(&mut self) -> Option<Report> {
+        let mut bytes = [0; 16];
+        while let Ok((length @ 1.., _)) = recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            self.partial.extend_from_slice(&bytes[..length]);
+        }
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<Report> {
+        let report = *self.partial.first_chunk()?;
+        self.partial.drain(..Report::LENGTH);
+        Report::from_bytes(report)
+    }
+}

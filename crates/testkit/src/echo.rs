@@ -1,0 +1,12 @@
+//! A raw MCP echo server: one tool, `echo`, that gives back its payload.
+//!
+//! It is what a call costs when nobody is in the way, so it does the least that is still MCP: a message is read once,
+//! the payload is copied as the raw JSON it came in, and answers that are ready together leave in one write.
+
+mod answer;
+mod http;
+mod stdio;
+
+pub use answer::{Outcome, answer};
+pub use http::serve as serve_http;
+pub use stdio::serve as serve_stdio;

@@ -1,0 +1,128 @@
+//! What MCP can do, feature by feature, as a client of one revision sees it at a server of another.
+//!
+//! The server is [`TestServer::demo`](crate::TestServer::demo) of one exact revision, alone or behind a hub. Each
+//! feature either works, or lacks on one side; then what is told instead is tried, so that no combination is left out.
+
+mod basics;
+mod changes;
+mod questions;
+mod unable;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use toolbay_protocol::Revision;
+
+use crate::harness::{Profile, RevisionClient, Talk};
+
+/// A client and a server.
+pub struct Place<'a> {
+    pub client: &'a mut RevisionClient,
+    /// The revision that the server speaks.
+    pub server: Revision,
+    /// What stands before the names of its tools and prompts.
+    pub prefix: &'a str,
+    /// Different at each place, for what would otherwise be the same.
+    pub tag: &'a str,
+    /// Opens another client of the same revision.
+    pub open: &'a dyn Fn(Profile) -> Result<RevisionClient>,
+}
+
+/// What was seen of a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    Works,
+    /// The server's revision has no such thing: nobody can ask for it.
+    ServerLacksIt,
+    /// The client's revision has no such thing: the server is told so.
+    ClientLacksIt,
+}
+
+/// Something that clients and servers do together.
+#[derive(Debug, Clone, Copy)]
+pub struct Feature {
+    pub name: &'static str,
+    pub see: fn(&mut Place<'_>) -> Result<Seen>,
+}
+
+const fn feature(name: &'static str, see: fn(&mut Place<'_>) -> Result<Seen>) -> Feature {
+    Feature { name, see }
+}
+
+/// All of them. Those that change lists come last: the others need not care.
+pub const FEATURES: &[Feature] = &[
+    feature("tools", basics::tools),
+    feature("content of all kinds", basics::kinds),
+    feature("errors", basics::errors),
+    feature("progress", basics::progress),
+    feature("cancel", basics::cancel),
+    feature("resources", basics::resources),
+    feature("templates", basics::templates),
+    feature("prompts", basics::prompts),
+    feature("completion", basics::completion),
+    feature("logging", basics::logging),
+    feature("elicitation: form", questions::form),
+    feature("elicitation: several at once", questions::several),
+    feature("elicitation: several rounds", questions::rounds),
+    feature("elicitation: declined, cancelled", questions::declined),
+    feature("elicitation: missing answers", questions::missing),
+    feature("elicitation: URL", questions::url),
+    feature("elicitation: URL first", questions::visit),
+    feature("sampling", questions::sampling),
+    feature("roots", questions::roots),
+    feature("questions of all kinds at once", questions::everything),
+    feature("questions of prompts and resources", questions::elsewhere),
+    feature("questions answered with an error", questions::refused),
+    feature("cancel while a question is open", basics::cancel_while_asked),
+    feature("come back without a question", questions::pause),
+    feature("a client that cannot be asked", unable::unable),
+    feature("subscriptions", changes::subscriptions),
+    feature("list changes", changes::lists),
+];
+
+impl Place<'_> {
+    /// The name of a tool or prompt at this place.
+    fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Result<Talk> {
+        self.client.call(&self.named(tool), arguments)
+    }
+
+    fn text(&mut self, tool: &str, arguments: Value) -> Result<String> {
+        self.client.text(&self.named(tool), arguments)
+    }
+
+    /// Calls a tool with a progress token.
+    fn call_with_token(&mut self, tool: &str, arguments: Value, token: Value) -> Result<Talk> {
+        let name = self.named(tool);
+        let params = json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": token } });
+        self.client.request("tools/call", params)
+    }
+
+    /// Calls a tool that asks what exists since a revision. Where a side is older, checks what is told instead, and
+    /// says so.
+    fn ask(&mut self, since: Revision, tool: &str, arguments: Value) -> Result<Result<Talk, Seen>> {
+        let talk = self.call(tool, arguments)?;
+        let seen = match (self.client.revision() >= since, self.server >= since) {
+            (true, true) => return Ok(Ok(talk)),
+            (_, false) => Seen::ServerLacksIt,
+            (false, true) => Seen::ClientLacksIt,
+        };
+        ensure!(talk.questions.is_empty(), "it was asked: {talk:?}");
+        let (code, message) = talk.failure()?;
+        if seen == Seen::ServerLacksIt {
+            ensure!(code == 0 && message.contains("has no `"), "{code} {message}");
+        }
+        Ok(Err(seen))
+    }
+}
+
+impl std::fmt::Debug for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Place")
+            .field("client", &self.client)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

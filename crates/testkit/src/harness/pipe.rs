@@ -1,0 +1,70 @@
+//! A server on stdin and stdout, spoken to in raw lines.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+
+use super::PATIENCE;
+
+/// A program that speaks MCP on its pipes; killed when dropped.
+#[derive(Debug)]
+pub struct Pipe {
+    child: Child,
+    stdin: ChildStdin,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Pipe {
+    /// Runs a program, which is to be a server.
+    pub fn run(program: &Path, arguments: &[&str]) -> Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "a test server; killed on drop")]
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::start(command)
+    }
+
+    pub(super) fn start(mut command: Command) -> Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().context("the server does not start")?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let stdout = BufReader::new(stdout.context("it was piped")?);
+        let (sender, lines) = mpsc::sync_channel(64);
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, stdin: stdin.context("it was piped")?, lines })
+    }
+
+    /// Sends a message, which must be one line.
+    pub fn send(&mut self, text: &str) -> Result<()> {
+        Ok(writeln!(self.stdin, "{text}")?)
+    }
+
+    /// The next line.
+    pub fn line(&self) -> Result<String> {
+        self.line_within(PATIENCE)
+    }
+
+    /// The next line, if it comes in time.
+    pub fn line_within(&self, patience: Duration) -> Result<String> {
+        self.lines.recv_timeout(patience).context("no line in time")
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

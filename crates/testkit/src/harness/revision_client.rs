@@ -1,0 +1,324 @@
+//! A client of one exact revision, on stdin and stdout or over HTTP.
+//!
+//! It speaks raw JSON-RPC as its revision says, answers what it is asked in the middle of a call, and keeps all that it
+//! hears. What no client of its revision should ever see fails the request in which it is seen.
+
+mod answers;
+mod changes;
+mod http;
+mod link;
+mod mirrored;
+mod talk;
+
+use std::{collections::VecDeque, fmt, net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Map, Value, json};
+use toolbay_protocol::{Revision, meta};
+
+pub use answers::{Said, declining, refusing, willing};
+pub use changes::Wanted;
+use http::HttpLink;
+use link::{Link, Started};
+pub use talk::Talk;
+
+use super::{PATIENCE, Pipe};
+
+/// How often a client of the stateless era comes back before it gives up.
+const MOST_ROUNDS: usize = 10;
+
+/// Answers questions: from method and parameters to what is said.
+pub type Respond = Box<dyn FnMut(&str, &Value) -> Said + Send>;
+
+/// A client that has introduced itself.
+pub struct RevisionClient {
+    revision: Revision,
+    capabilities: Value,
+    respond: Respond,
+    is_lenient: bool,
+    /// Sent with each request of the stateless era.
+    level: Option<String>,
+    link: Link,
+    next_id: u64,
+    /// Changes that it was told of and that nobody has asked for yet.
+    changes: VecDeque<Value>,
+    /// The request that keeps a subscription of the stateless era open.
+    subscription: Option<Started>,
+    /// What the server said about itself.
+    pub introduction: Value,
+}
+
+/// What is to be known before a client is opened.
+pub struct Profile {
+    revision: Revision,
+    capabilities: Value,
+    respond: Respond,
+    patience: Duration,
+    is_lenient: bool,
+}
+
+/// A request that was sent and not waited for.
+#[derive(Debug)]
+pub struct Pending(Started);
+
+impl Profile {
+    /// A client that can do all that its revision knows, and answers everything as `name`.
+    pub fn new(revision: Revision, name: &str) -> Self {
+        Self {
+            revision,
+            capabilities: answers::capabilities(revision),
+            respond: willing(name),
+            patience: PATIENCE,
+            is_lenient: false,
+        }
+    }
+
+    /// Declares these capabilities instead.
+    pub fn capabilities(mut self, capabilities: Value) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Answers questions like this instead.
+    pub fn respond(mut self, respond: Respond) -> Self {
+        self.respond = respond;
+        self
+    }
+
+    /// How long it waits for anything.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Takes a result without a type for a complete one, as clients must; a server must not send such.
+    pub fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
+    }
+
+    /// Opens the client over HTTP.
+    pub fn over_http(self, address: SocketAddr) -> Result<RevisionClient> {
+        let link = HttpLink::new(address, self.revision, self.patience);
+        self.open(Link::Http(Box::new(link)))
+    }
+
+    /// Opens the client on the pipes of a program.
+    pub fn over_pipe(self, pipe: Pipe) -> Result<RevisionClient> {
+        let patience = self.patience;
+        self.open(Link::Stdio { pipe, patience })
+    }
+
+    fn open(self, link: Link) -> Result<RevisionClient> {
+        let Self { revision, capabilities, respond, is_lenient, .. } = self;
+        let mut client = RevisionClient {
+            revision,
+            capabilities,
+            respond,
+            is_lenient,
+            level: None,
+            link,
+            next_id: 0,
+            changes: VecDeque::new(),
+            subscription: None,
+            introduction: Value::Null,
+        };
+        client.introduce().with_context(|| format!("the introduction of a client of {revision}"))?;
+        Ok(client)
+    }
+}
+
+impl RevisionClient {
+    fn introduce(&mut self) -> Result<()> {
+        if self.revision.is_modern() {
+            self.introduction = self.result("server/discover", json!({}))?;
+            let versions = &self.introduction["supportedVersions"];
+            let offered = versions.as_array().is_some_and(|all| all.contains(&self.revision.as_str().into()));
+            ensure!(offered, "it speaks {versions}");
+            return Ok(());
+        }
+        let params = json!({ "protocolVersion": self.revision.as_str(), "capabilities": self.capabilities,
+            "clientInfo": { "name": "revision-client", "version": "0" } });
+        self.introduction = self.result("initialize", params)?;
+        let agreed = &self.introduction["protocolVersion"];
+        ensure!(agreed == self.revision.as_str(), "it wants to speak {agreed}");
+        self.notify("notifications/initialized", Value::Null)
+    }
+
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Answers questions like this from now on.
+    pub fn set_respond(&mut self, respond: Respond) {
+        self.respond = respond;
+    }
+
+    /// Asks for log messages from this level on, with the means of its era.
+    pub fn set_level(&mut self, level: &str) -> Result<()> {
+        if self.revision.is_modern() {
+            self.level = Some(level.to_owned());
+            return Ok(());
+        }
+        self.result("logging/setLevel", json!({ "level": level })).map(drop)
+    }
+
+    /// Sends a request and tells all that happened until its answer.
+    pub fn request(&mut self, method: &str, params: Value) -> Result<Talk> {
+        let mut talk = Talk::default();
+        let mut params = params;
+        for _ in 0..MOST_ROUNDS {
+            let message = self.message(method, params.clone());
+            self.exchange(&message, &mut talk).with_context(|| format!("{method} {params}"))?;
+            if talk.answer["result"]["resultType"] != "input_required" {
+                return Ok(talk);
+            }
+            self.come_back(&mut params, &mut talk)?;
+        }
+        bail!("{method}: no end after {MOST_ROUNDS} rounds: {talk:?}")
+    }
+
+    /// Sends a request that succeeds, and gives its result.
+    pub fn result(&mut self, method: &str, params: Value) -> Result<Value> {
+        let mut talk = self.request(method, params)?;
+        ensure!(talk.answer.get("result").is_some(), "{method} failed: {}", talk.answer);
+        Ok(talk.answer["result"].take())
+    }
+
+    /// Calls a tool and tells all that happened.
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Talk> {
+        self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    /// Calls a tool that succeeds, and gives its text.
+    pub fn text(&mut self, tool: &str, arguments: Value) -> Result<String> {
+        self.call(tool, arguments)?.text().with_context(|| tool.to_owned())
+    }
+
+    /// All items of a list: `tools`, `resources`, `prompts` or `resourceTemplates`.
+    pub fn list(&mut self, field: &str) -> Result<Vec<Value>> {
+        let method = if field == "resourceTemplates" { "resources/templates" } else { field };
+        let mut all = Vec::new();
+        let mut params = json!({});
+        loop {
+            let mut result = self.result(&format!("{method}/list"), params.clone())?;
+            let Value::Array(items) = result[field].take() else { bail!("no list of {field}: {result}") };
+            all.extend(items);
+            match result.get("nextCursor") {
+                Some(cursor) => params["cursor"] = cursor.clone(),
+                None => break,
+            }
+        }
+        if let ("tools", Link::Http(link)) = (field, &mut self.link) {
+            link.mirrored.learn(&all);
+        }
+        Ok(all)
+    }
+
+    /// Sends a request and waits for nothing.
+    pub fn start(&mut self, method: &str, params: Value) -> Result<Pending> {
+        let message = self.message(method, params);
+        Ok(Pending(self.link.start(&message)?))
+    }
+
+    /// The next message about a request that was not waited for. Nothing else may be expected meanwhile.
+    pub fn heard_of(&mut self, pending: &mut Pending) -> Result<Value> {
+        match pending.0.connection.as_mut() {
+            Some(connection) => http::next_event(connection),
+            None => self.next_heard(),
+        }
+    }
+
+    /// Cancels a request with the means of its revision and transport.
+    pub fn cancel(&mut self, pending: Pending) -> Result<()> {
+        let Pending(started) = pending;
+        if self.revision.is_modern() && matches!(self.link, Link::Http(_)) {
+            drop(started); // to close the stream is to cancel
+            return Ok(());
+        }
+        self.notify(
+            "notifications/cancelled",
+            json!({ "requestId": started.id, "reason": "changed my mind" }),
+        )
+    }
+
+    /// Sends a notification.
+    pub fn notify(&mut self, method: &str, params: Value) -> Result<()> {
+        let mut message = json!({ "jsonrpc": "2.0", "method": method });
+        if !params.is_null() {
+            message["params"] = params;
+        }
+        self.link.post(&message)
+    }
+
+    /// A request with the next id.
+    fn message(&mut self, method: &str, mut params: Value) -> Value {
+        self.next_id += 1;
+        if self.revision.is_modern() {
+            let about = &mut params["_meta"];
+            about[meta::PROTOCOL_VERSION] = self.revision.as_str().into();
+            about[meta::CLIENT_INFO] = json!({ "name": "revision-client", "version": "0" });
+            about[meta::CLIENT_CAPABILITIES] = self.capabilities.clone();
+            if let Some(level) = &self.level {
+                about[meta::LOG_LEVEL] = level.as_str().into();
+            }
+        }
+        json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params })
+    }
+
+    /// Sends a request and hears all until its answer.
+    fn exchange(&mut self, message: &Value, talk: &mut Talk) -> Result<()> {
+        let Self { link, respond, changes, capabilities, revision, .. } = self;
+        let answer = link.exchange(message, &mut |heard| {
+            talk.hear(heard, changes, |method, params| {
+                answers::check(method, params, *revision, capabilities)?;
+                ensure!(!revision.is_modern(), "a request of the server in the stateless era: {method}");
+                Ok(respond(method, params))
+            })
+        })?;
+        talk.answer = answer;
+        let has_type = talk.answer["result"].get("resultType").is_some();
+        if talk.answer.get("result").is_some() && (has_type || !self.is_lenient) {
+            ensure!(has_type == self.revision.is_modern(), "not of {}: {}", self.revision, talk.answer);
+        }
+        Ok(())
+    }
+
+    /// Answers the questions of a result, and makes the parameters to come back with.
+    fn come_back(&mut self, params: &mut Value, talk: &mut Talk) -> Result<()> {
+        talk.rounds += 1;
+        let result = talk.answer["result"].take();
+        let questions = result["inputRequests"].as_object().cloned().unwrap_or_default();
+        let state = result.get("requestState");
+        ensure!(!questions.is_empty() || state.is_some(), "it asks for nothing: {result}");
+        let mut answers = Map::new();
+        for (key, question) in questions {
+            let method = question["method"].as_str().with_context(|| format!("no question: {question}"))?;
+            answers::check(method, &question["params"], self.revision, &self.capabilities)?;
+            // Nothing but an answer can be said in this era.
+            if let Said::Result(answer) = (self.respond)(method, &question["params"]) {
+                answers.insert(key, answer);
+            }
+            talk.questions.push(question);
+        }
+        let retry = params.as_object_mut().context("parameters are an object")?;
+        retry.remove("requestState");
+        if let Some(state) = state {
+            retry.insert("requestState".to_owned(), state.clone());
+        }
+        retry.insert("inputResponses".to_owned(), answers.into());
+        Ok(())
+    }
+}
+
+impl fmt::Debug for RevisionClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RevisionClient").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+//! The two ways to a server.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::http::HttpLink;
+use crate::harness::{Pipe, http1::Connection};
+
+/// Takes what is heard before an answer, and gives the reply to a question.
+pub(super) type Hear<'a> = dyn FnMut(Value) -> Result<Option<Value>> + 'a;
+
+pub(super) enum Link {
+    Stdio { pipe: Pipe, patience: Duration },
+    Http(Box<HttpLink>),
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) id: Value,
+    /// Its own connection, over HTTP.
+    pub(super) connection: Option<Connection>,
+}
+
+impl Link {
+    /// Sends a request and hears everything until its answer, which it gives.
+    pub(super) fn exchange(&mut self, message: &Value, hear: &mut Hear<'_>) -> Result<Value> {
+        match self {
+            Self::Http(link) => link.exchange(message, hear),
+            Self::Stdio { pipe, patience } => {
+                pipe.send(&message.to_string())?;
+                loop {
+                    let heard = line(pipe, *patience)?;
+                    if heard.get("method").is_none() && heard["id"] == message["id"] {
+                        return Ok(heard);
+                    }
+                    if let Some(reply) = hear(heard)? {
+                        pipe.send(&reply.to_string())?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a request and waits for nothing.
+    pub(super) fn start(&mut self, message: &Value) -> Result<Started> {
+        let connection = match self {
+            Self::Http(link) => Some(link.start(message)?),
+            Self::Stdio { pipe, .. } => {
+                pipe.send(&message.to_string())?;
+                None
+            }
+        };
+        Ok(Started { id: message["id"].clone(), connection })
+    }
+
+    /// Sends what has no answer.
+    pub(super) fn post(&mut self, message: &Value) -> Result<()> {
+        match self {
+            Self::Http(link) => link.post(message),
+            Self::Stdio { pipe, .. } => pipe.send(&message.to_string()),
+        }
+    }
+}
+
+/// The next message of a pipe.
+pub(super) fn line(pipe: &Pipe, patience: Duration) -> Result<Value> {
+    let line = pipe.line_within(patience)?;
+    let heard: Value = serde_json::from_str(&line).with_context(|| format!("no message: {line}"))?;
+    ensure!(heard["jsonrpc"] == "2.0", "no message: {line}");
+    Ok(heard)
+}

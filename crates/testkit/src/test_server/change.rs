@@ -1,0 +1,32 @@
+//! What a server tells its clients unasked.
+
+use serde_json::{Value, json};
+use toolbay_protocol::{Rope, meta, method, notification};
+
+/// Something changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    Tools,
+    /// The list of resources, or of templates.
+    Resources,
+    Prompts,
+    /// The text of one resource.
+    Updated(String),
+}
+
+impl Change {
+    /// The notification; in the new era it carries the id of the subscription it belongs to.
+    pub(super) fn notification(&self, subscription: Option<&Value>) -> Rope {
+        let (method, mut params) = match self {
+            Self::Tools => (method::TOOLS_CHANGED, json!({})),
+            Self::Resources => (method::RESOURCES_CHANGED, json!({})),
+            Self::Prompts => (method::PROMPTS_CHANGED, json!({})),
+            Self::Updated(uri) => (method::RESOURCE_UPDATED, json!({"uri": uri})),
+        };
+        if let Some(id) = subscription {
+            params["_meta"] = json!({meta::SUBSCRIPTION_ID: id});
+        }
+        let params = params.to_string();
+        notification(method, (params != "{}").then_some(params.as_str())).into()
+    }
+}

@@ -1,0 +1,154 @@
+//! What is remembered about one client.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex},
+};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use toolbay_protocol::{Notification, RequestId, Response, Revision, method};
+
+use super::{change::Change, shared::lock};
+
+/// One connection, or one legacy session over HTTP; for a modern request over HTTP, that request alone.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    legacy: Mutex<Legacy>,
+    running: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// Who waits for the client's answer to a question.
+    questions: Mutex<HashMap<RequestId, oneshot::Sender<Response>>>,
+}
+
+/// What a client with a handshake told us.
+#[derive(Debug, Default)]
+struct Legacy {
+    revision: Option<Revision>,
+    capabilities: Arc<Value>,
+    /// The least severe log message it wants.
+    level: usize,
+    subscribed: HashSet<String>,
+    /// How many questions it was asked. They are numbered like the client's own requests, as both sides may.
+    asked: u64,
+}
+
+impl Session {
+    pub(super) fn revision(&self) -> Option<Revision> {
+        lock(&self.legacy).revision
+    }
+
+    /// Takes down how the handshake ended.
+    pub(super) fn agree(&self, revision: Revision, capabilities: Value) {
+        let mut legacy = lock(&self.legacy);
+        legacy.revision = Some(revision);
+        legacy.capabilities = Arc::new(capabilities);
+    }
+
+    pub(super) fn capabilities(&self) -> Arc<Value> {
+        lock(&self.legacy).capabilities.clone()
+    }
+
+    pub(super) fn level(&self) -> usize {
+        lock(&self.legacy).level
+    }
+
+    pub(super) fn set_level(&self, level: usize) {
+        lock(&self.legacy).level = level;
+    }
+
+    pub(super) fn subscribe(&self, uri: String) {
+        lock(&self.legacy).subscribed.insert(uri);
+    }
+
+    pub(super) fn unsubscribe(&self, uri: &str) {
+        lock(&self.legacy).subscribed.remove(uri);
+    }
+
+    /// Whether a change is told to this client without a subscription of the new era.
+    pub(super) fn wants(&self, change: &Change) -> bool {
+        let legacy = lock(&self.legacy);
+        legacy.revision.is_some()
+            && match change {
+                Change::Tools | Change::Resources | Change::Prompts => true,
+                Change::Updated(uri) => legacy.subscribed.contains(uri),
+            }
+    }
+
+    /// Takes down that a request runs, so that it can be cancelled.
+    pub(super) fn begin(self: &Arc<Self>, id: &RequestId) -> Running {
+        let ended = CancellationToken::new();
+        lock(&self.running).insert(id.clone(), ended.clone());
+        Running { session: self.clone(), id: id.clone(), ended }
+    }
+
+    /// Acts on a notification of the client.
+    pub(super) fn notice(&self, notification: &Notification) {
+        if notification.method() != method::CANCELLED {
+            return;
+        }
+        let id = notification.param("requestId").map(|span| notification.raw(span).as_bytes());
+        let running = id.and_then(RequestId::from_raw).and_then(|id| lock(&self.running).remove(&id));
+        if let Some(ended) = running {
+            ended.cancel();
+        }
+    }
+
+    pub(super) fn next_question(&self) -> u64 {
+        let mut legacy = lock(&self.legacy);
+        legacy.asked += 1;
+        legacy.asked
+    }
+
+    /// Takes down that a question is about to be asked.
+    pub(super) fn expect_answer(&self, id: &RequestId) -> Waiting<'_> {
+        let (sender, answer) = oneshot::channel();
+        lock(&self.questions).insert(id.clone(), sender);
+        Waiting { session: self, id: id.clone(), answer }
+    }
+
+    /// Takes an answer of the client to a question; one that nobody asked is dropped.
+    pub(super) fn answered(&self, response: Response) {
+        let waiting = response.id.as_ref().and_then(|id| lock(&self.questions).remove(id));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(response); // it may just have given up
+        }
+    }
+}
+
+/// A question without an answer yet; dropping it gives up.
+#[derive(Debug)]
+pub(super) struct Waiting<'a> {
+    session: &'a Session,
+    id: RequestId,
+    answer: oneshot::Receiver<Response>,
+}
+
+impl Waiting<'_> {
+    /// The answer; nothing when the client is gone.
+    pub(super) async fn answer(mut self) -> Option<Response> {
+        (&mut self.answer).await.ok()
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        lock(&self.session.questions).remove(&self.id);
+    }
+}
+
+/// A request while it runs; dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Running {
+    session: Arc<Session>,
+    id: RequestId,
+    /// Cancelled when the client cancels the request, and when it ends otherwise.
+    pub(super) ended: CancellationToken,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        lock(&self.session.running).remove(&self.id);
+        self.ended.cancel();
+    }
+}

@@ -1,0 +1,91 @@
+//! Every feature, with client and server of the same revision and nothing in between.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use toolbay_protocol::Revision;
+use toolbay_testkit::{
+    features::{FEATURES, Place, Seen},
+    harness::{Pipe, Profile, RevisionClient, WebServer},
+};
+
+const TEST_SERVER: &str = env!("CARGO_BIN_EXE_toolbay-test-server");
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Tries all features; gives those that lack, and fails with all that should have worked.
+fn lacking(
+    revision: Revision,
+    open: &dyn Fn(Profile) -> Result<RevisionClient>,
+) -> Result<Vec<(&'static str, Seen)>> {
+    let mut client = open(Profile::new(revision, "Ada"))?;
+    let mut lacking = Vec::new();
+    for feature in FEATURES {
+        let mut place = Place { client: &mut client, server: revision, prefix: "", tag: "here", open };
+        let seen = (feature.see)(&mut place).with_context(|| format!("{revision}: {}", feature.name))?;
+        if seen != Seen::Works {
+            lacking.push((feature.name, seen));
+        }
+    }
+    Ok(lacking)
+}
+
+/// Which features a revision lacks when both sides speak it.
+fn expected(revision: Revision) -> Vec<(&'static str, Seen)> {
+    let lack = |name: &'static str| {
+        let (is_there, seen) = match name {
+            "elicitation: URL" | "elicitation: URL first" => {
+                (revision >= Revision::V2025_11_25, Seen::ServerLacksIt)
+            }
+            "come back without a question" => (revision.is_modern(), Seen::ServerLacksIt),
+            "cancel while a question is open" => (!revision.is_modern(), Seen::ServerLacksIt),
+            "questions answered with an error" => (!revision.is_modern(), Seen::ClientLacksIt),
+            name if name.starts_with("elicitation") || name.starts_with("questions") => {
+                (revision >= Revision::V2025_06_18, Seen::ServerLacksIt)
+            }
+            _ => (true, Seen::Works),
+        };
+        (!is_there).then_some((name, seen))
+    };
+    FEATURES.iter().filter_map(|feature| lack(feature.name)).collect()
+}
+
+#[test]
+fn each_revision_on_stdio() -> Result<()> {
+    for revision in Revision::ALL {
+        let open = |profile: Profile| {
+            let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()])?;
+            profile.patience(PATIENCE).over_pipe(pipe)
+        };
+        assert_eq!(lacking(revision, &open)?, expected(revision), "{revision}");
+    }
+    Ok(())
+}
+
+#[test]
+fn each_revision_over_http() -> Result<()> {
+    for revision in Revision::ALL {
+        let server = WebServer::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()])?;
+        let open = |profile: Profile| profile.patience(PATIENCE).over_http(server.address());
+        assert_eq!(lacking(revision, &open)?, expected(revision), "{revision}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_of_one_revision_speaks_no_other() -> Result<()> {
+    for server in Revision::ALL {
+        for client in Revision::ALL.into_iter().filter(|client| *client != server) {
+            let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", server.as_str()])?;
+            let error = Profile::new(client, "Ada").patience(PATIENCE).over_pipe(pipe).err();
+            let error = format!("{:#}", error.with_context(|| format!("{client} at {server}"))?);
+            let (client_era, server_era) = (client.is_modern(), server.is_modern());
+            let expected = match (client_era, server_era) {
+                (false, false) => format!("it wants to speak \"{server}\""),
+                (true, false) => "-32601".to_owned(),
+                (_, true) => "-32022".to_owned(),
+            };
+            ensure!(error.contains(&expected), "{client} at {server}: {error}");
+        }
+    }
+    Ok(())
+}

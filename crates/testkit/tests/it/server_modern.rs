@@ -1,0 +1,107 @@
+//! The test server and clients that do not shake hands.
+
+use serde_json::json;
+use toolbay_testkit::{Era, TestServer};
+
+use crate::memory_client::Client;
+
+#[tokio::test]
+async fn discover_tells_all() {
+    let server = TestServer::new("new").era(Era::Modern).instructions("Be kind.");
+    let mut client = Client::modern(&server);
+    let result = client.ask("server/discover", json!({})).await["result"].take();
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(result["capabilities"]["tools"], json!({"listChanged": true}));
+    assert_eq!(result["instructions"], "Be kind.");
+    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(0), &json!("private")));
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "new");
+}
+
+#[tokio::test]
+async fn unknown_versions_and_handshakes_are_refused() {
+    let server = TestServer::new("new").era(Era::Modern);
+    let mut client = Client::legacy_like(&server);
+    let params = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "1900-01-01"}});
+    let refused = client.ask("tools/list", params).await["error"].take();
+    assert_eq!(refused["code"], -32022);
+    assert_eq!(refused["data"], json!({"supported": ["2026-07-28"], "requested": "1900-01-01"}));
+    let refused = client.ask("initialize", json!({"protocolVersion": "2025-11-25"})).await["error"].take();
+    assert_eq!((&refused["code"], &refused["data"]["supported"]), (&json!(-32022), &json!(["2026-07-28"])));
+    assert_eq!(client.ask("tools/list", json!({})).await["error"]["code"], -32602);
+}
+
+impl Client {
+    fn legacy_like(server: &TestServer) -> Self {
+        Self::connect(server, &tokio_util::task::TaskTracker::new())
+    }
+}
+
+#[tokio::test]
+async fn every_result_says_that_it_is_complete() {
+    let mut client = Client::modern(&TestServer::demo());
+    let calls = [
+        ("tools/list", json!({})),
+        ("tools/call", json!({"name": "add", "arguments": {"a": 1, "b": 2}})),
+        ("tools/call", json!({"name": "mirror"})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "test://readme"})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "hello"})),
+    ];
+    for (method, params) in calls {
+        let answer = client.ask(method, params).await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{method}: {answer}");
+        let cacheable = method.ends_with("/list") || method == "resources/read";
+        assert_eq!(answer["result"].get("ttlMs").is_some(), cacheable, "{method}");
+    }
+    let missing = client.ask("resources/read", json!({"uri": "test://none"})).await;
+    assert_eq!(missing["error"]["code"], -32602);
+    for gone in ["ping", "logging/setLevel", "resources/subscribe", "initialize"] {
+        assert_eq!(client.ask(gone, json!({})).await["error"]["code"], -32601, "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn log_messages_only_on_request() {
+    let mut client = Client::modern(&TestServer::demo());
+    client.call("log", json!({"count": 1})).await;
+    let meta = json!({"io.modelcontextprotocol/logLevel": "info"});
+    client.request("tools/call", json!({"name": "log", "_meta": meta})).await;
+    assert_eq!(client.next().await["method"], "notifications/message");
+    client.next().await;
+    let meta = json!({"io.modelcontextprotocol/logLevel": "loud"});
+    let refused = client.ask("tools/call", json!({"name": "log", "_meta": meta})).await;
+    assert_eq!(refused["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_subscription_is_acknowledged_and_tagged() {
+    let server = TestServer::new("changing").with_resource("test://a", "1");
+    let handle = server.handle();
+    let mut client = Client::modern(&server);
+    let wanted = json!({"toolsListChanged": true, "promptsListChanged": true,
+        "resourceSubscriptions": ["test://a"]});
+    let id = client.request("subscriptions/listen", json!({"notifications": wanted})).await;
+    let tag = json!({"io.modelcontextprotocol/subscriptionId": id});
+    let acknowledged = client.next().await;
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    let agreed = json!({"toolsListChanged": true, "resourceSubscriptions": ["test://a"]});
+    assert_eq!(acknowledged["params"], json!({"_meta": tag, "notifications": agreed}));
+    handle.notify_updated("test://b");
+    handle.notify_updated("test://a");
+    assert_eq!(client.next().await["params"], json!({"_meta": tag, "uri": "test://a"}));
+    handle.add_tool("new", |_| Ok(json!({})));
+    let changed = client.next().await;
+    assert_eq!(
+        (&changed["method"], &changed["params"]["_meta"]),
+        (&json!("notifications/tools/list_changed"), &tag)
+    );
+    client
+        .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}))
+        .await;
+    client.ask("tools/list", json!({})).await;
+    handle.remove_tool("new");
+    client.ask("tools/list", json!({})).await; // nothing came before this answer
+}

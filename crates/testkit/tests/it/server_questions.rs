@@ -1,0 +1,128 @@
+//! The test server's questions, as they stand on the wire.
+
+use serde_json::{Value, json};
+use toolbay_testkit::{Question, TestServer, ToolContext};
+
+use crate::memory_client::Client;
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Calls a tool as a client of the stateless era that can be asked everything.
+async fn ask(client: &mut Client, tool: &str, more: Value) -> Value {
+    let mut params = json!({"name": tool, "arguments": {}});
+    for (key, value) in more.as_object().unwrap() {
+        params[key] = value.clone();
+    }
+    client.declare(json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}));
+    client.ask("tools/call", params).await
+}
+
+fn name(name: &str) -> Value {
+    json!({"action": "accept", "content": {"name": name}})
+}
+
+#[tokio::test]
+async fn the_first_question_needs_no_state_and_the_next_ones_do() {
+    let mut client = Client::modern(&TestServer::demo());
+    let first = ask(&mut client, "elicit_rounds", json!({})).await["result"].take();
+    assert_eq!(first["resultType"], "input_required");
+    assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
+    assert!(first.get("requestState").is_none() && first.get("ttlMs").is_none());
+    let answers = json!({"inputResponses": {"question-1": name("Ada"), "unknown": {}}});
+    let second = ask(&mut client, "elicit_rounds", answers).await["result"].take();
+    assert!(second["inputRequests"].get("question-1").is_none(), "{second}");
+    let answers =
+        json!({"inputResponses": {"question-2": name("Alan")}, "requestState": second["requestState"]});
+    let last = ask(&mut client, "elicit_rounds", answers).await["result"].take();
+    assert_eq!(last["resultType"], "complete");
+    assert_eq!(last["content"][0]["text"], "Ada then Alan");
+}
+
+#[tokio::test]
+async fn what_was_not_answered_is_asked_again() {
+    let mut client = Client::modern(&TestServer::demo());
+    let answers = json!({"inputResponses": {"question-2": {"action": "decline"}}});
+    let again = ask(&mut client, "elicit_several", answers).await["result"].take();
+    assert_eq!(again["inputRequests"].as_object().unwrap().len(), 1, "{again}");
+    let answers =
+        json!({"inputResponses": {"question-1": name("Ada")}, "requestState": again["requestState"]});
+    let last = ask(&mut client, "elicit_several", answers).await["result"].take();
+    assert_eq!(last["content"][0]["text"], "Ada and declined");
+}
+
+#[tokio::test]
+async fn answers_that_are_none_are_refused() {
+    let mut client = Client::modern(&TestServer::demo());
+    for more in [
+        json!({"inputResponses": []}),
+        json!({"inputResponses": {"question-1": "Ada"}}),
+        json!({"requestState": "forged"}),
+        json!({"requestState": 1}),
+    ] {
+        assert_eq!(ask(&mut client, "elicit", more.clone()).await["error"]["code"], -32602, "{more}");
+    }
+}
+
+#[tokio::test]
+async fn a_pause_has_state_and_no_questions() {
+    let mut client = Client::modern(&TestServer::demo());
+    let pause = ask(&mut client, "pause", json!({})).await["result"].take();
+    assert!(pause.get("inputRequests").is_none(), "{pause}");
+    let state = json!({"requestState": pause["requestState"]});
+    assert_eq!(ask(&mut client, "pause", state).await["result"]["content"][0]["text"], "back again");
+}
+
+#[tokio::test]
+async fn a_client_that_declared_nothing_is_not_asked() {
+    let mut client = Client::modern(&TestServer::demo());
+    let refused = client.ask("tools/call", json!({"name": "elicit_url"})).await["error"].take();
+    assert_eq!(refused["code"], -32021);
+    assert_eq!(refused["data"]["requiredCapabilities"], json!({"elicitation": {"url": {}}}));
+    let mut older = Client::legacy(&TestServer::demo(), "2025-11-25").await;
+    let told = older.call("sample", json!({})).await;
+    assert_eq!((&told["isError"], &told["content"][0]["text"]), (&json!(true), &json!(NOT_DECLARED)));
+}
+
+const NOT_DECLARED: &str = "the client did not declare {\"sampling\":{}}";
+
+#[tokio::test]
+async fn legacy_questions_are_requests_with_ids_of_their_own() {
+    let server = TestServer::new("asking").with_async_tool("ask", async |_, context: ToolContext| {
+        let questions = [Question::roots(), Question::sample("Go on.")];
+        Ok(json!({"answers": context.ask_all(&questions).await?}))
+    });
+    let capabilities = json!({"roots": {}, "sampling": {}});
+    let mut client = Client::legacy_with(&server, "2024-11-05", capabilities).await;
+    let call = client.request("tools/call", json!({"name": "ask"})).await;
+    let (roots, sample) = (client.next().await, client.next().await);
+    assert_eq!((&roots["id"], &roots["method"]), (&json!(1), &json!("roots/list")));
+    assert_eq!(sample["params"]["messages"][0]["content"]["text"], "Go on.");
+    for (question, result) in [(&sample, json!({"model": "m"})), (&roots, json!({"roots": []}))] {
+        client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+    }
+    let answer = client.next().await;
+    assert_eq!(answer["id"], call);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text, r#"{"answers":[{"roots":[]},{"model":"m"}]}"#);
+    client.request("tools/call", json!({"name": "ask"})).await;
+    let question = client.next().await;
+    client.next().await;
+    let error = json!({"code": -1, "message": "no"});
+    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
+    client.send(json!({"jsonrpc": "2.0", "id": 4, "result": {}})).await;
+    let refused = client.next().await;
+    assert_eq!(refused["result"]["content"][0]["text"], "the client refused `roots/list`: -1 no");
+}
+
+impl Client {
+    fn declare(&mut self, capabilities: Value) {
+        self.meta.as_mut().unwrap()[CAPABILITIES] = capabilities;
+    }
+
+    async fn legacy_with(server: &TestServer, revision: &str, capabilities: Value) -> Self {
+        let mut this = Self::connect(server, &tokio_util::task::TaskTracker::new());
+        let hello = json!({"protocolVersion": revision, "capabilities": capabilities});
+        assert_eq!(this.ask("initialize", hello).await["result"]["protocolVersion"], revision);
+        this
+    }
+}

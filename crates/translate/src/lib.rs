@@ -1,0 +1,32 @@
+//! One revision of MCP to another.
+//!
+//! Pure functions from message to text: they never wait, know no server and no client, and are tested with text
+//! alone. A message that needs no change costs only the edits every forwarded message needs: its id, its name, its
+//! progress token.
+
+#![forbid(unsafe_code)]
+
+mod capabilities;
+mod content;
+mod json;
+mod meta;
+mod question;
+mod related;
+mod rounds;
+mod steps;
+mod to_client;
+mod to_server;
+mod tools;
+mod untagged;
+
+pub use capabilities::{ClientCapabilities, HUB_CAPABILITIES, capabilities_for_server, declares_tasks};
+pub use meta::ClientIdentity;
+pub use question::{NoCounterpart, question, question_answer};
+pub use related::{related_task, with_related_task};
+pub use rounds::{
+    InputRequest, InputRequired, input_requests, input_responses, retry, task_questions, url_elicitations,
+};
+pub use to_client::{answer, progress, tagged};
+pub use to_server::{Readdressed, request};
+pub use tools::{tool_for, tools_for};
+pub use untagged::untagged;

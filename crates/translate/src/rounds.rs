@@ -1,0 +1,149 @@
+//! Rounds of a request that needs more input: what a server asks, and the retry that answers.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use toolbay_protocol::{ErrorCode, Outcome, Request, Response, Splice, encode_string, method};
+
+use crate::json::{Object, items};
+
+/// The fields of `params` that only a retry has.
+pub(crate) const RETRY_FIELDS: [&str; 2] = ["inputResponses", "requestState"];
+/// The requests that may be answered with questions.
+pub(crate) const MAY_ASK: [&str; 3] = [method::TOOLS_CALL, method::RESOURCES_READ, method::PROMPTS_GET];
+
+/// What an `input_required` result asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRequired {
+    /// The questions, in the order they were written.
+    pub requests: Vec<InputRequest>,
+    /// What the retry must give back: JSON text, as it was written.
+    pub request_state: Option<String>,
+}
+
+/// One question of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRequest {
+    /// What the server calls it.
+    pub key: String,
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    pub method: String,
+    /// Its parameters as JSON text.
+    pub params: Option<String>,
+}
+
+impl InputRequired {
+    /// The result that asks for this, as JSON text.
+    pub fn to_result(&self) -> String {
+        let mut requests = Object::default();
+        for request in &self.requests {
+            let method = encode_string(&request.method);
+            requests.push(
+                &request.key,
+                match &request.params {
+                    Some(params) => format!("{{\"method\":{method},\"params\":{params}}}"),
+                    None => format!("{{\"method\":{method}}}"),
+                },
+            );
+        }
+        let mut result = Object::default();
+        result.set("resultType", "\"input_required\"");
+        if !self.requests.is_empty() {
+            result.set("inputRequests", requests.text());
+        }
+        if let Some(state) = &self.request_state {
+            result.set("requestState", state.as_str());
+        }
+        result.text()
+    }
+}
+
+/// What a result asks for; nothing if it is complete, an error, or not as the specification says.
+pub fn input_requests(response: &Response) -> Option<InputRequired> {
+    let Outcome::Result { .. } = &response.outcome else { return None };
+    let field = |name| response.result_field(name).map(|span| response.raw(span));
+    if field("resultType") != Some("\"input_required\"") {
+        return None;
+    }
+    let requests = questions(response)?;
+    Some(InputRequired { requests, request_state: field("requestState").map(str::to_owned) })
+}
+
+/// What a task asks for, if that is what the answer to `tasks/get` says.
+pub fn task_questions(response: &Response) -> Option<Vec<InputRequest>> {
+    let status = response.result_field("status").map(|span| response.raw(span));
+    if status == Some("\"input_required\"") { questions(response) } else { None }
+}
+
+fn questions(response: &Response) -> Option<Vec<InputRequest>> {
+    let Some(requests) = response.result_field("inputRequests") else { return Some(Vec::new()) };
+    let requests = Object::parse(response.raw(requests))?;
+    let requests: Vec<_> =
+        requests.entries().map(|(key, request)| read(&key, request)).collect::<Option<_>>()?;
+    let mut keys = HashSet::new();
+    if !requests.iter().all(|request| keys.insert(request.key.as_str())) {
+        return None; // an answer would not say which question it means
+    }
+    Some(requests)
+}
+
+/// Answers to questions as a request carries them: each a key and a result (JSON text).
+pub fn input_responses(responses: &[(String, String)]) -> String {
+    let mut answers = Object::default();
+    for (key, result) in responses {
+        answers.push(key, result.as_str());
+    }
+    answers.text()
+}
+
+fn read(key: &str, request: &str) -> Option<InputRequest> {
+    let request = Object::parse(request)?;
+    Some(InputRequest {
+        key: key.to_owned(),
+        method: request.string("method")?.into_owned(),
+        params: request.get("params").map(str::to_owned),
+    })
+}
+
+/// The pages that must be visited before a request can succeed, if that is what an error of 2025-11-25 says: as the
+/// stateless era asks for them, which knows no `elicitationId`.
+pub fn url_elicitations(response: &Response) -> Option<InputRequired> {
+    let error = response.error().filter(|error| error.code == ErrorCode::URL_ELICITATION_REQUIRED)?;
+    let data = Object::parse(error.data.as_ref()?.get())?;
+    let question = |(index, params): (usize, &str)| {
+        let mut params = Object::parse(params)?;
+        params.string("url")?;
+        params.set("mode", "\"url\"");
+        params.remove("elicitationId");
+        Some(InputRequest {
+            key: format!("url-{}", index + 1),
+            method: method::ELICIT.to_owned(),
+            params: Some(params.text()),
+        })
+    };
+    let requests: Vec<_> =
+        items(data.get("elicitations")?)?.into_iter().enumerate().map(question).collect::<Option<_>>()?;
+    (!requests.is_empty()).then_some(InputRequired { requests, request_state: None })
+}
+
+/// A request once more, with the answers to what was asked: each a key and a result (JSON text). `request_state` is
+/// JSON text as [`InputRequired`] gives it. Those of an earlier round are replaced.
+pub fn retry(request: &Request, responses: &[(String, String)], request_state: Option<&str>) -> Bytes {
+    let call = &request.call;
+    let mut params = call.params_text().and_then(Object::parse).unwrap_or_default();
+    for name in RETRY_FIELDS {
+        params.remove(name);
+    }
+    if !responses.is_empty() {
+        params.set("inputResponses", input_responses(responses));
+    }
+    if let Some(state) = request_state {
+        params.set("requestState", state);
+    }
+    let Some(old) = &call.params else {
+        return toolbay_protocol::request(&request.id, call.method(), Some(&params.text()));
+    };
+    let mut splice = Splice::new(&call.text);
+    splice.replace(old.span, params.text());
+    call.edited(splice).into_bytes()
+}

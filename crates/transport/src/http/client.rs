@@ -1,0 +1,53 @@
+//! Streamable HTTP, client side: a server at a URL as a [`Wire`].
+//!
+//! # Theory of operation
+//!
+//! One task owns the wire. Every message that is sent becomes a POST of its own, and every running POST is a future of
+//! the task, so a slow answer holds up nobody. What an answer carries, be it one JSON text or a stream of events,
+//! arrives in its order; what is not the answer itself arrives as [`Incoming::About`](crate::Incoming::About) it.
+//!
+//! Both eras are served, message by message. What names a revision of the stateless era in its `_meta` gets the headers
+//! of that era, and is cancelled by closing its stream. With an `initialize` the wire becomes a session: it keeps the
+//! session id, opens the GET stream behind `notifications/initialized`, takes up streams that broke off where they
+//! broke off, and says goodbye with a DELETE.
+//!
+//! # Invariants
+//!
+//! - Every request gets an answer, an [`Incoming::Failed`](crate::Incoming::Failed), or the wire ends.
+//! - A request is sent again by nobody but the caller, who is told which ones are safe
+//!   ([`Incoming::Lost`](crate::Incoming::Lost)).
+//! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
+
+mod answer;
+mod failure;
+mod headers;
+mod link;
+mod listen;
+mod pool;
+mod post;
+mod rules;
+mod target;
+mod task;
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+pub use failure::NoAnswer;
+pub use rules::HeaderRules;
+pub use target::Target;
+
+use crate::Wire;
+use link::Link;
+
+/// A wire to a server at a URL. Nothing is sent before the first message is.
+///
+/// Dropping the wire ends what runs, and the session.
+pub fn connect(target: Target, rules: Arc<HeaderRules>, tasks: &TaskTracker) -> Wire {
+    let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
+    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+    let link = Arc::new(Link::new(target, rules, messages, tasks));
+    tasks.spawn(task::run(link, texts));
+    Wire { outgoing, incoming }
+}

@@ -1,0 +1,60 @@
+//! Why a server at a URL gave no answer.
+
+use std::{sync::Arc, time::Duration};
+
+use http::StatusCode;
+
+/// Why a request got no answer. Texts never hold headers, queries or credentials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// There is no connection.
+    #[error("cannot connect to {url}: {reason}")]
+    Unreachable { url: Arc<str>, reason: String },
+    /// The server ended the session.
+    #[error("{url} ended our session")]
+    SessionGone { url: Arc<str> },
+    /// The server refused.
+    #[error("{url} answered {status}{said}")]
+    Status { url: Arc<str>, status: StatusCode, said: String },
+    /// The server sends us elsewhere.
+    #[error("{url} answered {status} and redirects to {to}, {why}")]
+    Redirected { url: Arc<str>, status: StatusCode, to: String, why: &'static str },
+    /// The answer is something else than MCP.
+    #[error("{url} answered with {found} instead of JSON or a stream of events")]
+    ContentType { url: Arc<str>, found: String },
+    /// The answer ended too early.
+    #[error("the connection to {url} broke before the answer: {reason}")]
+    Broken { url: Arc<str>, reason: String },
+    /// Nothing came in time.
+    #[error("{url} did not answer within {} s", after.as_secs_f32())]
+    Slow { url: Arc<str>, after: Duration },
+}
+
+impl NoAnswer {
+    /// Whether the server certainly did nothing, so that the same request may be sent again.
+    pub fn is_undelivered(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::SessionGone { .. })
+    }
+
+    /// Whether the server wants to know first who we are.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self.status(), Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
+    }
+
+    /// The status of the answer, if it is the reason.
+    pub fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}
+
+/// The whole chain of an error in one line; the outermost often says nothing.
+pub(super) fn reason(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

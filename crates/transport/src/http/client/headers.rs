@@ -1,0 +1,42 @@
+//! Headers that say again what a message says.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use toolbay_protocol::{Notification, decode_string, meta, method, mirrored::encode_header_value};
+
+use super::HeaderRules;
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Adds what a message of the stateless era must repeat in headers; says whether it is one.
+pub(super) fn mirror(call: &Notification, rules: &HeaderRules, headers: &mut HeaderMap) -> bool {
+    let version = call.meta(meta::PROTOCOL_VERSION).and_then(|span| decode_string(call.bytes(span)));
+    let Some(version) = version else { return false };
+    headers.insert(VERSION, value(&version));
+    headers.insert(METHOD, value(call.method()));
+    let name = match call.method() {
+        method::TOOLS_CALL | method::PROMPTS_GET => call.string_param("name"),
+        method::RESOURCES_READ => call.string_param("uri"),
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => call.string_param("taskId"),
+        _ => None,
+    };
+    if let Some(name) = &name {
+        headers.insert(NAME, value(name));
+    }
+    if call.method() == method::TOOLS_CALL
+        && let (Some(name), Some(arguments)) = (&name, call.param("arguments"))
+    {
+        for (header, text) in rules.apply(name, call.bytes(arguments)) {
+            headers.insert(header, value(&text));
+        }
+    }
+    true
+}
+
+/// A text as a header can carry it.
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(&encode_header_value(text)).expect("encoded, it is plain ASCII")
+}

@@ -1,0 +1,207 @@
+//! What all requests to one server share.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT},
+};
+use http_body_util::Full;
+use hyper::body::Incoming as Arriving;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+use toolbay_protocol::Revision;
+
+use super::{
+    HeaderRules, NoAnswer, Target,
+    failure::reason,
+    headers::{LAST_EVENT, SESSION, VERSION},
+    pool::{Pool, pool},
+    target::{resolve, same_origin, shown},
+};
+use crate::Incoming;
+
+/// How often a request may be sent on within its origin.
+const MAX_REDIRECTS: usize = 3;
+const OURSELVES: &str = concat!("toolbay/", env!("CARGO_PKG_VERSION"));
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// The way to one server.
+pub(super) struct Link {
+    pool: Pool,
+    target: Target,
+    pub(super) rules: Arc<HeaderRules>,
+    messages: mpsc::Sender<Incoming>,
+    /// Where the server really is, once it told us.
+    url: Mutex<Uri>,
+    agreed: Mutex<Agreed>,
+    /// Streams on which the server can be heard.
+    open: AtomicUsize,
+}
+
+/// What the handshake of the old era brought; nothing in the new one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Agreed {
+    pub(super) revision: Option<Revision>,
+    pub(super) session: Option<HeaderValue>,
+}
+
+impl Link {
+    pub(super) fn new(
+        target: Target,
+        rules: Arc<HeaderRules>,
+        messages: mpsc::Sender<Incoming>,
+        tasks: &TaskTracker,
+    ) -> Self {
+        Self {
+            pool: pool(target.url.scheme_str(), tasks),
+            url: Mutex::new(target.url.clone()),
+            target,
+            rules,
+            messages,
+            agreed: Mutex::default(),
+            open: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn max_message(&self) -> usize {
+        self.target.max_message
+    }
+
+    pub(super) fn max_running(&self) -> usize {
+        self.target.max_running
+    }
+
+    pub(super) fn agreed(&self) -> Agreed {
+        lock(&self.agreed).clone()
+    }
+
+    pub(super) fn agree(&self, agreed: Agreed) {
+        *lock(&self.agreed) = agreed;
+    }
+
+    /// Where the server is, as people may see it.
+    pub(super) fn shown(&self) -> Arc<str> {
+        shown(&lock(&self.url))
+    }
+
+    /// Passes something on to whoever holds the wire; nobody is there only when it is being dropped.
+    pub(super) async fn tell(&self, incoming: Incoming) {
+        let _ = self.messages.send(incoming).await;
+    }
+
+    /// Until nobody holds the wire any more.
+    pub(super) async fn left_alone(&self) {
+        self.messages.closed().await;
+    }
+
+    /// Whether the server can be heard on any stream.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Relaxed) > 0
+    }
+
+    /// Takes down that the server can be heard, until dropped.
+    pub(super) fn opened(&self) -> Open<'_> {
+        self.open.fetch_add(1, Relaxed);
+        Open(&self.open)
+    }
+
+    /// Headers of the session, if there is one.
+    pub(super) fn session_headers(&self) -> HeaderMap {
+        let Agreed { revision, session } = self.agreed();
+        let mut headers = HeaderMap::new();
+        headers.extend(session.map(|id| (SESSION, id)));
+        headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision.as_str()))));
+        headers
+    }
+
+    pub(super) async fn post(
+        &self,
+        text: Bytes,
+        mut headers: HeaderMap,
+    ) -> Result<Response<Arriving>, NoAnswer> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, ANY_ANSWER);
+        self.send(Method::POST, headers, text).await
+    }
+
+    /// Opens a stream of what the server has to say, behind the event `after`.
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response<Arriving>, NoAnswer> {
+        let mut headers = self.session_headers();
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        headers.extend(after.and_then(|id| HeaderValue::from_str(id).ok()).map(|id| (LAST_EVENT, id)));
+        self.send(Method::GET, headers, Bytes::new()).await
+    }
+
+    pub(super) async fn delete(&self) -> Result<Response<Arriving>, NoAnswer> {
+        self.send(Method::DELETE, self.session_headers(), Bytes::new()).await
+    }
+
+    /// Sends a request, and sends it on where the server says so, but never to another origin.
+    async fn send(
+        &self,
+        method: Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Arriving>, NoAnswer> {
+        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        for (name, value) in &self.target.headers {
+            headers.insert(name, value.clone());
+        }
+        for _ in 0..=MAX_REDIRECTS {
+            let url = lock(&self.url).clone();
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = url.clone();
+            request.headers_mut().clone_from(&headers);
+            let response = match self.pool.request(request).await {
+                Ok(response) => response,
+                Err(error) if error.is_connect() => {
+                    return Err(NoAnswer::Unreachable { url: shown(&url), reason: reason(&error) });
+                }
+                Err(error) => return Err(NoAnswer::Broken { url: shown(&url), reason: reason(&error) }),
+            };
+            let Some(next) = redirection(&url, &response)? else { return Ok(response) };
+            *lock(&self.url) = next;
+        }
+        let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);
+        Err(NoAnswer::Redirected { to: url.to_string(), url, status, why: "again and again" })
+    }
+}
+
+/// Where a request is to be sent instead.
+fn redirection(url: &Uri, response: &Response<Arriving>) -> Result<Option<Uri>, NoAnswer> {
+    let status = response.status();
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let Some(location) = location.filter(|_| status.is_redirection()) else { return Ok(None) };
+    let refuse = |to: String, why| Err(NoAnswer::Redirected { url: shown(url), status, to, why });
+    let Some(to) = resolve(url, location) else { return refuse("nowhere".to_owned(), "which is no URL") };
+    if !same_origin(url, &to) {
+        return refuse(
+            shown(&to).to_string(),
+            "which is another origin; name it in the configuration if it is right",
+        );
+    }
+    match status {
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Ok(Some(to)),
+        _ => refuse(shown(&to).to_string(), "which is not meant for a POST; use that URL"),
+    }
+}
+
+/// Holds a place among the open streams.
+pub(super) struct Open<'a>(&'a AtomicUsize);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,233 @@
+//! One message of ours, from sending it to the end of its answer.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode, header::CONTENT_TYPE};
+use hyper::body::Incoming as Arriving;
+use tokio::time::{Instant, sleep, timeout};
+use toolbay_protocol::{self as protocol, ErrorCode, ErrorObject, Message, RequestId};
+
+use super::{
+    NoAnswer,
+    answer::{Answer, under},
+    headers::SESSION,
+    link::{EVENT_STREAM, Link},
+};
+use crate::{
+    Incoming,
+    http::{ReadBodyError, read_body},
+};
+
+/// How long a message that wants no answer may take to be accepted.
+const ACCEPT: Duration = Duration::from_secs(30);
+/// How long a refusal may take to explain itself, and how much of it is read.
+const EXPLAIN: Duration = Duration::from_secs(5);
+const MAX_EXPLANATION: usize = 64 * 1024;
+/// How much of it people see.
+const MAX_SHOWN: usize = 200;
+/// How often in a row a stream that broke off is taken up in vain.
+const MAX_ATTEMPTS: u32 = 5;
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// How long a server may let nobody in while it still speaks, and how often it is tried meanwhile.
+const DRAINING: Duration = Duration::from_secs(10);
+const FIRST_KNOCK: Duration = Duration::from_millis(50);
+const LAST_KNOCK: Duration = Duration::from_secs(1);
+
+/// A message to be sent.
+pub(super) struct Post {
+    pub(super) text: Bytes,
+    pub(super) headers: HeaderMap,
+    /// Set if it wants an answer.
+    pub(super) id: Option<RequestId>,
+    pub(super) begins_session: bool,
+}
+
+impl Post {
+    /// Sends it and passes on what comes back. The error is one after which it may be sent again.
+    pub(super) async fn run(self, link: Arc<Link>) -> Result<(), NoAnswer> {
+        let until = Instant::now() + DRAINING;
+        let mut delay = FIRST_KNOCK;
+        loop {
+            let sent = match &self.id {
+                Some(id) => self.ask(&link, id).await,
+                None => self.say(&link).await,
+            };
+            match sent {
+                // It lets nobody in, but still speaks: it is about to restart, and then all is well or plainly not.
+                Err(NoAnswer::Unreachable { .. }) if link.is_open() && Instant::now() < until => {
+                    sleep(delay).await;
+                    delay = (delay * 2).min(LAST_KNOCK);
+                }
+                Err(why) if !why.is_undelivered() => {
+                    link.tell(Incoming::Failed { id: self.id, why }).await;
+                    return Ok(());
+                }
+                sent => return sent,
+            }
+        }
+    }
+
+    async fn say(&self, link: &Link) -> Result<(), NoAnswer> {
+        let sent = timeout(ACCEPT, link.post(self.text.clone(), self.headers.clone())).await;
+        let response = sent.map_err(|_| NoAnswer::Slow { url: link.shown(), after: ACCEPT })??;
+        match response.status() {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND if self.is_in_session() => Err(NoAnswer::SessionGone { url: link.shown() }),
+            _ => Err(explain(link, response).await.1),
+        }
+    }
+
+    async fn ask(&self, link: &Link, id: &RequestId) -> Result<(), NoAnswer> {
+        let response = link.post(self.text.clone(), self.headers.clone()).await?;
+        let mut answer = Answer::new(link, Some(id));
+        if !response.status().is_success() {
+            return self.refused(link, id, response).await;
+        }
+        if self.begins_session {
+            answer.begins_session(response.headers().get(SESSION).cloned());
+        }
+        match media_type(&response).as_str() {
+            "application/json" => self.take_json(link, &mut answer, response).await,
+            EVENT_STREAM => self.take_stream(link, &mut answer, response).await,
+            "" => {
+                let found = format!("status {} and no content", response.status().as_u16());
+                Err(NoAnswer::ContentType { url: link.shown(), found })
+            }
+            other => Err(NoAnswer::ContentType { url: link.shown(), found: format!("`{other}`") }),
+        }
+    }
+
+    async fn take_json(
+        &self,
+        link: &Link,
+        answer: &mut Answer<'_>,
+        response: Response<Arriving>,
+    ) -> Result<(), NoAnswer> {
+        let _open = link.opened();
+        // The deadline of the call ends this sooner.
+        const PATIENCE: Duration = Duration::from_secs(600);
+        let broken = |reason| Err(NoAnswer::Broken { url: link.shown(), reason });
+        match read_body(response.into_body(), link.max_message(), PATIENCE).await {
+            Ok(text) => answer.take_only(text).await,
+            Err(ReadBodyError::TooLong { limit }) => answer.too_long(limit).await,
+            Err(ReadBodyError::TooSlow { limit }) => {
+                return Err(NoAnswer::Slow { url: link.shown(), after: limit });
+            }
+            Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&error)),
+        }
+        if answer.is_complete() { Ok(()) } else { broken("it answered something else".to_owned()) }
+    }
+
+    /// Takes a stream, and in a session takes it up again where it broke off, as long as the server helps.
+    async fn take_stream(
+        &self,
+        link: &Link,
+        answer: &mut Answer<'_>,
+        response: Response<Arriving>,
+    ) -> Result<(), NoAnswer> {
+        let mut ended = answer.take_stream(response.into_body()).await;
+        let mut attempts = 0;
+        while !answer.is_complete() {
+            let broken = NoAnswer::Broken { url: link.shown(), reason: ended.reason };
+            let Some(event) = answer.last_event().filter(|_| self.can_resume(link)).map(str::to_owned) else {
+                return Err(broken);
+            };
+            attempts = if ended.said_something { 0 } else { attempts + 1 };
+            if attempts == MAX_ATTEMPTS {
+                return Err(broken);
+            }
+            sleep(answer.retry().unwrap_or(FIRST_DELAY * 2_u32.pow(attempts))).await;
+            ended = match link.get(Some(&event)).await {
+                Ok(response) if is_stream(&response) => answer.take_stream(response.into_body()).await,
+                Ok(response) if response.status().is_server_error() => {
+                    nothing(explain(link, response).await.1)
+                }
+                Ok(_) => return Err(broken),
+                Err(why) => nothing(why),
+            };
+        }
+        Ok(())
+    }
+
+    fn can_resume(&self, link: &Link) -> bool {
+        link.agreed().revision.is_some()
+    }
+
+    /// A refusal that is itself a JSON-RPC error is the answer, whatever id it carries.
+    async fn refused(
+        &self,
+        link: &Link,
+        id: &RequestId,
+        response: Response<Arriving>,
+    ) -> Result<(), NoAnswer> {
+        let status = response.status();
+        let (told, why) = explain(link, response).await;
+        let told = match told {
+            Some(Message::Response(told)) => told.error().map(|error| (told, error)),
+            _ => None,
+        };
+        if self.is_in_session() && ends_session(status, id, told.as_ref()) {
+            return Err(NoAnswer::SessionGone { url: link.shown() });
+        }
+        match told {
+            Some((told, _)) => {
+                link.tell(Incoming::Message(Message::Response(under(&told, id)))).await;
+                Ok(())
+            }
+            None => Err(why),
+        }
+    }
+
+    fn is_in_session(&self) -> bool {
+        self.headers.contains_key(SESSION)
+    }
+}
+
+/// Whether a refusal means that there is no such session any more: 404 does, unless it is about the method. Some servers
+/// say 400 instead; then the error is about no request, and names the session.
+fn ends_session(
+    status: StatusCode,
+    id: &RequestId,
+    told: Option<&(protocol::Response, ErrorObject)>,
+) -> bool {
+    match (status, told) {
+        (StatusCode::NOT_FOUND, Some((told, error))) => {
+            told.id.as_ref() != Some(id) || error.code != ErrorCode::METHOD_NOT_FOUND
+        }
+        (StatusCode::NOT_FOUND, None) => true,
+        (StatusCode::BAD_REQUEST, Some((told, error))) => {
+            told.id.is_none() && error.message.to_ascii_lowercase().contains("session")
+        }
+        _ => false,
+    }
+}
+
+fn nothing(why: NoAnswer) -> super::answer::Ended {
+    super::answer::Ended { said_something: false, reason: why.to_string() }
+}
+
+/// What a refusal says: a message if it is one, and what people may see of it.
+async fn explain(link: &Link, response: Response<Arriving>) -> (Option<Message>, NoAnswer) {
+    let status = response.status();
+    let text = read_body(response.into_body(), MAX_EXPLANATION, EXPLAIN).await.unwrap_or_default();
+    let shown = String::from_utf8_lossy(&text);
+    let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = match shown.char_indices().nth(MAX_SHOWN) {
+        _ if shown.is_empty() => String::new(),
+        Some((end, _)) => format!(": {}…", &shown[..end]),
+        None => format!(": {shown}"),
+    };
+    let why = NoAnswer::Status { url: link.shown(), status, said };
+    (Message::parse(text).ok(), why)
+}
+
+pub(super) fn is_stream(response: &Response<Arriving>) -> bool {
+    response.status().is_success() && media_type(response) == EVENT_STREAM
+}
+
+fn media_type(response: &Response<Arriving>) -> String {
+    let value =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}

@@ -1,0 +1,95 @@
+//! Which server, and what it is told beside the protocol.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Uri};
+
+/// A server at a URL.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Where it is; `http` or `https`.
+    pub url: Uri,
+    /// Sent with every request. Values that must stay secret are marked so, and are never printed anyway.
+    pub headers: HeaderMap,
+    /// The longest message it may send.
+    pub max_message: usize,
+    /// How many requests may run at once; more wait.
+    pub max_running: usize,
+}
+
+/// A URL as people may see it: no credentials, no query.
+pub(super) fn shown(url: &Uri) -> Arc<str> {
+    let (scheme, host) = (url.scheme_str().unwrap_or("http"), url.host().unwrap_or_default());
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{}", url.path()).into()
+}
+
+/// Whether two URLs mean the same server.
+pub(super) fn same_origin(one: &Uri, other: &Uri) -> bool {
+    let port = |url: &Uri| {
+        url.port_u16().or(match url.scheme_str() {
+            Some("https") => Some(443),
+            _ => Some(80),
+        })
+    };
+    let host = |url: &Uri| url.host().map(str::to_ascii_lowercase);
+    one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
+}
+
+/// The URL that a `Location` means, seen from `base`.
+pub(super) fn resolve(base: &Uri, location: &str) -> Option<Uri> {
+    let scheme = base.scheme_str()?;
+    let authority = base.authority()?;
+    if location.contains("://") {
+        return location.parse().ok();
+    }
+    if location.starts_with("//") {
+        return format!("{scheme}:{location}").parse().ok();
+    }
+    if location.starts_with('/') {
+        return format!("{scheme}://{authority}{location}").parse().ok();
+    }
+    let folder = &base.path()[..=base.path().rfind('/')?];
+    format!("{scheme}://{authority}{folder}{location}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(text: &str) -> Uri {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn people_see_no_credentials_and_no_query() {
+        let url = uri("https://user:secret@host:8443/mcp?key=secret");
+        assert_eq!(&*shown(&url), "https://host:8443/mcp");
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let base = uri("http://Host/mcp");
+        for (other, same) in [
+            ("http://host:80/x", true),
+            ("http://host:81/mcp", false),
+            ("https://host/mcp", false),
+            ("http://host.evil/mcp", false),
+        ] {
+            assert_eq!(same_origin(&base, &uri(other)), same, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_location_may_be_relative() {
+        let base = uri("http://host:1/a/b?q");
+        for (location, meant) in [
+            ("/mcp/", "http://host:1/mcp/"),
+            ("c", "http://host:1/a/c"),
+            ("//other/x", "http://other/x"),
+            ("https://other/x", "https://other/x"),
+        ] {
+            assert_eq!(resolve(&base, location), Some(uri(meant)), "{location}");
+        }
+    }
+}

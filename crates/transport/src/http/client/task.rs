@@ -1,0 +1,233 @@
+//! The task that owns a wire to a server at a URL.
+
+use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{
+    StreamExt,
+    future::{AbortHandle, abortable},
+    stream::FuturesUnordered,
+};
+use http::HeaderMap;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout},
+};
+use toolbay_protocol::{Message, Notification, RequestId, Rope, method};
+
+use super::{NoAnswer, headers::mirror, link::Link, listen::listen, post::Post};
+use crate::Incoming;
+
+/// When the server seems lost, how long other requests may take to end in the same way.
+const LAST_BREATH: Duration = Duration::from_millis(250);
+/// How long a message that nothing may overtake may hold up others.
+const HOLD_BACK: Duration = Duration::from_secs(5);
+/// How long a goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// How a piece of work ended.
+enum Done {
+    /// A request; the error says that it may be sent again.
+    Asked(RequestId, Result<(), NoAnswer>),
+    /// Another message, which others may have waited for.
+    Said(Said, Result<(), NoAnswer>),
+    /// The GET stream ended.
+    Listened(Result<(), NoAnswer>),
+    Told,
+}
+
+/// What a message without an answer means to us.
+enum Said {
+    Initialized,
+    Cancelled(Option<RequestId>),
+    Other,
+}
+
+/// Invariant: awaits only in the `select!` of [`run`], so no answer holds up another.
+struct Task {
+    link: Arc<Link>,
+    work: FuturesUnordered<Work>,
+    running: HashMap<RequestId, AbortHandle>,
+    /// What is sent next waits for this.
+    barrier: Option<Barrier>,
+    losing: Option<Losing>,
+}
+
+/// A message that nothing may overtake, because it changes what later ones mean: the end of the handshake, a log level.
+struct Barrier {
+    /// Nothing for the end of the handshake, which has no id.
+    id: Option<RequestId>,
+    /// A server that does not answer must not stop everything.
+    until: Instant,
+}
+
+/// The server seems lost.
+struct Losing {
+    why: NoAnswer,
+    /// Requests that never reached it.
+    unsent: Vec<RequestId>,
+    until: Instant,
+}
+
+/// Serves a wire until nobody holds it any more or the server is lost.
+pub(super) async fn run(link: Arc<Link>, mut texts: mpsc::Receiver<Rope>) {
+    let mut task =
+        Task { work: FuturesUnordered::new(), running: HashMap::new(), barrier: None, losing: None, link };
+    let left_alone = Arc::clone(&task.link);
+    let left_alone = left_alone.left_alone();
+    tokio::pin!(left_alone);
+    let lost = loop {
+        if let Some(lost) = task.lost() {
+            break Some(lost);
+        }
+        task.barrier.take_if(|barrier| barrier.until <= Instant::now());
+        let until = (task.losing.as_ref().map(|losing| losing.until))
+            .or(task.barrier.as_ref().map(|barrier| barrier.until));
+        let has_room = until.is_none() && task.work.len() < task.link.max_running();
+        tokio::select! {
+            text = texts.recv(), if has_room => match text {
+                Some(text) => task.send(text),
+                None => break None,
+            },
+            Some(done) = task.work.next() => task.done(done),
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
+            () = &mut left_alone => break None,
+        }
+    };
+    let Task { link, work, running, .. } = task;
+    drop((work, running)); // closes what still runs
+    if let Some(Losing { why, mut unsent, .. }) = lost {
+        texts.close();
+        while let Some(text) = texts.recv().await {
+            if let Ok(Message::Request(request)) = Message::parse(text.into_bytes()) {
+                unsent.push(request.id);
+            }
+        }
+        return link.tell(Incoming::Lost { why, unsent }).await;
+    }
+    if link.agreed().session.is_some() {
+        // A server that does not care forgets the session by itself.
+        let _ = timeout(GOODBYE, link.delete()).await;
+    }
+}
+
+impl Task {
+    fn send(&mut self, text: Rope) {
+        let text = text.into_bytes();
+        let mut headers = self.link.session_headers();
+        let has_session = self.link.agreed().revision.is_some();
+        match Message::parse(text.clone()) {
+            Ok(Message::Request(request)) => {
+                if !has_session {
+                    mirror(&request.call, &self.link.rules, &mut headers);
+                }
+                let begins_session = request.call.method() == method::INITIALIZE;
+                if request.call.method() == method::SET_LEVEL {
+                    self.hold_back(Some(request.id.clone()));
+                }
+                self.ask(Post { text, headers, id: Some(request.id.clone()), begins_session }, request.id);
+            }
+            Ok(Message::Notification(note)) if note.method() == method::CANCELLED => {
+                let id = cancelled(&note);
+                if has_session {
+                    self.say(text.into(), headers, Said::Cancelled(id));
+                } else {
+                    self.abort(id);
+                }
+            }
+            Ok(Message::Notification(note)) => {
+                if !has_session {
+                    mirror(&note, &self.link.rules, &mut headers);
+                }
+                let is_initialized = note.method() == method::INITIALIZED;
+                if is_initialized {
+                    self.hold_back(None);
+                }
+                self.say(text.into(), headers, if is_initialized { Said::Initialized } else { Said::Other });
+            }
+            Ok(Message::Response(_)) => self.say(text.into(), headers, Said::Other),
+            Err(error) => tracing::warn!(%error, "a message of our own is none"),
+        }
+    }
+
+    fn ask(&mut self, post: Post, id: RequestId) {
+        let (post, abort) = abortable(post.run(self.link.clone()));
+        self.running.insert(id.clone(), abort);
+        // Aborted means that nobody waits for it.
+        self.work.push(Box::pin(async move { Done::Asked(id, post.await.unwrap_or(Ok(()))) }));
+    }
+
+    fn say(&mut self, text: Rope, headers: HeaderMap, said: Said) {
+        let post = Post { text: text.into_bytes(), headers, id: None, begins_session: false };
+        let sent = post.run(self.link.clone());
+        self.work.push(Box::pin(async move { Done::Said(said, sent.await) }));
+    }
+
+    /// Lets what comes next wait for the message of that id.
+    fn hold_back(&mut self, id: Option<RequestId>) {
+        self.barrier = Some(Barrier { id, until: Instant::now() + HOLD_BACK });
+    }
+
+    fn abort(&mut self, id: Option<RequestId>) {
+        if let Some(abort) = id.and_then(|id| self.running.remove(&id)) {
+            abort.abort();
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        let (outcome, id) = match done {
+            Done::Asked(id, outcome) => {
+                self.running.remove(&id);
+                self.barrier.take_if(|barrier| barrier.id.as_ref() == Some(&id));
+                (outcome, Some(id))
+            }
+            Done::Said(said, outcome) => {
+                match said {
+                    Said::Initialized => {
+                        self.barrier = None;
+                        if outcome.is_ok() {
+                            let listening = listen(self.link.clone());
+                            self.work.push(Box::pin(async move { Done::Listened(listening.await) }));
+                        }
+                    }
+                    // The server knows: it may leave the stream open for ever now.
+                    Said::Cancelled(id) => self.abort(id),
+                    Said::Other => {}
+                }
+                (outcome, None)
+            }
+            Done::Listened(outcome) => (outcome, None),
+            Done::Told => return,
+        };
+        if let Err(why) = outcome {
+            let until = Instant::now() + LAST_BREATH;
+            let losing = self.losing.get_or_insert_with(|| Losing { why, unsent: Vec::new(), until });
+            losing.unsent.extend(id);
+        }
+    }
+
+    /// Decides whether the server is lost: it is when its session is, or when it can neither be reached nor heard.
+    fn lost(&mut self) -> Option<Losing> {
+        let losing = self.losing.take()?;
+        if !self.running.is_empty() && Instant::now() < losing.until {
+            self.losing = Some(losing);
+            return None;
+        }
+        if matches!(losing.why, NoAnswer::Unreachable { .. }) && self.link.is_open() {
+            let link = self.link.clone();
+            self.work.push(Box::pin(async move {
+                for id in losing.unsent {
+                    link.tell(Incoming::Failed { id: Some(id), why: losing.why.clone() }).await;
+                }
+                Done::Told
+            }));
+            return None;
+        }
+        Some(losing)
+    }
+}
+
+fn cancelled(note: &Notification) -> Option<RequestId> {
+    RequestId::from_raw(note.bytes(note.param("requestId")?))
+}

@@ -1,0 +1,14 @@
+//! Bytes to messages and back.
+//!
+//! A connection in either direction ends as a [`Wire`]: two bounded queues, one of texts to send and one of
+//! [`Incoming`] messages. What is at the other end (a pipe, a socket, a task) is the transport's business alone, and
+//! no transport looks inside `params`.
+
+#![forbid(unsafe_code)]
+
+pub mod http;
+pub mod memory;
+pub mod stdio;
+mod wire;
+
+pub use wire::{Incoming, Refusal, Wire};

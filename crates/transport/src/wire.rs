@@ -1,0 +1,58 @@
+//! What every transport ends as.
+
+use tokio::sync::mpsc;
+use toolbay_protocol::{Malformed, Message, RequestId, Rope};
+
+use crate::http::client::NoAnswer;
+
+/// One connection as the rest of the program sees it.
+///
+/// Dropping `outgoing` closes the sending side once what was queued is written; `incoming` ends when the peer is gone.
+#[derive(Debug)]
+pub struct Wire {
+    /// Messages to send, each on one line.
+    pub outgoing: mpsc::Sender<Rope>,
+    /// What arrives, in order.
+    pub incoming: mpsc::Receiver<Incoming>,
+}
+
+impl Wire {
+    /// How many messages may wait in either direction.
+    pub const QUEUE: usize = 256;
+}
+
+/// Something that arrived.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A message.
+    Message(Message),
+    /// Something that is none.
+    Refused(Refusal),
+    /// A message that came with the answer to our request of that id, and so is about it. Boxed: it is rare.
+    About(RequestId, Box<Message>),
+    /// Our request of that id will get no answer; without an id it was a message that wants none.
+    Failed { id: Option<RequestId>, why: NoAnswer },
+    /// The connection is of no use any more. What is `unsent` certainly never reached the peer.
+    Lost { why: NoAnswer, unsent: Vec<RequestId> },
+}
+
+/// Something that arrived and is no message we accept.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What is wrong with it.
+    pub why: Malformed,
+    /// The id it carries, when one could be made out: that call can then fail by name.
+    pub id: Option<RequestId>,
+    /// Its beginning, for people.
+    pub excerpt: String,
+}
+
+impl Refusal {
+    /// How much of a refused text is shown.
+    pub const EXCERPT: usize = 200;
+
+    pub(crate) fn new(why: Malformed, id: Option<RequestId>, text: &[u8]) -> Self {
+        let head = &text[..text.len().min(Self::EXCERPT)];
+        Self { why, id, excerpt: String::from_utf8_lossy(head).into_owned() }
+    }
+}

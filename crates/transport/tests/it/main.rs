@@ -1,0 +1,9 @@
+//! Streams in, messages out, and back.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod body; // HTTP bodies and their limits
+mod client; // a server at a URL: both eras, and servers that answer oddly
+mod events; // reading events, however they are cut
+mod lines; // framing: limits, noise, any cutting
+mod sse; // events that cannot be forged
+mod wire; // both directions together: batching, peers that do not read

@@ -1,0 +1,153 @@
+//! A call, from asking to its end.
+
+use std::{
+    any::Any,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+use tokio::sync::{Notify, oneshot};
+use toolbay_protocol::{Notification, Request, Response, Revision, ServerName, Span};
+use toolbay_translate::ClientIdentity;
+
+use crate::{CallError, EventSender, LogWish, Question, Timeouts};
+
+/// A request for a server.
+#[derive(Debug)]
+pub struct Call {
+    /// What the client sent.
+    pub request: Request,
+    /// The revision in which it is written.
+    pub revision: Revision,
+    /// Values that the server knows under another text.
+    pub renamed: SmallVec<[(Span, Bytes); 1]>,
+    /// Who asks.
+    pub client: Arc<ClientIdentity>,
+    /// Tells the calls of one client from those of others.
+    pub owner: Owner,
+    /// Where progress, log messages and questions go, if anyone wants them.
+    pub events: Option<EventSender>,
+    /// Whether the client may be asked something before it gets its answer.
+    pub may_be_asked: bool,
+    /// Which log messages go there.
+    pub logs: LogWish,
+    /// Whether the server does this only as a task.
+    pub only_as_task: bool,
+    /// Whether tasks are awaited for the client where it knows none.
+    pub awaits_tasks: bool,
+    /// Limits of this call; else those of the server.
+    pub timeouts: Option<Timeouts>,
+}
+
+/// One client, as far as its calls are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Owner(u64);
+
+impl Owner {
+    /// A client unlike any other.
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a server says about a call before it answers.
+#[derive(Debug)]
+pub enum CallEvent {
+    /// How far it is.
+    Progress(Box<Notification>),
+    /// A log message.
+    Log(Box<Notification>),
+    /// Something it wants to know before it goes on.
+    Question(Box<Question>),
+    /// What a subscription brings: its acknowledgement first, then what it is about.
+    Told(Box<Notification>),
+}
+
+/// A server's answer, result or error.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The whole message, under our id.
+    pub response: Response,
+    /// The revision in which it is written.
+    pub revision: Revision,
+}
+
+pub(crate) type Outcome = Result<Answer, CallError>;
+
+/// A call on its way. Await it for the answer; drop it to cancel.
+#[derive(Debug)]
+#[must_use = "dropping a call cancels it"]
+pub struct InFlight {
+    pub(crate) id: u64,
+    pub(crate) server: ServerName,
+    pub(crate) answer: oneshot::Receiver<Outcome>,
+    pub(crate) cancelled: Option<Arc<Cancelled>>,
+    /// Dropped with the call.
+    pub(crate) keeps: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl InFlight {
+    /// Keeps something until the call has ended.
+    pub fn keeping(mut self, something: impl Any + Send + Sync) -> Self {
+        self.keeps = Some(Box::new(something));
+        self
+    }
+
+    /// The server that has it.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+}
+
+impl Future for InFlight {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = ready!(Pin::new(&mut self.answer).poll(context));
+        self.cancelled = None;
+        Poll::Ready(outcome.unwrap_or_else(|_| Err(CallError::Stopped { server: self.server.clone() })))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(cancelled) = self.cancelled.take() {
+            cancelled.push(self.id);
+        }
+    }
+}
+
+/// Calls whose callers went away.
+///
+/// Dropping cannot wait for room in a queue, so this is a list. It is bounded all the same: every call enters at most
+/// once, and the number of calls is bounded.
+#[derive(Debug, Default)]
+pub(crate) struct Cancelled {
+    ids: Mutex<Vec<u64>>,
+    pub(crate) arrived: Notify,
+}
+
+impl Cancelled {
+    fn push(&self, id: u64) {
+        self.ids.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(id);
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.ids.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}

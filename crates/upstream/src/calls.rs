@@ -1,0 +1,413 @@
+//! The calls of one server: those that wait, and those it has.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::{sync::oneshot, time::Instant};
+use toolbay_protocol::{ServerName, method};
+
+use crate::{
+    Call, CallError, EventSender, LogWish, Owner, Timeouts,
+    call::{Answer, Outcome},
+    counts::Gauges,
+};
+
+/// A call that was not sent yet.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) id: u64,
+    /// Boxed: it moves from queue to queue.
+    pub(crate) call: Box<Call>,
+    reply: oneshot::Sender<Outcome>,
+    arrived: Instant,
+}
+
+impl Queued {
+    pub(crate) fn new(id: u64, call: Call, reply: oneshot::Sender<Outcome>) -> Self {
+        Self { id, call: Box::new(call), reply, arrived: Instant::now() }
+    }
+
+    pub(crate) fn fail(self, error: CallError) {
+        // A caller that went away needs no answer; the same holds for every reply below.
+        let _ = self.reply.send(Err(error));
+    }
+}
+
+/// A call that the server has.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// What was asked, where it may have to be sent again.
+    call: Option<Box<Call>>,
+    reply: oneshot::Sender<Outcome>,
+    pub(crate) events: Option<EventSender>,
+    pub(crate) logs: LogWish,
+    /// The client that waits; nobody for subscriptions and requests of our own: handshake, lists.
+    owner: Option<Owner>,
+    may_be_asked: bool,
+    /// The task whose end it waits for, as the server wrote its id.
+    task: Option<Bytes>,
+    /// Questions that its client has not answered yet, and since when the clocks stand still for them.
+    questions: usize,
+    asked: Instant,
+    idle: Duration,
+    total: Duration,
+    idle_until: Instant,
+    total_until: Instant,
+}
+
+impl Pending {
+    /// When it is out of time, unless something else happens; never while its client is asked.
+    fn deadline(&self) -> Option<Instant> {
+        (self.questions == 0).then(|| self.idle_until.min(self.total_until))
+    }
+}
+
+/// Who is meant by a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskedOf {
+    /// The client of this call.
+    Call(u64),
+    /// No call is there that could carry it.
+    Nobody,
+    /// Calls of several clients are there, and nothing tells which is meant.
+    Anybody,
+}
+
+/// Invariant: `next_look` is never later than the earliest deadline, so one timer serves all calls; it is moved
+/// forward only when it fires.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    server: ServerName,
+    timeouts: Timeouts,
+    max_waiting: usize,
+    /// Whether a call may turn out never to have reached the server.
+    may_be_unsent: bool,
+    waiting: VecDeque<Queued>,
+    pending: HashMap<u64, Pending>,
+    /// Pending calls that are not our own.
+    foreign: usize,
+    next_look: Option<Instant>,
+    gauges: Arc<Gauges>,
+}
+
+impl Calls {
+    pub(crate) fn new(
+        server: ServerName,
+        timeouts: Timeouts,
+        max_waiting: usize,
+        may_be_unsent: bool,
+        gauges: Arc<Gauges>,
+    ) -> Self {
+        Self {
+            server,
+            timeouts,
+            max_waiting,
+            may_be_unsent,
+            waiting: VecDeque::new(),
+            pending: HashMap::new(),
+            foreign: 0,
+            next_look: None,
+            gauges,
+        }
+    }
+
+    /// Lets a call wait for the server.
+    pub(crate) fn wait(&mut self, queued: Queued) {
+        if self.waiting.len() >= self.max_waiting {
+            // Those whose callers went away take nobody's place.
+            self.waiting.retain(|waiting| !waiting.reply.is_closed());
+        }
+        if self.waiting.len() >= self.max_waiting {
+            let error = CallError::Busy {
+                server: self.server.clone(),
+                in_flight: self.foreign,
+                waiting: self.waiting.len(),
+            };
+            return queued.fail(error);
+        }
+        self.look_by(queued.arrived + self.limits(&queued.call).idle);
+        self.waiting.push_back(queued);
+        self.gauge();
+    }
+
+    /// The call that waited longest. One whose caller went away is never sent, even if word of that is still on its
+    /// way.
+    pub(crate) fn next_waiting(&mut self) -> Option<Queued> {
+        while let Some(queued) = self.waiting.pop_front() {
+            if !queued.reply.is_closed() {
+                return Some(queued);
+            }
+        }
+        self.gauge();
+        None
+    }
+
+    /// Puts back what [`Calls::next_waiting`] gave.
+    pub(crate) fn wait_on(&mut self, queued: Queued) {
+        self.waiting.push_front(queued);
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Calls of clients at the server.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.foreign
+    }
+
+    /// Remembers that a call was sent.
+    pub(crate) fn sent(&mut self, mut queued: Queued) {
+        let limits = self.limits(&queued.call);
+        let now = Instant::now();
+        // A subscription says nothing about what else the server does for its client.
+        let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.owner);
+        let pending = Pending {
+            task: awaited_task(&queued.call),
+            reply: queued.reply,
+            events: queued.call.events.take(),
+            logs: queued.call.logs,
+            owner,
+            may_be_asked: queued.call.may_be_asked,
+            questions: 0,
+            asked: now,
+            call: self.may_be_unsent.then_some(queued.call),
+            idle: limits.idle,
+            total: limits.total,
+            idle_until: now + limits.idle,
+            total_until: queued.arrived + limits.total,
+        };
+        self.look_by(pending.idle_until.min(pending.total_until));
+        self.foreign += usize::from(owner.is_some());
+        Gauges::next(&self.gauges.calls);
+        self.pending.insert(queued.id, pending);
+        self.gauge();
+    }
+
+    /// Remembers a request of our own; it ends with the life at the latest.
+    pub(crate) fn sent_ours(&mut self, id: u64, reply: oneshot::Sender<Outcome>) {
+        const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+        let now = Instant::now();
+        let never = now + FAR;
+        let pending = Pending {
+            call: None,
+            reply,
+            events: None,
+            logs: LogWish::Nothing,
+            owner: None,
+            may_be_asked: false,
+            task: None,
+            questions: 0,
+            asked: now,
+            idle: FAR,
+            total: FAR,
+            idle_until: never,
+            total_until: never,
+        };
+        self.pending.insert(id, pending);
+    }
+
+    /// Gives the caller its answer; says whether anyone waited for it.
+    pub(crate) fn answer(&mut self, id: u64, outcome: Result<Answer, CallError>) -> bool {
+        match self.remove(id) {
+            Some(pending) => {
+                let _ = pending.reply.send(outcome);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Lets calls that never reached the server wait for its next life, before all others.
+    pub(crate) fn unsent(&mut self, ids: &[u64]) {
+        for id in ids.iter().rev() {
+            let Some(pending) = self.remove(*id) else { continue };
+            let Some(mut call) = pending.call else { continue };
+            call.events = pending.events;
+            let arrived = pending.total_until - pending.total;
+            self.look_by(arrived + self.limits(&call).idle);
+            self.waiting.push_front(Queued { id: *id, call, reply: pending.reply, arrived });
+        }
+        self.gauge();
+    }
+
+    /// A sign of life of a call: its clock starts anew.
+    pub(crate) fn progressed(&mut self, id: u64) -> Option<&Pending> {
+        let pending = self.pending.get_mut(&id)?;
+        pending.idle_until = Instant::now() + pending.idle;
+        Some(pending)
+    }
+
+    /// A call that the server has.
+    pub(crate) fn pending(&self, id: u64) -> Option<&Pending> {
+        self.pending.get(&id)
+    }
+
+    /// Where the news of a subscription go, if it is one of a client.
+    pub(crate) fn news_of(&self, id: u64) -> Option<&EventSender> {
+        self.pending.get(&id).filter(|pending| pending.owner.is_none())?.events.as_ref()
+    }
+
+    /// The only call of a client at the server, if it is the only one.
+    pub(crate) fn only_one(&self) -> Option<&Pending> {
+        if self.foreign != 1 {
+            return None;
+        }
+        self.pending.values().find(|pending| pending.owner.is_some())
+    }
+
+    /// The call that waits for the end of a task, by the id as the server wrote it.
+    pub(crate) fn waits_for(&self, task: &[u8]) -> Option<u64> {
+        let waits = |pending: &Pending| pending.task.as_deref() == Some(task) && pending.may_be_asked;
+        self.pending.iter().find(|(_, pending)| waits(pending)).map(|(id, _)| *id)
+    }
+
+    /// The call whose client is meant by a question that came without saying so.
+    pub(crate) fn asked_of(&self) -> AskedOf {
+        let mut owners = self.pending.values().filter_map(|pending| pending.owner);
+        let Some(owner) = owners.next() else { return AskedOf::Nobody };
+        if owners.any(|other| other != owner) {
+            return AskedOf::Anybody;
+        }
+        self.carrier(owner).map_or(AskedOf::Nobody, AskedOf::Call)
+    }
+
+    /// Of several calls of one client, the oldest that can carry a question: the one that takes long asks, mostly.
+    pub(crate) fn carrier(&self, owner: Owner) -> Option<u64> {
+        let carries = |pending: &Pending| pending.may_be_asked && pending.owner == Some(owner);
+        self.pending.iter().filter(|(_, pending)| carries(pending)).map(|(id, _)| *id).min()
+    }
+
+    /// Whose call it is.
+    pub(crate) fn owner(&self, id: u64) -> Option<Owner> {
+        self.pending.get(&id)?.owner
+    }
+
+    /// Where the questions of a call go, if its client may be asked.
+    pub(crate) fn questions_of(&self, id: u64) -> Option<&EventSender> {
+        let pending = self.pending.get(&id).filter(|pending| pending.may_be_asked)?;
+        pending.events.as_ref()
+    }
+
+    /// Stops the clocks of a call while its client is asked.
+    pub(crate) fn asked(&mut self, id: u64) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        if pending.questions == 0 {
+            pending.asked = Instant::now();
+        }
+        pending.questions += 1;
+    }
+
+    /// Lets the clocks of a call go on once nothing is asked any more.
+    pub(crate) fn replied(&mut self, id: u64) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        pending.questions = pending.questions.saturating_sub(1);
+        if pending.questions > 0 {
+            return;
+        }
+        let now = Instant::now();
+        pending.idle_until = now + pending.idle;
+        pending.total_until += now - pending.asked;
+        let deadline = pending.deadline();
+        self.look_by(deadline.unwrap_or(now));
+    }
+
+    /// Forgets a call whose caller went away; says whether the server has it.
+    pub(crate) fn cancel(&mut self, id: u64) -> bool {
+        self.waiting.retain(|queued| queued.id != id);
+        self.gauge();
+        self.remove(id).is_some()
+    }
+
+    /// Ends a request of our own without an answer; says whether there was one.
+    pub(crate) fn end_ours(&mut self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.owner.is_none()) && self.remove(id).is_some()
+    }
+
+    /// When to call [`Calls::expire`] next.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// Fails every call that is out of time; gives the ids that the server must be told of.
+    pub(crate) fn expire(&mut self, phase: &str) -> Vec<u64> {
+        let now = Instant::now();
+        let (server, timeouts) = (&self.server, self.timeouts);
+        let limit = |queued: &Queued| queued.call.timeouts.unwrap_or(timeouts).idle;
+        for _ in 0..self.waiting.len() {
+            let Some(queued) = self.waiting.pop_front() else { break };
+            let after = limit(&queued);
+            if queued.arrived + after <= now {
+                queued.fail(CallError::NotReady { server: server.clone(), phase: phase.to_owned(), after });
+            } else {
+                self.waiting.push_back(queued);
+            }
+        }
+        let over = |pending: &Pending| pending.deadline().is_some_and(|deadline| deadline <= now);
+        let late: Vec<u64> =
+            self.pending.iter().filter(|(_, pending)| over(pending)).map(|(id, _)| *id).collect();
+        for id in &late {
+            let Some(pending) = self.remove(*id) else { continue };
+            let server = self.server.clone();
+            let _ = pending.reply.send(Err(if pending.total_until <= now {
+                CallError::TooLong { server, total: pending.total }
+            } else {
+                CallError::Idle { server, idle: pending.idle, total: pending.total }
+            }));
+        }
+        let waiting = self.waiting.iter().map(|queued| queued.arrived + limit(queued));
+        let pending = self.pending.values().filter_map(Pending::deadline);
+        self.next_look = waiting.chain(pending).min();
+        self.gauge();
+        late
+    }
+
+    /// Fails what the server had. Waiting calls go on waiting for its next life.
+    pub(crate) fn fail_pending(&mut self, error: &CallError) {
+        for (_, pending) in self.pending.drain() {
+            let _ = pending.reply.send(Err(error.clone()));
+        }
+        self.foreign = 0;
+        self.gauge();
+    }
+
+    /// Fails what waits.
+    pub(crate) fn fail_waiting(&mut self, error: &CallError) {
+        for queued in self.waiting.drain(..) {
+            queued.fail(error.clone());
+        }
+        self.gauge();
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Pending> {
+        let pending = self.pending.remove(&id)?;
+        self.foreign -= usize::from(pending.owner.is_some());
+        self.gauge();
+        Some(pending)
+    }
+
+    fn gauge(&self) {
+        self.gauges.in_flight.store(self.foreign, Relaxed);
+        self.gauges.waiting.store(self.waiting.len(), Relaxed);
+    }
+
+    fn limits(&self, call: &Call) -> Timeouts {
+        call.timeouts.unwrap_or(self.timeouts)
+    }
+
+    fn look_by(&mut self, deadline: Instant) {
+        self.next_look = Some(self.next_look.map_or(deadline, |next| next.min(deadline)));
+    }
+}
+
+/// The task that a call waits for, if it does nothing else.
+fn awaited_task(call: &Call) -> Option<Bytes> {
+    let asked = &call.request.call;
+    let span = (asked.method() == method::TASKS_RESULT).then(|| asked.param("taskId"))??;
+    let renamed = call.renamed.iter().find(|(renamed, _)| *renamed == span);
+    Some(renamed.map_or_else(|| asked.text.slice(span.range()), |(_, id)| id.clone()))
+}

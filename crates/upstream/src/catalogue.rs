@@ -1,0 +1,88 @@
+//! What a server offers.
+
+use bytes::Bytes;
+use toolbay_protocol::method;
+
+use crate::Hints;
+
+/// A kind of thing that servers list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    Tools,
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::ResourceTemplates, Self::Prompts];
+
+    /// The method that lists it.
+    pub fn list_method(self) -> &'static str {
+        match self {
+            Self::Tools => method::TOOLS_LIST,
+            Self::Resources => method::RESOURCES_LIST,
+            Self::ResourceTemplates => method::RESOURCE_TEMPLATES_LIST,
+            Self::Prompts => method::PROMPTS_LIST,
+        }
+    }
+
+    /// The field of the result that holds the list.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The capability a server declares for it.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources | Self::ResourceTemplates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// Everything a server said about itself. Texts are JSON as the server wrote them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalogue {
+    /// `serverInfo`.
+    pub server_info: Option<String>,
+    /// `capabilities`.
+    pub capabilities: Option<String>,
+    /// `instructions`, decoded.
+    pub instructions: Option<String>,
+    /// How long all that may be kept, if the server says so.
+    pub(crate) introduction: Option<Hints>,
+    lists: [Vec<Bytes>; 4],
+    hints: [Option<Hints>; 4],
+    /// What could not be listed, and why.
+    pub problems: Vec<String>,
+}
+
+impl Catalogue {
+    /// The items of one kind.
+    pub fn list(&self, kind: Kind) -> &[Bytes] {
+        &self.lists[kind as usize]
+    }
+
+    /// How long that list may be kept, if the server says so.
+    pub(crate) fn hints(&self, kind: Kind) -> Option<Hints> {
+        self.hints[kind as usize]
+    }
+
+    /// Puts other items in the place of a list; all else about it stays.
+    pub(crate) fn replace(&mut self, kind: Kind, items: Vec<Bytes>) {
+        self.lists[kind as usize] = items;
+    }
+
+    pub(crate) fn set(&mut self, kind: Kind, items: Vec<Bytes>, hints: Option<Hints>) {
+        self.lists[kind as usize] = items;
+        self.hints[kind as usize] = hints;
+    }
+}

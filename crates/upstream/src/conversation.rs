@@ -1,0 +1,444 @@
+//! One life of a server: the loop that owns its connection.
+
+mod incoming;
+mod questions;
+mod upkeep;
+
+use std::{
+    collections::BTreeSet,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep_until},
+};
+use toolbay_protocol::{LogLevel, RequestId, Revision, Rope, method};
+use toolbay_supervise::{LogSource, ProcessHandle};
+use toolbay_translate::{Readdressed, request as translate_request};
+use toolbay_transport::{Incoming, Wire, http::client::HeaderRules};
+
+use self::questions::Questions;
+use crate::{
+    Catalogue, Failure, Kind, Settings, State, Status,
+    calls::{Calls, Queued},
+    freshness::Freshness,
+    handshake::{Introduction, introduce},
+    header_rules::sort,
+    life::{Command, Inputs, Outputs},
+    listing::{Listed, announced, catalogue, declared},
+    log_wish::Verbosity,
+    peer::{Peer, PeerOrder},
+    status::Phase,
+    subscriber::{Acknowledged, Subscriber},
+};
+
+/// How long `list_changed` may gather before the list is asked for again.
+const GATHER: Duration = Duration::from_millis(300);
+/// How many acknowledgements may wait; a server has no reason to send more.
+const ACKNOWLEDGED: usize = 16;
+/// How many messages are taken before others get their turn.
+const BURST: usize = 64;
+/// How many lines of noise are shown.
+const NOISE_SHOWN: u64 = 20;
+
+/// How a life ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Someone wants it to stop.
+    Stop,
+    /// Someone wants it to start anew.
+    Restart,
+    /// It failed.
+    Failed(Failure),
+    /// The connection ended; the process may know why.
+    Closed { phase: Phase, probing: bool },
+}
+
+/// Work of our own beside the calls: setting up, or listing again.
+type Chore = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+enum Done {
+    /// Boxed: it is far larger than the others.
+    Ready(Box<Result<(Introduction, Catalogue), Failure>>),
+    Listed(Vec<(Kind, Listed)>, Option<Introduction>),
+}
+
+/// What outlives a life, lent to its conversation.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) inputs: &'a mut Inputs,
+    pub(crate) calls: &'a mut Calls,
+    pub(crate) status: &'a Arc<watch::Sender<Status>>,
+    pub(crate) outputs: &'a Outputs,
+    /// The process at the other end, if there is one.
+    pub(crate) process: Option<&'a ProcessHandle>,
+    /// Where arguments are repeated in headers, which ones.
+    pub(crate) rules: Option<Arc<HeaderRules>>,
+    pub(crate) started: Instant,
+}
+
+pub(crate) struct Conversation<'a> {
+    around: Surroundings<'a>,
+    outgoing: mpsc::Sender<Rope>,
+    peer: Peer,
+    orders: mpsc::Receiver<PeerOrder>,
+    /// Known once the server introduced itself; calls flow from then on.
+    revision: Option<Revision>,
+    phase: Phase,
+    chore: Option<Chore>,
+    /// Lists that changed, and when to look.
+    changed: BTreeSet<Kind>,
+    look_again: Option<Instant>,
+    questions: Questions,
+    /// The transport lost the server.
+    lost: Option<Failure>,
+    /// Whether the server shall introduce itself again, too.
+    introduce_again: bool,
+    /// When something was last asked for because it ran out.
+    refreshed: [Option<Instant>; 5],
+    /// Keeps the server's subscriptions, once it is ready.
+    subscriber: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    acknowledged: mpsc::Sender<Acknowledged>,
+    /// Its other end, until the subscriber takes it.
+    to_subscriber: Option<mpsc::Receiver<Acknowledged>>,
+    /// The newest subscription that the server acknowledged and has not ended.
+    subscription: Option<u64>,
+    verbosity: Verbosity,
+}
+
+impl<'a> Conversation<'a> {
+    /// Speaks with the server until its life ends. Gives back the receiving half, so that a stopping server is still
+    /// read.
+    pub(crate) async fn hold(
+        around: Surroundings<'a>,
+        wire: Wire,
+        era: crate::EraPolicy,
+    ) -> (End, mpsc::Receiver<Incoming>) {
+        let (peer, orders) = Peer::new(around.outputs.ids.clone());
+        let (acknowledged, to_subscriber) = mpsc::channel(ACKNOWLEDGED);
+        let Wire { outgoing, mut incoming } = wire;
+        let timeouts = &around.settings.timeouts;
+        // Over HTTP every request is answered, so there is no need to guess what silence means.
+        let probe = if around.rules.is_some() { timeouts.start } else { timeouts.probe };
+        let chore = set_up(peer.clone(), era, probe, around.status.clone());
+        let mut conversation = Conversation {
+            around,
+            outgoing,
+            peer,
+            orders,
+            revision: None,
+            phase: Phase::Handshaking,
+            chore: Some(Box::pin(chore)),
+            changed: BTreeSet::new(),
+            look_again: None,
+            questions: Questions::default(),
+            lost: None,
+            introduce_again: false,
+            refreshed: Default::default(),
+            subscriber: None,
+            acknowledged,
+            to_subscriber: Some(to_subscriber),
+            subscription: None,
+            verbosity: Verbosity::default(),
+        };
+        let end = conversation.run(&mut incoming, era).await;
+        (end, incoming)
+    }
+
+    /// Invariant: this awaits only in the `select!`; what each arm does never blocks.
+    async fn run(&mut self, incoming: &mut mpsc::Receiver<Incoming>, era: crate::EraPolicy) -> End {
+        let start_deadline = self.around.started + self.around.settings.timeouts.start;
+        // Made once and polled often: making these anew for every message would cost more than the message.
+        let stopped = self.around.inputs.stop.clone().cancelled_owned();
+        let cancelled = self.around.inputs.cancelled.clone();
+        let look = sleep_until(start_deadline);
+        tokio::pin!(stopped, look);
+        loop {
+            let ready = self.revision.is_some();
+            let may_send = ready
+                && self.around.calls.waiting() > 0
+                && self.around.calls.in_flight() < self.around.settings.max_in_flight;
+            let next_look = self.around.calls.next_look();
+            if let Some(at) = next_look
+                && at != look.deadline()
+            {
+                look.as_mut().reset(at);
+            }
+            // Not biased: a server that floods us must not keep calls, deadlines or the end from their turn.
+            tokio::select! {
+                message = incoming.recv() => match message {
+                    Some(message) => {
+                        self.take(message);
+                        for _ in 0..BURST {
+                            let Ok(message) = incoming.try_recv() else { break };
+                            self.take(message);
+                        }
+                        if let Some(failure) = self.lost.take() {
+                            return End::Failed(failure);
+                        }
+                    }
+                    None => {
+                        let probing = era == crate::EraPolicy::Auto && self.phase == Phase::Handshaking;
+                        return End::Closed { phase: self.phase, probing };
+                    }
+                },
+                queued = self.around.inputs.queue.recv() => match queued {
+                    Some(queued) => {
+                        self.around.calls.wait(queued);
+                        for _ in 0..BURST {
+                            let Ok(queued) = self.around.inputs.queue.try_recv() else { break };
+                            self.around.calls.wait(queued);
+                        }
+                        if ready {
+                            self.send_waiting();
+                        }
+                    }
+                    None => return End::Stop,
+                },
+                () = room(&self.outgoing), if may_send => self.send_waiting(),
+                Some(order) = next_order(&self.outgoing, &mut self.orders) => self.obey(order),
+                () = cancelled.arrived.notified() => self.cancel(),
+                () = &mut look, if next_look.is_some() => self.expire(),
+                () = &mut stopped => return End::Stop,
+                Some(command) = self.around.inputs.commands.recv() => match command {
+                    Command::Restart => return End::Restart,
+                    Command::Refresh(kind) => self.refresh(kind),
+                },
+                done = async { self.chore.as_mut().expect("checked").await }, if self.chore.is_some() => {
+                    self.chore = None;
+                    if let Some(end) = self.done(done) {
+                        return end;
+                    }
+                }
+                () = async { self.subscriber.as_mut().expect("checked").await }, if self.subscriber.is_some() => {
+                    self.subscriber = None;
+                }
+                (id, reply) = self.questions.next() => self.replied(&id, reply),
+                () = sleep_until(self.look_again.unwrap_or(start_deadline)),
+                    if self.look_again.is_some() && self.chore.is_none() => self.list_again(),
+                () = sleep_until(start_deadline), if !ready => {
+                    return End::Failed(Failure::StartTimeout {
+                        after: self.around.settings.timeouts.start,
+                        phase: self.phase,
+                        stderr: Default::default(),
+                    });
+                }
+            }
+            if !ready {
+                self.note_phase();
+            }
+        }
+    }
+
+    fn done(&mut self, done: Done) -> Option<End> {
+        match done {
+            Done::Ready(outcome) => match *outcome {
+                Ok((introduction, catalogue)) => self.ready(introduction, catalogue),
+                Err(failure) => return Some(self.setup_failed(failure)),
+            },
+            Done::Listed(lists, introduction) => self.listed(lists, introduction),
+        }
+        None
+    }
+
+    fn setup_failed(&self, failure: Failure) -> End {
+        match failure {
+            Failure::Closed { phase } => End::Closed { phase, probing: false },
+            other => End::Failed(other),
+        }
+    }
+
+    fn ready(&mut self, introduction: Introduction, mut catalogue: Catalogue) {
+        let Introduction { revision, because, .. } = introduction;
+        self.revision = Some(revision);
+        self.mind_headers(&mut catalogue);
+        self.phase = Phase::Serving;
+        let took = self.around.started.elapsed().as_secs_f32();
+        for problem in &catalogue.problems {
+            self.around.outputs.log.push(LogSource::Event, problem);
+        }
+        self.around
+            .outputs
+            .log
+            .push(LogSource::Event, &format!("ready after {took:.2} s, speaking {revision} ({because})"));
+        let capabilities = catalogue.capabilities.as_deref();
+        self.verbosity.can_be_set = !revision.is_modern() && declares_logging(capabilities);
+        let now = Instant::now();
+        let mut freshness = Freshness { introduced: Some(now), ..Freshness::default() };
+        for kind in declared(capabilities) {
+            freshness.listed[kind as usize] = Some(now);
+        }
+        if !revision.is_modern() {
+            freshness.announced = announced(capabilities);
+        }
+        self.around.status.send_modify(|status| {
+            status.state = State::Running;
+            status.revision = Some(revision);
+            status.pid = self.around.process.and_then(ProcessHandle::pid);
+            status.catalogue = Arc::new(catalogue);
+            status.freshness = freshness;
+        });
+        if let Some(acknowledged) = self.to_subscriber.take() {
+            let interests = self.around.inputs.interests.clone();
+            let (status, log) = (self.around.status.clone(), self.around.outputs.log.clone());
+            let subscriber = Subscriber::new(self.peer.clone(), interests, acknowledged, status, log);
+            self.subscriber = Some(Box::pin(subscriber.keep(revision)));
+        }
+        self.send_waiting();
+    }
+
+    /// Where arguments are repeated in headers, finds out which, and leaves out tools that want it wrongly.
+    fn mind_headers(&mut self, catalogue: &mut Catalogue) {
+        let Some(rules) =
+            self.around.rules.as_ref().filter(|_| self.revision.is_some_and(Revision::is_modern))
+        else {
+            return;
+        };
+        let sorted = sort(catalogue.list(Kind::Tools));
+        rules.replace(sorted.rules);
+        catalogue.replace(Kind::Tools, sorted.tools);
+        for problem in sorted.problems {
+            let problem = format!("{}: {problem}", Kind::Tools.list_method());
+            tracing::warn!(server = %self.around.settings.name, "{problem}");
+            catalogue.problems.push(problem);
+        }
+    }
+
+    fn send_waiting(&mut self) {
+        let Some(revision) = self.revision else { return };
+        while self.around.calls.in_flight() < self.around.settings.max_in_flight
+            && self.around.calls.waiting() > 0
+        {
+            let Ok(mut slot) = self.outgoing.try_reserve() else { return };
+            let Some(queued) = self.around.calls.next_waiting() else { return };
+            if let Some(level) = self.verbosity.tell_for(queued.call.logs) {
+                slot.send(set_level(&mut self.around, level));
+                let Ok(next) = self.outgoing.try_reserve() else { return self.around.calls.wait_on(queued) };
+                slot = next;
+            }
+            slot.send(text_of(&queued, revision));
+            self.around.calls.sent(queued);
+        }
+    }
+
+    /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
+    fn obey(&mut self, order: PeerOrder) {
+        let text = match order {
+            PeerOrder::Request { id, method, params, reply } => {
+                self.around.calls.sent_ours(id, reply);
+                toolbay_protocol::request(&id.into(), method, params.as_deref())
+            }
+            PeerOrder::Notify { method } => toolbay_protocol::notification(method, None),
+            PeerOrder::Cancel { id } => {
+                self.around.calls.cancel(id);
+                return self.tell_cancelled(id, "no longer needed");
+            }
+        };
+        self.send_if_room(text.into());
+    }
+
+    fn cancel(&mut self) {
+        for id in self.around.inputs.cancelled.take() {
+            if self.around.calls.cancel(id) {
+                self.tell_cancelled(id, "the client went away or cancelled");
+            }
+        }
+    }
+
+    fn expire(&mut self) {
+        let phase = match self.phase {
+            Phase::Serving => "busy",
+            _ => "starting",
+        };
+        for id in self.around.calls.expire(phase) {
+            self.tell_cancelled(id, "timed out");
+        }
+    }
+
+    fn tell_cancelled(&mut self, id: u64, reason: &str) {
+        let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
+        self.send_if_room(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
+    }
+
+    /// For what must not wait: a server that does not read its input misses it, which it would anyway.
+    fn send_if_room(&mut self, text: Rope) {
+        if self.outgoing.try_send(text).is_err() {
+            self.around
+                .outputs
+                .log
+                .push(LogSource::Event, "the server does not read its input; a message was left out");
+        }
+    }
+
+    fn note_phase(&mut self) {
+        if let State::Starting { phase, .. } = self.around.status.borrow().state {
+            self.phase = phase;
+        }
+    }
+}
+
+/// The next thing of our own to send, taken only when it can be sent.
+async fn next_order(
+    outgoing: &mpsc::Sender<Rope>,
+    orders: &mut mpsc::Receiver<PeerOrder>,
+) -> Option<PeerOrder> {
+    room(outgoing).await;
+    orders.recv().await
+}
+
+/// Waits until a message may be sent.
+async fn room(outgoing: &mpsc::Sender<Rope>) {
+    drop(outgoing.reserve().await);
+}
+
+/// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
+fn set_level(around: &mut Surroundings<'_>, level: LogLevel) -> Rope {
+    let id = around.outputs.ids.fetch_add(1, Ordering::Relaxed);
+    around.calls.sent_ours(id, oneshot::channel().0);
+    let params = format!("{{\"level\":\"{level}\"}}");
+    toolbay_protocol::request(&id.into(), method::SET_LEVEL, Some(&params)).into()
+}
+
+fn declares_logging(capabilities: Option<&str>) -> bool {
+    let declared: serde_json::Value =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    declared.get("logging").is_some()
+}
+
+fn text_of(queued: &Queued, revision: Revision) -> Rope {
+    let call = &queued.call;
+    let id = RequestId::from(queued.id);
+    let change = Readdressed {
+        id: &id,
+        renamed: &call.renamed,
+        wants_progress: call.request.call.method() == method::TOOLS_CALL,
+        only_as_task: call.only_as_task,
+        awaits_tasks: call.awaits_tasks,
+    };
+    translate_request(&call.request, &change, call.revision, revision, &call.client)
+}
+
+async fn set_up(
+    peer: Peer,
+    era: crate::EraPolicy,
+    probe: Duration,
+    status: Arc<watch::Sender<Status>>,
+) -> Done {
+    Done::Ready(Box::new(
+        async {
+            let introduction = introduce(&peer, era, probe).await?;
+            status.send_modify(|status| {
+                if let State::Starting { phase, .. } = &mut status.state {
+                    *phase = Phase::Discovering;
+                }
+            });
+            let catalogue = catalogue(&peer, &introduction).await;
+            Ok((introduction, catalogue))
+        }
+        .await,
+    ))
+}

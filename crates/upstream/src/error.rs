@@ -1,0 +1,179 @@
+//! Why a server is not there, and why a call failed.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use toolbay_protocol::{Malformed, ServerName};
+use toolbay_supervise::{Exit, SpawnError};
+use toolbay_transport::http::client::NoAnswer;
+
+use crate::status::Phase;
+
+/// Why the life of a server ended.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Failure {
+    /// It could not be started.
+    #[error("it could not be started: {source}")]
+    Spawn { source: Arc<SpawnError> },
+    /// The process ended.
+    #[error("it ended {phase} ({exit}){stderr}")]
+    Exited { exit: Exit, phase: Phase, stderr: Tail },
+    /// The connection ended without a process to tell why.
+    #[error("it closed the connection {phase}")]
+    Closed { phase: Phase },
+    /// It was not ready in time.
+    #[error("it was not ready within {} s (it was {phase}){stderr}", after.as_secs_f32())]
+    StartTimeout { after: Duration, phase: Phase, stderr: Tail },
+    /// It answered the handshake with something we cannot use.
+    #[error("the handshake failed: {reason}")]
+    Handshake { reason: String },
+    /// It could not be reached at its URL, or refused us there.
+    #[error("{why}")]
+    Remote { why: NoAnswer },
+}
+
+impl Failure {
+    /// Whether trying again cannot help: somebody must change something first.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        match self {
+            Self::Spawn { source } => !source.is_retryable(),
+            Self::Remote { why } => why.is_unauthorized(),
+            _ => false,
+        }
+    }
+
+    /// Whether the server was there and wanted nothing of what we said.
+    pub(crate) fn is_about_handshake(&self) -> bool {
+        match self {
+            Self::Handshake { .. } => true,
+            Self::Remote { why } => !why.is_undelivered(),
+            _ => false,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Spawn { source } => source.hint(),
+            Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } => None,
+            Self::Exited { .. } => {
+                Some("run the command by hand in a terminal to see what it needs".to_owned())
+            }
+            Self::StartTimeout { .. } => {
+                Some("if the server is just slow, raise its `startup_timeout`".to_owned())
+            }
+            Self::Handshake { .. } => {
+                Some("check that the command, or the URL, is that of an MCP server".to_owned())
+            }
+            Self::Remote { why } => remote_hint(why),
+        }
+    }
+}
+
+fn remote_hint(why: &NoAnswer) -> Option<String> {
+    match why {
+        NoAnswer::Unreachable { .. } => Some("check that the server runs at that URL".to_owned()),
+        why if why.is_unauthorized() => {
+            Some("put what the server wants, such as `Authorization`, into `headers` of its entry".to_owned())
+        }
+        NoAnswer::Status { .. } | NoAnswer::ContentType { .. } => {
+            Some("check that the URL is that of an MCP endpoint; many end in `/mcp`".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The last lines a server wrote to stderr.
+#[derive(Debug, Clone, Default)]
+pub struct Tail(pub Arc<[Arc<str>]>);
+
+impl fmt::Display for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        f.write_str("; its last words:")?;
+        self.0.iter().try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+/// Why a call failed without an answer of the server.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CallError {
+    /// The server died while it had the call.
+    #[error("server `{server}` failed before it answered: {failure}")]
+    Died { server: ServerName, failure: Arc<Failure> },
+    /// The server is down and will not be restarted by itself.
+    #[error("server `{server}` is down: {failure}")]
+    Down { server: ServerName, failure: Arc<Failure> },
+    /// The server was stopped.
+    #[error("server `{server}` is stopped")]
+    Stopped { server: ServerName },
+    /// The call waited too long for the server to be ready.
+    #[error("server `{server}` was still {phase} after {} s", after.as_secs_f32())]
+    NotReady { server: ServerName, phase: String, after: Duration },
+    /// No sign of life.
+    #[error("server `{server}` gave no sign of life for {} s (the limit for a call in all is {} s)",
+        idle.as_secs_f32(), total.as_secs_f32())]
+    Idle { server: ServerName, idle: Duration, total: Duration },
+    /// Took too long in all.
+    #[error("server `{server}` did not finish the call within {} s", total.as_secs_f32())]
+    TooLong { server: ServerName, total: Duration },
+    /// Too many calls at once.
+    #[error("server `{server}` is busy: {in_flight} calls are running and {waiting} wait")]
+    Busy { server: ServerName, in_flight: usize, waiting: usize },
+    /// The answer is no message we can pass on.
+    #[error("server `{server}` sent an answer that cannot be used: {why}")]
+    BadAnswer { server: ServerName, why: Malformed },
+    /// There is no answer, and the transport knows why.
+    #[error("server `{server}` gave no answer: {why}")]
+    NoAnswer { server: ServerName, why: NoAnswer },
+}
+
+impl CallError {
+    /// Whether the call certainly never reached the server, so that sending it again is safe.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Down { .. } | Self::Stopped { .. } | Self::NotReady { .. } | Self::Busy { .. } => true,
+            Self::NoAnswer { why, .. } => why.is_undelivered(),
+            Self::Died { .. } | Self::Idle { .. } | Self::TooLong { .. } | Self::BadAnswer { .. } => false,
+        }
+    }
+
+    /// The server concerned.
+    pub fn server(&self) -> &ServerName {
+        match self {
+            Self::Died { server, .. }
+            | Self::Down { server, .. }
+            | Self::Stopped { server }
+            | Self::NotReady { server, .. }
+            | Self::Idle { server, .. }
+            | Self::TooLong { server, .. }
+            | Self::Busy { server, .. }
+            | Self::BadAnswer { server, .. }
+            | Self::NoAnswer { server, .. } => server,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Died { failure, .. } => {
+                failure.hint().or_else(|| Some("it is being restarted; call again".into()))
+            }
+            Self::Down { server, failure } => Some(match failure.hint() {
+                Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
+                None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
+            }),
+            Self::NotReady { server, .. } => Some(format!("see `toolbay logs {server}`")),
+            Self::Idle { .. } | Self::TooLong { .. } => Some(
+                "raise `idle_timeout` or `total_timeout` of the server if its calls are that slow".into(),
+            ),
+            Self::Busy { .. } => Some("call again later".into()),
+            Self::BadAnswer { why: Malformed::TooLong { .. }, .. } => {
+                Some("raise `max_message` of the server, or ask it for less".into())
+            }
+            Self::NoAnswer { why, .. } => remote_hint(why),
+            Self::BadAnswer { .. } | Self::Stopped { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a server says about a call, on its way to the caller.
+//!
+//! Nearly every call has such a way and nearly none is used, so it costs next to nothing until something is said.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard},
+    task::{Context, Poll, Waker},
+};
+
+use crate::CallEvent;
+
+/// How many events may wait for a slow caller before some are left out.
+const LIMIT: usize = 64;
+
+/// The server's end.
+#[derive(Debug)]
+pub struct EventSender(Arc<Shared>);
+
+/// The caller's end.
+#[derive(Debug)]
+pub struct Events(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<CallEvent>,
+    reader: Option<Waker>,
+    senders: usize,
+    is_read: bool,
+}
+
+/// Nobody reads any more, or too slowly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotTaken;
+
+/// Both ends of a way.
+pub fn events() -> (EventSender, Events) {
+    let shared = Arc::new(Shared(Mutex::new(State { senders: 1, is_read: true, ..State::default() })));
+    (EventSender(shared.clone()), Events(shared))
+}
+
+impl EventSender {
+    /// Tells the caller; never waits.
+    ///
+    /// # Errors
+    ///
+    /// When nobody reads, or so slowly that there is no room.
+    pub fn send(&self, event: CallEvent) -> Result<(), NotTaken> {
+        let mut state = self.0.lock();
+        if !state.is_read || state.queue.len() >= LIMIT {
+            return Err(NotTaken);
+        }
+        state.queue.push_back(event);
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        Ok(())
+    }
+}
+
+impl Events {
+    /// The next event; nothing once the last sender is gone. Cancel safe.
+    pub async fn recv(&mut self) -> Option<CallEvent> {
+        std::future::poll_fn(|context| self.poll_recv(context)).await
+    }
+
+    /// An event that is there now.
+    pub fn try_recv(&mut self) -> Option<CallEvent> {
+        self.0.lock().queue.pop_front()
+    }
+
+    /// As [`Events::recv`].
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+        let mut state = self.0.lock();
+        if let Some(event) = state.queue.pop_front() {
+            return Poll::Ready(Some(event));
+        }
+        if state.senders == 0 {
+            return Poll::Ready(None);
+        }
+        match &mut state.reader {
+            Some(reader) => reader.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Clone for EventSender {
+    fn clone(&self) -> Self {
+        self.0.lock().senders += 1;
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for EventSender {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.senders -= 1;
+        let reader = if state.senders == 0 { state.reader.take() } else { None };
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_read = false;
+        // What nobody will read is dropped now: a question in it then tells the server so.
+        let unread = std::mem::take(&mut state.queue);
+        drop(state);
+        drop(unread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolbay_protocol::{Message, Notification, notification};
+
+    use super::*;
+
+    fn event() -> CallEvent {
+        let Ok(Message::Notification(said)) = Message::parse(notification("x", None)) else { panic!("one") };
+        CallEvent::Log(Box::<Notification>::new(said))
+    }
+
+    #[tokio::test]
+    async fn a_reader_is_woken_and_learns_the_end() {
+        let (sender, mut events) = events();
+        let second = sender.clone();
+        drop(sender);
+        let said = async {
+            tokio::task::yield_now().await;
+            second.send(event()).unwrap();
+            tokio::task::yield_now().await;
+            drop(second);
+        };
+        let (heard, ()) = tokio::join!(async { (events.recv().await, events.recv().await) }, said);
+        assert!(matches!(heard, (Some(CallEvent::Log(_)), None)));
+    }
+
+    #[test]
+    fn nothing_waits_for_those_who_do_not_read() {
+        let (sender, mut slow) = events();
+        let taken = (0..2 * LIMIT).filter(|_| sender.send(event()).is_ok()).count();
+        assert_eq!(taken, LIMIT);
+        assert!(slow.try_recv().is_some());
+        assert_eq!(sender.send(event()), Ok(()));
+        drop(slow);
+        assert_eq!(sender.send(event()), Err(NotTaken));
+        assert_eq!(sender.0.lock().queue.len(), 0);
+    }
+}

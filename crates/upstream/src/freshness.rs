@@ -1,0 +1,89 @@
+//! How long what a server said may be kept.
+//!
+//! Servers of the stateless era say so themselves (`ttlMs`, `cacheScope`). One that also announces changes is trusted
+//! for all of that time, because we would be told; of any other the time since we asked is taken off, and when
+//! nothing is left it is asked again by whoever looks next. Servers with a handshake say nothing: one that announces
+//! changes sets no limit, any other a short one, and what they list is nobody else's business.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolbay_protocol::Response;
+
+use crate::{Kind, Status};
+
+/// How long a list may be kept of a server that neither says so nor announces changes.
+const UNANNOUNCED: Duration = Duration::from_secs(5);
+
+/// How long something may be kept, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hints {
+    /// For how long.
+    pub ttl: Duration,
+    /// Whether it may be kept for others than the one who asked.
+    pub is_public: bool,
+}
+
+impl Hints {
+    /// What a result says about itself; what it does not say is understood in the careful way.
+    pub(crate) fn of(response: &Response) -> Self {
+        let raw = |field| response.result_field(field).map_or("", |span| response.raw(span));
+        // Through a float, because `1e3` is an integer too; negative values count as 0.
+        let ttl = raw("ttlMs").parse::<f64>().unwrap_or_default().clamp(0.0, f64::from(u32::MAX));
+        Self { ttl: Duration::from_millis(ttl as u64), is_public: raw("cacheScope") == "\"public\"" }
+    }
+
+    /// What holds for two things together.
+    pub fn and(self, other: Self) -> Self {
+        Self { ttl: self.ttl.min(other.ttl), is_public: self.is_public && other.is_public }
+    }
+
+    fn aged(self, since: Instant) -> Self {
+        Self { ttl: self.ttl.saturating_sub(since.elapsed()), ..self }
+    }
+}
+
+/// How current our picture of a server is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Freshness {
+    /// When each list was asked for last; nothing where the server has no such list.
+    pub(crate) listed: [Option<Instant>; 4],
+    /// Whose changes the server announces.
+    pub(crate) announced: [bool; 4],
+    /// When the server introduced itself last.
+    pub(crate) introduced: Option<Instant>,
+}
+
+impl Status {
+    /// How long its list of that kind may be kept; nothing when it has none.
+    pub fn list_hints(&self, kind: Kind) -> Option<Hints> {
+        let listed = self.freshness.listed[kind as usize]?;
+        Some(match (self.catalogue.hints(kind), self.freshness.announced[kind as usize]) {
+            (Some(said), true) => said,
+            (Some(said), false) => said.aged(listed),
+            (None, true) => Hints { ttl: Duration::MAX, is_public: false },
+            (None, false) => Hints { ttl: UNANNOUNCED, is_public: false },
+        })
+    }
+
+    /// How long what it said about itself may be kept; nothing before it did.
+    pub fn introduction_hints(&self) -> Option<Hints> {
+        let introduced = self.freshness.introduced?;
+        Some(match self.catalogue.introduction {
+            Some(said) => said.aged(introduced),
+            None => Hints { ttl: Duration::MAX, is_public: false },
+        })
+    }
+
+    /// Whether its list of that kind should be asked for again.
+    pub fn is_list_stale(&self, kind: Kind) -> bool {
+        let announced = self.freshness.announced[kind as usize];
+        let is_over = self.list_hints(kind).is_some_and(|hints| hints.ttl.is_zero());
+        is_over && !announced && self.catalogue.hints(kind).is_some()
+    }
+
+    /// Whether it should be asked again who it is.
+    pub fn is_introduction_stale(&self) -> bool {
+        self.introduction_hints().is_some_and(|hints| hints.ttl.is_zero())
+    }
+}

@@ -1,0 +1,197 @@
+//! The handle of a server.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_protocol::{Notification, ServerName};
+use toolbay_supervise::LogRing;
+
+use crate::{
+    Call, CallError, InFlight, Interest, Kind, NotWatched, Settings, Source, State, Status, Timeouts,
+    call::Cancelled,
+    calls::Queued,
+    counts::Counts,
+    interest::Interests,
+    life::{Command, Inputs, Life, Outputs},
+};
+
+/// A server that can be called. Clones are cheap and mean the same server; it survives restarts.
+#[derive(Debug, Clone)]
+pub struct UpstreamHandle {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    name: ServerName,
+    transport: &'static str,
+    outputs: Outputs,
+    queue: mpsc::Sender<Queued>,
+    commands: mpsc::Sender<Command>,
+    cancelled: Arc<Cancelled>,
+    interests: Arc<Interests>,
+    status: watch::Receiver<Status>,
+    max_waiting: usize,
+    timeouts: Timeouts,
+    /// Ends the server when the last handle is gone.
+    stop: tokio_util::sync::DropGuard,
+}
+
+/// Starts a server and gives its handle at once.
+///
+/// `updates` gets every notification of the server that belongs to no call (`notifications/resources/updated`,
+/// `notifications/tasks/status`).
+pub fn start(
+    settings: Settings,
+    source: Source,
+    updates: mpsc::Sender<(ServerName, Notification)>,
+    tasks: &TaskTracker,
+) -> UpstreamHandle {
+    let stop = CancellationToken::new();
+    let (queue, queued) = mpsc::channel(settings.max_waiting.clamp(1, 1024));
+    let (commands, orders) = mpsc::channel(4);
+    let cancelled = Arc::new(Cancelled::default());
+    let interests = Arc::new(Interests::default());
+    let outputs = Outputs {
+        updates,
+        log: Arc::new(LogRing::new()),
+        gauges: Arc::default(),
+        ids: Arc::new(AtomicU64::new(1)),
+        asks_clients: Arc::default(),
+    };
+    let inputs = Inputs {
+        queue: queued,
+        commands: orders,
+        cancelled: cancelled.clone(),
+        interests: interests.clone(),
+        stop: stop.clone(),
+    };
+    let (name, transport) = (settings.name.clone(), source.transport());
+    let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
+    let (life, status) = Life::new(settings, source, inputs, outputs.clone(), tasks.clone());
+    tasks.spawn(life.run());
+    let stop = stop.drop_guard();
+    let shared = Shared {
+        name,
+        transport,
+        outputs,
+        queue,
+        commands,
+        cancelled,
+        interests,
+        status,
+        max_waiting,
+        timeouts,
+        stop,
+    };
+    UpstreamHandle { shared: Arc::new(shared) }
+}
+
+impl UpstreamHandle {
+    /// Calls the server. Never waits: the call is on its way, or the answer says why not.
+    pub fn call(&self, call: Call) -> InFlight {
+        let shared = &self.shared;
+        let id = shared.outputs.ids.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        let mut in_flight = InFlight {
+            id,
+            server: shared.name.clone(),
+            answer,
+            cancelled: Some(shared.cancelled.clone()),
+            keeps: None,
+        };
+        if let Err(refused) = shared.queue.try_send(Queued::new(id, call, reply)) {
+            in_flight.cancelled = None;
+            let error = match refused {
+                mpsc::error::TrySendError::Full(_) => {
+                    let in_flight = shared.outputs.gauges.read().in_flight;
+                    CallError::Busy { server: shared.name.clone(), in_flight, waiting: shared.max_waiting }
+                }
+                mpsc::error::TrySendError::Closed(_) => CallError::Stopped { server: shared.name.clone() },
+            };
+            refused.into_inner().fail(error);
+        }
+        in_flight
+    }
+
+    /// Its configured name.
+    pub fn name(&self) -> &ServerName {
+        &self.shared.name
+    }
+
+    /// How it is reached.
+    pub fn transport(&self) -> &'static str {
+        self.shared.transport
+    }
+
+    /// How long things may take.
+    pub fn timeouts(&self) -> Timeouts {
+        self.shared.timeouts
+    }
+
+    /// Its state now and from now on.
+    pub fn status(&self) -> watch::Receiver<Status> {
+        self.shared.status.clone()
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        self.shared.outputs.gauges.read()
+    }
+
+    /// Whether it was seen to ask while calls of several clients were running, so that nobody knew who was meant.
+    pub fn asks_clients(&self) -> bool {
+        self.shared.outputs.asks_clients.load(Ordering::Relaxed)
+    }
+
+    /// What it wrote to stderr, and what happened to it.
+    pub fn log(&self) -> &Arc<LogRing> {
+        &self.shared.outputs.log
+    }
+
+    /// Watches a resource, for as long as the interest is kept. Waits until the server has agreed, in whichever life.
+    ///
+    /// What changes is told through the `updates` given to [`start`].
+    pub async fn watch(&self, uri: &str) -> Result<Interest, NotWatched> {
+        let interest = self.shared.interests.add(uri)?;
+        let mut status = self.status();
+        let is_down = |status: &Status| matches!(status.state, State::Failed { .. } | State::Stopped);
+        let settled = tokio::select! {
+            biased;
+            settled = interest.settled() => settled,
+            down = status.wait_for(is_down) => Err(NotWatched::Down(self.why_down(down.ok().as_deref()))),
+            () = tokio::time::sleep(self.shared.timeouts.idle) => Err(NotWatched::Unanswered),
+        };
+        settled.map(|()| interest)
+    }
+
+    fn why_down(&self, status: Option<&Status>) -> CallError {
+        let server = self.shared.name.clone();
+        match status.and_then(|status| status.state.failure().cloned()) {
+            Some(failure) => CallError::Down { server, failure },
+            None => CallError::Stopped { server },
+        }
+    }
+
+    /// Has it asked again for what may be out of date: a list, or without one who it is. Never waits; a server that
+    /// is being asked already is not asked twice.
+    pub fn refresh(&self, kind: Option<Kind>) {
+        // A full queue means that others ask for the same.
+        let _ = self.shared.commands.try_send(Command::Refresh(kind));
+    }
+
+    /// Stops it and starts it anew, with a clean record.
+    pub async fn restart(&self) {
+        // The only failure is a server that is gone for good.
+        let _ = self.shared.commands.send(Command::Restart).await;
+    }
+
+    /// Stops it for good; its task ends once the process is gone.
+    pub fn stop(&self) {
+        self.shared.stop.token().cancel();
+    }
+}

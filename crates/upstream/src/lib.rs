@@ -1,0 +1,65 @@
+//! One server as we use it.
+//!
+//! # Theory of operation
+//!
+//! [`start`] gives an [`UpstreamHandle`] at once and starts one task that lives as long as the server is configured.
+//! The task lives through *lives*: open a connection, shake hands, list what is offered, serve calls, and when the
+//! connection ends decide with a restart policy what comes next.
+//!
+//! ```text
+//! handle.call() ─queue→ waiting ─(running, room)→ pending ─id→ answer
+//!                          └── deadlines, cancellations and the end of a life reach both
+//! ```
+//!
+//! # Invariants
+//!
+//! - Waiting and pending calls belong to the task alone; when it ends, every waiter learns it.
+//! - The task awaits only in its `select!`; a server that does not read or does not answer delays nobody else.
+//! - Every request gets our own id, which is its progress token too. Answers to ids we do not know are counted and
+//!   dropped.
+//! - Dropping an [`InFlight`] tells the server (`notifications/cancelled`).
+//! - A question reaches only a client whose call is certainly meant; while it is open, the clocks of that call stand still.
+//! - A resource is subscribed to once, however many want it, and again in each life for as long as anyone does.
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod calls;
+mod catalogue;
+mod conversation;
+mod counts;
+mod error;
+mod events;
+mod freshness;
+mod handle;
+mod handshake;
+mod header_rules;
+mod interest;
+mod life;
+mod listing;
+mod log_wish;
+mod peer;
+mod question;
+mod settings;
+mod source;
+mod status;
+mod subscriber;
+
+pub use call::{Answer, Call, CallEvent, InFlight, Owner};
+pub use catalogue::{Catalogue, Kind};
+pub use counts::Counts;
+pub use error::{CallError, Failure};
+pub use events::{EventSender, Events, NotTaken, events};
+pub use freshness::Hints;
+pub use handle::{UpstreamHandle, start};
+pub use interest::{Interest, NotWatched};
+pub use log_wish::LogWish;
+pub use question::{Question, Reply};
+pub use settings::{EraPolicy, Settings, Timeouts};
+pub use source::{ProcessSource, Source};
+pub use status::{Phase, State, Status};
+pub use toolbay_supervise::{
+    Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
+};
+pub use toolbay_translate::ClientIdentity;
+pub use toolbay_transport::http::client::{NoAnswer, Target};

@@ -1,0 +1,421 @@
+//! All the lives of one server.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64},
+};
+
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Duration, Instant, sleep_until, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_protocol::{Notification, Revision, ServerName};
+use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartPolicy};
+use toolbay_transport::Incoming;
+
+use crate::{
+    CallError, EraPolicy, Failure, Kind, Phase, Settings, Source, State, Status,
+    call::Cancelled,
+    calls::{Calls, Queued},
+    conversation::{Conversation, End, Surroundings},
+    counts::Gauges,
+    error::Tail,
+    freshness::Freshness,
+    interest::Interests,
+    source::Opened,
+};
+
+/// How many lines of stderr an error shows.
+const LAST_WORDS: usize = 20;
+/// How long a process may take to end after it closed its stdout.
+const LAST_BREATH: Duration = Duration::from_millis(200);
+/// A remote server that served so long is well: its next failure is a new one.
+const WELL: Duration = Duration::from_secs(5);
+/// From so many failures in a row on, calls to a remote server no longer wait for it.
+const PATIENCE: usize = 5;
+/// How often a remote server that stays down is looked after, and how soon at the earliest because of a call.
+const LOOK: Duration = Duration::from_secs(30);
+const LOOK_FOR_CALL: Duration = Duration::from_secs(1);
+
+/// What a handle may ask for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Restart,
+    /// Ask again what may be out of date: a list, or without one who the server is.
+    Refresh(Option<Kind>),
+}
+
+/// What reaches the task from outside.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    pub(crate) queue: mpsc::Receiver<Queued>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) cancelled: Arc<Cancelled>,
+    pub(crate) interests: Arc<Interests>,
+    pub(crate) stop: CancellationToken,
+}
+
+/// What the task shows to the outside.
+#[derive(Debug, Clone)]
+pub(crate) struct Outputs {
+    pub(crate) updates: mpsc::Sender<(ServerName, Notification)>,
+    pub(crate) log: Arc<LogRing>,
+    pub(crate) gauges: Arc<Gauges>,
+    /// Ids of requests, ours and those of calls.
+    pub(crate) ids: Arc<AtomicU64>,
+    /// Whether a question came that could have been meant for several clients.
+    pub(crate) asks_clients: Arc<AtomicBool>,
+}
+
+/// The task of one server.
+pub(crate) struct Life {
+    settings: Settings,
+    source: Source,
+    inputs: Inputs,
+    outputs: Outputs,
+    tasks: TaskTracker,
+    calls: Calls,
+    policy: RestartPolicy,
+    status: Arc<watch::Sender<Status>>,
+    /// What is known of the server's era from earlier lives.
+    era: EraPolicy,
+    /// How the last life ended, if badly.
+    failure: Option<Arc<Failure>>,
+    /// It stays down, and this is only a look whether it came back.
+    is_looking: bool,
+}
+
+/// What to do between two lives.
+enum Next {
+    Start,
+    Wait { outlook: Outlook, failure: Arc<Failure> },
+    Stop,
+}
+
+/// What a server that is down will do.
+#[derive(Clone, Copy)]
+enum Outlook {
+    /// It is started again, so calls wait.
+    Restart(Instant),
+    /// It stays down, but may come back by itself: calls fail, but look whether it has.
+    LookAgain { since: Instant, until: Instant },
+    /// It stays down until someone asks.
+    Hopeless,
+}
+
+impl Outlook {
+    fn until(self) -> Option<Instant> {
+        match self {
+            Self::Restart(until) | Self::LookAgain { until, .. } => Some(until),
+            Self::Hopeless => None,
+        }
+    }
+
+    /// Whether a call that comes now may wait.
+    fn is_worth_waiting(self) -> bool {
+        match self {
+            Self::Restart(_) => true,
+            Self::LookAgain { since, .. } => since.elapsed() >= LOOK_FOR_CALL,
+            Self::Hopeless => false,
+        }
+    }
+}
+
+impl Life {
+    pub(crate) fn new(
+        settings: Settings,
+        source: Source,
+        inputs: Inputs,
+        outputs: Outputs,
+        tasks: TaskTracker,
+    ) -> (Self, watch::Receiver<Status>) {
+        let (status, seen) = watch::channel(Status {
+            name: settings.name.clone(),
+            state: State::Starting { phase: Phase::Spawning, attempt: 1 },
+            catalogue: Arc::default(),
+            revision: None,
+            pid: None,
+            starts: 0,
+            freshness: Freshness::default(),
+        });
+        let life = Self {
+            calls: Calls::new(
+                settings.name.clone(),
+                settings.timeouts,
+                settings.max_waiting,
+                source.is_remote(),
+                outputs.gauges.clone(),
+            ),
+            policy: RestartPolicy::new(settings.restart),
+            era: settings.era,
+            failure: None,
+            is_looking: false,
+            status: Arc::new(status),
+            settings,
+            source,
+            inputs,
+            outputs,
+            tasks,
+        };
+        (life, seen)
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut next = Next::Start;
+        loop {
+            next = match next {
+                Next::Start => self.live().await,
+                Next::Wait { outlook, failure } => self.wait(outlook, failure).await,
+                Next::Stop => break,
+            };
+        }
+        let error = CallError::Stopped { server: self.settings.name.clone() };
+        self.calls.fail_pending(&error);
+        self.calls.fail_waiting(&error);
+        self.set(State::Stopped);
+        self.outputs.log.push(LogSource::Event, "stopped");
+    }
+
+    /// One life, from spawning to the end of its process.
+    async fn live(&mut self) -> Next {
+        let started = Instant::now();
+        let attempt = u32::try_from(self.policy.failures()).unwrap_or(u32::MAX).saturating_add(1);
+        // Those who watch need not see every look.
+        let is_looking = std::mem::take(&mut self.is_looking);
+        self.status.send_modify(|status| {
+            if !is_looking {
+                status.state = State::Starting { phase: Phase::Handshaking, attempt };
+            }
+            status.starts += 1;
+        });
+        let Opened { wire, process, rules } = match self.source.open(&self.outputs.log, &self.tasks) {
+            Ok(opened) => opened,
+            Err(failure) => return self.failed(failure),
+        };
+        let around = Surroundings {
+            settings: &self.settings,
+            inputs: &mut self.inputs,
+            calls: &mut self.calls,
+            status: &self.status,
+            outputs: &self.outputs,
+            process: process.as_ref(),
+            rules,
+            started,
+        };
+        let (end, incoming) = Conversation::hold(around, wire, self.era).await;
+        let was_ready = matches!(self.status.borrow().state, State::Running);
+        if was_ready {
+            self.policy.on_healthy(started.into_std());
+            self.failure = None;
+            self.learn(started);
+        }
+        self.status.send_modify(|status| status.pid = None);
+        match end {
+            End::Stop => {
+                self.calls.fail_pending(&CallError::Stopped { server: self.settings.name.clone() });
+                bury(process, incoming, Patience::Long).await;
+                Next::Stop
+            }
+            End::Restart => {
+                self.fail_pending(Failure::Closed { phase: Phase::Serving });
+                bury(process, incoming, Patience::Long).await;
+                self.policy.reset();
+                self.outputs.log.push(LogSource::Event, "restarting because someone asked");
+                Next::Start
+            }
+            End::Failed(failure) => {
+                bury(process, incoming, Patience::None).await;
+                let failure = self.with_last_words(failure);
+                self.failed(failure)
+            }
+            End::Closed { phase, probing } => {
+                let exit = bury(process, incoming, Patience::Short).await;
+                if probing {
+                    // Servers built on old SDKs die of a question before the handshake.
+                    self.era = EraPolicy::Legacy;
+                    let note = "it ended when asked for the stateless era; starting again with a handshake";
+                    self.outputs.log.push(LogSource::Event, note);
+                    return Next::Start;
+                }
+                let failure = match exit {
+                    Some(exit) => Failure::Exited { exit, phase, stderr: self.last_words() },
+                    None => Failure::Closed { phase },
+                };
+                self.failed(failure)
+            }
+        }
+    }
+
+    /// Takes a lesson from a life that went well. A remote server outlives its lives with us, so its era does, too.
+    fn learn(&mut self, started: Instant) {
+        if !self.source.is_remote() {
+            return;
+        }
+        if started.elapsed() >= WELL {
+            self.policy.reset();
+        }
+        if self.settings.era == EraPolicy::Auto {
+            let revision = self.status.borrow().revision;
+            self.era = match revision.is_some_and(Revision::is_modern) {
+                true => EraPolicy::Modern,
+                false => EraPolicy::Legacy,
+            };
+        }
+    }
+
+    /// Between lives: nothing is sent, calls wait or fail.
+    async fn wait(&mut self, outlook: Outlook, failure: Arc<Failure>) -> Next {
+        let until = outlook.until();
+        self.set(match outlook {
+            Outlook::Restart(until) => State::Backoff { until, failure: failure.clone() },
+            _ => State::Failed { failure: failure.clone() },
+        });
+        self.is_looking = matches!(outlook, Outlook::LookAgain { .. });
+        let down = CallError::Down { server: self.settings.name.clone(), failure };
+        if !matches!(outlook, Outlook::Restart(_)) {
+            self.calls.fail_waiting(&down);
+        }
+        loop {
+            let next_look = self.calls.next_look();
+            let wake = until.unwrap_or_else(Instant::now);
+            tokio::select! {
+                biased; // a call made after an order must see its effect
+                () = self.inputs.stop.cancelled() => return Next::Stop,
+                Some(command) = self.inputs.commands.recv() => match command {
+                    Command::Restart => {
+                        self.policy.reset();
+                        self.is_looking = false;
+                        return Next::Start;
+                    }
+                    Command::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
+                },
+                () = sleep_until(wake), if until.is_some() => return Next::Start,
+                queued = self.inputs.queue.recv() => match queued {
+                    Some(queued) if !outlook.is_worth_waiting() => queued.fail(down.clone()),
+                    Some(queued) => {
+                        self.calls.wait(queued);
+                        if matches!(outlook, Outlook::LookAgain { .. }) {
+                            return Next::Start;
+                        }
+                    }
+                    None => return Next::Stop,
+                },
+                () = self.inputs.cancelled.arrived.notified() => {
+                    for id in self.inputs.cancelled.take() {
+                        self.calls.cancel(id);
+                    }
+                }
+                () = sleep_until(next_look.unwrap_or(wake)), if next_look.is_some() => {
+                    self.calls.expire("waiting to be restarted");
+                }
+            }
+        }
+    }
+
+    fn failed(&mut self, failure: Failure) -> Next {
+        if failure.is_about_handshake() {
+            // What an earlier life seemed to show of its era was wrong: find out anew.
+            self.era = self.settings.era;
+        }
+        let hopeless = failure.is_hopeless();
+        let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
+        if is_new || !self.source.is_remote() {
+            self.outputs.log.push(LogSource::Event, &failure.to_string());
+        }
+        let failure = self.fail_pending(failure);
+        self.failure = Some(failure.clone());
+        if hopeless {
+            return Next::Wait { outlook: Outlook::Hopeless, failure };
+        }
+        let now = Instant::now();
+        let decision = self.policy.on_exit(now.into_std());
+        if self.source.is_remote() && self.policy.failures() >= PATIENCE {
+            if is_new || self.policy.failures() == PATIENCE {
+                let note = format!("it stays down; looking again every {} s", LOOK.as_secs());
+                self.outputs.log.push(LogSource::Event, &note);
+            }
+            return Next::Wait { outlook: Outlook::LookAgain { since: now, until: now + LOOK }, failure };
+        }
+        match decision {
+            Decision::Restart { after } if after.is_zero() => Next::Start,
+            Decision::Restart { after } => {
+                self.outputs
+                    .log
+                    .push(LogSource::Event, &format!("restarting in {:.1} s", after.as_secs_f32()));
+                Next::Wait { outlook: Outlook::Restart(now + after), failure }
+            }
+            Decision::GiveUp => {
+                self.outputs
+                    .log
+                    .push(LogSource::Event, "it fails again and again; giving up until someone asks");
+                Next::Wait { outlook: Outlook::Hopeless, failure }
+            }
+        }
+    }
+
+    fn fail_pending(&mut self, failure: Failure) -> Arc<Failure> {
+        let failure = Arc::new(failure);
+        self.calls
+            .fail_pending(&CallError::Died { server: self.settings.name.clone(), failure: failure.clone() });
+        failure
+    }
+
+    fn last_words(&self) -> Tail {
+        let lines = self.outputs.log.tail(LAST_WORDS * 2);
+        let stderr: Vec<_> =
+            lines.into_iter().filter(|line| line.source == LogSource::Stderr).map(|line| line.text).collect();
+        Tail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
+    }
+
+    fn with_last_words(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::StartTimeout { after, phase, .. } => {
+                Failure::StartTimeout { after, phase, stderr: self.last_words() }
+            }
+            other => other,
+        }
+    }
+
+    fn set(&self, state: State) {
+        self.status.send_modify(|status| status.state = state);
+    }
+}
+
+enum Patience {
+    /// Stop it as the specification says: close stdin, wait, then signals.
+    Long,
+    /// It closed its stdout: it should be gone in a moment.
+    Short,
+    /// It had its time.
+    None,
+}
+
+/// Waits for the end of a process, reading what it still says, so that it cannot hang in a write.
+async fn bury(
+    process: Option<ProcessHandle>,
+    mut incoming: mpsc::Receiver<Incoming>,
+    patience: Patience,
+) -> Option<toolbay_supervise::Exit> {
+    let process = process?;
+    match patience {
+        Patience::Long => process.stop(),
+        Patience::Short => {
+            if let Ok(exit) = timeout(LAST_BREATH, process.exited()).await {
+                return Some(exit);
+            }
+            process.kill();
+        }
+        Patience::None => process.kill(),
+    }
+    let exited = process.exited();
+    tokio::pin!(exited);
+    loop {
+        tokio::select! {
+            exit = &mut exited => return Some(exit),
+            message = incoming.recv() => if message.is_none() {
+                return Some(exited.await);
+            },
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Listing what a server offers, page by page.
+
+use std::{collections::HashSet, time::Duration};
+
+use bytes::Bytes;
+use toolbay_protocol::{ErrorCode, Revision, decode_string, encode_string, view::list_items};
+
+use crate::{
+    Catalogue, Hints, Kind,
+    handshake::Introduction,
+    peer::{NoResponse, Peer, our_params},
+};
+
+const MAX_PAGES: usize = 100;
+const MAX_ITEMS: usize = 2048;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Lists everything that a server says it has.
+pub(crate) async fn catalogue(peer: &Peer, introduction: &Introduction) -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    introduction.store(&mut catalogue);
+    for kind in declared(introduction.capabilities.as_deref()) {
+        let listed = list(peer, kind, introduction.revision).await;
+        listed.store(kind, &mut catalogue);
+    }
+    catalogue
+}
+
+/// Whose changes a server with these capabilities announces.
+pub(crate) fn announced(capabilities: Option<&str>) -> [bool; 4] {
+    let declared: serde_json::Value =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    Kind::ALL.map(|kind| declared[kind.capability()]["listChanged"] == true)
+}
+
+/// The kinds of things that a server offers. One that declares nothing at all is asked for tools.
+pub(crate) fn declared(capabilities: Option<&str>) -> Vec<Kind> {
+    let capabilities: serde_json::Map<String, serde_json::Value> =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let declares = |kind: &Kind| capabilities.contains_key(kind.capability());
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(declares).collect();
+    if kinds.is_empty() { vec![Kind::Tools] } else { kinds }
+}
+
+/// What one kind of list came to.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    items: Vec<Bytes>,
+    /// What its pages say together about keeping them.
+    hints: Option<Hints>,
+    problem: Option<String>,
+    /// Nothing was learned at all: keep what is known.
+    failed: bool,
+}
+
+impl Listed {
+    /// Nothing came in time.
+    pub(crate) fn unanswered(after: Duration) -> Self {
+        broken(Self::default(), format!("no answer within {} s", after.as_secs_f32()))
+    }
+
+    /// Puts it into the catalogue, in the place of what was there.
+    pub(crate) fn store(self, kind: Kind, catalogue: &mut Catalogue) {
+        let prefix = format!("{}: ", kind.list_method());
+        catalogue.problems.retain(|problem| !problem.starts_with(&prefix));
+        catalogue.problems.extend(self.problem.map(|problem| prefix + &problem));
+        if !self.failed {
+            catalogue.set(kind, self.items, self.hints);
+        }
+    }
+}
+
+/// All pages of one kind, as far as our limits allow.
+pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision) -> Listed {
+    let mut listed = Listed::default();
+    let mut seen = HashSet::new();
+    let mut known = HashSet::new();
+    let mut cursor: Option<String> = None;
+    let mut bytes = 0;
+    for _ in 0..MAX_PAGES {
+        let more = cursor.as_deref().map(|cursor| format!("\"cursor\":{}", encode_string(cursor)));
+        let params = our_params(revision, &more.unwrap_or_default());
+        let response = match peer.request(kind.list_method(), params).await {
+            Ok(response) => response,
+            Err(NoResponse::Gone) => return Listed { failed: true, ..listed },
+            Err(NoResponse::Failed(error)) => return broken(listed, error.to_string()),
+        };
+        if let Some(error) = response.error() {
+            // Templates are often not implemented by servers that have resources.
+            if kind == Kind::ResourceTemplates && error.code == ErrorCode::METHOD_NOT_FOUND {
+                return listed;
+            }
+            return broken(listed, format!("error {}: {}", error.code, error.message));
+        }
+        if revision.is_modern() {
+            let said = Hints::of(&response);
+            listed.hints = Some(listed.hints.map_or(said, |hints| hints.and(said)));
+        }
+        let Some(span) = response.result_field(kind.field()) else {
+            return broken(listed, format!("the result has no `{}`", kind.field()));
+        };
+        let Ok(items) = list_items(&response.text.slice(span.range())) else {
+            return broken(listed, format!("`{}` is not an array", kind.field()));
+        };
+        for item in items {
+            bytes += item.len();
+            if listed.items.len() == MAX_ITEMS || bytes > MAX_BYTES {
+                listed.problem =
+                    Some(format!("more than {MAX_ITEMS} items or {MAX_BYTES} bytes; the rest is left out"));
+                return listed;
+            }
+            // A copy, so that one item does not keep the whole page in memory.
+            let item = Bytes::copy_from_slice(&item);
+            // Pages may overlap: what stands twice, to the byte, is one item.
+            if known.insert(item.clone()) {
+                listed.items.push(item);
+            }
+        }
+        cursor = response
+            .result_field("nextCursor")
+            .and_then(|span| decode_string(&response.text[span.range()]).map(std::borrow::Cow::into_owned));
+        match &cursor {
+            None => return listed,
+            Some(next) if !seen.insert(next.clone()) => {
+                listed.problem = Some(format!("the cursor {next:?} came twice; the pages run in a circle"));
+                return listed;
+            }
+            Some(_) => {}
+        }
+    }
+    listed.problem = Some(format!("more than {MAX_PAGES} pages; the rest is left out"));
+    listed
+}
+
+fn broken(listed: Listed, problem: String) -> Listed {
+    let failed = listed.items.is_empty();
+    Listed { problem: Some(problem), failed, ..listed }
+}

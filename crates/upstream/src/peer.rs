@@ -1,0 +1,115 @@
+//! Requests of our own to a server.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio::sync::{mpsc, oneshot};
+use toolbay_protocol::{Response, Revision};
+use toolbay_translate::ClientIdentity;
+
+use crate::{CallError, call::Outcome};
+
+/// Asks the server of the current life on our own behalf.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    orders: mpsc::Sender<PeerOrder>,
+    ids: Arc<AtomicU64>,
+}
+
+/// Something that the conversation sends for us.
+#[derive(Debug)]
+pub(crate) enum PeerOrder {
+    Request {
+        id: u64,
+        method: &'static str,
+        params: Option<String>,
+        reply: oneshot::Sender<Outcome>,
+    },
+    Notify {
+        method: &'static str,
+    },
+    /// Ends a request of our own.
+    Cancel {
+        id: u64,
+    },
+}
+
+/// A request of our own on its way.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: u64,
+    pub(crate) answer: oneshot::Receiver<Outcome>,
+}
+
+/// Why a request of our own got no response.
+#[derive(Debug)]
+pub(crate) enum NoResponse {
+    /// The connection is gone; its end says why.
+    Gone,
+    /// Something came, but no message.
+    Failed(CallError),
+}
+
+impl Peer {
+    /// `ids` are shared with the calls of clients.
+    pub(crate) fn new(ids: Arc<AtomicU64>) -> (Self, mpsc::Receiver<PeerOrder>) {
+        let (orders, ordered) = mpsc::channel(8);
+        (Self { orders, ids }, ordered)
+    }
+
+    /// Asks, and gives the way to the answer; nothing when the connection is gone.
+    pub(crate) async fn ask(&self, method: &'static str, params: Option<String>) -> Option<Asked> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        self.orders.send(PeerOrder::Request { id, method, params, reply }).await.ok()?;
+        Some(Asked { id, answer })
+    }
+
+    pub(crate) async fn request(
+        &self,
+        method: &'static str,
+        params: Option<String>,
+    ) -> Result<Response, NoResponse> {
+        let asked = self.ask(method, params).await.ok_or(NoResponse::Gone)?;
+        match asked.answer.await {
+            Ok(Ok(answer)) => Ok(answer.response),
+            Ok(Err(error)) => Err(NoResponse::Failed(error)),
+            Err(_) => Err(NoResponse::Gone),
+        }
+    }
+
+    pub(crate) async fn notify(&self, method: &'static str) {
+        // When the connection is gone, the loop that owns it knows already (R015); the same holds below.
+        let _ = self.orders.send(PeerOrder::Notify { method }).await;
+    }
+
+    /// Ends a request of our own that is still open.
+    pub(crate) async fn cancel(&self, id: u64) {
+        let _ = self.orders.send(PeerOrder::Cancel { id }).await;
+    }
+}
+
+/// Who we are to servers.
+pub(crate) fn our_identity() -> ClientIdentity {
+    ClientIdentity {
+        info: format!(r#"{{"name":"toolbay","version":"{}"}}"#, env!("CARGO_PKG_VERSION")),
+        capabilities: "{}".to_owned(),
+        log_level: None,
+    }
+}
+
+/// `params` of a request of our own: what the revision wants in `_meta`, then `more` (JSON fields without braces).
+pub(crate) fn our_params(revision: Revision, more: &str) -> Option<String> {
+    let mut fields = Vec::new();
+    if revision.is_modern() {
+        let meta = our_identity().fields(revision);
+        let meta: Vec<String> = meta.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+        fields.push(format!("\"_meta\":{{{}}}", meta.join(",")));
+    }
+    if !more.is_empty() {
+        fields.push(more.to_owned());
+    }
+    (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(",")))
+}

@@ -1,0 +1,81 @@
+//! How one server is to be treated.
+
+use std::time::Duration;
+
+use toolbay_protocol::ServerName;
+use toolbay_supervise::RestartMode;
+
+/// Everything the task of one server is told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The configured name.
+    pub name: ServerName,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// Which era to speak.
+    pub era: EraPolicy,
+    /// Calls at the server at once.
+    pub max_in_flight: usize,
+    /// Calls that may wait for that.
+    pub max_waiting: usize,
+    /// What happens after a crash.
+    pub restart: RestartMode,
+    /// What the server is told about roots, as JSON text of an array; without it `roots/list` is answered with an error.
+    pub roots: Option<String>,
+}
+
+impl Settings {
+    /// The defaults of ARCHITECTURE.md.
+    pub fn new(name: ServerName) -> Self {
+        Self {
+            name,
+            timeouts: Timeouts::default(),
+            era: EraPolicy::Auto,
+            max_in_flight: 256,
+            max_waiting: 1024,
+            restart: RestartMode::default(),
+            roots: None,
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From spawning to ready.
+    pub start: Duration,
+    /// A call without a sign of life.
+    pub idle: Duration,
+    /// A call in all.
+    pub total: Duration,
+    /// The probe for the stateless era.
+    pub probe: Duration,
+}
+
+impl Timeouts {
+    /// Time to start for commands that fetch packages first.
+    pub const PACKAGE_RUNNER_START: Duration = Duration::from_secs(120);
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(30),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            probe: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Which era a server is spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EraPolicy {
+    /// Probe for the stateless era, then fall back.
+    #[default]
+    Auto,
+    /// Handshake at once.
+    Legacy,
+    /// Stateless, or not at all.
+    Modern,
+}

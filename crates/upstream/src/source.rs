@@ -1,0 +1,90 @@
+//! Where a connection comes from.
+
+use std::{fmt, sync::Arc};
+
+use tokio_util::task::TaskTracker;
+use toolbay_supervise::{Launch, LogRing, ProcessHandle, Shim, StopGrace, spawn_logging_to};
+use toolbay_transport::{
+    Wire,
+    http::client::{self, HeaderRules, Target},
+    stdio,
+};
+
+use crate::error::Failure;
+
+/// How to reach a server.
+#[derive(Clone)]
+pub enum Source {
+    /// A child process that speaks on its standard streams.
+    Process(Box<ProcessSource>),
+    /// A server at a URL that speaks Streamable HTTP.
+    Http(Box<Target>),
+    /// A task of this process; called once per life.
+    InProcess(Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>),
+}
+
+/// A child process and how to run it.
+#[derive(Debug, Clone)]
+pub struct ProcessSource {
+    /// What to run.
+    pub launch: Launch,
+    /// How its tree is kept together.
+    pub shim: Shim,
+    /// How patiently it is stopped.
+    pub grace: StopGrace,
+    /// The longest line it may write.
+    pub max_message: usize,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(source) => source.fmt(f),
+            Self::Http(target) => target.fmt(f),
+            Self::InProcess(_) => f.write_str("InProcess"),
+        }
+    }
+}
+
+/// An open connection.
+pub(crate) struct Opened {
+    pub(crate) wire: Wire,
+    pub(crate) process: Option<ProcessHandle>,
+    /// Where arguments are repeated in headers, which ones.
+    pub(crate) rules: Option<Arc<HeaderRules>>,
+}
+
+impl Source {
+    /// Opens a connection; a process is only spawned, a URL not even called.
+    pub(crate) fn open(&self, log: &Arc<LogRing>, tasks: &TaskTracker) -> Result<Opened, Failure> {
+        match self {
+            Self::Process(source) => {
+                let process =
+                    spawn_logging_to(log.clone(), &source.launch, &source.shim, source.grace, tasks)
+                        .map_err(|error| Failure::Spawn { source: Arc::new(error) })?;
+                let wire = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
+                Ok(Opened { wire, process: Some(process.handle), rules: None })
+            }
+            Self::Http(target) => {
+                let rules = Arc::new(HeaderRules::default());
+                let wire = client::connect((**target).clone(), rules.clone(), tasks);
+                Ok(Opened { wire, process: None, rules: Some(rules) })
+            }
+            Self::InProcess(connect) => Ok(Opened { wire: connect(tasks), process: None, rules: None }),
+        }
+    }
+
+    /// Whether the server has a life of its own, which we neither begin nor end.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
+    /// What kind of transport this is, for people.
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Self::Process(_) => "stdio",
+            Self::Http(_) => "http",
+            Self::InProcess(_) => "in process",
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What others see of a server.
+
+use std::{fmt, sync::Arc};
+
+use serde::Serialize;
+use tokio::time::Instant;
+use toolbay_protocol::{Revision, ServerName};
+
+use crate::{Catalogue, Failure, freshness::Freshness};
+
+/// How far a life has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The process is being made.
+    Spawning,
+    /// Era and revision are being found out.
+    Handshaking,
+    /// Tools, resources and prompts are being listed.
+    Discovering,
+    /// Calls are being served.
+    Serving,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spawning => "while spawning",
+            Self::Handshaking => "during the handshake",
+            Self::Discovering => "while listing what it offers",
+            Self::Serving => "while serving",
+        })
+    }
+}
+
+/// Where a server is in its life.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// On its way up.
+    Starting { phase: Phase, attempt: u32 },
+    /// Up.
+    Running,
+    /// Down, and will be tried again.
+    Backoff { until: Instant, failure: Arc<Failure> },
+    /// Down until someone asks again.
+    Failed { failure: Arc<Failure> },
+    /// Down because someone asked.
+    Stopped,
+}
+
+impl State {
+    /// One word for tables.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Starting { .. } => "starting",
+            Self::Running => "ready",
+            Self::Backoff { .. } => "restarting",
+            Self::Failed { .. } => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// What went wrong, if something did.
+    pub fn failure(&self) -> Option<&Arc<Failure>> {
+        match self {
+            Self::Backoff { failure, .. } | Self::Failed { failure } => Some(failure),
+            Self::Starting { .. } | Self::Running | Self::Stopped => None,
+        }
+    }
+}
+
+/// A snapshot of one server.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// Its configured name.
+    pub name: ServerName,
+    /// Where it is in its life.
+    pub state: State,
+    /// What it offers; kept while it restarts, so that its tools do not flicker.
+    pub catalogue: Arc<Catalogue>,
+    /// The revision it speaks, once known.
+    pub revision: Option<Revision>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// How often it was started.
+    pub starts: u64,
+    /// How current all this is.
+    pub(crate) freshness: Freshness,
+}

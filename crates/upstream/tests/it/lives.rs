@@ -1,0 +1,269 @@
+//! Crashes, restarts, the end.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{Instant, sleep, timeout};
+use toolbay_upstream::{CallError, EraPolicy, RestartMode, Settings, Source, State, StopGrace, Timeouts};
+
+use crate::world::{World, call, hanging, scripted};
+
+/// A server that takes a second to start and whose lives then last so many seconds; after the last one it stays.
+fn mortal(lives: &'static [u64]) -> Source {
+    scripted(move |life, mut script| async move {
+        let end = lives.get(life).copied();
+        sleep(Duration::from_secs(1)).await;
+        let serve = async {
+            loop {
+                let asked = script.until("tools/call").await;
+                script.answer(&asked, json!({"life": life})).await;
+            }
+        };
+        match end {
+            Some(0) => {} // it does not even shake hands
+            Some(seconds) => {
+                let _ = timeout(Duration::from_secs(seconds), serve).await;
+            }
+            None => serve.await,
+        }
+    })
+}
+
+fn legacy(settings: &mut Settings) {
+    settings.era = EraPolicy::Legacy;
+}
+
+/// One line per change of state, with the second in which it happened, up to `until`.
+async fn states(source: Source, until: u64, change: impl FnOnce(&mut Settings)) -> String {
+    let start = Instant::now();
+    let world = World::new(source, |settings| {
+        legacy(settings);
+        change(settings);
+    });
+    let mut status = world.server.status();
+    let mut log = String::new();
+    let mut last = String::new();
+    let watch = async {
+        loop {
+            let line = match &status.borrow_and_update().state {
+                State::Starting { attempt, .. } => format!("Starting, attempt {attempt}"),
+                State::Backoff { until, .. } => {
+                    format!("Backoff {}", about(until.saturating_duration_since(Instant::now())))
+                }
+                State::Failed { failure } => format!("Failed: {failure}"),
+                other => format!("{other:?}"),
+            };
+            if line != last {
+                log.push_str(&format!("{:>3}s {line}\n", start.elapsed().as_secs()));
+                last = line;
+            }
+            if status.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    let _ = timeout(Duration::from_secs(until), watch).await;
+    log
+}
+
+/// A delay without its spread of a fifth either way.
+fn about(delay: Duration) -> String {
+    let whole = [0.0, 1.0, 2.0, 5.0, 10.0, 30.0];
+    let seconds = delay.as_secs_f64();
+    let fits = whole.into_iter().find(|whole| (seconds - whole).abs() <= whole * 0.2 + 0.002);
+    fits.map_or_else(|| format!("{seconds}s"), |whole| format!("about {whole}s"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crashing_server_is_restarted_at_once_then_after_a_while_then_not_at_all() {
+    let fixed =
+        |settings: &mut Settings| settings.restart = RestartMode::Fixed { delay: Duration::from_secs(5) };
+    insta::assert_snapshot!(states(mortal(&[3, 3, 3]), 60, fixed).await, @r"
+     0s Starting, attempt 1
+     1s Running
+     4s Backoff about 5s
+     9s Starting, attempt 2
+    10s Running
+    13s Backoff about 5s
+    18s Starting, attempt 3
+    19s Running
+    22s Backoff about 5s
+    27s Starting, attempt 4
+    28s Running
+    ");
+    insta::assert_snapshot!(states(mortal(&[0, 0, 0, 0, 0, 0, 0, 0]), 60, fixed).await, @r"
+     0s Starting, attempt 1
+     1s Backoff about 5s
+     6s Starting, attempt 2
+     7s Backoff about 5s
+    12s Starting, attempt 3
+    13s Backoff about 5s
+    18s Starting, attempt 4
+    19s Backoff about 5s
+    24s Starting, attempt 5
+    25s Failed: it closed the connection during the handshake
+    ");
+}
+
+/// The spread of the delays is random, so the seconds are left out.
+#[tokio::test(start_paused = true)]
+async fn delays_grow() {
+    let log = states(mortal(&[1, 1, 1, 1]), 60, |_| {}).await;
+    let without_times: Vec<&str> = log.lines().map(|line| &line[5..]).collect();
+    insta::assert_snapshot!(without_times.join("\n"), @r"
+    Starting, attempt 1
+    Running
+    Starting, attempt 2
+    Running
+    Backoff about 1s
+    Starting, attempt 3
+    Running
+    Backoff about 2s
+    Starting, attempt 4
+    Running
+    Backoff about 5s
+    Starting, attempt 5
+    Running
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_well_for_a_minute_starts_with_a_clean_record() {
+    let log = states(mortal(&[1, 100, 100]), 300, |_| {}).await;
+    let without_times: Vec<&str> = log.lines().map(|line| &line[5..]).collect();
+    insta::assert_snapshot!(without_times.join("\n"), @r"
+    Starting, attempt 1
+    Running
+    Starting, attempt 2
+    Running
+    Starting, attempt 2
+    Running
+    Starting, attempt 2
+    Running
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_made_in_backoff_is_answered_after_the_restart() {
+    let world = World::new(mortal(&[1, 1]), legacy);
+    world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    let answer = world.call("t").await.unwrap();
+    assert_eq!(answer["result"]["life"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_in_backoff_waits_no_longer_than_its_deadline() {
+    let world = World::new(mortal(&[1]), |settings| {
+        legacy(settings);
+        settings.restart = RestartMode::Fixed { delay: Duration::from_secs(50) };
+        settings.timeouts = Timeouts { idle: Duration::from_secs(3), ..Timeouts::default() };
+    });
+    world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    let started = Instant::now();
+    let error = world.call("t").await.unwrap_err();
+    assert!(matches!(error, CallError::NotReady { .. }), "{error}");
+    assert_eq!(started.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_dropped_in_backoff_is_never_sent() {
+    for _ in 0..20 {
+        let world = World::new(mortal(&[1, 1]), legacy);
+        world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+        drop(world.server.call(call("t")));
+        world.call("t").await.unwrap();
+        assert_eq!(world.server.counts().calls, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_server_fails_calls_at_once_until_someone_asks_again() {
+    let world = World::new(mortal(&[0, 0, 0, 0, 0]), legacy);
+    let early = world.server.call(call("t"));
+    let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
+    assert_eq!(status.starts, 5);
+    let error = early.await.unwrap_err();
+    assert!(matches!(error, CallError::Down { .. }), "a call that waited learns it too: {error}");
+    let started = Instant::now();
+    let error = world.call("t").await.unwrap_err();
+    assert!(matches!(error, CallError::Down { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("toolbay restart s"));
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    world.server.restart().await;
+    let answer = world.call("t").await.unwrap();
+    assert_eq!(answer["result"]["life"], 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn restart_gives_a_new_life_with_a_clean_record_and_fails_what_runs() {
+    let world = World::new(mortal(&[]), legacy);
+    assert_eq!(world.call("t").await.unwrap()["result"]["life"], 0);
+    world.server.restart().await;
+    world.until(|status| status.starts == 2 && matches!(status.state, State::Running)).await;
+    assert_eq!(world.call("t").await.unwrap()["result"]["life"], 1);
+
+    let world = World::ready(&hanging()).await;
+    let running = world.server.call(call("hang"));
+    crate::world::eventually("it runs", || world.server.counts().in_flight == 1).await;
+    world.server.restart().await;
+    let error = running.await.unwrap_err();
+    assert!(matches!(error, CallError::Died { .. }), "{error}");
+    world.call("quick").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_offers_stays_known_while_it_restarts() {
+    let world = World::new(mortal(&[1, 1]), legacy);
+    let status = world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    assert_eq!(status.catalogue.list(toolbay_upstream::Kind::Tools).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
+    let world = World::ready(&hanging()).await;
+    let running = world.server.call(call("hang"));
+    let other = world.server.clone();
+    drop(world.server);
+    sleep(Duration::from_secs(1)).await;
+    assert!(matches!(other.status().borrow().state, State::Running), "a handle is left");
+    let mut status = other.status();
+    drop(other);
+    assert!(matches!(running.await, Err(CallError::Stopped { .. })));
+    let _ = status.wait_for(|status| matches!(status.state, State::Stopped)).await;
+    world.tasks.close();
+    timeout(Duration::from_secs(10), world.tasks.wait()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_ends_a_server_in_every_state() {
+    for lives in [&[][..], &[1, 1], &[0, 0, 0, 0, 0]] {
+        let world = World::new(mortal(lives), legacy);
+        world.until(|status| !matches!(status.state, State::Starting { .. })).await;
+        sleep(Duration::from_secs(2)).await;
+        world.server.stop();
+        world.until(|status| matches!(status.state, State::Stopped)).await;
+        assert!(matches!(world.call("t").await, Err(CallError::Stopped { .. })));
+    }
+}
+
+/// A command that cannot start fails at once, and is not tried again and again.
+#[tokio::test]
+async fn a_command_that_does_not_exist_is_hopeless() {
+    let launch = toolbay_upstream::Launch {
+        name: "s".to_owned(),
+        command: "/no/such/command".into(),
+        args: Vec::new(),
+        env: Default::default(),
+        cwd: None,
+        stderr: toolbay_upstream::StderrPolicy::Capture,
+    };
+    let source = Source::Process(Box::new(toolbay_upstream::ProcessSource {
+        launch,
+        shim: toolbay_upstream::Shim::none(),
+        grace: StopGrace::default(),
+        max_message: 1024,
+    }));
+    let world = World::new(source, |_| {});
+    let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
+    assert_eq!(status.starts, 1);
+}

@@ -1,0 +1,80 @@
+//! Log levels towards servers of both eras.
+
+use serde_json::{Value, json};
+use toolbay_protocol::LogLevel;
+use toolbay_testkit::{Era, TestServer};
+use toolbay_upstream::{Call, CallEvent, LogWish};
+
+use crate::world::{World, call_with_events};
+
+/// Its tool logs once at each level.
+fn server(era: Era) -> TestServer {
+    let server = TestServer::new("s").with_async_tool("t", |_, context| async move {
+        for level in LogLevel::ALL {
+            context.log(level.as_str(), json!(level.as_str())).await;
+        }
+        Ok(json!(1))
+    });
+    server.era(era)
+}
+
+/// The levels that a caller with that wish gets.
+async fn heard(world: &World, logs: LogWish) -> Vec<String> {
+    let (call, mut events) = call_with_events("t");
+    world.server.call(Call { logs, ..call }).await.unwrap();
+    let mut heard = Vec::new();
+    while let Some(CallEvent::Log(message)) = events.recv().await {
+        heard.push(message.string_param("level").unwrap().into_owned());
+    }
+    heard
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_caller_hears_what_it_asked_for() {
+    let server = server(Era::Legacy);
+    let world = World::ready(&server).await;
+    assert_eq!(heard(&world, LogWish::Nothing).await, [""; 0]);
+    assert_eq!(heard(&world, LogWish::Everything).await.len(), 8);
+    let serious = ["critical", "alert", "emergency"];
+    assert_eq!(heard(&world, LogWish::AtLeast(LogLevel::Critical)).await, serious);
+    assert_eq!(heard(&world, LogWish::AtLeast(LogLevel::Debug)).await.len(), 8);
+    assert_eq!(heard(&world, LogWish::AtLeast(LogLevel::Alert)).await, serious[1..]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
+    let server = server(Era::Legacy);
+    let world = World::ready(&server).await;
+    for level in [LogLevel::Error, LogLevel::Info, LogLevel::Debug, LogLevel::Emergency, LogLevel::Debug] {
+        heard(&world, LogWish::AtLeast(level)).await;
+    }
+    let received = server.handle().received();
+    let told: Vec<String> = received
+        .iter()
+        .map(|text| serde_json::from_str::<Value>(text).unwrap())
+        .filter(|message| message["method"] == "logging/setLevel" || message["method"] == "tools/call")
+        .map(|message| message["params"]["level"].as_str().unwrap_or("call").to_owned())
+        .collect();
+    assert_eq!(told, ["info", "call", "call", "debug", "call", "call", "call"]);
+    // A new life knows nothing of it.
+    world.server.restart().await;
+    world.until(|status| status.starts == 2).await;
+    heard(&world, LogWish::AtLeast(LogLevel::Debug)).await;
+    assert_eq!(server.handle().count("logging/setLevel"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_told_with_each_call() {
+    let server = server(Era::Modern);
+    let world = World::ready(&server).await;
+    let (call, mut events) = call_with_events("t");
+    let mut identity = (*call.client).clone();
+    identity.log_level = Some("\"error\"".to_owned());
+    let logs = LogWish::AtLeast(LogLevel::Error);
+    world.server.call(Call { client: identity.into(), logs, ..call }).await.unwrap();
+    let mut heard = 0;
+    while events.recv().await.is_some() {
+        heard += 1;
+    }
+    assert_eq!((heard, server.handle().count("logging/setLevel")), (4, 0));
+}

@@ -1,0 +1,154 @@
+//! Servers at a URL, over real sockets and in real time.
+
+mod down; // servers that are not there, go away, and come back
+mod eras; // finding out which era a server speaks
+mod headers; // arguments that are repeated in headers
+mod questions; // what a server asks on the stream of a call
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::{net::TcpListener, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_protocol::Revision;
+use toolbay_testkit::{Era, TestServer};
+use toolbay_upstream::{CallEvent, Source, Target};
+
+use crate::world::{World, call, call_with_events, value};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn at(url: &str) -> Source {
+    let url = url.parse().unwrap();
+    Source::Http(Box::new(Target {
+        url,
+        headers: Default::default(),
+        max_message: 1 << 24,
+        max_running: 512,
+    }))
+}
+
+/// A test server on a port of its own, which it can leave and come back to.
+pub(crate) struct Remote {
+    pub(crate) url: String,
+    address: std::net::SocketAddr,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Remote {
+    pub(crate) async fn start(server: &TestServer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut remote = Self {
+            url: format!("http://{address}/mcp"),
+            address,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        remote.serve(server, listener);
+        remote
+    }
+
+    fn serve(&mut self, server: &TestServer, listener: TcpListener) {
+        self.stop = CancellationToken::new();
+        let (server, stop) = (server.clone(), self.stop.clone());
+        self.tasks.spawn(async move { server.serve_http(listener, stop).await });
+    }
+
+    pub(crate) async fn leave(&mut self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    pub(crate) async fn come_back(&mut self, server: &TestServer) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.serve(server, listener);
+    }
+}
+
+fn talkative(era: Era) -> TestServer {
+    TestServer::new("talkative")
+        .era(era)
+        .with_tool("quick", |_| Ok(json!("done")))
+        .with_async_tool("steps", |_, context| async move {
+            for step in 1..=3 {
+                context.progress(f64::from(step), 3.0).await;
+                context.log("error", json!(step)).await;
+            }
+            Ok(json!("done"))
+        })
+        .with_async_tool("hang", |_, _| async { std::future::pending().await })
+}
+
+#[tokio::test]
+async fn both_eras_are_used_as_over_any_transport() {
+    for (era, revision) in [(Era::Legacy, Revision::LATEST_LEGACY), (Era::Modern, Revision::LATEST)] {
+        let server = talkative(era);
+        let remote = Remote::start(&server).await;
+        let world = World::new(at(&remote.url), |_| {});
+        assert_eq!(world.until_ready().await.revision, Some(revision));
+
+        let calls = (0..64).map(|_| world.call("quick"));
+        let answers = timeout(PATIENCE, futures_util::future::join_all(calls)).await.unwrap();
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+
+        let (steps, mut events) = call_with_events("steps");
+        let answer = world.server.call(steps).await.unwrap();
+        assert!(value(&answer)["result"].to_string().contains("done"));
+        let mut progress = 0;
+        while let Some(event) = events.try_recv() {
+            progress += usize::from(matches!(event, CallEvent::Progress(_)));
+        }
+        assert_eq!(progress, 3, "{era:?}");
+
+        // Others do not suffer from one that hangs, and dropping it is told.
+        let hanging = world.server.call(call("hang"));
+        assert!(world.call("quick").await.is_ok());
+        drop(hanging);
+
+        // What changes is heard: on the GET stream, or on a subscription.
+        server.handle().add_tool("late", |_| Ok(json!(1)));
+        let knows = |status: &toolbay_upstream::Status| {
+            status.catalogue.list(toolbay_upstream::Kind::Tools).len() == 4
+        };
+        timeout(PATIENCE, world.until(knows)).await.unwrap();
+        if era == Era::Legacy {
+            let told = || server.handle().count("notifications/cancelled") == 1;
+            crate::world::eventually("cancelling is told", told).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn log_messages_reach_the_call_they_came_with() {
+    let server = talkative(Era::Legacy);
+    let remote = Remote::start(&server).await;
+    let world = World::new(at(&remote.url), |_| {});
+    world.until_ready().await;
+    // With two calls at the server, only the stream tells whose a message is.
+    let _hanging = world.server.call(call("hang"));
+    let (steps, mut events) = call_with_events("steps");
+    world.server.call(steps).await.unwrap();
+    let mut logged = 0;
+    while let Some(event) = events.try_recv() {
+        logged += usize::from(matches!(event, CallEvent::Log(_)));
+    }
+    assert_eq!(logged, 3);
+}
+
+#[tokio::test]
+async fn stopping_ends_the_session() {
+    let server = talkative(Era::Legacy);
+    let remote = Remote::start(&server).await;
+    let world = World::new(at(&remote.url), |_| {});
+    world.until_ready().await;
+    assert_eq!(server.handle().sessions(), 1);
+    let World { server: handle, tasks, .. } = world;
+    handle.stop();
+    tasks.close();
+    timeout(PATIENCE, tasks.wait()).await.unwrap();
+    assert_eq!(server.handle().sessions(), 0);
+}

@@ -1,0 +1,40 @@
+//! Arguments that are repeated in headers.
+
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+use toolbay_testkit::HttpScript;
+use toolbay_upstream::Kind;
+
+use super::{PATIENCE, at};
+use crate::world::{World, call_with, discovery};
+
+#[tokio::test]
+async fn tools_say_which_and_those_that_say_it_wrongly_are_left_out() {
+    let server = HttpScript::start(&TaskTracker::new(), |asked, answering| async move {
+        let tool = |name: &str, header: &str| {
+            json!({"name": name, "inputSchema": {"type": "object", "properties": {
+                "region": {"type": "string", "x-mcp-header": header}}}})
+        };
+        match asked.rpc() {
+            "server/discover" => answering.result(&asked, discovery()).await,
+            "tools/list" => {
+                answering.result(&asked, json!({"tools": [tool("good", "Region"), tool("bad", "")]})).await
+            }
+            "tools/call" => answering.result(&asked, json!({"content": []})).await,
+            _ => std::future::pending().await,
+        }
+    })
+    .await
+    .unwrap();
+    let world = World::new(at(&server.url), |_| {});
+    let status = timeout(PATIENCE, world.until_ready()).await.unwrap();
+    assert_eq!(status.catalogue.list(Kind::Tools).len(), 1);
+    let [problem] = &status.catalogue.problems[..] else { panic!("{:?}", status.catalogue.problems) };
+    assert!(problem.contains("`bad` is left out"), "{problem}");
+
+    world.server.call(call_with("good", &json!({"region": "us-west1"}))).await.unwrap();
+    let asked = server.asked();
+    let call = asked.iter().find(|asked| asked.rpc() == "tools/call").unwrap();
+    assert_eq!((call.header("mcp-name"), call.header("mcp-param-region")), ("good", "us-west1"));
+}

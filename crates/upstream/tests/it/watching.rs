@@ -1,0 +1,310 @@
+//! Resources that someone watches: asked for once, told to all, and again in each life.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+use toolbay_testkit::{Era, TestServer};
+use toolbay_upstream::{NotWatched, Source};
+
+use crate::world::{Script, World, discovery, eventually, hello, scripted, tools};
+
+const URI: &str = "test://r";
+
+fn server(era: Era) -> TestServer {
+    TestServer::new("s").with_tool("t", |_| Ok(json!(1))).with_resource(URI, "text").era(era)
+}
+
+/// The resources that the newest request to listen names.
+fn listened(server: &TestServer) -> Vec<String> {
+    let is_listen = |message: &Value| message["method"] == "subscriptions/listen";
+    let received = server.handle().received();
+    let mut messages = received.iter().map(|text| serde_json::from_str::<Value>(text).unwrap());
+    let Some(last) = messages.rfind(is_listen) else { return Vec::new() };
+    let uris = last["params"]["notifications"]["resourceSubscriptions"].as_array().cloned();
+    uris.unwrap_or_default().iter().map(|uri| uri.as_str().unwrap().to_owned()).collect()
+}
+
+async fn next_update(world: &mut World) -> String {
+    let (name, update) = timeout(Duration::from_secs(5), world.updates.recv()).await.unwrap().unwrap();
+    assert_eq!(name.as_str(), "s");
+    update.string_param("uri").unwrap().into_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
+    for era in [Era::Legacy, Era::Modern] {
+        let server = server(era);
+        let handle = server.handle();
+        let mut world = World::ready(&server).await;
+        let (first, second) = tokio::join!(world.server.watch(URI), world.server.watch(URI));
+        let (first, second) = (first.unwrap(), second.unwrap());
+        let third = world.server.watch(URI).await.unwrap();
+        let asked = |method| handle.count(method);
+        if era == Era::Legacy {
+            assert_eq!(asked("resources/subscribe"), 1);
+        } else {
+            assert_eq!(listened(&server), [URI]);
+        }
+        let listens = asked("subscriptions/listen");
+        handle.set_resource(URI, "new");
+        assert_eq!(next_update(&mut world).await, URI);
+        drop((first, third));
+        sleep(Duration::from_secs(2)).await;
+        handle.set_resource(URI, "newer");
+        assert_eq!(next_update(&mut world).await, URI, "one is still interested");
+        assert_eq!((asked("resources/unsubscribe"), asked("subscriptions/listen")), (0, listens));
+        drop(second);
+        if era == Era::Legacy {
+            eventually("it unsubscribes", || asked("resources/unsubscribe") == 1).await;
+        } else {
+            eventually("it asks for less", || listened(&server).is_empty()).await;
+            eventually("it ends the old one", || asked("notifications/cancelled") == listens).await;
+        }
+        handle.set_resource(URI, "newest");
+        sleep(Duration::from_secs(2)).await;
+        assert!(world.updates.try_recv().is_err(), "{era:?}: nobody is interested");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_subscribes_again() {
+    for era in [Era::Legacy, Era::Modern] {
+        let server = server(era);
+        let handle = server.handle();
+        let mut world = World::ready(&server).await;
+        let _interest = world.server.watch(URI).await.unwrap();
+        world.server.restart().await;
+        world.until(|status| status.starts == 2).await;
+        world.until_ready().await;
+        if era == Era::Legacy {
+            eventually("it subscribes", || handle.count("resources/subscribe") == 2).await;
+        } else {
+            eventually("it listens", || listened(&server) == [URI]).await;
+        }
+        sleep(Duration::from_secs(1)).await;
+        handle.set_resource(URI, "new");
+        assert_eq!(next_update(&mut world).await, URI, "{era:?}");
+    }
+}
+
+/// A legacy server with resources that answers `resources/subscribe` with an error once, then agrees.
+fn reluctant() -> Source {
+    scripted(|_, mut script: Script| async move {
+        let mut refused = false;
+        loop {
+            let asked = script.next().await;
+            match asked["method"].as_str() {
+                Some("initialize") => {
+                    let mut hello = hello();
+                    hello["capabilities"] = json!({"resources": {"subscribe": true}});
+                    script.answer(&asked, hello).await;
+                }
+                Some("resources/list") => script.answer(&asked, json!({"resources": []})).await,
+                Some("resources/subscribe") if refused => script.answer(&asked, json!({})).await,
+                Some("resources/subscribe") => {
+                    refused = true;
+                    script.refuse(&asked, -32002).await;
+                }
+                _ if asked.get("id").is_some() => script.refuse(&asked, -32601).await,
+                _ => {}
+            }
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_passed_on_and_not_held_against_the_next_one() {
+    let world = World::new(reluctant(), |_| {});
+    let Err(NotWatched::Refused(error)) = world.server.watch(URI).await else { panic!("it was refused") };
+    assert_eq!((error.code.0, error.message.as_str()), (-32002, "refused"));
+    world.server.watch(URI).await.unwrap();
+}
+
+fn logged(world: &World, part: &str) -> usize {
+    world.server.log().tail(100).iter().filter(|line| line.text.contains(part)).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_offers_no_subscriptions_is_never_asked() {
+    let server = TestServer::new("s").with_tool("t", |_| Ok(json!(1)));
+    for era in [Era::Legacy, Era::Modern] {
+        let server = server.clone().era(era);
+        let world = World::ready(&server).await;
+        for _ in 0..3 {
+            assert!(matches!(world.server.watch(URI).await, Err(NotWatched::Unsupported)), "{era:?}");
+        }
+        assert_eq!(server.handle().count("resources/subscribe"), 0);
+        assert!(listened(&server).is_empty());
+        assert_eq!(logged(&world, "does not offer that"), 1, "{era:?}: said once");
+    }
+}
+
+/// A modern server with the tool `t` and resources; `listen` decides what becomes of each request to listen.
+async fn introduce(script: &mut Script) {
+    loop {
+        let asked = script.next().await;
+        match asked["method"].as_str() {
+            Some("server/discover") => {
+                let mut found = discovery();
+                found["capabilities"] =
+                    json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
+                script.answer(&asked, found).await;
+            }
+            Some("tools/list") => script.answer(&asked, tools(&["t"])).await,
+            Some("resources/list") => script.answer(&asked, json!({"resources": []})).await,
+            Some("resources/templates/list") => {
+                return script.answer(&asked, json!({"resourceTemplates": []})).await;
+            }
+            _ => script.refuse(&asked, -32601).await,
+        }
+    }
+}
+
+/// The next message with that method; lists are answered on the way.
+async fn until(script: &mut Script, method: &str) -> Value {
+    loop {
+        let asked = script.next().await;
+        match asked["method"].as_str() {
+            Some(it) if it == method => return asked,
+            Some("tools/list") => script.answer(&asked, tools(&["t"])).await,
+            Some("resources/list") => script.answer(&asked, json!({"resources": []})).await,
+            Some("resources/templates/list") => script.answer(&asked, json!({"resourceTemplates": []})).await,
+            _ => panic!("{asked}"),
+        }
+    }
+}
+
+fn tag(listen: &Value) -> Value {
+    json!({"io.modelcontextprotocol/subscriptionId": listen["id"]})
+}
+
+async fn acknowledge(script: &Script, listen: &Value, agreed: Value) {
+    let params = json!({"_meta": tag(listen), "notifications": agreed});
+    let method = "notifications/subscriptions/acknowledged";
+    script.send(json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+}
+
+async fn update(script: &Script, listen: &Value, uri: &str) {
+    let params = json!({"_meta": tag(listen), "uri": uri});
+    script
+        .send(json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_acknowledged_is_watched() {
+    let source = scripted(|_, mut script| async move {
+        introduce(&mut script).await;
+        loop {
+            let listen = script.next().await;
+            if listen["method"] != "subscriptions/listen" {
+                continue; // lists that nobody needs here, and the end of the subscription before
+            }
+            let wanted = listen["params"]["notifications"]["resourceSubscriptions"].clone();
+            let agreed: Vec<Value> =
+                wanted.as_array().into_iter().flatten().filter(|uri| *uri == URI).cloned().collect();
+            acknowledge(&script, &listen, json!({"resourceSubscriptions": agreed})).await;
+        }
+    });
+    let world = World::new(source, |_| {});
+    world.until_ready().await;
+    let (good, bad) = tokio::join!(world.server.watch(URI), world.server.watch("test://other"));
+    assert!(good.is_ok());
+    assert!(matches!(bad, Err(NotWatched::Unsupported)));
+    assert_eq!(logged(&world, "test://other cannot be watched"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_old_subscription_ends_when_the_new_one_stands_and_tells_nothing_twice() {
+    let source = scripted(|_, mut script| async move {
+        introduce(&mut script).await;
+        let old = until(&mut script, "subscriptions/listen").await;
+        acknowledge(&script, &old, json!({})).await;
+        let new = until(&mut script, "subscriptions/listen").await;
+        // Nothing was cancelled up to here: `until` would have told.
+        let agreed =
+            json!({"resourceSubscriptions": new["params"]["notifications"]["resourceSubscriptions"]});
+        acknowledge(&script, &new, agreed).await;
+        update(&script, &old, URI).await;
+        update(&script, &new, URI).await;
+        let cancelled = until(&mut script, "notifications/cancelled").await;
+        assert_eq!(cancelled["params"]["requestId"], old["id"]);
+        update(&script, &new, "test://last").await;
+        script.next().await;
+    });
+    let mut world = World::new(source, |_| {});
+    world.until_ready().await;
+    let _interest = world.server.watch(URI).await.unwrap();
+    assert_eq!(next_update(&mut world).await, URI);
+    assert_eq!(next_update(&mut world).await, "test://last", "the old one is not heard any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_the_server_ends_is_opened_again() {
+    for ends_with_answer in [true, false] {
+        let source = scripted(move |_, mut script| async move {
+            introduce(&mut script).await;
+            let mut listen = until(&mut script, "subscriptions/listen").await;
+            acknowledge(&script, &listen, json!({"toolsListChanged": true})).await;
+            if ends_with_answer {
+                script.answer(&listen, json!({"resultType": "complete", "_meta": tag(&listen)})).await;
+            } else {
+                let params = json!({"requestId": listen["id"]});
+                script
+                    .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+                    .await;
+            }
+            listen = until(&mut script, "subscriptions/listen").await;
+            acknowledge(&script, &listen, json!({"resourceSubscriptions": [URI]})).await;
+            update(&script, &listen, URI).await;
+            until(&mut script, "never").await;
+        });
+        let mut world = World::new(source, |_| {});
+        world.until_ready().await;
+        sleep(Duration::from_millis(100)).await;
+        let _interest = world.server.watch(URI).await.unwrap();
+        assert_eq!(next_update(&mut world).await, URI, "{ends_with_answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_to_be_listened_to_refuses_each_interest() {
+    let source = scripted(|_, mut script| async move {
+        introduce(&mut script).await;
+        let listen = until(&mut script, "subscriptions/listen").await;
+        script.refuse(&listen, -32601).await;
+        let asked = until(&mut script, "tools/call").await;
+        script.answer(&asked, json!({"content": []})).await;
+        until(&mut script, "never").await;
+    });
+    let world = World::new(source, |_| {});
+    world.until_ready().await;
+    for _ in 0..2 {
+        assert!(matches!(world.server.watch(URI).await, Err(NotWatched::Refused(_))));
+    }
+    world.call("t").await.unwrap();
+    assert_eq!(logged(&world, "`subscriptions/listen` was refused"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_server_that_is_down_for_good_learns_it() {
+    let world = World::new(scripted(|_, _| async {}), |_| {});
+    let watched = timeout(Duration::from_secs(30), world.server.watch(URI)).await.unwrap();
+    assert!(matches!(watched, Err(NotWatched::Down(_))), "{watched:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_watched_is_bounded() {
+    let server = server(Era::Legacy);
+    let world = World::ready(&server).await;
+    let mut watching = tokio::task::JoinSet::new();
+    for n in 0..4096 {
+        let server = world.server.clone();
+        watching.spawn(async move { server.watch(&format!("test://{n}")).await.unwrap() });
+    }
+    let mut kept = watching.join_all().await;
+    assert!(matches!(world.server.watch("test://more").await, Err(NotWatched::TooMany)));
+    kept.pop();
+    world.server.watch("test://more").await.unwrap();
+}

@@ -1,0 +1,282 @@
+//! What is measured, and how each is started.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context;
+
+use super::{Places, peers, process, start};
+
+/// What all ratios refer to.
+pub(super) const BASE: &str = "direct-http";
+pub(super) const FORWARD: &str = "forward";
+pub(super) const TOOLBAY: &str = "toolbay";
+pub(super) const OURS: [&str; 2] = [TOOLBAY, "toolbay-stdio"];
+
+/// One way from the load generator to an echo server.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    /// Front and server: `HTTP→stdio`.
+    pub(super) route: &'static str,
+    pub(super) kind: Kind,
+    pub(super) noncommercial: bool,
+    install: fn(&Places) -> anyhow::Result<()>,
+    launch: Launch,
+    /// What the load generator is told beside the address.
+    pub(super) load_args: &'static [&'static str],
+    path: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No proxy in between.
+    Direct,
+    Ours,
+    /// Not an MCP proxy: the forwarder, HAProxy.
+    Yardstick,
+    Peer,
+}
+
+/// How a target comes to life.
+enum Launch {
+    /// A command that listens on the port it is given.
+    Listens(Box<dyn Fn(u16) -> anyhow::Result<Vec<String>>>),
+    /// It runs already, for all.
+    At { url: String, pid: u32 },
+    /// The load generator starts it as its child.
+    Stdio(Vec<String>),
+}
+
+/// Where the load generator finds a target.
+pub(super) enum Address {
+    Url(String),
+    Command(Vec<String>),
+}
+
+/// The echo server on HTTP that stands behind every proxy from HTTP to HTTP.
+pub(super) struct Echo {
+    child: Child,
+    port: u16,
+}
+
+impl Echo {
+    pub(super) fn start(places: &Places) -> anyhow::Result<Self> {
+        let port = start::free_port()?;
+        let mut command = Command::new(places.program("toolbay-echo"));
+        let child = command.args(["http", "--port", &port.to_string()]).stderr(Stdio::null()).spawn()?;
+        Ok(Self { child, port })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        process::end(&mut self.child);
+    }
+}
+
+impl Target {
+    fn new(name: &'static str, route: &'static str, kind: Kind, launch: Launch) -> Self {
+        Self {
+            name,
+            route,
+            kind,
+            launch,
+            noncommercial: false,
+            install: |_| Ok(()),
+            load_args: &["--tool", "echo"],
+            path: "/mcp",
+        }
+    }
+
+    fn installed_by(self, install: fn(&Places) -> anyhow::Result<()>) -> Self {
+        Self { install, ..self }
+    }
+
+    fn loaded_with(self, load_args: &'static [&'static str]) -> Self {
+        Self { load_args, ..self }
+    }
+
+    fn at_path(self, path: &'static str) -> Self {
+        Self { path, ..self }
+    }
+
+    pub(super) fn install(&self, places: &Places) -> anyhow::Result<()> {
+        (self.install)(places)
+    }
+
+    /// The process, if it runs already.
+    pub(super) fn pid(&self) -> Option<u32> {
+        if let Launch::At { pid, .. } = &self.launch { Some(*pid) } else { None }
+    }
+
+    /// The command to start, if any, and where it is then to be found.
+    pub(super) fn launch(&self, port: u16) -> anyhow::Result<(Option<Vec<String>>, Address)> {
+        Ok(match &self.launch {
+            Launch::Listens(command) => {
+                (Some(command(port)?), Address::Url(format!("http://127.0.0.1:{port}{}", self.path)))
+            }
+            Launch::At { url, .. } => (None, Address::Url(url.clone())),
+            Launch::Stdio(command) => (None, Address::Command(command.clone())),
+        })
+    }
+}
+
+pub(super) fn all(places: &Places, echo: &Echo) -> Vec<Target> {
+    let stdio = vec![places.program("toolbay-echo"), "stdio".to_owned()];
+    let mut targets = vec![
+        Target::new(BASE, "HTTP", Kind::Direct, Launch::At { url: echo.url(), pid: echo.pid() }),
+        Target::new("direct-stdio", "stdio", Kind::Direct, Launch::Stdio(stdio.clone())),
+        Target::new(FORWARD, "HTTP→stdio", Kind::Yardstick, forward(places, stdio.clone())),
+        Target::new("haproxy", "HTTP→HTTP", Kind::Yardstick, haproxy(places, echo.port))
+            .installed_by(|_| peers::haproxy()),
+    ];
+    targets.extend(toolbay(places, &stdio));
+    targets.extend(peer_targets(places, &stdio));
+    targets
+}
+
+fn forward(places: &Places, server: Vec<String>) -> Launch {
+    let program = places.program("toolbay-forward");
+    Launch::Listens(Box::new(move |port| {
+        let head = [program.clone(), "--port".to_owned(), port.to_string(), "--".to_owned()];
+        Ok(head.into_iter().chain(server.iter().cloned()).collect())
+    }))
+}
+
+fn haproxy(places: &Places, echo: u16) -> Launch {
+    let file = places.scratch.join("haproxy.cfg");
+    Launch::Listens(Box::new(move |port| {
+        let config = format!(
+            "defaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\n\
+             frontend front\n  bind 127.0.0.1:{port}\n  default_backend echo\n\
+             backend echo\n  http-reuse always\n  server echo 127.0.0.1:{echo}\n"
+        );
+        write(&file, &config)?;
+        Ok(["haproxy", "-db", "-f", &file.display().to_string()].map(str::to_owned).to_vec())
+    }))
+}
+
+/// Toolbay on each of its routes. The tool's name through the hub is `echo__echo`.
+fn toolbay(places: &Places, stdio: &[String]) -> [Target; 2] {
+    let config = |name: &str, server: serde_json::Value| {
+        let file = places.scratch.join(format!("{name}.json"));
+        (file, serde_json::json!({"mcpServers": {"echo": server}}).to_string())
+    };
+    let program = places.program("toolbay");
+    let serve = |(file, text): (std::path::PathBuf, String)| {
+        let program = program.clone();
+        Launch::Listens(Box::new(move |port| {
+            write(&file, &text)?;
+            let listen = format!("127.0.0.1:{port}");
+            Ok([&program, "serve", "--config", &file.display().to_string(), "--listen", &listen]
+                .map(str::to_owned)
+                .to_vec())
+        }))
+    };
+    let over_stdio = config("toolbay", serde_json::json!({"command": stdio[0], "args": stdio[1..]}));
+    let front =
+        [&program, "stdio", "--config", &over_stdio.0.display().to_string()].map(str::to_owned).to_vec();
+    let tool = &["--tool", "echo__echo"];
+    [
+        Target::new(OURS[0], "HTTP→stdio", Kind::Ours, serve(over_stdio)),
+        Target::new(OURS[1], "stdio→stdio", Kind::Ours, Launch::Stdio(front)),
+    ]
+    .map(|target| target.loaded_with(tool))
+}
+
+fn peer_targets(places: &Places, stdio: &[String]) -> [Target; 5] {
+    let [program, argument] = [&stdio[0], &stdio[1]].map(Clone::clone);
+    let peer = |name, launch| Target::new(name, "HTTP→stdio", Kind::Peer, Launch::Listens(launch));
+    let cargo = |name: &str| places.peers.join("cargo/bin").join(name).display().to_string();
+    let npm = |name: &str| places.peers.join("npm/node_modules/.bin").join(name).display().to_string();
+
+    let (file, bin, server) = (places.scratch.join("mcp-proxy.toml"), cargo("mcp-proxy"), program.clone());
+    let mcp_proxy_rs = move |port: u16| {
+        let config = format!(
+            "[proxy]\nname = \"bench\"\nseparator = \"__\"\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {port}\n\
+             [observability]\nlog_level = \"warn\"\n\
+             [[backends]]\nname = \"echo\"\ntransport = \"stdio\"\ncommand = \"{server}\"\nargs = [\"stdio\"]\n"
+        );
+        write(&file, &config)?;
+        Ok(vec![bin.clone(), "--config".to_owned(), file.display().to_string()])
+    };
+
+    let (bin, server, arg) = (npm("mcp-proxy"), program.clone(), argument.clone());
+    let mcp_proxy_npm = move |port: u16| {
+        let port = port.to_string();
+        Ok([&bin, "--host", "127.0.0.1", "--port", &port, "--server", "stream", "--", &server, &arg]
+            .map(str::to_owned)
+            .to_vec())
+    };
+
+    // Without --stateful it starts a server for every single request.
+    let (bin, server) = (npm("supergateway"), format!("{program} {argument}"));
+    let supergateway = move |port: u16| {
+        let port = port.to_string();
+        let tail =
+            ["--outputTransport", "streamableHttp", "--stateful", "--logLevel", "none", "--port", &port];
+        Ok([&bin, "--stdio", &server]
+            .into_iter()
+            .map(|arg| arg.to_owned().clone())
+            .chain(tail.map(str::to_owned))
+            .collect())
+    };
+
+    let (file, bin) =
+        (places.scratch.join("fastmcp.json"), places.peers.join("py/bin/fastmcp").display().to_string());
+    let config =
+        serde_json::json!({"mcpServers": {"echo": {"command": program, "args": [argument]}}}).to_string();
+    let fastmcp = move |port: u16| {
+        write(&file, &config)?;
+        let (file, port) = (file.display().to_string(), port.to_string());
+        let command = [&bin, "run", &file, "--transport", "http", "--host", "127.0.0.1", "--port", &port];
+        let quiet = ["--no-banner", "--log-level", "ERROR"];
+        Ok(command.into_iter().chain(quiet).map(str::to_owned).collect())
+    };
+
+    // Its rate limit, on by default, would be all that is measured.
+    let (file, bin) = (places.scratch.join("mcp-gateway.yaml"), cargo("mcp-gateway"));
+    let server = format!("{program} {argument}");
+    let mcp_gateway = move |port: u16| {
+        let config = format!(
+            "server:\n  host: 127.0.0.1\n  port: {port}\n\
+             failsafe:\n  rate_limit:\n    enabled: false\n\
+             backends:\n  echo:\n    command: \"{server}\"\n    description: echo\n"
+        );
+        write(&file, &config)?;
+        Ok([&bin, "--config", &file.display().to_string(), "--log-level", "warn", "serve"]
+            .map(str::to_owned)
+            .to_vec())
+    };
+
+    [
+        peer("mcp-proxy-rs", Box::new(mcp_proxy_rs))
+            .installed_by(peers::mcp_proxy_rs)
+            .loaded_with(&["--tool", "echo__echo"])
+            .at_path("/"),
+        peer("mcp-proxy-npm", Box::new(mcp_proxy_npm)).installed_by(peers::npm),
+        peer("supergateway", Box::new(supergateway)).installed_by(peers::npm),
+        peer("fastmcp", Box::new(fastmcp)).installed_by(peers::fastmcp),
+        Target {
+            noncommercial: true,
+            ..peer("mcp-gateway", Box::new(mcp_gateway)).installed_by(peers::mcp_gateway).at_path("/mcp/echo")
+        },
+    ]
+}
+
+/// Writes a configuration that only we can read: some targets refuse any other.
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    let write =
+        || fs::write(file, text).and_then(|()| fs::set_permissions(file, Permissions::from_mode(0o600)));
+    write().with_context(|| format!("cannot write {}", file.display()))
+}

