@@ -68,6 +68,8 @@ fn number(name: &OsStr) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
+    use std::{os::unix::process::CommandExt, process::Command};
+
     use super::*;
 
     #[test]
@@ -81,11 +83,18 @@ mod tests {
         assert!(!entry.zombie);
     }
 
+    /// Not compared with `getsid`: in a container our session may be one that cannot be seen, and then has no number.
     #[test]
-    fn we_find_ourselves() {
-        let own = rustix::process::getpid();
-        let found = all().into_iter().find(|entry| entry.pid == own).unwrap();
-        assert_eq!(found.parent, rustix::process::getppid());
-        assert_eq!(found.session, rustix::process::getsid(None).ok());
+    fn a_child_is_found_below_us() {
+        let mut child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let (own, pid) = (rustix::process::getpid(), Pid::from_child(&child));
+        let all = all();
+        let find = |pid| *all.iter().find(|entry| entry.pid == pid).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(find(own).parent, rustix::process::getppid());
+        assert_eq!(find(pid).parent, Some(own));
+        assert_eq!(find(pid).group, Some(pid));
+        assert_eq!(find(pid).session, find(own).session);
     }
 }
