@@ -52,11 +52,8 @@ struct Named {
 impl Api {
     /// The API of a host.
     pub fn new(host: Host, about: About) -> Self {
-        let identity = ClientIdentity {
-            info: format!(r#"{{"name":"toolbay-control","version":"{}"}}"#, env!("CARGO_PKG_VERSION")),
-            capabilities: "{}".to_owned(),
-            log_level: None,
-        };
+        let info = concat!(r#"{"name":"toolbay-control","version":""#, env!("CARGO_PKG_VERSION"), "\"}");
+        let identity = ClientIdentity::new(Revision::LATEST_LEGACY, info, "{}");
         let caller = Caller {
             revision: Revision::LATEST_LEGACY,
             identity: Arc::new(identity),
@@ -80,7 +77,7 @@ impl Api {
     }
 
     /// Answers a request, on one line. Dropping the future cancels what it started.
-    pub async fn answer(&self, request: Request) -> Rope {
+    pub async fn answer(&self, request: Box<Request>) -> Rope {
         let id = request.id.clone();
         let answered = match request.call.method() {
             method::STATUS => Ok(json(&self.snapshot())),
@@ -99,9 +96,10 @@ impl Api {
         }
     }
 
-    async fn dispatch(&self, request: Request) -> Rope {
+    async fn dispatch(&self, request: Box<Request>) -> Rope {
         let id = request.id.clone();
-        let asked = Asked { request, caller: self.caller.clone(), events: None, resumes: None };
+        let asked =
+            Asked { request: request.into(), caller: self.caller.clone(), events: None, resumes: None };
         let why = match self.host.dispatch(asked) {
             Dispatched::Answered(text) => return result(&id, &text).into(),
             Dispatched::Refused(why) => detailed(why, Reason::Unknown, None),

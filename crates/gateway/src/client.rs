@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use toolbay_host::{Caller, ClientIdentity, LogWish, Owner};
 use toolbay_protocol::{LogLevel, Notification, Revision, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
@@ -43,7 +44,7 @@ impl Client {
 
     /// A client that never shook hands and says nothing about itself.
     pub(crate) fn unknown(revision: Revision) -> Self {
-        let identity = Arc::new(identity("{}", "{}", None));
+        let identity = Arc::new(identity(revision, None, None));
         Self {
             revision,
             session: None,
@@ -57,13 +58,11 @@ impl Client {
 
     /// A client that says everything with each request.
     pub(crate) fn of_request(revision: Revision, call: &Notification) -> Self {
-        let text = |key| call.meta(key).map(|span| call.raw(span));
-        let identity = identity(
-            text(meta::CLIENT_INFO).unwrap_or("{}"),
-            text(meta::CLIENT_CAPABILITIES).unwrap_or("{}"),
-            text(meta::LOG_LEVEL),
-        );
-        let logs = log_level(call).map_or(LogWish::Nothing, LogWish::AtLeast);
+        let text = |key| call.meta(key).map(|span| call.text.slice(span.range()));
+        let identity = identity(revision, text(meta::CLIENT_INFO), text(meta::CLIENT_CAPABILITIES));
+        let level = log_level(call);
+        let logs = level.map_or(LogWish::Nothing, LogWish::AtLeast);
+        let identity = if level.is_some() { identity.at_level(level) } else { identity };
         Self {
             revision,
             session: None,
@@ -101,7 +100,7 @@ impl Client {
             Some(_) => self.hears_events,
             None => self.revision.is_modern(),
         };
-        reachable && self.identity.capabilities != "{}"
+        reachable && self.identity.capabilities() != "{}"
     }
 
     /// Whether it can answer that question.
@@ -111,12 +110,12 @@ impl Client {
 
     /// What it says it can be asked.
     pub(crate) fn abilities(&self) -> ClientCapabilities {
-        ClientCapabilities::parse(&self.identity.capabilities, self.revision)
+        ClientCapabilities::parse(self.identity.capabilities(), self.revision)
     }
 
     /// Whether it says that it knows what to do with a task instead of a result.
     pub(crate) fn has_tasks(&self) -> bool {
-        self.revision.is_modern() && declares_tasks(&self.identity.capabilities)
+        self.revision.is_modern() && declares_tasks(self.identity.capabilities())
     }
 
     /// Whether it wants log messages.
@@ -143,19 +142,13 @@ pub(crate) fn log_level(call: &Notification) -> Option<LogLevel> {
 }
 
 /// An identity from JSON texts; a client without a name is one of ours to servers that insist on one.
-///
-/// The texts become part of other messages. A newline in one would end the line of such a message, and what follows
-/// would be a message of its own to the server, so they are put on one line.
-pub(crate) fn identity(info: &str, capabilities: &str, log_level: Option<&str>) -> ClientIdentity {
-    let info = if info == "{}" { r#"{"name":"toolbay","version":"0"}"# } else { info };
-    ClientIdentity {
-        info: on_one_line(info),
-        capabilities: on_one_line(capabilities),
-        log_level: log_level.map(str::to_owned),
-    }
-}
-
-/// JSON without line breaks. They stand only between tokens: in strings JSON wants them escaped.
-fn on_one_line(json: &str) -> String {
-    json.replace(['\n', '\r'], " ")
+pub(crate) fn identity(
+    revision: Revision,
+    info: Option<Bytes>,
+    capabilities: Option<Bytes>,
+) -> ClientIdentity {
+    const NAMELESS: Bytes = Bytes::from_static(br#"{"name":"toolbay","version":"0"}"#);
+    const INCAPABLE: Bytes = Bytes::from_static(b"{}");
+    let info = info.filter(|info| info != "{}").unwrap_or(NAMELESS);
+    ClientIdentity::new(revision, info, capabilities.unwrap_or(INCAPABLE))
 }

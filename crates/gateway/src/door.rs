@@ -106,9 +106,8 @@ impl Door {
         }
     }
 
-    async fn request(&self, request: Request, headers: &HeaderMap, accepts: Accepts) -> Early<Answer> {
-        let (client, request) = self.client_of(request, headers)?;
-        let client = match client {
+    async fn request(&self, request: Box<Request>, headers: &HeaderMap, accepts: Accepts) -> Early<Answer> {
+        let client = match self.client_of(&request, headers)? {
             Opened::Client(client) if accepts == Accepts::Json => client.without_events(),
             Opened::Client(client) => client,
             Opened::Introduced(answer) => return Ok(*answer),
@@ -118,7 +117,7 @@ impl Door {
         if modern && request.call.method() == method::TOOLS_CALL {
             self.check_params(&request, headers).await?;
         }
-        let mut served = self.gateway.serve(&client, request);
+        let mut served = self.gateway.serve(&client, request.into());
         loop {
             return Ok(match served {
                 Served::Known(known) => final_answer(known, modern),
@@ -163,27 +162,25 @@ impl Door {
     }
 
     /// Finds out who asks, by the rules of the request's era.
-    fn client_of(&self, request: Request, headers: &HeaderMap) -> Early<(Opened, Request)> {
-        let id = request.id.clone();
-        let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&id), error);
+    fn client_of(&self, request: &Request, headers: &HeaderMap) -> Early<Opened> {
+        let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&request.id), error);
         match era::era_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
             Era::Modern => {
                 era::check_meta(&request.call)
-                    .and_then(|()| era::check_headers(&request, headers))
+                    .and_then(|()| era::check_headers(request, headers))
                     .map_err(|error| Box::new(bad(&error)))?;
                 let client = Client::of_request(Revision::LATEST, &request.call);
-                Ok((Opened::Client(client), request))
+                Ok(Opened::Client(client))
             }
             Era::Legacy(_) if request.call.method() == method::INITIALIZE => {
-                let answer = self.initialize(&request)?;
-                Ok((Opened::Introduced(Box::new(answer)), request))
+                Ok(Opened::Introduced(Box::new(self.initialize(request)?)))
             }
             Era::Legacy(revision) => {
                 let client = match self.session(headers)? {
                     Some((_, session)) => Client::of_session(session),
                     None => Client::unknown(revision),
                 };
-                Ok((Opened::Client(client), request))
+                Ok(Opened::Client(client))
             }
         }
     }
@@ -191,7 +188,7 @@ impl Door {
     /// Checks the headers that the tool of a call wants; a tool whose server is on its way up is waited for.
     async fn check_params(&self, request: &Request, headers: &HeaderMap) -> Early<()> {
         if let Some(arrival) = self.gateway.host.arrival(request) {
-            arrival.await;
+            Box::pin(arrival).await; // rare, and large
         }
         let name = request.call.string_param("name");
         let Some(mirrored) = name.and_then(|name| self.gateway.host.header_params(&name)) else {
@@ -266,7 +263,7 @@ impl Door {
                         ErrorObject::new(ErrorCode::INVALID_REQUEST, "`initialize` must not be in a batch");
                     served.push(Served::Known(Final::error(Some(&request.id), &error)));
                 }
-                Ok(Message::Request(request)) => served.push(self.gateway.serve(&client, request)),
+                Ok(Message::Request(request)) => served.push(self.gateway.serve(&client, request.into())),
                 Ok(Message::Notification(notification)) => {
                     self.notification(&notification, headers)?;
                 }
@@ -398,8 +395,8 @@ pub(crate) fn open_session(call: &Notification) -> Result<Arc<Session>, ErrorObj
         Ok(revision) if !revision.is_modern() => revision,
         _ => Revision::LATEST_LEGACY,
     };
-    let text = |name| call.param(name).map_or("{}", |span| call.raw(span));
-    Ok(Session::new(revision, identity(text("clientInfo"), text("capabilities"), None)))
+    let text = |name| call.param(name).map(|span| Bytes::copy_from_slice(call.bytes(span))); // outlives the request
+    Ok(Session::new(revision, identity(revision, text("clientInfo"), text("capabilities"))))
 }
 
 /// What a client reads that can come back.

@@ -14,7 +14,6 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::Bytes;
 use tokio::time::Sleep;
 use toolbay_host::{
     Answer, Asked, CallError, CallEvent, Caller, Dispatched, EventSender, Events, Question, Resumes, events,
@@ -37,12 +36,8 @@ pub(crate) struct Exchange {
     gateway: Arc<Gateway>,
     client: Client,
     running: Option<Running>,
-    id: RequestId,
-    method: Box<str>,
-    /// The client's progress token, as JSON text.
-    token: Option<Box<str>>,
-    /// The request as the client wrote it.
-    text: Bytes,
+    /// What the client sent.
+    request: Arc<Request>,
     source: Source,
     /// What the client is told before anything else.
     due: VecDeque<Rope>,
@@ -55,7 +50,6 @@ pub(crate) struct Exchange {
 }
 
 /// Where the answer comes from.
-#[expect(clippy::large_enum_variant, reason = "an exchange is boxed, and a call is what it mostly has")]
 enum Source {
     /// A call at a server.
     Call(Live),
@@ -107,18 +101,14 @@ impl Exchange {
     pub(crate) fn start(
         gateway: &Arc<Gateway>,
         client: &Client,
-        request: Request,
+        request: Arc<Request>,
         running: Option<Running>,
     ) -> Started {
-        let call = &request.call;
         let mut exchange = Self {
             gateway: gateway.clone(),
             client: client.clone(),
             running,
-            id: request.id.clone(),
-            method: call.method().into(),
-            token: call.meta(meta::PROGRESS_TOKEN).map(|span| Box::from(call.raw(span))),
-            text: call.text.clone(),
+            request: request.clone(),
             source: Source::Gone,
             due: VecDeque::new(),
             asking: Asking::default(),
@@ -126,7 +116,7 @@ impl Exchange {
             gathering: None,
             rounds: 0,
         };
-        let sent = match exchange.resumed(&request) {
+        let sent = match exchange.resumed() {
             Resumed::Anew => exchange.send(request, None),
             Resumed::At(resumes) => exchange.send(request, Some(resumes)),
             Resumed::Parked(attachment) => Ok(Source::Park(attachment)),
@@ -142,13 +132,13 @@ impl Exchange {
     }
 
     /// Sends a request to its server.
-    fn send(&self, request: Request, resumes: Option<Resumes>) -> Result<Source, Final> {
-        let caller = self.client.caller(&self.method);
+    fn send(&self, request: Arc<Request>, resumes: Option<Resumes>) -> Result<Source, Final> {
+        let caller = self.client.caller(self.method());
         let (sender, events) = self.events(&caller);
         match self.gateway.host.dispatch(Asked { request, caller, events: sender, resumes }) {
             Dispatched::Sent(call) => Ok(Source::Call(Live::new(call, events))),
             Dispatched::Answered(result) => {
-                Err(Final::result(&self.id, &complete(&result, self.client.revision)))
+                Err(Final::result(self.id(), &complete(&result, self.client.revision)))
             }
             Dispatched::Refused(error) => Err(self.failed(&error)),
         }
@@ -156,7 +146,7 @@ impl Exchange {
 
     /// Where what is said before the answer goes, if the client wants any of it.
     fn events(&self, caller: &Caller) -> (Option<EventSender>, Option<Events>) {
-        if self.token.is_none() && !self.client.wants_logs() && !caller.may_be_asked {
+        if self.token().is_none() && !self.client.wants_logs() && !caller.may_be_asked {
             return (None, None);
         }
         let (sender, events) = events();
@@ -218,7 +208,7 @@ impl Exchange {
     }
 
     fn event(&mut self, event: CallEvent) -> Option<Step> {
-        match (event, &self.token) {
+        match (event, self.token()) {
             (CallEvent::Progress(notification), Some(token)) => {
                 let sealed = self.with_sealed_task(&notification);
                 Some(Step::Event(progress(sealed.as_ref().unwrap_or(&notification), token)))
@@ -252,7 +242,7 @@ impl Exchange {
         match ended {
             Ended::Answered(answered) => self.answered(&answered),
             Ended::Failed(error) => self.failed(&reply::call_failed(&error)),
-            Ended::Asked(result) => Final::result(&self.id, &result),
+            Ended::Asked(result) => Final::result(self.id(), &result),
             Ended::Refused(error) => self.failed(&error),
         }
     }
@@ -268,7 +258,7 @@ impl Exchange {
         let sealed = self.with_sealed_ids(answered);
         let response = sealed.as_ref().unwrap_or(response);
         Final {
-            text: answer(response, &self.id, &self.method, *revision, self.client.revision),
+            text: answer(response, self.id(), self.method(), *revision, self.client.revision),
             error: response.error().map(|error| error.code),
         }
     }
@@ -281,22 +271,28 @@ impl Exchange {
 
     /// An error of our own, which is written for the newest revision, as the client understands it.
     fn failed(&self, error: &ErrorObject) -> Final {
-        let mut known = Final::error(Some(&self.id), error);
+        let mut known = Final::error(Some(self.id()), error);
         let to = self.client.revision;
         if !to.is_modern()
             && let Ok(Message::Response(response)) = Message::parse(known.text.clone().into_bytes())
         {
-            known.text = answer(&response, &self.id, &self.method, Revision::LATEST, to);
+            known.text = answer(&response, self.id(), self.method(), Revision::LATEST, to);
         }
         known
     }
 
-    /// The request once more, as it was when it came.
-    fn request(&self) -> Option<Request> {
-        match Message::parse(self.text.clone()) {
-            Ok(Message::Request(request)) => Some(request),
-            _ => None, // it was one before
-        }
+    fn id(&self) -> &RequestId {
+        &self.request.id
+    }
+
+    fn method(&self) -> &str {
+        self.request.call.method()
+    }
+
+    /// The client's progress token, as JSON text.
+    fn token(&self) -> Option<&str> {
+        let call = &self.request.call;
+        call.meta(meta::PROGRESS_TOKEN).map(|span| call.raw(span))
     }
 }
 

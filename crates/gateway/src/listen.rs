@@ -224,7 +224,7 @@ async fn next_news(changes: &mut Changes) -> Option<News> {
     }
 }
 
-fn list_changed(kind: Kind) -> Notification {
+fn list_changed(kind: Kind) -> Box<Notification> {
     let method = match kind {
         Kind::Tools => method::TOOLS_CHANGED,
         Kind::Prompts => method::PROMPTS_CHANGED,
@@ -233,11 +233,11 @@ fn list_changed(kind: Kind) -> Notification {
     ours(method, None)
 }
 
-fn updated(uri: &str) -> Notification {
+fn updated(uri: &str) -> Box<Notification> {
     ours(method::RESOURCE_UPDATED, Some(&format!("{{\"uri\":{}}}", encode_string(uri))))
 }
 
-fn ours(method: &str, params: Option<&str>) -> Notification {
+fn ours(method: &str, params: Option<&str>) -> Box<Notification> {
     match Message::parse(toolbay_protocol::notification(method, params)) {
         Ok(Message::Notification(notification)) => notification,
         other => unreachable!("we write valid notifications: {other:?}"),

@@ -23,10 +23,6 @@ pub(crate) struct Live {
 
 /// What happens next in a call.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is taken apart at once, and the end is what mostly happens"
-)]
 pub(crate) enum Happening {
     /// Something on the way.
     Event(CallEvent),

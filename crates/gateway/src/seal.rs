@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn call(params: &str) -> Request {
+    fn call(params: &str) -> Box<Request> {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
         match Message::parse(Bytes::from(text)).unwrap() {
             Message::Request(request) => request,

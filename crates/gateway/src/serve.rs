@@ -30,7 +30,7 @@ pub(crate) enum Served {
 pub(crate) struct Later {
     arrival: Pin<Box<dyn Future<Output = ()> + Send>>,
     client: Client,
-    request: Request,
+    request: Arc<Request>,
 }
 
 impl Later {
@@ -43,7 +43,7 @@ impl Later {
 
 impl Gateway {
     /// Starts to answer a request of a client whose era is known.
-    pub(crate) fn serve(self: &Arc<Self>, client: &Client, request: Request) -> Served {
+    pub(crate) fn serve(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
         match self.host.arrival(&request) {
             Some(arrival) => {
                 Served::Later(Box::new(Later { arrival: Box::pin(arrival), client: client.clone(), request }))
@@ -52,7 +52,7 @@ impl Gateway {
         }
     }
 
-    fn serve_now(self: &Arc<Self>, client: &Client, request: Request) -> Served {
+    fn serve_now(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
         if client.revision.is_modern() && request.call.method() == method::LISTEN {
             return match Subscription::open(self, client, &request) {
                 Ok(subscription) => Served::Listening(Box::new(subscription)),

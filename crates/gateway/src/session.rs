@@ -1,7 +1,7 @@
 //! One client's stay in the era with a handshake.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
@@ -75,7 +75,7 @@ impl Session {
                 running: HashMap::new(),
                 watched: HashMap::new(),
                 // Servers of the stateless era send log messages only to those who name a level.
-                identity: Arc::new(at_level(&identity, LogLevel::Info)),
+                identity: Arc::new(identity.at_level(Some(LogLevel::Info))),
                 logs: LogWish::Everything,
                 questions: Questions::default(),
                 tasks: KnownTasks::default(),
@@ -91,11 +91,11 @@ impl Session {
         if inner.running.len() >= MAX_IN_FLIGHT {
             return Err(NotEntered::TooMany);
         }
-        if inner.running.contains_key(id) {
+        let Entry::Vacant(place) = inner.running.entry(id.clone()) else {
             return Err(NotEntered::DuplicateId);
-        }
+        };
         let (cancel, cancelled) = oneshot::channel();
-        inner.running.insert(id.clone(), Some(cancel));
+        place.insert(Some(cancel));
         drop(inner);
         Ok(Running { session: self.clone(), id: id.clone(), cancelled })
     }
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// What a server says of a task, for a client that knows the task.
-    pub(crate) fn told_of_task(&self, server: &ServerName, told: &Notification) -> Option<Notification> {
+    pub(crate) fn told_of_task(&self, server: &ServerName, told: &Notification) -> Option<Box<Notification>> {
         self.lock().tasks.told(server, told)
     }
 
@@ -195,7 +195,7 @@ impl Session {
     pub(crate) fn set_log_level(&self, level: LogLevel) {
         let mut inner = self.lock();
         inner.logs = LogWish::AtLeast(level);
-        inner.identity = Arc::new(at_level(&inner.identity, level));
+        inner.identity = Arc::new(inner.identity.at_level(Some(level)));
     }
 
     /// Remembers which version of a list the client has.
@@ -211,11 +211,6 @@ impl Session {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
-}
-
-/// The same client, who wants log messages of that level.
-fn at_level(identity: &ClientIdentity, level: LogLevel) -> ClientIdentity {
-    ClientIdentity { log_level: Some(format!("\"{level}\"")), ..identity.clone() }
 }
 
 /// A request that runs in a session; dropping it takes it out.
@@ -240,7 +235,7 @@ mod tests {
     /// Otherwise the end of the first would end the second.
     #[test]
     fn the_id_of_a_cancelled_request_is_taken_until_it_has_ended() {
-        let session = Session::new(Revision::LATEST_LEGACY, identity("{}", "{}", None));
+        let session = Session::new(Revision::LATEST_LEGACY, identity(Revision::LATEST_LEGACY, None, None));
         let id = RequestId::from(1);
         let mut first = session.enter(&id).unwrap();
         session.cancel(&id);

@@ -99,7 +99,7 @@ impl Connection<'_> {
         }
     }
 
-    async fn request(&mut self, request: Request) {
+    async fn request(&mut self, request: Box<Request>) {
         let id = request.id.clone();
         match self.start(request) {
             Ok(Some(served)) => self.serve(id, served).await,
@@ -109,14 +109,14 @@ impl Connection<'_> {
     }
 
     /// Decides the era and starts to answer.
-    fn start(&mut self, request: Request) -> Result<Option<Served>, ErrorObject> {
+    fn start(&mut self, request: Box<Request>) -> Result<Option<Served>, ErrorObject> {
         if self.cancels.get(&request.id).is_some_and(|cancel| !cancel.is_closed()) {
             return Err(reply::not_entered(crate::session::NotEntered::DuplicateId));
         }
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             era::check_meta(&request.call)?;
             let client = Client::of_request(Revision::LATEST, &request.call).owned_by(self.owner);
-            return Ok(Some(self.gateway.serve(&client, request)));
+            return Ok(Some(self.gateway.serve(&client, request.into())));
         }
         if request.call.method() == method::INITIALIZE {
             return self.initialize(&request).map(Some);
@@ -129,7 +129,7 @@ impl Connection<'_> {
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
-        Ok(Some(self.gateway.serve(&Client::of_session(session.clone()), request)))
+        Ok(Some(self.gateway.serve(&Client::of_session(session.clone()), request.into())))
     }
 
     fn initialize(&mut self, request: &Request) -> Result<Served, ErrorObject> {

@@ -36,7 +36,7 @@ pub struct Caller {
 #[derive(Debug)]
 pub struct Asked {
     /// What the client sent.
-    pub request: Request,
+    pub request: Arc<Request>,
     /// Who asks.
     pub caller: Caller,
     /// Where progress, log messages and questions go, if anyone wants them.

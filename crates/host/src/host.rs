@@ -211,7 +211,7 @@ impl fmt::Debug for Host {
 }
 
 /// Makes the table anew whenever a server's lists change, and says what changed.
-async fn keep_table(shared: Arc<Shared>, mut updated: mpsc::Receiver<(ServerName, Notification)>) {
+async fn keep_table(shared: Arc<Shared>, mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>) {
     let mut statuses: Vec<watch::Receiver<Status>> =
         shared.servers.iter().map(|member| member.handle.status()).collect();
     // Nothing is known at first, so that a server which was up before this task ran is not overlooked.
@@ -225,7 +225,7 @@ async fn keep_table(shared: Arc<Shared>, mut updated: mpsc::Receiver<(ServerName
             _ = tidying.tick() => shared.servers.iter().for_each(|member| member.instances.sweep()),
             Some((server, notification)) = updated.recv() => {
                 let is_task = notification.method() == method::TASK_STATUS;
-                let notification = Arc::new(notification);
+                let notification = Arc::from(notification);
                 // Nobody listening is fine.
                 let _ = shared.changes.send(match is_task {
                     true => Changed::Task { server, notification },

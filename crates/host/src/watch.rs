@@ -62,7 +62,7 @@ impl Watched {
         let mut splice = Splice::new(&notification.text);
         splice.replace(notification.param("uri")?, encode_string(&format!("{}{uri}", self.prefix)));
         match Message::parse(notification.edited(splice).into_bytes()) {
-            Ok(Message::Notification(renamed)) => Some(Arc::new(renamed)),
+            Ok(Message::Notification(renamed)) => Some(Arc::from(renamed)),
             _ => None,
         }
     }

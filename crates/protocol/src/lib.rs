@@ -38,7 +38,7 @@ pub use malformed::Malformed;
 pub use message::{Message, Notification, Outcome, Request, Response, parse_batch};
 pub use names::ServerName;
 pub use revision::Revision;
-pub use rope::Rope;
+pub use rope::{Rope, on_one_line};
 pub use scan::{MAX_DEPTH, Scanner};
 pub use splice::Splice;
 pub use string::{decode_string, encode_string};

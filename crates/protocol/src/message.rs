@@ -6,18 +6,19 @@ use smallvec::SmallVec;
 use crate::{
     ErrorObject, Field, Fields, Malformed, RequestId, Rope, Scanner, Span, Splice,
     keys::{ENVELOPE, Guard, PARAMS},
+    method,
     string::{decode_inner, decode_string, key_is},
 };
 
-/// One JSON-RPC message.
+/// One JSON-RPC message. Boxed: it is handed on often before it is looked at.
 #[derive(Debug, Clone)]
 pub enum Message {
     /// Wants an answer.
-    Request(Request),
+    Request(Box<Request>),
     /// Wants none.
-    Notification(Notification),
+    Notification(Box<Notification>),
     /// Is one.
-    Response(Response),
+    Response(Box<Response>),
 }
 
 /// A message with an id that wants an answer.
@@ -73,6 +74,8 @@ pub enum Outcome {
 
 #[derive(Debug, Clone)]
 enum Method {
+    /// One that is asked for often on the way of a message, and so kept at hand.
+    Frequent(&'static str),
     Plain(Span),
     /// Written with escapes; this is what they mean.
     Decoded(Box<str>),
@@ -124,6 +127,7 @@ impl Notification {
     /// The method.
     pub fn method(&self) -> &str {
         match &self.method {
+            Method::Frequent(method) => method,
             Method::Plain(span) => str_of(&self.text, *span),
             Method::Decoded(method) => method,
         }
@@ -340,7 +344,10 @@ impl Envelope {
         let method = match text[span.range()].strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) {
             None => return Err(Malformed::BadMethod),
             Some(inner) if inner.contains(&b'\\') => Method::Decoded(decode_inner(inner).into()),
-            Some(_) => Method::Plain(Span { start: span.start + 1, end: span.end - 1 }),
+            Some(inner) => match method::frequent(inner) {
+                Some(method) => Method::Frequent(method),
+                None => Method::Plain(Span { start: span.start + 1, end: span.end - 1 }),
+            },
         };
         let call = Notification {
             method,
@@ -352,10 +359,10 @@ impl Envelope {
             text,
         };
         let Some(id_span) = self.id else {
-            return Ok(Message::Notification(call));
+            return Ok(Message::Notification(Box::new(call)));
         };
         let id = RequestId::from_scanned(&call.text[id_span.range()]).ok_or(Malformed::BadId)?;
-        Ok(Message::Request(Request { id, id_span, call }))
+        Ok(Message::Request(Box::new(Request { id, id_span, call })))
     }
 
     fn into_response(self, text: Bytes) -> Result<Message, Malformed> {
@@ -383,7 +390,8 @@ impl Envelope {
         } else {
             Some(RequestId::from_scanned(raw).ok_or(Malformed::BadId)?)
         };
-        Ok(Message::Response(Response { id, id_span, outcome, multiline: self.multiline, text }))
+        let response = Response { id, id_span, outcome, multiline: self.multiline, text };
+        Ok(Message::Response(Box::new(response)))
     }
 }
 

@@ -34,3 +34,11 @@ pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 pub const TASK_CHANGED: &str = "notifications/tasks";
 pub const TASK_STATUS: &str = "notifications/tasks/status";
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// What most messages are.
+const FREQUENT: [&str; 4] = [TOOLS_CALL, PROGRESS, RESOURCES_READ, PROMPTS_GET];
+
+/// A frequent method that is written like this.
+pub(crate) fn frequent(written: &[u8]) -> Option<&'static str> {
+    FREQUENT.into_iter().find(|method| method.as_bytes() == written)
+}

@@ -68,8 +68,8 @@ impl Rope {
     }
 }
 
-/// As [`Rope::on_one_line`]; copies only when there is a line break.
-pub(crate) fn on_one_line(piece: Bytes) -> Bytes {
+/// JSON text without line breaks, as [`Rope::on_one_line`]; copies only when there is one.
+pub fn on_one_line(piece: Bytes) -> Bytes {
     let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
     // No early end inside a block, so that the compiler can take it at once.
     let has_break = |block: &[u8]| block.iter().fold(false, |found, &byte| found | is_break(byte));

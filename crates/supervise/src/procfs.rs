@@ -85,6 +85,7 @@ mod tests {
 
     /// Not compared with `getsid`: in a container our session may be one that cannot be seen, and then has no number.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     fn a_child_is_found_below_us() {
         let mut child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         let (own, pid) = (rustix::process::getpid(), Pid::from_child(&child));

@@ -38,7 +38,7 @@ fn rows(size: usize) -> String {
     vec![row; (size / row.len()).max(1)].join(",")
 }
 
-fn call(case: Case) -> Request {
+fn call(case: Case) -> Box<Request> {
     let meta = if case.from.is_modern() {
         r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},"#
     } else {
@@ -52,7 +52,7 @@ fn call(case: Case) -> Request {
     request
 }
 
-fn result(case: Case) -> Response {
+fn result(case: Case) -> Box<Response> {
     let kind = if case.from.is_modern() { r#""resultType":"complete","# } else { "" };
     let rows = rows(case.size);
     let text = format!(
@@ -66,11 +66,7 @@ fn result(case: Case) -> Response {
 fn to_server(bencher: divan::Bencher<'_, '_>, case: Case) {
     let call = call(case);
     let id = RequestId::from(123_456);
-    let client = ClientIdentity {
-        info: r#"{"name":"c","version":"1"}"#.to_owned(),
-        capabilities: "{}".to_owned(),
-        log_level: None,
-    };
+    let client = ClientIdentity::new(case.from, r#"{"name":"c","version":"1"}"#, "{}");
     let change =
         Readdressed { id: &id, renamed: &[], wants_progress: true, only_as_task: false, awaits_tasks: false };
     bencher.bench(|| request(&call, &change, case.from, case.to, &client));

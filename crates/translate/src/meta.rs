@@ -1,46 +1,84 @@
 //! The per-request fields that the stateless era carries in `_meta`.
 
-use toolbay_protocol::{Notification, Revision, encode_string, meta};
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use toolbay_protocol::{LogLevel, Notification, Revision, encode_string, meta, on_one_line};
 
 use crate::capabilities::{capabilities_for_server, with_tasks};
 
-/// Who asks, for servers that want to be told with every request. All values are JSON text.
+/// Who asks, for servers that want to be told with every request.
 #[derive(Debug, Clone)]
 pub struct ClientIdentity {
-    /// `clientInfo`.
-    pub info: String,
-    /// `clientCapabilities`.
-    pub capabilities: String,
-    /// The least severe log message wanted.
-    pub log_level: Option<String>,
+    revision: Revision,
+    info: Bytes,
+    capabilities: Bytes,
+    log_level: Option<LogLevel>,
+    /// What a server is told with every request, made once: where tasks are awaited for the client, and where not.
+    awaiting: OnceLock<MetaFields>,
+    not_awaiting: OnceLock<MetaFields>,
 }
 
+/// Fields of `_meta`: names and JSON text.
+pub(crate) type MetaFields = Vec<(&'static str, String)>;
+
 impl ClientIdentity {
-    /// The fields of `_meta` that a request of the stateless era must carry.
-    pub fn fields(&self, revision: Revision) -> Vec<(&'static str, String)> {
-        self.fields_from(revision, revision, false)
+    /// A client that describes itself (`clientInfo` and `clientCapabilities`, both JSON text) in the words of `revision`.
+    ///
+    /// The texts become part of other messages. A newline in one would end the line of such a message, and what
+    /// follows would be a message of its own to the server, so they are put on one line.
+    pub fn new(revision: Revision, info: impl Into<Bytes>, capabilities: impl Into<Bytes>) -> Self {
+        Self {
+            revision,
+            info: on_one_line(info.into()),
+            capabilities: on_one_line(capabilities.into()),
+            log_level: None,
+            awaiting: OnceLock::new(),
+            not_awaiting: OnceLock::new(),
+        }
     }
 
-    /// As [`ClientIdentity::fields`], for a client that declared its capabilities in the words of revision `from`, and
-    /// for which tasks are awaited or not.
-    pub(crate) fn fields_from(
-        &self,
-        from: Revision,
-        to: Revision,
-        awaits_tasks: bool,
-    ) -> Vec<(&'static str, String)> {
-        let capabilities = capabilities_for_server(&self.capabilities, from);
-        let capabilities = if awaits_tasks { with_tasks(&capabilities) } else { capabilities };
-        let mut fields = vec![
-            (meta::PROTOCOL_VERSION, encode_string(to.as_str())),
-            (meta::CLIENT_INFO, self.info.clone()),
-            (meta::CLIENT_CAPABILITIES, capabilities),
-        ];
-        if let Some(level) = &self.log_level {
-            fields.push((meta::LOG_LEVEL, level.clone()));
-        }
-        fields
+    /// The same client, who wants log messages of that level and above, or none.
+    pub fn at_level(&self, log_level: Option<LogLevel>) -> Self {
+        let Self { revision, info, capabilities, .. } = self.clone();
+        Self { log_level, ..Self::new(revision, info, capabilities) }
     }
+
+    /// `clientInfo`, as JSON text.
+    pub fn info(&self) -> &str {
+        text(&self.info)
+    }
+
+    /// `clientCapabilities`, as JSON text.
+    pub fn capabilities(&self) -> &str {
+        text(&self.capabilities)
+    }
+
+    /// The fields of `_meta` that a request of the stateless era must carry.
+    pub fn fields(&self) -> &[(&'static str, String)] {
+        self.fields_where(false)
+    }
+
+    /// As [`ClientIdentity::fields`], where tasks are awaited for the client or not.
+    pub(crate) fn fields_where(&self, awaits_tasks: bool) -> &[(&'static str, String)] {
+        let made = if awaits_tasks { &self.awaiting } else { &self.not_awaiting };
+        made.get_or_init(|| {
+            let capabilities = capabilities_for_server(self.capabilities(), self.revision);
+            let capabilities = if awaits_tasks { with_tasks(&capabilities) } else { capabilities };
+            let mut fields = vec![
+                (meta::PROTOCOL_VERSION, encode_string(Revision::LATEST.as_str())),
+                (meta::CLIENT_INFO, self.info().to_owned()),
+                (meta::CLIENT_CAPABILITIES, capabilities),
+            ];
+            fields.extend(self.log_level.map(|level| (meta::LOG_LEVEL, format!("\"{level}\""))));
+            fields
+        })
+    }
+}
+
+/// Messages are text, and so is every part of one.
+fn text(json: &Bytes) -> &str {
+    std::str::from_utf8(json).unwrap_or("{}")
 }
 
 /// Fields that have no place in a request with a handshake behind it.

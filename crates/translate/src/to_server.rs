@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use smallvec::SmallVec;
-use toolbay_protocol::{Fields, Notification, Request, RequestId, Revision, Rope, Span, Splice, meta};
+use toolbay_protocol::{
+    Fields, Notification, Request, RequestId, Revision, Rope, Span, Splice, meta, method,
+};
 
 use crate::{
     meta::{ClientIdentity, MODERN_ONLY, rebuilt},
@@ -47,11 +49,7 @@ pub fn request(
     }
     let token = call.meta(meta::PROGRESS_TOKEN);
     let crosses = from.is_modern() != to.is_modern();
-    let fields = if crosses && to.is_modern() {
-        client.fields_from(from, to, change.awaits_tasks)
-    } else {
-        Vec::new()
-    };
+    let fields = if crosses && to.is_modern() { client.fields_where(change.awaits_tasks) } else { &[] };
     let mut add: SmallVec<[(&str, &str); 5]> =
         fields.iter().map(|(key, value)| (*key, value.as_str())).collect();
     if change.wants_progress || token.is_some() {
@@ -78,7 +76,7 @@ pub fn request(
 
 /// Asks for the call of a tool as a task.
 fn make_task(call: &Notification, from: Revision, splice: &mut Splice<'_>) {
-    let Some(params) = &call.params else { return };
+    let Some(params) = call.params.as_ref().filter(|_| call.method() == method::TOOLS_CALL) else { return };
     let is_one = !from.is_modern() && call.param("task").is_some(); // else it was cut
     let name = params.find(&call.text, "name").filter(|_| !is_one);
     if let Some(name) = name.map(|index| params.entries[index].key) {

@@ -28,8 +28,8 @@ pub enum Incoming {
     Message(Message),
     /// Something that is none.
     Refused(Refusal),
-    /// A message that came with the answer to our request of that id, and so is about it. Boxed: it is rare.
-    About(RequestId, Box<Message>),
+    /// A message that came with the answer to our request of that id, and so is about it.
+    About(RequestId, Message),
     /// Our request of that id will get no answer; without an id it was a message that wants none.
     Failed { id: Option<RequestId>, why: NoAnswer },
     /// The connection is of no use any more. What is `unsent` certainly never reached the peer.

@@ -23,7 +23,7 @@ use crate::{CallError, EventSender, LogWish, Question, Timeouts};
 #[derive(Debug)]
 pub struct Call {
     /// What the client sent.
-    pub request: Request,
+    pub request: Arc<Request>,
     /// The revision in which it is written.
     pub revision: Revision,
     /// Values that the server knows under another text.
@@ -81,7 +81,7 @@ pub enum CallEvent {
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The whole message, under our id.
-    pub response: Response,
+    pub response: Box<Response>,
     /// The revision in which it is written.
     pub revision: Revision,
 }

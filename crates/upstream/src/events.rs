@@ -129,13 +129,13 @@ impl Drop for Events {
 
 #[cfg(test)]
 mod tests {
-    use toolbay_protocol::{Message, Notification, notification};
+    use toolbay_protocol::{Message, notification};
 
     use super::*;
 
     fn event() -> CallEvent {
         let Ok(Message::Notification(said)) = Message::parse(notification("x", None)) else { panic!("one") };
-        CallEvent::Log(Box::<Notification>::new(said))
+        CallEvent::Log(said)
     }
 
     #[tokio::test]

@@ -48,7 +48,7 @@ struct Shared {
 pub fn start(
     settings: Settings,
     source: Source,
-    updates: mpsc::Sender<(ServerName, Notification)>,
+    updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     tasks: &TaskTracker,
 ) -> UpstreamHandle {
     let stop = CancellationToken::new();

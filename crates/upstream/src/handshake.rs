@@ -145,7 +145,7 @@ async fn initialize(peer: &Peer, because: &str) -> Result<Introduction, Failure>
     let params = format!(
         r#"{{"protocolVersion":"{}","capabilities":{HUB_CAPABILITIES},"clientInfo":{}}}"#,
         Revision::LATEST_LEGACY,
-        our_identity().info
+        our_identity().info()
     );
     let response = answered(peer.request(method::INITIALIZE, Some(params)).await)?;
     if let Some(error) = response.error() {
@@ -160,7 +160,7 @@ async fn initialize(peer: &Peer, because: &str) -> Result<Introduction, Failure>
     Ok(introduction(&response, revision, info, because.to_owned()))
 }
 
-fn answered(asked: Result<Response, NoResponse>) -> Result<Response, Failure> {
+fn answered(asked: Result<Box<Response>, NoResponse>) -> Result<Box<Response>, Failure> {
     asked.map_err(|none| match none {
         NoResponse::Gone => Failure::Closed { phase: Phase::Handshaking },
         NoResponse::Failed(CallError::NoAnswer { why, .. }) => Failure::Remote { why },

@@ -59,7 +59,7 @@ pub(crate) struct Inputs {
 /// What the task shows to the outside.
 #[derive(Debug, Clone)]
 pub(crate) struct Outputs {
-    pub(crate) updates: mpsc::Sender<(ServerName, Notification)>,
+    pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     pub(crate) log: Arc<LogRing>,
     pub(crate) gauges: Arc<Gauges>,
     /// Ids of requests, ours and those of calls.

@@ -71,7 +71,7 @@ impl Peer {
         &self,
         method: &'static str,
         params: Option<String>,
-    ) -> Result<Response, NoResponse> {
+    ) -> Result<Box<Response>, NoResponse> {
         let asked = self.ask(method, params).await.ok_or(NoResponse::Gone)?;
         match asked.answer.await {
             Ok(Ok(answer)) => Ok(answer.response),
@@ -93,19 +93,16 @@ impl Peer {
 
 /// Who we are to servers.
 pub(crate) fn our_identity() -> ClientIdentity {
-    ClientIdentity {
-        info: format!(r#"{{"name":"toolbay","version":"{}"}}"#, env!("CARGO_PKG_VERSION")),
-        capabilities: "{}".to_owned(),
-        log_level: None,
-    }
+    let info = concat!(r#"{"name":"toolbay","version":""#, env!("CARGO_PKG_VERSION"), "\"}");
+    ClientIdentity::new(Revision::LATEST, info, "{}")
 }
 
 /// `params` of a request of our own: what the revision wants in `_meta`, then `more` (JSON fields without braces).
 pub(crate) fn our_params(revision: Revision, more: &str) -> Option<String> {
     let mut fields = Vec::new();
     if revision.is_modern() {
-        let meta = our_identity().fields(revision);
-        let meta: Vec<String> = meta.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+        let us = our_identity();
+        let meta: Vec<String> = us.fields().iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
         fields.push(format!("\"_meta\":{{{}}}", meta.join(",")));
     }
     if !more.is_empty() {

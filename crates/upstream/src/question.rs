@@ -9,7 +9,7 @@ use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, method};
 #[derive(Debug)]
 pub struct Question {
     /// What it asks, as the server wrote it.
-    pub request: Request,
+    pub request: Box<Request>,
     /// The revision in which it is written.
     pub revision: Revision,
     reply: oneshot::Sender<Reply>,
@@ -25,7 +25,7 @@ pub enum Reply {
 }
 
 impl Question {
-    pub(crate) fn new(request: Request, revision: Revision) -> (Self, oneshot::Receiver<Reply>) {
+    pub(crate) fn new(request: Box<Request>, revision: Revision) -> (Self, oneshot::Receiver<Reply>) {
         let (reply, answer) = oneshot::channel();
         (Self { request, revision, reply }, answer)
     }

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Acknowledged {
     pub(crate) id: u64,
-    pub(crate) notification: Notification,
+    pub(crate) notification: Box<Notification>,
 }
 
 /// Everything the loop works with.

@@ -132,16 +132,16 @@ impl Exchange {
             return None;
         }
         let source = std::mem::replace(&mut self.source, Source::Gone);
-        let (Source::Call(live), Some(request)) = (source, self.request()) else {
+        let Source::Call(live) = source else {
             return Some(self.failed(&reply::too_many_questions()));
         };
-        let binding = Binding::of(self.client.principal(), &request.call);
+        let binding = Binding::of(self.client.principal(), &self.request.call);
         let asker = park::Asker { revision: self.client.revision, abilities, binding };
         let parked = self.gateway.lot.park(live, questions, asker);
         // Only now, so that what the server makes of it finds the call parked.
         refused.into_iter().for_each(Question::refuse);
         Some(match parked {
-            Ok(result) => Final::result(&self.id, &result),
+            Ok(result) => Final::result(self.id(), &result),
             Err(_) => self.failed(&reply::too_many_questions()),
         })
     }

@@ -116,14 +116,12 @@ impl Exchange {
         if let Some(error) = retry.answers.failed {
             return Some(Step::Final(self.failed(&error)));
         }
-        let text = self
-            .request()
-            .map(|request| translate::retry(&request, &retry.answers.given, retry.state.as_deref()));
-        let request = match text.map(Message::parse) {
-            Some(Ok(Message::Request(request))) => request,
+        let text = translate::retry(&self.request, &retry.answers.given, retry.state.as_deref());
+        let request = match Message::parse(text) {
+            Ok(Message::Request(request)) => request,
             _ => return Some(Step::Final(self.failed(&cannot_answer("more than fits into a request")))),
         };
-        match self.send(request, None) {
+        match self.send(request.into(), None) {
             Ok(source) => {
                 self.source = source;
                 None
@@ -137,16 +135,15 @@ impl Exchange {
         let plain = self.answered(answered);
         let Some(span) = answered.response.result_field("requestState") else { return plain };
         let Source::Call(live) = &self.source else { return plain };
-        let Some(request) = self.request() else { return plain };
         let carried = Carried::Upstream {
             server: live.server().to_string(),
             state: answered.response.raw(span).to_owned(),
         };
-        let binding = Binding::of(self.client.principal(), &request.call);
+        let binding = Binding::of(self.client.principal(), &self.request.call);
         let Some(state) = self.gateway.seal.close(carried, THINKING_TIME, &binding) else {
             return self.failed(&reply::too_many_questions());
         };
-        let mut splice = answered.response.with_id(&self.id);
+        let mut splice = answered.response.with_id(self.id());
         splice.replace(span, encode_string(&state));
         Final { text: answered.response.edited(splice), error: None }
     }

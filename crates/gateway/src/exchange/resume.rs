@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolbay_host::Resumes;
-use toolbay_protocol::{ErrorCode, ErrorObject, Notification, Request, ServerName};
+use toolbay_protocol::{ErrorCode, ErrorObject, Notification, ServerName};
 
 use super::{Exchange, may_ask};
 use crate::{
@@ -26,12 +26,12 @@ pub(super) enum Resumed {
 
 impl Exchange {
     /// Finds out what a request goes on with.
-    pub(super) fn resumed(&self, request: &Request) -> Resumed {
-        let call = &request.call;
-        if let Some(kind) = Kind::of(self.client.revision).filter(|kind| kind.has_method(&self.method)) {
+    pub(super) fn resumed(&self) -> Resumed {
+        let call = &self.request.call;
+        if let Some(kind) = Kind::of(self.client.revision).filter(|kind| kind.has_method(self.method())) {
             return self.task(call, kind);
         }
-        if !self.client.revision.is_modern() || !may_ask(&self.method) {
+        if !self.client.revision.is_modern() || !may_ask(self.method()) {
             return Resumed::Anew;
         }
         let Some(span) = call.param("requestState") else { return Resumed::Anew };

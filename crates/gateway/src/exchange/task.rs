@@ -13,24 +13,24 @@ use crate::{
 
 impl Exchange {
     /// An answer with the ids of tasks that the client gets; nothing if there are none in it.
-    pub(super) fn with_sealed_ids(&self, answered: &Answer) -> Option<Response> {
+    pub(super) fn with_sealed_ids(&self, answered: &Answer) -> Option<Box<Response>> {
         let Answer { response, revision } = answered;
         let Source::Call(live) = &self.source else { return None };
         let kind = Kind::of(*revision)?;
         let sealing = self.sealing(kind)?;
-        if &*self.method == method::TOOLS_CALL {
+        if self.method() == method::TOOLS_CALL {
             let task = task_of(response, *revision, live.server())?; // nearly every answer ends here
             if let (Some(session), Some(id)) = (&self.client.session, sealing.plain_id(&task.id)) {
                 session.got_task(task, id);
             }
-        } else if !kind.has_method(&self.method) {
+        } else if !kind.has_method(self.method()) {
             return None;
         }
         sealing.response(response)
     }
 
     /// A notification with the id that the client gets for the task it is about; nothing if it is about none.
-    pub(super) fn with_sealed_task(&self, notification: &Notification) -> Option<Notification> {
+    pub(super) fn with_sealed_task(&self, notification: &Notification) -> Option<Box<Notification>> {
         notification.meta(meta::RELATED_TASK)?;
         self.sealing(Kind::Experiment)?.notification(notification)
     }
@@ -55,7 +55,7 @@ impl Exchange {
     pub(super) fn task_to_await(&self, answered: &Answer) -> Option<Task> {
         let Answer { response, revision } = answered;
         let Source::Call(live) = &self.source else { return None };
-        if &*self.method != method::TOOLS_CALL || Kind::of(*revision) == Kind::of(self.client.revision) {
+        if self.method() != method::TOOLS_CALL || Kind::of(*revision) == Kind::of(self.client.revision) {
             return None;
         }
         task_of(response, *revision, live.server())
@@ -73,7 +73,7 @@ impl Exchange {
                 self.source = Source::Task(Box::new(Waiting::new(awaited, total, first)));
             }
             Kind::Experiment => {
-                let (sender, events) = self.events(&self.client.caller(&self.method));
+                let (sender, events) = self.events(&self.client.caller(self.method()));
                 match awaited.request(method::TASKS_RESULT, "", sender) {
                     Ok(call) => self.source = Source::Call(Live::new(call, events).awaiting(awaited)),
                     Err(error) => return Some(Step::Final(self.failed(&error))),

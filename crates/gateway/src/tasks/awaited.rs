@@ -40,7 +40,7 @@ impl Awaited {
         let request = our_request(&self.client, asked, &params).ok_or_else(crate::reply::unknown_task)?;
         let resumes = Some(Resumes { server: self.task.server.clone(), state: None });
         let caller = self.client.caller(asked);
-        match self.host.dispatch(Asked { request, caller, events, resumes }) {
+        match self.host.dispatch(Asked { request: request.into(), caller, events, resumes }) {
             Dispatched::Sent(call) => Ok(call),
             Dispatched::Refused(error) => Err(error),
             Dispatched::Answered(_) => Err(crate::reply::unknown_task()), // only arguments are answered by the host

@@ -35,7 +35,7 @@ pub(crate) struct Sealing<'a> {
 
 impl Sealing<'_> {
     /// An answer with the ids that the client gets; nothing if there are none in it.
-    pub(crate) fn response(&self, response: &Response) -> Option<Response> {
+    pub(crate) fn response(&self, response: &Response) -> Option<Box<Response>> {
         let Outcome::Result { meta, .. } = &response.outcome else { return None };
         let text = &response.text;
         let task = response.result_field("task").and_then(|task| inside(text, task, "taskId"));
@@ -49,7 +49,7 @@ impl Sealing<'_> {
     }
 
     /// A notification with the ids that the client gets; nothing if there are none in it.
-    pub(crate) fn notification(&self, notification: &Notification) -> Option<Notification> {
+    pub(crate) fn notification(&self, notification: &Notification) -> Option<Box<Notification>> {
         let related = notification.meta(meta::RELATED_TASK);
         let related = related.and_then(|related| inside(&notification.text, related, "taskId"));
         let splice = self.edits(&notification.text, [notification.param("taskId"), related])?;

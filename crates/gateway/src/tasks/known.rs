@@ -25,7 +25,7 @@ impl KnownTasks {
     }
 
     /// What a server says of a task, with the client's id; nothing if the client does not know the task.
-    pub(crate) fn told(&self, server: &ServerName, notification: &Notification) -> Option<Notification> {
+    pub(crate) fn told(&self, server: &ServerName, notification: &Notification) -> Option<Box<Notification>> {
         let place = notification.param("taskId")?;
         let is_it = |task: &Task| task.server == *server && task.id == notification.raw(place);
         let (_, id) = self.0.iter().find(|(task, _)| is_it(task))?;

@@ -5,11 +5,11 @@ use toolbay_protocol::{Message, Request};
 use crate::client::Client;
 
 /// A request of our own, in the revision of the client it is sent for. `params` are JSON fields without braces.
-pub(crate) fn our_request(client: &Client, method: &str, params: &str) -> Option<Request> {
+pub(crate) fn our_request(client: &Client, method: &str, params: &str) -> Option<Box<Request>> {
     let mut fields = vec![params.to_owned()];
     if client.revision.is_modern() {
-        let meta = client.identity.fields(client.revision);
-        let meta: Vec<String> = meta.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+        let meta: Vec<String> =
+            client.identity.fields().iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
         fields.push(format!("\"_meta\":{{{}}}", meta.join(",")));
     }
     let params = format!("{{{}}}", fields.join(","));

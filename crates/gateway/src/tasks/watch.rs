@@ -96,7 +96,7 @@ impl TaskWatch {
     }
 
     /// The next change, with the client's id; pending while there is none. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Notification {
+    pub(crate) async fn next(&mut self) -> Box<Notification> {
         let Self { gateway, client, watched, .. } = self;
         poll_fn(|context| {
             for watched in watched.iter_mut() {
@@ -138,7 +138,7 @@ impl Watched {
         context: &mut Context<'_>,
         gateway: &Arc<Gateway>,
         client: &Client,
-    ) -> Poll<Notification> {
+    ) -> Poll<Box<Notification>> {
         loop {
             match &mut self.source {
                 Source::Listening(live) => match live.poll_next(context) {
@@ -165,7 +165,7 @@ impl Watched {
     }
 
     /// A change of a task that the client asked about, with the client's id.
-    fn told(&self, told: &Notification, gateway: &Gateway, client: &Client) -> Option<Notification> {
+    fn told(&self, told: &Notification, gateway: &Gateway, client: &Client) -> Option<Box<Notification>> {
         let id = told.param("taskId").filter(|_| told.method() == method::TASK_CHANGED)?;
         if !self.ids.contains_key(told.raw(id)) {
             return None;
@@ -189,7 +189,10 @@ fn listen(
         let (sender, told) = events();
         let resumes = Some(Resumes { server: server.clone(), state: None });
         let caller = client.caller(method::LISTEN);
-        (gateway.host.dispatch(Asked { request, caller, events: Some(sender), resumes }), told)
+        (
+            gateway.host.dispatch(Asked { request: request.into(), caller, events: Some(sender), resumes }),
+            told,
+        )
     });
     match sent {
         Some((Dispatched::Sent(call), events)) => Source::Listening(Box::new(Live::new(call, Some(events)))),

@@ -60,7 +60,7 @@ pub(crate) fn names(table: &Table, kind: Kind) -> Vec<String> {
 pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let Ok(Message::Request(request)) = Message::parse(text.clone().into()) else { panic!("{text}") };
-    let identity = ClientIdentity { info: "{}".into(), capabilities: "{}".into(), log_level: None };
+    let identity = ClientIdentity::new(Revision::LATEST_LEGACY, "{}", "{}");
     let caller = Caller {
         revision: Revision::LATEST_LEGACY,
         identity: Arc::new(identity),
@@ -69,7 +69,7 @@ pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
         awaits_tasks: false,
         logs: LogWish::Nothing,
     };
-    host.dispatch(Asked { request, caller, events: None, resumes: None })
+    host.dispatch(Asked { request: request.into(), caller, events: None, resumes: None })
 }
 
 /// Sends a request and waits: the answer of the server, our own result, or the error.

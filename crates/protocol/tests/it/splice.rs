@@ -6,14 +6,14 @@ use toolbay_protocol::{Message, Outcome, Request, RequestId, Response, Splice, d
 
 use crate::json;
 
-fn request(text: &str) -> Request {
+fn request(text: &str) -> Box<Request> {
     match Message::parse(Bytes::copy_from_slice(text.as_bytes())) {
         Ok(Message::Request(request)) => request,
         other => panic!("{text}: {other:?}"),
     }
 }
 
-fn response(text: &str) -> Response {
+fn response(text: &str) -> Box<Response> {
     match Message::parse(Bytes::copy_from_slice(text.as_bytes())) {
         Ok(Message::Response(response)) => response,
         other => panic!("{text}: {other:?}"),

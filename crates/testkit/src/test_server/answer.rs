@@ -17,7 +17,7 @@ use super::{
 pub(super) struct Call {
     pub(super) shared: Arc<Shared>,
     pub(super) session: Arc<Session>,
-    pub(super) request: Request,
+    pub(super) request: Box<Request>,
     /// Takes what is sent before the answer.
     pub(super) sink: mpsc::Sender<Rope>,
     pub(super) running: Running,

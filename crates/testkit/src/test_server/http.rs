@@ -80,7 +80,7 @@ impl Service {
         }
     }
 
-    async fn answer(&self, head: &Request<()>, request: toolbay_protocol::Request) -> Response<Body> {
+    async fn answer(&self, head: &Request<()>, request: Box<toolbay_protocol::Request>) -> Response<Body> {
         let spoken = self.shared.settings().spoken.clone();
         let modern =
             headers::names_modern(head.headers()) || request.call.meta(meta::PROTOCOL_VERSION).is_some();
@@ -113,7 +113,7 @@ impl Service {
     async fn work(
         &self,
         session: Arc<Session>,
-        request: toolbay_protocol::Request,
+        request: Box<toolbay_protocol::Request>,
         modern: bool,
     ) -> Response<Body> {
         let (sink, events) = mpsc::channel(64);

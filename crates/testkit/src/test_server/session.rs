@@ -18,7 +18,7 @@ pub(super) struct Session {
     legacy: Mutex<Legacy>,
     running: Mutex<HashMap<RequestId, CancellationToken>>,
     /// Who waits for the client's answer to a question.
-    questions: Mutex<HashMap<RequestId, oneshot::Sender<Response>>>,
+    questions: Mutex<HashMap<RequestId, oneshot::Sender<Box<Response>>>>,
 }
 
 /// What a client with a handshake told us.
@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// Takes an answer of the client to a question; one that nobody asked is dropped.
-    pub(super) fn answered(&self, response: Response) {
+    pub(super) fn answered(&self, response: Box<Response>) {
         let waiting = response.id.as_ref().and_then(|id| lock(&self.questions).remove(id));
         if let Some(waiting) = waiting {
             let _ = waiting.send(response); // it may just have given up
@@ -121,12 +121,12 @@ impl Session {
 pub(super) struct Waiting<'a> {
     session: &'a Session,
     id: RequestId,
-    answer: oneshot::Receiver<Response>,
+    answer: oneshot::Receiver<Box<Response>>,
 }
 
 impl Waiting<'_> {
     /// The answer; nothing when the client is gone.
-    pub(super) async fn answer(mut self) -> Option<Response> {
+    pub(super) async fn answer(mut self) -> Option<Box<Response>> {
         (&mut self.answer).await.ok()
     }
 }

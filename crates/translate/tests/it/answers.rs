@@ -10,7 +10,7 @@ use crate::text::got;
 const OLD: Revision = Revision::V2025_06_18;
 const NEW: Revision = Revision::V2026_07_28;
 
-fn notification(text: &'static str) -> Notification {
+fn notification(text: &'static str) -> Box<Notification> {
     match Message::parse(text.into()) {
         Ok(Message::Notification(notification)) => notification,
         other => panic!("{text}: {other:?}"),

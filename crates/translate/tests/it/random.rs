@@ -198,11 +198,14 @@ proptest! {
         let text = written(&json!({ "jsonrpc": "2.0", "id": 1, "method": asked, "params": params }), pretty);
         let id = RequestId::from(99);
         let change = Readdressed { id: &id, renamed: &[], wants_progress: progress, only_as_task, awaits_tasks: only_as_task };
-        let client = ClientIdentity { info: "{}".to_owned(), capabilities: "{}".to_owned(), log_level: None };
+        let client = ClientIdentity::new(from, "{}", "{}");
         let there = translate(&request(&text), &change, from, to, &client).into_bytes();
         let Ok(Message::Request(once)) = Message::parse(there.clone()) else { panic!("{there:?}") };
         prop_assert!(!there.contains(&b'\n'));
-        prop_assert_eq!(translate(&once, &change, from, to, &client).into_bytes(), there, "a second time");
+        // Not the same text: a task that is asked for again may stand elsewhere among the parameters.
+        let again = translate(&once, &change, from, to, &client).into_bytes();
+        let value = |text: &[u8]| serde_json::from_slice::<Value>(text).unwrap();
+        prop_assert_eq!(value(&again), value(&there), "a second time");
     }
 
     #[test]

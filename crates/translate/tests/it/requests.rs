@@ -9,7 +9,7 @@ use toolbay_translate::{ClientIdentity, Readdressed, request};
 const OLD: Revision = Revision::V2025_11_25;
 const NEW: Revision = Revision::V2026_07_28;
 
-fn parse(text: &[u8]) -> Request {
+fn parse(text: &[u8]) -> Box<Request> {
     match Message::parse(Bytes::copy_from_slice(text)) {
         Ok(Message::Request(request)) => request,
         other => panic!("{:?}: {other:?}", String::from_utf8_lossy(text)),
@@ -18,11 +18,7 @@ fn parse(text: &[u8]) -> Request {
 
 /// `text` as a server of another revision gets it, under id 99.
 fn sent(text: &str, wants_progress: bool, from: Revision, to: Revision) -> String {
-    let identity = ClientIdentity {
-        info: "{\n\"name\":\"c\"}".to_owned(), // as a client may have written it
-        capabilities: "{}".to_owned(),
-        log_level: None,
-    };
+    let identity = ClientIdentity::new(from, "{\n\"name\":\"c\"}", "{}"); // as a client may have written it
     let change = Readdressed {
         id: &RequestId::from(99),
         renamed: &[],
@@ -143,11 +139,7 @@ fn capabilities_are_told_in_the_words_of_the_server() {
         only_as_task: false,
         awaits_tasks: false,
     };
-    let client = ClientIdentity {
-        info: "{}".to_owned(),
-        capabilities: r#"{"roots":{"listChanged":true},"tasks":{}}"#.to_owned(),
-        log_level: None,
-    };
+    let client = ClientIdentity::new(OLD, "{}", r#"{"roots":{"listChanged":true},"tasks":{}}"#);
     let got = String::from_utf8(request(&asked, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
     assert!(got.contains(r#""io.modelcontextprotocol/clientCapabilities":{"roots":{}}}"#), "{got}");
     // Tasks are what the hub can do for its client.
@@ -172,7 +164,7 @@ fn what_goes_need_not_be_renamed() {
         only_as_task: false,
         awaits_tasks: false,
     };
-    let client = ClientIdentity { info: "{}".to_owned(), capabilities: "{}".to_owned(), log_level: None };
+    let client = ClientIdentity::new(NEW, "{}", "{}");
     let got = request(&asked, &change, NEW, OLD, &client).into_bytes();
     assert_eq!(got, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"new"}}"#);
 }
@@ -223,7 +215,7 @@ proptest! {
 fn what_is_done_only_as_a_task_is_asked_for_as_one() {
     let params = |text: &str, from, to| {
         let asked = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
-        let client = ClientIdentity { info: "{}".to_owned(), capabilities: "{}".to_owned(), log_level: None };
+        let client = ClientIdentity::new(from, "{}", "{}");
         let id = RequestId::from(1);
         let change = Readdressed {
             id: &id,

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use toolbay_protocol::{Message, Request, RequestId, Response, Revision};
 use toolbay_translate::answer;
 
-pub(crate) fn request(text: &str) -> Request {
+pub(crate) fn request(text: &str) -> Box<Request> {
     match Message::parse(Bytes::copy_from_slice(text.as_bytes())) {
         Ok(Message::Request(request)) => request,
         other => panic!("{text}: {other:?}"),
     }
 }
 
-pub(crate) fn response(text: &str) -> Response {
+pub(crate) fn response(text: &str) -> Box<Response> {
     match Message::parse(Bytes::copy_from_slice(text.as_bytes())) {
         Ok(Message::Response(response)) => response,
         other => panic!("{text}: {other:?}"),

@@ -17,7 +17,7 @@ impl Conversation<'_> {
     pub(super) fn take(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Message(message) => self.heard(message, None),
-            Incoming::About(id, message) => self.heard(*message, id.as_number()),
+            Incoming::About(id, message) => self.heard(message, id.as_number()),
             Incoming::Refused(refusal) => self.refused(refusal),
             Incoming::Failed { id, why } => self.unanswered(id.as_ref(), why),
             Incoming::Lost { why, unsent } => {
@@ -45,7 +45,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn answered(&mut self, response: Response) {
+    fn answered(&mut self, response: Box<Response>) {
         // Before the introduction the revision matters to nobody.
         let revision = self.revision.unwrap_or(Revision::LATEST_LEGACY);
         if self.around.rules.is_some()
@@ -63,7 +63,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn notified(&mut self, notification: Notification, about: Option<u64>) {
+    fn notified(&mut self, notification: Box<Notification>, about: Option<u64>) {
         match notification.method() {
             method::PROGRESS => {
                 let token = notification.param(meta::PROGRESS_TOKEN);
@@ -72,7 +72,7 @@ impl Conversation<'_> {
                     && let Some(events) = &pending.events
                 {
                     // A client that reads too slowly misses steps, not the end.
-                    let _ = events.send(CallEvent::Progress(Box::new(notification)));
+                    let _ = events.send(CallEvent::Progress(notification));
                 }
             }
             method::LOG_MESSAGE => {
@@ -87,7 +87,7 @@ impl Conversation<'_> {
                     && pending.logs.wants(level)
                     && let Some(events) = &pending.events
                 {
-                    let _ = events.send(CallEvent::Log(Box::new(notification)));
+                    let _ = events.send(CallEvent::Log(notification));
                 }
             }
             method::TOOLS_CHANGED => self.list_changed(&[Kind::Tools]),
@@ -97,7 +97,7 @@ impl Conversation<'_> {
                 if let Some(events) = self.subscriber(&notification, about) =>
             {
                 // A client that reads too slowly misses some; it can ask.
-                let _ = events.send(CallEvent::Told(Box::new(notification)));
+                let _ = events.send(CallEvent::Told(notification));
             }
             method::LISTEN_ACKNOWLEDGED => self.acknowledged(notification),
             method::CANCELLED => {
@@ -124,7 +124,7 @@ impl Conversation<'_> {
     }
 
     /// Tells those who may want to know.
-    fn update(&self, notification: Notification) {
+    fn update(&self, notification: Box<Notification>) {
         let _ = self.around.outputs.updates.try_send((self.around.settings.name.clone(), notification));
     }
 
@@ -138,7 +138,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn acknowledged(&mut self, notification: Notification) {
+    fn acknowledged(&mut self, notification: Box<Notification>) {
         let Some(id) = subscription_of(&notification) else { return };
         if self.subscription.replace(id).is_none() {
             // What changed before the server listened to us was told to nobody.

@@ -31,7 +31,7 @@ pub(super) struct Questions {
 }
 
 struct Open {
-    request: Request,
+    request: Box<Request>,
     /// The call that carries it to the client, and whose call that is.
     call: u64,
     owner: Option<Owner>,
@@ -57,7 +57,7 @@ impl Questions {
 
 impl Conversation<'_> {
     /// Takes a request of the server. `about` is our call on whose stream it came, where the transport tells.
-    pub(super) fn asked_by_server(&mut self, request: Request, about: Option<u64>) {
+    pub(super) fn asked_by_server(&mut self, request: Box<Request>, about: Option<u64>) {
         let asked = request.call.method();
         if asked == method::PING {
             return self.send_if_room(toolbay_protocol::result(&request.id, "{}").into());
@@ -95,7 +95,7 @@ impl Conversation<'_> {
     }
 
     /// Hands a question to the client of a call.
-    fn pose(&mut self, request: Request, call: u64) {
+    fn pose(&mut self, request: Box<Request>, call: u64) {
         let id = request.id.clone();
         let asked = request.call.method().to_owned();
         if self.questions.open.len() >= MAX_OPEN || self.questions.open.contains_key(&id) {

@@ -68,8 +68,7 @@ async fn a_modern_server_is_told_with_each_call() {
     let server = server(Era::Modern);
     let world = World::ready(&server).await;
     let (call, mut events) = call_with_events("t");
-    let mut identity = (*call.client).clone();
-    identity.log_level = Some("\"error\"".to_owned());
+    let identity = call.client.at_level(Some(LogLevel::Error));
     let logs = LogWish::AtLeast(LogLevel::Error);
     world.server.call(Call { client: identity.into(), logs, ..call }).await.unwrap();
     let mut heard = 0;

@@ -25,7 +25,7 @@ pub(crate) struct World {
     pub(crate) server: UpstreamHandle,
     pub(crate) tasks: TaskTracker,
     /// What belongs to no call; kept, so that it has somewhere to go.
-    pub(crate) updates: mpsc::Receiver<(ServerName, Notification)>,
+    pub(crate) updates: mpsc::Receiver<(ServerName, Box<Notification>)>,
 }
 
 impl World {
@@ -157,13 +157,10 @@ pub(crate) fn call_with(tool: &str, arguments: &Value) -> Call {
     let text = json!({"jsonrpc": "2.0", "id": "theirs", "method": "tools/call",
         "params": {"name": tool, "arguments": arguments}});
     let Ok(Message::Request(request)) = Message::parse(text.to_string().into()) else { panic!("{text}") };
-    let identity = ClientIdentity {
-        info: r#"{"name":"test","version":"0"}"#.to_owned(),
-        capabilities: "{}".to_owned(),
-        log_level: None,
-    };
+    let info = r#"{"name":"test","version":"0"}"#;
+    let identity = ClientIdentity::new(Revision::LATEST_LEGACY, info, "{}");
     Call {
-        request,
+        request: request.into(),
         revision: Revision::LATEST_LEGACY,
         renamed: Default::default(),
         client: Arc::new(identity),

@@ -136,7 +136,7 @@ impl<'a> Answer<'a> {
     async fn take(&mut self, message: Result<Message, Malformed>, text: &Bytes) {
         match (message, self.about) {
             (Ok(Message::Response(response)), _) => self.answered(response).await,
-            (Ok(message), Some(id)) => self.link.tell(Incoming::About(id.clone(), Box::new(message))).await,
+            (Ok(message), Some(id)) => self.link.tell(Incoming::About(id.clone(), message)).await,
             (Ok(message), None) => self.link.tell(Incoming::Message(message)).await,
             (Err(why), _) => {
                 let mut id = IdTracker::default();
@@ -146,7 +146,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    async fn answered(&mut self, response: Response) {
+    async fn answered(&mut self, response: Box<Response>) {
         self.is_complete |= response.id.as_ref() == self.about;
         if let Some(session) = self.begins.take()
             && let Some(version) = response.result_field("protocolVersion")
@@ -165,10 +165,10 @@ impl<'a> Answer<'a> {
 }
 
 /// The same response under another id.
-pub(super) fn under(response: &Response, id: &RequestId) -> Response {
+pub(super) fn under(response: &Response, id: &RequestId) -> Box<Response> {
     let text = response.edited(response.with_id(id)).into_bytes();
     match Message::parse(text) {
         Ok(Message::Response(response)) => response,
-        _ => response.clone(),
+        _ => Box::new(response.clone()),
     }
 }

@@ -189,7 +189,7 @@ impl Post {
 fn ends_session(
     status: StatusCode,
     id: &RequestId,
-    told: Option<&(protocol::Response, ErrorObject)>,
+    told: Option<&(Box<protocol::Response>, ErrorObject)>,
 ) -> bool {
     match (status, told) {
         (StatusCode::NOT_FOUND, Some((told, error))) => {
