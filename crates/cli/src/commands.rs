@@ -1,6 +1,7 @@
 //! What each command does, one file each.
 
 mod call;
+mod connect;
 mod logs;
 mod prompt;
 mod prompts;
@@ -27,6 +28,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     match &context.args.command {
         Some(Command::Serve(args)) => serve::run(context, args).await,
         Some(Command::Stdio) => stdio::run(context).await,
+        Some(Command::Connect(args)) => connect::run(context, args).await,
         Some(Command::Tools) => tools::run(context).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources) => resources::run(context).await,

@@ -13,6 +13,7 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 use toolbay_control::{About, Api};
 use toolbay_gateway::{Gateway, GatewayOptions};
+use toolbay_host::Host;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::serve::{control, serve_control};
@@ -30,14 +31,19 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     let host = plan.start(context);
     let api = Api::new(host.clone(), About { config: plan.config.clone(), url: None });
     let control = control(context, &plan);
+    tokio::select! {
+        done = offer(context, host) => done,
+        () = serve_control(control, api, context) => Ok(()),
+    }
+}
+
+/// Offers a host on stdin and stdout, and stops it at the end.
+pub(super) async fn offer(context: &Context, host: Host) -> Result<(), CliError> {
     let options = GatewayOptions { task_key: context.env.task_key(), ..GatewayOptions::default() };
     let gateway = Gateway::new(host.clone(), options);
     let tasks = TaskTracker::new();
     let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);
-    tokio::select! {
-        () = gateway.serve_stdio(wire, context.stop.clone()) => {}
-        () = serve_control(control, api, context) => {}
-    }
+    gateway.serve_stdio(wire, context.stop.clone()).await;
     tasks.close();
     // A client that does not read its answers does not get them.
     let _ = tokio::time::timeout(FLUSH, tasks.wait()).await;
