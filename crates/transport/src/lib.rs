@@ -10,5 +10,6 @@ pub mod http;
 pub mod memory;
 pub mod stdio;
 mod wire;
+pub mod ws;
 
 pub use wire::{Incoming, Refusal, Wire};

@@ -7,3 +7,4 @@ mod events; // reading events, however they are cut
 mod lines; // framing: limits, noise, any cutting
 mod sse; // events that cannot be forged
 mod wire; // both directions together: batching, peers that do not read
+mod ws; // WebSocket, both sides
