@@ -8,6 +8,7 @@
 
 pub mod http;
 pub mod memory;
+pub mod sse;
 pub mod stdio;
 mod wire;
 pub mod ws;

@@ -1,4 +1,4 @@
-//! The demonstration server as a program: stdio, or on a port of this machine Streamable HTTP or WebSocket.
+//! The demonstration server as a program: stdio, or on a port of this machine Streamable HTTP, HTTP+SSE or WebSocket.
 //!
 //! Tools: `echo` {text}, `add` {a, b}, `sleep` {ms, progress_ms}, `raw` {json}, `mirror`, `log` {count, level, text},
 //! `counter`, `fail` {text}, `kinds`, `progress` {steps, text}, `hang` {key}, `fate` {key}, `update` {uri}, `change` {list, name},
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolbay_testkit::{Era, TestServer};
 
 const USAGE: &str = "usage: toolbay-test-server [--era legacy|modern|both] [--revision YYYY-MM-DD] [--page-size N] \
-                     [--log-received FILE] [--http PORT | --ws PORT]";
+                     [--log-received FILE] [--http PORT | --sse PORT | --ws PORT]";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -39,7 +39,7 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
             }
             "--page-size" => server.page_size(value.parse().map_err(not_a_number)?),
             "--log-received" => server.log_received(value),
-            "--http" | "--ws" => {
+            "--http" | "--sse" | "--ws" => {
                 door = Some((flag.clone(), value.parse().map_err(not_a_number)?));
                 server
             }
@@ -55,6 +55,10 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let stop = CancellationToken::new();
     match door.as_str() {
+        "--sse" => {
+            eprintln!("http://{address}/sse");
+            server.serve_sse(listener, stop).await;
+        }
         "--ws" => {
             eprintln!("ws://{address}/ws");
             server.serve_ws(listener, stop).await;

@@ -34,6 +34,11 @@ impl Caller {
         Self { pool, headers: target.headers.clone(), url: Mutex::new(target.url.clone()) }
     }
 
+    /// Calls another URL of the same server in the same way.
+    pub(crate) fn at(&self, url: Uri) -> Self {
+        Self { pool: self.pool.clone(), headers: self.headers.clone(), url: Mutex::new(url) }
+    }
+
     /// Where the server is.
     pub(crate) fn url(&self) -> Uri {
         self.url.lock().unwrap_or_else(PoisonError::into_inner).clone()
