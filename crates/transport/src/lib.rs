@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod custom;
 pub mod http;
 pub mod memory;
 pub mod sse;
