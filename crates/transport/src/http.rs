@@ -8,6 +8,6 @@ mod serve;
 mod sse;
 
 pub use body::{Body, ReadBodyError, read_body};
-pub use events::{EventReader, LongEvent};
+pub use events::{Event, EventReader, LongEvent};
 pub use serve::{Limits, Respond, serve};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
