@@ -10,6 +10,7 @@ mod keeping; // how long clients may keep what is listed
 mod logging; // log messages, to those who want them
 mod mirrored; // parameters that stand in headers, too
 mod modern; // the rules of the stateless era
+mod pace; // clients that take their time
 mod questions; // servers that ask in the middle of a call
 mod resume; // streams that break, and clients that come back
 mod running; // cancelling, going away, streams
