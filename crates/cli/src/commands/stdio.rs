@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     let tasks = TaskTracker::new();
     let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);
     tokio::select! {
-        () = gateway.serve_stdio(wire, context.stop.clone()) => {}
+        () = gateway.serve_wire(wire, context.stop.clone()) => {}
         () = serve_control(control, api, context) => {}
     }
     tasks.close();
