@@ -1,4 +1,4 @@
-//! The front door: clients of any era, on HTTP and on stdio.
+//! The front door: clients of any era, on HTTP, on sockets and on stdio.
 //!
 //! # The way of a request
 //!
@@ -37,6 +37,7 @@ mod seal;
 mod serve;
 mod session;
 mod sessions;
+mod socket;
 mod streams;
 mod subscribe;
 mod tasks;

@@ -15,6 +15,7 @@ mod questions; // servers that ask in the middle of a call
 mod resume; // streams that break, and clients that come back
 mod running; // cancelling, going away, streams
 mod sessions; // legacy sessions over HTTP
+mod socket; // one client per connection to a Unix socket
 mod sse; // HTTP+SSE of 2024-11-05
 mod tasks; // calls that go on after their answer
 mod watching;
