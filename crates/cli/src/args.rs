@@ -1,9 +1,11 @@
 //! What was typed.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolbay_host::Naming;
+
+use crate::listen::Listen;
 
 /// Runs many MCP servers and offers them as one.
 #[derive(Debug, Parser)]
@@ -82,9 +84,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4100")]
-    pub(crate) listen: SocketAddr,
+    /// Where to listen for HTTP (port 0 takes a free one), or a socket to listen on besides; may be given several times
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH", default_value = Listen::DEFAULT)]
+    pub(crate) listen: Vec<Listen>,
     /// Listen beyond this machine although anyone who reaches the address can use every tool
     #[arg(long)]
     pub(crate) allow_unauthenticated: bool,

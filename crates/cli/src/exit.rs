@@ -28,6 +28,7 @@ fn code(error: &CliError) -> u8 {
             | ControlError::Gone
             | ControlError::Answered { reason: Reason::NotReady, .. } => UNREACHABLE,
             ControlError::Taken
+            | ControlError::Occupied { .. }
             | ControlError::UnsafeDir { .. }
             | ControlError::BadAnswer { .. }
             | ControlError::Answered { .. } => FAILURE,

@@ -15,6 +15,7 @@ mod env;
 mod error;
 mod exit;
 mod hub;
+mod listen;
 mod output;
 mod session;
 mod signals;

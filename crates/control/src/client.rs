@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-async fn connect(socket: &Path) -> Result<UnixStream, ControlError> {
+pub(crate) async fn connect(socket: &Path) -> Result<UnixStream, ControlError> {
     use std::io::ErrorKind::{ConnectionRefused, NotFound};
     UnixStream::connect(socket).await.map_err(|source| match source.kind() {
         NotFound | ConnectionRefused => ControlError::NoHub,

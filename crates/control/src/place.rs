@@ -1,4 +1,4 @@
-//! Where the socket of a hub is.
+//! Where the sockets of a hub are.
 
 use std::{
     fs, io,
@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::ControlError;
 
 const EXTENSION: &str = "sock";
+/// The socket for MCP clients stands beside that for commands.
+const MCP_EXTENSION: &str = "mcp";
 /// The hub without a configuration.
 const DEFAULT: &str = "default";
 
@@ -47,7 +49,7 @@ impl SocketDir {
     }
 }
 
-/// The place of one socket.
+/// The place of one hub.
 #[derive(Debug, Clone)]
 pub struct Place {
     dir: PathBuf,
@@ -68,6 +70,11 @@ impl Place {
     /// Checks that the folder is ours alone, so that nobody else can have put a socket there.
     pub(crate) fn check(&self) -> Result<(), ControlError> {
         check(&self.dir)
+    }
+
+    /// The socket on which the hub at this place serves MCP clients; see [`attach`](crate::attach).
+    pub fn mcp_socket(&self) -> PathBuf {
+        self.socket.with_extension(MCP_EXTENSION)
     }
 
     pub(crate) fn lock_file(&self) -> PathBuf {

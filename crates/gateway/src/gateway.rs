@@ -10,7 +10,10 @@ use toolbay_transport::{
     http::{Limits, serve},
 };
 
-use crate::{door::Door, guard::Guard, park::Lot, seal::Seal, sessions::Sessions, stdio, tasks::TaskSeal};
+use crate::{
+    door::Door, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
+    tasks::TaskSeal, unread::Patience, wire,
+};
 
 /// What a gateway is told.
 #[derive(Debug, Clone)]
@@ -21,8 +24,10 @@ pub struct GatewayOptions {
     pub public_names: Vec<String>,
     /// What one HTTP connection may take.
     pub limits: Limits,
-    /// How many sessions there may be.
+    /// How many sessions there may be, and how many streams of HTTP+SSE.
     pub max_sessions: usize,
+    /// How many bytes may wait for a client on HTTP+SSE that does not read its stream.
+    pub max_unread: usize,
     /// When an unused session ends.
     pub session_idle: Duration,
     /// Where the key is kept that seals ids of tasks; without it they end with this process.
@@ -36,9 +41,16 @@ impl Default for GatewayOptions {
             public_names: Vec::new(),
             limits: Limits::default(),
             max_sessions: 10_000,
+            max_unread: 4 * 1024 * 1024,
             session_idle: Duration::from_secs(3600),
             task_key: None,
         }
+    }
+}
+
+impl GatewayOptions {
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { room: self.max_unread, standstill: self.limits.standstill }
     }
 }
 
@@ -48,6 +60,7 @@ pub struct Gateway {
     pub(crate) host: Host,
     pub(crate) options: GatewayOptions,
     pub(crate) sessions: Sessions,
+    pub(crate) mailboxes: Arc<Mailboxes>,
     pub(crate) seal: Arc<Seal>,
     pub(crate) lot: Lot,
     pub(crate) task_seal: TaskSeal,
@@ -61,10 +74,11 @@ impl Gateway {
     /// When the system has no randomness: then nothing that must not be guessed can be made.
     pub fn new(host: Host, options: GatewayOptions) -> Arc<Self> {
         let sessions = Sessions::new(options.max_sessions, options.session_idle);
+        let mailboxes = Mailboxes::new(options.max_sessions);
         let seal = Arc::new(Seal::new().expect("the system has randomness"));
         let lot = Lot::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
-        Arc::new(Self { host, options, sessions, seal, lot, task_seal })
+        Arc::new(Self { host, options, sessions, mailboxes, seal, lot, task_seal })
     }
 
     /// Serves HTTP until `stop`, then lets running requests finish.
@@ -87,8 +101,8 @@ impl Gateway {
         tasks.wait().await;
     }
 
-    /// Serves one client on a pair of streams until it closes its end, or until `stop`.
-    pub async fn serve_stdio(self: &Arc<Self>, wire: Wire, stop: CancellationToken) {
-        stdio::run(self, wire, stop).await;
+    /// Serves one client on a wire until it closes its end, or until `stop`.
+    pub async fn serve_wire(self: &Arc<Self>, wire: Wire, stop: CancellationToken) {
+        wire::run(self, wire, stop).await;
     }
 }

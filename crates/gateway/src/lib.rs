@@ -1,4 +1,4 @@
-//! The front door: clients of any era, on HTTP and on stdio.
+//! The front door: clients of any era, on HTTP, on sockets and on stdio.
 //!
 //! # The way of a request
 //!
@@ -29,6 +29,7 @@ mod health;
 mod known;
 mod listen;
 mod live;
+mod mailboxes;
 mod park;
 mod questions;
 mod reply;
@@ -36,9 +37,11 @@ mod seal;
 mod serve;
 mod session;
 mod sessions;
-mod stdio;
+mod socket;
 mod streams;
 mod subscribe;
 mod tasks;
+mod unread;
+mod wire;
 
 pub use gateway::{Gateway, GatewayOptions};

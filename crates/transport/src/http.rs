@@ -4,6 +4,7 @@
 mod body;
 pub mod client;
 mod events;
+mod pace;
 mod serve;
 mod sse;
 

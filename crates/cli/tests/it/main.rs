@@ -5,6 +5,7 @@ mod alone; // commands that start the servers themselves
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
+mod doors; // every way in that `serve` opens, and who is kept out
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once

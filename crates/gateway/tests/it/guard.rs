@@ -16,7 +16,9 @@ fn endpoints() -> Vec<Ask> {
     vec![
         post("/mcp"),
         post("/"),
+        post("/messages?sessionId=00000000000000000000000000000000"),
         post("/nothing"),
+        Ask::new("GET", "/sse"),
         Ask::new("GET", "/mcp"),
         Ask::new("DELETE", "/mcp"),
         Ask::new("OPTIONS", "/mcp"),

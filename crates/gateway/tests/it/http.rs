@@ -38,6 +38,11 @@ impl Ask {
         ask
     }
 
+    /// To another path.
+    pub(crate) fn to(self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// Sets a header in the place of what it was.
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         self.without(name).also(name, value)
@@ -64,9 +69,17 @@ impl Ask {
 
     /// Sends the head only, then what `body` says, whatever `content-length` promises.
     pub(crate) async fn open(&self, address: &str) -> BufReader<TcpStream> {
+        let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
+        self.send_on(&mut stream).await;
+        stream
+    }
+
+    /// As [`Ask::open`], on a connection that is there.
+    pub(crate) async fn send_on(&self, stream: &mut BufReader<TcpStream>) {
         let named = |name: &str| self.headers.iter().any(|header| header.0 == name);
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         if !named("host") {
+            let address = stream.get_ref().peer_addr().unwrap();
             head.push_str(&format!("host: {address}\r\n"));
         }
         if !named("content-length") && !named("transfer-encoding") {
@@ -76,10 +89,8 @@ impl Ask {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str("\r\n");
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream.write_all(&self.body).await.unwrap();
-        BufReader::new(stream)
+        stream.get_mut().write_all(head.as_bytes()).await.unwrap();
+        stream.get_mut().write_all(&self.body).await.unwrap();
     }
 
     pub(crate) async fn send(&self, address: &str) -> Answer {
@@ -128,6 +139,13 @@ impl Answer {
         let mut body = vec![0; length];
         timeout(PATIENCE, self.stream.read_exact(&mut body)).await.unwrap().unwrap();
         serde_json::from_slice(&body).unwrap()
+    }
+
+    /// The connection, once the body is read.
+    pub(crate) async fn into_stream(mut self) -> BufReader<TcpStream> {
+        let length: usize = self.header("content-length").unwrap().parse().unwrap();
+        timeout(PATIENCE, self.stream.read_exact(&mut vec![0; length])).await.unwrap().unwrap();
+        self.stream
     }
 
     /// The status, and the error code in the body.

@@ -8,16 +8,26 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::Body;
+use super::{
+    Body,
+    pace::{Answered, Pace, Paced, Requests},
+};
 
 /// What one connection may take.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Time for the headers of a request.
+    /// Time for the headers of a request, from their first byte.
     pub header_timeout: Duration,
+    /// Time between requests.
+    pub rest: Duration,
+    /// Time in which a client that is sent something must take some of it.
+    pub standstill: Duration,
     /// Time for its body.
     pub body_timeout: Duration,
     /// Length of its body.
@@ -34,6 +44,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             header_timeout: Duration::from_secs(10),
+            rest: Duration::from_secs(75),
+            standstill: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             max_body: crate::stdio::MAX_MESSAGE,
             max_headers: 64,
@@ -65,6 +77,7 @@ pub async fn serve(
         match accepted {
             Ok((stream, _)) => {
                 let (service, limits, stop) = (service.clone(), limits.clone(), stop.clone());
+                let _ = stream.set_nodelay(true); // a slower connection is still one
                 tasks.spawn(connection(stream, service, limits, stop, tasks.clone()));
             }
             // Out of file descriptors or memory: wait instead of spinning, connections will end.
@@ -78,18 +91,17 @@ pub async fn serve(
 }
 
 async fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     service: Arc<impl Respond>,
     limits: Limits,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
-    let _ = stream.set_nodelay(true); // a slower connection is still one
     let mut builder = auto::Builder::new(Tracked(tasks));
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
+        .header_read_timeout(None) // see `pace`
         .max_headers(limits.max_headers)
         // No `pipeline_flush`: with it, hyper's own answers to a request that it cannot read are never sent.
         .max_buf_size(limits.max_header_bytes.max(8 * 1024))
@@ -100,9 +112,15 @@ async fn connection(
         .timer(TokioTimer::new())
         .max_header_list_size(limits.max_header_bytes as u32)
         .keep_alive_interval(Duration::from_secs(20));
+    let pace = Pace { head: limits.header_timeout, rest: limits.rest, standstill: limits.standstill };
+    let requests = Requests::default();
+    let stream = Paced::new(stream, pace, requests.clone());
     let respond = service_fn(move |request| {
-        let service = service.clone();
-        async move { Ok::<_, Infallible>(service.respond(request).await) }
+        let (service, running) = (service.clone(), requests.begin());
+        async move {
+            let answer = service.respond(request).await;
+            Ok::<_, Infallible>(answer.map(|body| Answered::new(body, running)))
+        }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), respond);
     tokio::pin!(connection);

@@ -1,0 +1,69 @@
+//! Everything through which clients come in.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use toolbay_control::McpSocket;
+use toolbay_gateway::Gateway;
+
+use crate::{args::ServeArgs, error::CliError, listen::Listen};
+
+/// The open doors of a hub.
+#[derive(Debug)]
+pub(super) struct Doors {
+    http: Vec<(TcpListener, SocketAddr)>,
+    pub(super) sockets: Vec<McpSocket>,
+}
+
+impl Doors {
+    /// Opens what was asked for. HTTP is always among it.
+    pub(super) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
+        let mut doors = Self { http: Vec::new(), sockets: Vec::new() };
+        for listen in &args.listen {
+            match listen {
+                Listen::Http(address) => doors.open_http(*address, args).await?,
+                Listen::Unix(path) => doors.sockets.push(McpSocket::at(path)?),
+            }
+        }
+        if doors.http.is_empty() {
+            doors.open_http(default_address(), args).await?;
+        }
+        Ok(doors)
+    }
+
+    async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
+        if !address.ip().is_loopback() && !args.allow_unauthenticated {
+            return Err(CliError::Exposed { address });
+        }
+        let failed = |source| CliError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        self.http.push((listener, address));
+        Ok(())
+    }
+
+    /// The URLs of the hub for clients that speak Streamable HTTP.
+    pub(super) fn urls(&self) -> Vec<String> {
+        self.http.iter().map(|(_, address)| format!("http://{address}/mcp")).collect()
+    }
+
+    /// Serves until `stop`, then lets running requests finish.
+    pub(super) async fn serve(self, gateway: &Arc<Gateway>, stop: &CancellationToken) {
+        let http = self.http.into_iter().map(|(listener, _)| -> BoxFuture<'_, ()> {
+            Box::pin(gateway.serve_http(listener, stop.clone()))
+        });
+        let sockets = self.sockets.iter().map(|socket| -> BoxFuture<'_, ()> {
+            Box::pin(gateway.serve_unix(socket.listener(), stop.clone()))
+        });
+        join_all(http.chain(sockets)).await;
+    }
+}
+
+fn default_address() -> SocketAddr {
+    match Listen::DEFAULT.parse() {
+        Ok(Listen::Http(address)) => address,
+        _ => unreachable!("the default is an address"),
+    }
+}

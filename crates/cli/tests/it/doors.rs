@@ -1,0 +1,3 @@
+//! Every way in that `serve` opens, and who is kept out.
+
+mod sockets; // Unix sockets
