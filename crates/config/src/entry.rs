@@ -48,11 +48,15 @@ pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<Checked, St
         (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
         (Some(command), None) => {
             let cwd = entry.cwd.map(|cwd| base.join(cwd));
+            if entry.toolbay.ca.is_some() {
+                return Err("`toolbay.ca` is for servers at a `url`".to_owned());
+            }
             Reach::Command(check_command(Command { command, args: entry.args, env: entry.env, cwd })?)
         }
         (None, Some(url)) => {
             remote::check_type(entry.kind.as_deref())?;
-            Reach::Url(remote::check(&url, &entry.headers)?)
+            let ca = entry.toolbay.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;
+            Reach::Url(remote::check(&url, &entry.headers, ca.unwrap_or_default())?)
         }
         (None, None) => return Err("`command` is missing, or `url`".to_owned()),
     };

@@ -1,8 +1,9 @@
 //! Servers at a URL.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use crate::Remote;
 
@@ -41,7 +42,11 @@ pub(crate) fn check_type(kind: Option<&str>) -> Result<(), String> {
 }
 
 /// Checks a URL and headers. Errors never show values: they may be secrets.
-pub(crate) fn check(url: &str, headers: &BTreeMap<String, String>) -> Result<Remote, String> {
+pub(crate) fn check(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+    ca: Vec<CertificateDer<'static>>,
+) -> Result<Remote, String> {
     let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is no URL: {error}"))?;
     match uri.scheme_str() {
         Some("http" | "https") => {}
@@ -66,5 +71,19 @@ pub(crate) fn check(url: &str, headers: &BTreeMap<String, String>) -> Result<Rem
         value.set_sensitive(true);
         checked.insert(name, value);
     }
-    Ok(Remote { url: uri, headers: checked })
+    Ok(Remote { url: uri, headers: checked, ca })
+}
+
+/// Reads a file of certificates.
+pub(crate) fn read_ca(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("`toolbay.ca`: cannot read {}: {why}", file.display());
+    let text = fs::read(file).map_err(|error| failed(&error))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|error| failed(&error))?;
+    if certificates.is_empty() {
+        return Err(failed(
+            &"there is no certificate in it; a PEM file begins with -----BEGIN CERTIFICATE-----",
+        ));
+    }
+    Ok(certificates)
 }

@@ -17,17 +17,23 @@
 //! - A request is sent again by nobody but the caller, who is told which ones are safe
 //!   ([`Incoming::Lost`](crate::Incoming::Lost)).
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
+//! - Answers may be compressed; limits count what comes out.
 
 mod answer;
+mod dial;
 mod failure;
 mod headers;
 mod link;
 mod listen;
 mod pool;
 mod post;
+mod proxies;
+mod route;
 mod rules;
 mod target;
 mod task;
+mod tls;
+mod unpack;
 
 use std::sync::Arc;
 
@@ -35,6 +41,8 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 pub use failure::NoAnswer;
+pub use proxies::Proxies;
+pub use route::{HttpTimeouts, Route};
 pub use rules::HeaderRules;
 pub use target::Target;
 

@@ -25,6 +25,7 @@ pub(crate) fn at(url: &str) -> Source {
         headers: Default::default(),
         max_message: 1 << 24,
         max_running: 512,
+        route: Default::default(),
     }))
 }
 

@@ -1,18 +1,23 @@
 //! What all requests to one server share.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
-    header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT},
+    header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, USER_AGENT},
 };
 use http_body_util::Full;
-use hyper::body::Incoming as Arriving;
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout},
+};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Revision;
 
@@ -22,6 +27,7 @@ use super::{
     headers::{LAST_EVENT, SESSION, VERSION},
     pool::{Pool, pool},
     target::{resolve, same_origin, shown},
+    unpack::{Arriving, UNDERSTOOD},
 };
 use crate::Incoming;
 
@@ -33,7 +39,8 @@ const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text
 
 /// The way to one server.
 pub(super) struct Link {
-    pool: Pool,
+    pool: Mutex<Pool>,
+    tasks: TaskTracker,
     target: Target,
     pub(super) rules: Arc<HeaderRules>,
     messages: mpsc::Sender<Incoming>,
@@ -42,6 +49,8 @@ pub(super) struct Link {
     agreed: Mutex<Agreed>,
     /// Streams on which the server can be heard.
     open: AtomicUsize,
+    /// When it was heard last.
+    heard: Mutex<Instant>,
 }
 
 /// What the handshake of the old era brought; nothing in the new one.
@@ -59,13 +68,15 @@ impl Link {
         tasks: &TaskTracker,
     ) -> Self {
         Self {
-            pool: pool(target.url.scheme_str(), tasks),
+            pool: Mutex::new(pool(&target, tasks)),
+            tasks: tasks.clone(),
             url: Mutex::new(target.url.clone()),
             target,
             rules,
             messages,
             agreed: Mutex::default(),
             open: AtomicUsize::new(0),
+            heard: Mutex::new(Instant::now()),
         }
     }
 
@@ -75,6 +86,10 @@ impl Link {
 
     pub(super) fn max_running(&self) -> usize {
         self.target.max_running
+    }
+
+    pub(super) fn stream_idle(&self) -> Option<Duration> {
+        self.target.route.timeouts.stream_idle
     }
 
     pub(super) fn agreed(&self) -> Agreed {
@@ -109,6 +124,19 @@ impl Link {
     pub(super) fn opened(&self) -> Open<'_> {
         self.open.fetch_add(1, Relaxed);
         Open(&self.open)
+    }
+
+    /// Takes down that the server was heard just now.
+    pub(super) fn hears(&self) {
+        *lock(&self.heard) = Instant::now();
+    }
+
+    /// Nobody waits any longer for what was sent at that time. If nothing at all was heard since, the connections may
+    /// be dead without anyone having said so: what comes next gets new ones.
+    pub(super) fn gave_up(&self, sent: Instant) {
+        if *lock(&self.heard) < sent {
+            *lock(&self.pool) = pool(&self.target, &self.tasks);
+        }
     }
 
     /// Headers of the session, if there is one.
@@ -150,6 +178,7 @@ impl Link {
         body: Bytes,
     ) -> Result<Response<Arriving>, NoAnswer> {
         headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
         for (name, value) in &self.target.headers {
             headers.insert(name, value.clone());
         }
@@ -159,18 +188,53 @@ impl Link {
             *request.method_mut() = method.clone();
             *request.uri_mut() = url.clone();
             request.headers_mut().clone_from(&headers);
-            let response = match self.pool.request(request).await {
-                Ok(response) => response,
-                Err(error) if error.is_connect() => {
-                    return Err(NoAnswer::Unreachable { url: shown(&url), reason: reason(&error) });
-                }
-                Err(error) => return Err(NoAnswer::Broken { url: shown(&url), reason: reason(&error) }),
-            };
+            self.greet_proxy(&url, request.headers_mut());
+            let response = self.exchange(&url, request).await?;
             let Some(next) = redirection(&url, &response)? else { return Ok(response) };
             *lock(&self.url) = next;
         }
         let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);
         Err(NoAnswer::Redirected { to: url.to_string(), url, status, why: "again and again" })
+    }
+
+    /// Sends one request and waits for the head of its answer.
+    async fn exchange(
+        &self,
+        url: &Uri,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Arriving>, NoAnswer> {
+        let (sent, patience) = (Instant::now(), self.target.route.timeouts.first_byte);
+        let pool = lock(&self.pool).clone();
+        let response = match timeout(patience, pool.request(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) if error.is_connect() => {
+                return Err(NoAnswer::Unreachable { url: shown(url), reason: reason(&error) });
+            }
+            Ok(Err(error)) => return Err(NoAnswer::Broken { url: shown(url), reason: reason(&error) }),
+            Err(_) => {
+                self.gave_up(sent);
+                return Err(NoAnswer::Slow { url: shown(url), after: patience });
+            }
+        };
+        self.hears();
+        let (head, body) = response.into_parts();
+        match Arriving::new(&head.headers, body) {
+            Ok(body) => Ok(Response::from_parts(head, body)),
+            Err(encoding) => {
+                let found = format!("something packed as `{encoding}`");
+                Err(NoAnswer::ContentType { url: shown(url), found })
+            }
+        }
+    }
+
+    /// Tells a proxy that sends requests on who we are; one with a tunnel learns that when it is dug.
+    fn greet_proxy(&self, url: &Uri, headers: &mut HeaderMap) {
+        if url.scheme_str() != Some("https")
+            && let Some(proxy) = self.target.route.proxies.of(url)
+            && let Some(password) = proxy.basic_auth()
+        {
+            headers.insert(PROXY_AUTHORIZATION, password.clone());
+        }
     }
 }
 

@@ -1,65 +1,32 @@
 //! Connections to servers, kept and used again.
 
-use std::{
-    sync::{Arc, LazyLock},
-    time::Duration,
-};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioTimer,
-};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use hyper_util::{client::legacy::Client, rt::TokioTimer};
 use tokio_util::task::TaskTracker;
 
+use super::{Target, dial::Dialler};
 use crate::http::serve::Tracked;
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept. Common servers close theirs after 5 s, and a request that crosses that end
 /// would be lost.
 const IDLE: Duration = Duration::from_secs(4);
+/// How often a peer that speaks HTTP/2 is asked whether it is still there, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(20);
+const PONG: Duration = Duration::from_secs(10);
 
-pub(super) type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(super) type Pool = Client<Dialler, Full<Bytes>>;
 
-/// A pool of its own for one server; its connections are tasks of `tasks` and end with it.
-pub(super) fn pool(scheme: Option<&str>, tasks: &TaskTracker) -> Pool {
-    let config = if scheme == Some("https") { TRUSTING.clone() } else { trusting_nobody() };
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT));
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(tcp);
+/// A pool of its own for one server; its connections are tasks of `tasks` and end with it. Over TLS they speak HTTP/2
+/// with those who can, and then there is one connection for everything.
+pub(super) fn pool(target: &Target, tasks: &TaskTracker) -> Pool {
     Client::builder(Tracked(tasks.clone()))
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
-        .http2_keep_alive_interval(Duration::from_secs(20))
-        .build(connector)
-}
-
-/// Trusts whom this machine trusts. Read when first needed: there are many certificates.
-static TRUSTING: LazyLock<ClientConfig> = LazyLock::new(|| match builder().with_native_roots() {
-    Ok(builder) => builder.with_no_client_auth(),
-    Err(error) => {
-        tracing::warn!(%error, "this machine trusts no certificates, so no `https` server can be reached");
-        trusting_nobody()
-    }
-});
-
-fn trusting_nobody() -> ClientConfig {
-    builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-}
-
-fn builder() -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
-    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the provider speaks the usual versions of TLS")
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(PONG)
+        .build(Dialler::new(target.url.scheme_str(), &target.route))
 }

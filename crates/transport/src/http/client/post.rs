@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, header::CONTENT_TYPE};
-use hyper::body::Incoming as Arriving;
 use tokio::time::{Instant, sleep, timeout};
 use toolbay_protocol::{self as protocol, ErrorCode, ErrorObject, Message, RequestId};
 
@@ -13,6 +12,7 @@ use super::{
     answer::{Answer, under},
     headers::SESSION,
     link::{EVENT_STREAM, Link},
+    unpack::Arriving,
 };
 use crate::{
     Incoming,
@@ -114,7 +114,7 @@ impl Post {
             Err(ReadBodyError::TooSlow { limit }) => {
                 return Err(NoAnswer::Slow { url: link.shown(), after: limit });
             }
-            Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&error)),
+            Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&*error)),
         }
         if answer.is_complete() { Ok(()) } else { broken("it answered something else".to_owned()) }
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Uri};
 
+use super::Route;
+
 /// A server at a URL.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -15,6 +17,8 @@ pub struct Target {
     pub max_message: usize,
     /// How many requests may run at once; more wait.
     pub max_running: usize,
+    /// How connections to it come about.
+    pub route: Route,
 }
 
 /// A URL as people may see it: no credentials, no query.
