@@ -18,7 +18,13 @@ use toolbay_transport::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn target(url: &str) -> Target {
-    Target { url: url.parse().unwrap(), headers: Default::default(), max_message: 1 << 24, max_running: 512 }
+    Target {
+        url: url.parse().unwrap(),
+        headers: Default::default(),
+        max_message: 1 << 24,
+        max_running: 512,
+        route: Default::default(),
+    }
 }
 
 fn request(id: u64) -> Value {
