@@ -89,7 +89,7 @@ async fn say(open: &Open, message: &Value) {
 
 #[tokio::test]
 async fn a_real_server_is_spoken_to() {
-    let server = TestServer::new("s").with_tool("big", |args| Ok(args));
+    let server = TestServer::new("s");
     let tasks = TaskTracker::new();
     let url = server.start_sse(&tasks, CancellationToken::new()).await.unwrap();
     let mut wire = sse::connect(target(&url), &tasks);
