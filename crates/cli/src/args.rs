@@ -88,6 +88,12 @@ pub(crate) struct ServeArgs {
     /// Listen beyond this machine although anyone who reaches the address can use every tool
     #[arg(long)]
     pub(crate) allow_unauthenticated: bool,
+    /// Speak HTTPS, with the certificates in this file (PEM, the hub's own first)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Another name under which clients may reach the hub (the `Host` header)
     #[arg(long, value_name = "NAME")]
     pub(crate) public_name: Vec<String>,

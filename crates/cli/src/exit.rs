@@ -20,7 +20,11 @@ const INTERRUPTED: u8 = 130;
 /// The only place where an error becomes an exit code.
 fn code(error: &CliError) -> u8 {
     match error {
-        CliError::Config(_) | CliError::Usage { .. } | CliError::Exposed { .. } => USAGE,
+        CliError::Config(_)
+        | CliError::Usage { .. }
+        | CliError::Unreadable { .. }
+        | CliError::Tls { .. }
+        | CliError::Exposed { .. } => USAGE,
         CliError::Control(control) => match control {
             ControlError::NoHub
             | ControlError::SeveralHubs { .. }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use toolbay_host::Host;
 use toolbay_transport::{
     Wire,
-    http::{Limits, serve},
+    http::{Limits, Tls, serve, serve_tls},
 };
 
 use crate::{
@@ -83,6 +83,15 @@ impl Gateway {
 
     /// Serves HTTP until `stop`, then lets running requests finish.
     pub async fn serve_http(self: &Arc<Self>, listener: TcpListener, stop: CancellationToken) {
+        self.serve_on(listener, None, stop).await;
+    }
+
+    /// As [`Gateway::serve_http`], with TLS.
+    pub async fn serve_https(self: &Arc<Self>, listener: TcpListener, tls: Tls, stop: CancellationToken) {
+        self.serve_on(listener, Some(tls), stop).await;
+    }
+
+    async fn serve_on(self: &Arc<Self>, listener: TcpListener, tls: Option<Tls>, stop: CancellationToken) {
         let mut names = self.options.public_names.clone();
         names.extend(listener.local_addr().ok().map(|address| address.ip().to_string()));
         let door = Arc::new(Door::new(self.clone(), Guard::new(names), stop.clone()));
@@ -93,8 +102,15 @@ impl Gateway {
                 self.sessions.sweep();
             }
         };
+        let limits = self.options.limits.clone();
+        let serving = async {
+            match tls {
+                Some(tls) => serve_tls(listener, tls, door, limits, stop, tasks.clone()).await,
+                None => serve(listener, door, limits, stop, tasks.clone()).await,
+            }
+        };
         tokio::select! {
-            () = serve(listener, door, self.options.limits.clone(), stop, tasks.clone()) => {}
+            () = serving => {}
             () = sweep => {}
         }
         tasks.close();

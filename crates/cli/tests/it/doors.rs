@@ -1,3 +1,4 @@
 //! Every way in that `serve` opens, and who is kept out.
 
 mod sockets; // Unix sockets
+mod tls; // HTTPS with a given certificate
