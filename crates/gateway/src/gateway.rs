@@ -12,7 +12,7 @@ use toolbay_transport::{
 
 use crate::{
     door::Door, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
-    tasks::TaskSeal, unread::Patience, wire,
+    tasks::TaskSeal, token::Token, unread::Patience, wire,
 };
 
 /// What a gateway is told.
@@ -22,6 +22,8 @@ pub struct GatewayOptions {
     pub version: &'static str,
     /// Host names besides the loopback ones under which clients may reach us.
     pub public_names: Vec<String>,
+    /// What clients on HTTP must show; without it anyone is let in who reaches us.
+    pub token: Option<Token>,
     /// What one HTTP connection may take.
     pub limits: Limits,
     /// How many sessions there may be, and how many streams of HTTP+SSE.
@@ -39,6 +41,7 @@ impl Default for GatewayOptions {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             public_names: Vec::new(),
+            token: None,
             limits: Limits::default(),
             max_sessions: 10_000,
             max_unread: 4 * 1024 * 1024,

@@ -2,3 +2,4 @@
 
 mod sockets; // Unix sockets
 mod tls; // HTTPS with a given certificate
+mod token; // a token that clients must show

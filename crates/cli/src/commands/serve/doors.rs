@@ -40,7 +40,8 @@ impl Doors {
     }
 
     async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
-        if !address.ip().is_loopback() && !args.allow_unauthenticated {
+        let is_open = args.token_file.is_none() && !args.allow_unauthenticated;
+        if !address.ip().is_loopback() && is_open {
             return Err(CliError::Exposed { address });
         }
         let failed = |source| CliError::Listen { address, source };
