@@ -50,10 +50,7 @@ pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<Checked, St
             let cwd = entry.cwd.map(|cwd| base.join(cwd));
             Reach::Command(check_command(Command { command, args: entry.args, env: entry.env, cwd })?)
         }
-        (None, Some(url)) => {
-            remote::check_type(entry.kind.as_deref())?;
-            Reach::Url(remote::check(&url, &entry.headers)?)
-        }
+        (None, Some(url)) => Reach::Url(remote::check(&url, entry.kind.as_deref(), &entry.headers)?),
         (None, None) => return Err("`command` is missing, or `url`".to_owned()),
     };
     Ok(Checked::Server(Box::new(ServerConfig { name: ServerName::new(name), reach, tuning: entry.toolbay })))

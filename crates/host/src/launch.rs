@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
-use toolbay_config::{Command, Era, Reach, ServerConfig};
+use toolbay_config::{Command, Era, Reach, ServerConfig, Transport};
 use toolbay_transport::{http::client::Target, stdio::MAX_MESSAGE};
 use toolbay_upstream::{
     EraPolicy, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace, Timeouts,
@@ -20,12 +20,20 @@ pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsStri
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
         Reach::Command(command) => process(config, command, max_message, base_env, shim),
-        Reach::Url(remote) => Source::Http(Box::new(Target {
-            url: remote.url.clone(),
-            headers: remote.headers.clone(),
-            max_message,
-            max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
-        })),
+        Reach::Url(remote) => {
+            let target = Box::new(Target {
+                url: remote.url.clone(),
+                headers: remote.headers.clone(),
+                max_message,
+                max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
+            });
+            match remote.transport {
+                Transport::Auto => Source::Auto(target),
+                Transport::Http => Source::Http(target),
+                Transport::Sse => Source::Sse(target),
+                Transport::WebSocket => Source::WebSocket(target),
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ mod sse;
 mod tls;
 
 pub use body::{Body, ReadBodyError, read_body};
-pub use events::{EventReader, LongEvent};
+pub use events::{Event, EventReader, LongEvent};
 pub use serve::{Limits, Respond, serve, serve_tls};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
 pub use tls::{Tls, TlsError};

@@ -18,15 +18,17 @@
 //!   ([`Incoming::Lost`](crate::Incoming::Lost)).
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
 
-mod answer;
-mod failure;
+pub(crate) mod answer;
+pub(crate) mod caller;
+pub(crate) mod explain;
+pub(crate) mod failure;
 mod headers;
 mod link;
 mod listen;
-mod pool;
+pub(crate) mod pool;
 mod post;
 mod rules;
-mod target;
+pub(crate) mod target;
 mod task;
 
 use std::sync::Arc;

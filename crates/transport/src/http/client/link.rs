@@ -7,10 +7,9 @@ use std::sync::{
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
-    header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT},
+    HeaderMap, HeaderValue, Method, Response,
+    header::{ACCEPT, CONTENT_TYPE},
 };
-use http_body_util::Full;
 use hyper::body::Incoming as Arriving;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -18,27 +17,22 @@ use toolbay_protocol::Revision;
 
 use super::{
     HeaderRules, NoAnswer, Target,
-    failure::reason,
+    caller::Caller,
+    explain::EVENT_STREAM,
     headers::{LAST_EVENT, SESSION, VERSION},
-    pool::{Pool, pool},
-    target::{resolve, same_origin, shown},
+    pool::pool,
 };
 use crate::Incoming;
 
-/// How often a request may be sent on within its origin.
-const MAX_REDIRECTS: usize = 3;
-const OURSELVES: &str = concat!("toolbay/", env!("CARGO_PKG_VERSION"));
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
 const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The way to one server.
 pub(super) struct Link {
-    pool: Pool,
-    target: Target,
+    caller: Caller,
+    max_message: usize,
+    max_running: usize,
     pub(super) rules: Arc<HeaderRules>,
     messages: mpsc::Sender<Incoming>,
-    /// Where the server really is, once it told us.
-    url: Mutex<Uri>,
     agreed: Mutex<Agreed>,
     /// Streams on which the server can be heard.
     open: AtomicUsize,
@@ -59,9 +53,9 @@ impl Link {
         tasks: &TaskTracker,
     ) -> Self {
         Self {
-            pool: pool(target.url.scheme_str(), tasks),
-            url: Mutex::new(target.url.clone()),
-            target,
+            caller: Caller::new(pool(target.url.scheme_str(), tasks), &target),
+            max_message: target.max_message,
+            max_running: target.max_running,
             rules,
             messages,
             agreed: Mutex::default(),
@@ -70,11 +64,11 @@ impl Link {
     }
 
     pub(super) fn max_message(&self) -> usize {
-        self.target.max_message
+        self.max_message
     }
 
     pub(super) fn max_running(&self) -> usize {
-        self.target.max_running
+        self.max_running
     }
 
     pub(super) fn agreed(&self) -> Agreed {
@@ -87,7 +81,7 @@ impl Link {
 
     /// Where the server is, as people may see it.
     pub(super) fn shown(&self) -> Arc<str> {
-        shown(&lock(&self.url))
+        self.caller.shown()
     }
 
     /// Passes something on to whoever holds the wire; nobody is there only when it is being dropped.
@@ -127,7 +121,7 @@ impl Link {
     ) -> Result<Response<Arriving>, NoAnswer> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, ANY_ANSWER);
-        self.send(Method::POST, headers, text).await
+        self.caller.send(Method::POST, headers, text).await
     }
 
     /// Opens a stream of what the server has to say, behind the event `after`.
@@ -135,61 +129,11 @@ impl Link {
         let mut headers = self.session_headers();
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         headers.extend(after.and_then(|id| HeaderValue::from_str(id).ok()).map(|id| (LAST_EVENT, id)));
-        self.send(Method::GET, headers, Bytes::new()).await
+        self.caller.send(Method::GET, headers, Bytes::new()).await
     }
 
     pub(super) async fn delete(&self) -> Result<Response<Arriving>, NoAnswer> {
-        self.send(Method::DELETE, self.session_headers(), Bytes::new()).await
-    }
-
-    /// Sends a request, and sends it on where the server says so, but never to another origin.
-    async fn send(
-        &self,
-        method: Method,
-        mut headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Response<Arriving>, NoAnswer> {
-        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
-        for (name, value) in &self.target.headers {
-            headers.insert(name, value.clone());
-        }
-        for _ in 0..=MAX_REDIRECTS {
-            let url = lock(&self.url).clone();
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = url.clone();
-            request.headers_mut().clone_from(&headers);
-            let response = match self.pool.request(request).await {
-                Ok(response) => response,
-                Err(error) if error.is_connect() => {
-                    return Err(NoAnswer::Unreachable { url: shown(&url), reason: reason(&error) });
-                }
-                Err(error) => return Err(NoAnswer::Broken { url: shown(&url), reason: reason(&error) }),
-            };
-            let Some(next) = redirection(&url, &response)? else { return Ok(response) };
-            *lock(&self.url) = next;
-        }
-        let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);
-        Err(NoAnswer::Redirected { to: url.to_string(), url, status, why: "again and again" })
-    }
-}
-
-/// Where a request is to be sent instead.
-fn redirection(url: &Uri, response: &Response<Arriving>) -> Result<Option<Uri>, NoAnswer> {
-    let status = response.status();
-    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let Some(location) = location.filter(|_| status.is_redirection()) else { return Ok(None) };
-    let refuse = |to: String, why| Err(NoAnswer::Redirected { url: shown(url), status, to, why });
-    let Some(to) = resolve(url, location) else { return refuse("nowhere".to_owned(), "which is no URL") };
-    if !same_origin(url, &to) {
-        return refuse(
-            shown(&to).to_string(),
-            "which is another origin; name it in the configuration if it is right",
-        );
-    }
-    match status {
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Ok(Some(to)),
-        _ => refuse(shown(&to).to_string(), "which is not meant for a POST; use that URL"),
+        self.caller.send(Method::DELETE, self.session_headers(), Bytes::new()).await
     }
 }
 

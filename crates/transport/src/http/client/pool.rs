@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, builderstates::WantsProtocols1};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioTimer,
@@ -18,25 +18,46 @@ use tokio_util::task::TaskTracker;
 use crate::http::serve::Tracked;
 
 /// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept. Common servers close theirs after 5 s, and a request that crosses that end
 /// would be lost.
 const IDLE: Duration = Duration::from_secs(4);
 
-pub(super) type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+/// How long a connection may be silent before the other machine is asked whether it is there, how often, and how many
+/// times in vain.
+const PROBE: Duration = Duration::from_secs(20);
+const PROBES: u32 = 3;
+
+pub(crate) type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// A pool of its own for one server; its connections are tasks of `tasks` and end with it.
-pub(super) fn pool(scheme: Option<&str>, tasks: &TaskTracker) -> Pool {
-    let config = if scheme == Some("https") { TRUSTING.clone() } else { trusting_nobody() };
+pub(crate) fn pool(scheme: Option<&str>, tasks: &TaskTracker) -> Pool {
+    client(connector(scheme).enable_all_versions().wrap_connector(tcp()), tasks)
+}
+
+/// As [`pool`], but HTTP/1.1 alone, whose connections can become something else.
+pub(crate) fn upgradable(scheme: Option<&str>, tasks: &TaskTracker) -> Pool {
+    client(connector(scheme).enable_http1().wrap_connector(tcp()), tasks)
+}
+
+fn tcp() -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT));
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(tcp);
+    // A machine that is gone without a word is noticed on streams, too, on which only the server speaks.
+    tcp.set_keepalive(Some(PROBE));
+    tcp.set_keepalive_interval(Some(PROBE));
+    tcp.set_keepalive_retries(Some(PROBES));
+    tcp
+}
+
+fn connector(scheme: Option<&str>) -> HttpsConnectorBuilder<WantsProtocols1> {
+    let config = if matches!(scheme, Some("https" | "wss")) { TRUSTING.clone() } else { trusting_nobody() };
+    HttpsConnectorBuilder::new().with_tls_config(config).https_or_http()
+}
+
+fn client(connector: HttpsConnector<HttpConnector>, tasks: &TaskTracker) -> Pool {
     Client::builder(Tracked(tasks.clone()))
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
