@@ -90,6 +90,15 @@ pub(crate) struct ServeArgs {
     /// Listen beyond this machine although anyone who reaches the address can use every tool
     #[arg(long)]
     pub(crate) allow_unauthenticated: bool,
+    /// Serve only HTTP clients that show the token in the first line of this file (`Authorization: Bearer …`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Speak HTTPS, with the certificates in this file (PEM, the hub's own first)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Another name under which clients may reach the hub (the `Host` header)
     #[arg(long, value_name = "NAME")]
     pub(crate) public_name: Vec<String>,

@@ -4,6 +4,7 @@ use std::{io, net::SocketAddr, path::PathBuf};
 
 use toolbay_config::ConfigError;
 use toolbay_control::ControlError;
+use toolbay_transport::http::TlsError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -20,6 +21,21 @@ pub(crate) enum CliError {
         address: SocketAddr,
         #[source]
         source: io::Error,
+    },
+    /// A file that was named cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The certificate or its key is of no use.
+    #[error("cannot use the certificate {} with the key {}", certificate.display(), key.display())]
+    Tls {
+        certificate: PathBuf,
+        key: PathBuf,
+        #[source]
+        source: TlsError,
     },
     /// The address is reachable by others.
     #[error("{address} is reachable from other machines, and anyone who reaches it could use every tool")]

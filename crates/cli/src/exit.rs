@@ -20,7 +20,11 @@ const INTERRUPTED: u8 = 130;
 /// The only place where an error becomes an exit code.
 fn code(error: &CliError) -> u8 {
     match error {
-        CliError::Config(_) | CliError::Usage { .. } | CliError::Exposed { .. } => USAGE,
+        CliError::Config(_)
+        | CliError::Usage { .. }
+        | CliError::Unreadable { .. }
+        | CliError::Tls { .. }
+        | CliError::Exposed { .. } => USAGE,
         CliError::Control(control) => match control {
             ControlError::NoHub
             | ControlError::SeveralHubs { .. }
@@ -92,7 +96,9 @@ fn hint(error: &CliError) -> Option<String> {
             Some(format!("is another hub running? Take a free port with --listen {free}"))
         }
         CliError::Exposed { .. } => {
-            Some("listen on 127.0.0.1, or say --allow-unauthenticated if that is what you want".to_owned())
+            let hint = "listen on 127.0.0.1, ask clients for a token with --token-file FILE, \
+                        or say --allow-unauthenticated if that is what you want";
+            Some(hint.to_owned())
         }
         CliError::Control(ControlError::NoHub) => Some(
             "start one with `toolbay serve --config FILE`, or give --config FILE to do without".to_owned(),

@@ -17,6 +17,7 @@ mod exit;
 mod hub;
 mod listen;
 mod output;
+mod secrets;
 mod session;
 mod signals;
 mod style;

@@ -56,3 +56,12 @@ pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> Answer {
     answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
     answer
 }
+
+/// Nobody is served who does not show the token.
+pub(crate) fn unauthorized() -> Answer {
+    let message = "unauthorised: send the hub's token as `Authorization: Bearer …`";
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+    let mut answer = json_error(StatusCode::UNAUTHORIZED, None, &error);
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    answer
+}

@@ -16,7 +16,7 @@ use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 use toolbay_transport::http::Respond;
 
 use crate::{
-    answer::{Answer, empty, json, json_error, not_allowed},
+    answer::{Answer, empty, json, json_error, not_allowed, unauthorized},
     gateway::Gateway,
     guard::Guard,
     headers::{self, single},
@@ -39,6 +39,15 @@ impl Respond for Door {
         if let Some(reason) = self.guard.refusal(request.uri(), request.headers()) {
             let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
             return json_error(StatusCode::FORBIDDEN, None, &error);
+        }
+        if self.gateway.options.token.as_ref().is_some_and(|token| !token.admits(request.headers())) {
+            return match (request.uri().path(), request.method()) {
+                // Whoever looks after us sees that we live, and nothing more.
+                ("/health", &Method::GET | &Method::HEAD) => {
+                    json(StatusCode::OK, Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#).into())
+                }
+                _ => unauthorized(),
+            };
         }
         match (request.uri().path(), request.method()) {
             ("/mcp" | "/", &Method::POST) => self.post(request).await.unwrap_or_else(|answer| *answer),

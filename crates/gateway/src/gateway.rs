@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use toolbay_host::Host;
 use toolbay_transport::{
     Wire,
-    http::{Limits, serve},
+    http::{Limits, Tls, serve, serve_tls},
 };
 
 use crate::{
     door::Door, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
-    tasks::TaskSeal, unread::Patience, wire,
+    tasks::TaskSeal, token::Token, unread::Patience, wire,
 };
 
 /// What a gateway is told.
@@ -22,6 +22,8 @@ pub struct GatewayOptions {
     pub version: &'static str,
     /// Host names besides the loopback ones under which clients may reach us.
     pub public_names: Vec<String>,
+    /// What clients on HTTP must show; without it anyone is let in who reaches us.
+    pub token: Option<Token>,
     /// What one HTTP connection may take.
     pub limits: Limits,
     /// How many sessions there may be, and how many streams of HTTP+SSE.
@@ -39,6 +41,7 @@ impl Default for GatewayOptions {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             public_names: Vec::new(),
+            token: None,
             limits: Limits::default(),
             max_sessions: 10_000,
             max_unread: 4 * 1024 * 1024,
@@ -83,6 +86,15 @@ impl Gateway {
 
     /// Serves HTTP until `stop`, then lets running requests finish.
     pub async fn serve_http(self: &Arc<Self>, listener: TcpListener, stop: CancellationToken) {
+        self.serve_on(listener, None, stop).await;
+    }
+
+    /// As [`Gateway::serve_http`], with TLS.
+    pub async fn serve_https(self: &Arc<Self>, listener: TcpListener, tls: Tls, stop: CancellationToken) {
+        self.serve_on(listener, Some(tls), stop).await;
+    }
+
+    async fn serve_on(self: &Arc<Self>, listener: TcpListener, tls: Option<Tls>, stop: CancellationToken) {
         let mut names = self.options.public_names.clone();
         names.extend(listener.local_addr().ok().map(|address| address.ip().to_string()));
         let door = Arc::new(Door::new(self.clone(), Guard::new(names), stop.clone()));
@@ -93,8 +105,15 @@ impl Gateway {
                 self.sessions.sweep();
             }
         };
+        let limits = self.options.limits.clone();
+        let serving = async {
+            match tls {
+                Some(tls) => serve_tls(listener, tls, door, limits, stop, tasks.clone()).await,
+                None => serve(listener, door, limits, stop, tasks.clone()).await,
+            }
+        };
         tokio::select! {
-            () = serve(listener, door, self.options.limits.clone(), stop, tasks.clone()) => {}
+            () = serving => {}
             () = sweep => {}
         }
         tasks.close();

@@ -3,13 +3,13 @@
 //! # The way of a request
 //!
 //! ```text
-//! bytes ─ Guard (Host, Origin) ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
+//! bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
 //!                                                      └─ Host::dispatch ─ Exchange ─ JSON, or SSE once events flow
 //! ```
 //!
 //! # Invariants
 //!
-//! - Host and Origin are judged before a byte of a body is read.
+//! - Host, Origin and the token are judged before a byte of a body is read.
 //! - A client that goes away drops its exchange, which cancels the call at the server.
 //! - Lists, handshakes and health are answered from memory; they never wait for a server.
 //! - What one client asked reaches no other: ids and progress tokens are the client's own on both ends.
@@ -41,7 +41,9 @@ mod socket;
 mod streams;
 mod subscribe;
 mod tasks;
+mod token;
 mod unread;
 mod wire;
 
 pub use gateway::{Gateway, GatewayOptions};
+pub use token::Token;

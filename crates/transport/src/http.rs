@@ -7,8 +7,10 @@ mod events;
 mod pace;
 mod serve;
 mod sse;
+mod tls;
 
 pub use body::{Body, ReadBodyError, read_body};
 pub use events::{Event, EventReader, LongEvent};
-pub use serve::{Limits, Respond, serve};
+pub use serve::{Limits, Respond, serve, serve_tls};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
+pub use tls::{Tls, TlsError};

@@ -16,12 +16,14 @@ use crate::{
     env::Env,
     error::CliError,
     hub::{self, Plan},
+    secrets,
 };
 
 /// How long running requests may take once we are told to stop.
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
+    let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     let plan = Plan::read(context)?;
     // Before any server is started: a second hub by mistake must not start everything twice.
     let mut doors = Doors::open(args).await?;
@@ -41,6 +43,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
 
     let options = GatewayOptions {
         public_names: args.public_name.clone(),
+        token,
         task_key: context.env.task_key(),
         ..GatewayOptions::default()
     };

@@ -1,3 +1,5 @@
 //! Every way in that `serve` opens, and who is kept out.
 
 mod sockets; // Unix sockets
+mod tls; // HTTPS with a given certificate
+mod token; // a token that clients must show

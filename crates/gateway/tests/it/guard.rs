@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Every endpoint. The POSTs announce a body that never comes: whoever waits for it does not answer.
-fn endpoints() -> Vec<Ask> {
+pub(crate) fn endpoints() -> Vec<Ask> {
     let post = |path| {
         Ask::new("POST", path).header("content-type", "application/json").header("content-length", "1000")
     };

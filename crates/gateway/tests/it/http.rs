@@ -38,6 +38,10 @@ impl Ask {
         ask
     }
 
+    pub(crate) fn is(&self, method: &str, path: &str) -> bool {
+        self.method == method && self.path == path
+    }
+
     /// To another path.
     pub(crate) fn to(self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self }

@@ -18,5 +18,6 @@ mod sessions; // legacy sessions over HTTP
 mod socket; // one client per connection to a Unix socket
 mod sse; // HTTP+SSE of 2024-11-05
 mod tasks; // calls that go on after their answer
+mod token; // a token that every request must carry
 mod watching;
 mod wire; // one client on a wire // resources that clients of both eras watch

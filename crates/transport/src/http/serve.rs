@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Body,
+    Body, Tls,
     pace::{Answered, Pace, Paced, Requests},
 };
 
@@ -69,6 +69,29 @@ pub async fn serve(
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
+    accept(listener, None, service, limits, stop, tasks).await;
+}
+
+/// As [`serve`], with TLS; nothing else is spoken there.
+pub async fn serve_tls(
+    listener: TcpListener,
+    tls: Tls,
+    service: Arc<impl Respond>,
+    limits: Limits,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) {
+    accept(listener, Some(tls), service, limits, stop, tasks).await;
+}
+
+async fn accept(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    service: Arc<impl Respond>,
+    limits: Limits,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -78,7 +101,21 @@ pub async fn serve(
             Ok((stream, _)) => {
                 let (service, limits, stop) = (service.clone(), limits.clone(), stop.clone());
                 let _ = stream.set_nodelay(true); // a slower connection is still one
-                tasks.spawn(connection(stream, service, limits, stop, tasks.clone()));
+                match tls.clone() {
+                    None => tasks.spawn(connection(stream, service, limits, stop, tasks.clone())),
+                    Some(tls) => {
+                        let beside = tasks.clone();
+                        tasks.spawn(async move {
+                            let stream = tokio::select! {
+                                stream = tls.accept(stream, limits.header_timeout) => stream,
+                                () = stop.cancelled() => None,
+                            };
+                            if let Some(stream) = stream {
+                                connection(stream, service, limits, stop, beside).await;
+                            }
+                        })
+                    }
+                };
             }
             // Out of file descriptors or memory: wait instead of spinning, connections will end.
             Err(error) if !is_about_one_connection(&error) => {

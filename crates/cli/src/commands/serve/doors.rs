@@ -7,20 +7,26 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolbay_control::McpSocket;
 use toolbay_gateway::Gateway;
+use toolbay_transport::http::Tls;
 
-use crate::{args::ServeArgs, error::CliError, listen::Listen};
+use crate::{args::ServeArgs, error::CliError, listen::Listen, secrets};
 
 /// The open doors of a hub.
 #[derive(Debug)]
 pub(super) struct Doors {
     http: Vec<(TcpListener, SocketAddr)>,
     pub(super) sockets: Vec<McpSocket>,
+    tls: Option<Tls>,
 }
 
 impl Doors {
     /// Opens what was asked for. HTTP is always among it.
     pub(super) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
-        let mut doors = Self { http: Vec::new(), sockets: Vec::new() };
+        let tls = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => Some(secrets::tls(certificate, key)?),
+            _ => None,
+        };
+        let mut doors = Self { http: Vec::new(), sockets: Vec::new(), tls };
         for listen in &args.listen {
             match listen {
                 Listen::Http(address) => doors.open_http(*address, args).await?,
@@ -34,7 +40,8 @@ impl Doors {
     }
 
     async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
-        if !address.ip().is_loopback() && !args.allow_unauthenticated {
+        let is_open = args.token_file.is_none() && !args.allow_unauthenticated;
+        if !address.ip().is_loopback() && is_open {
             return Err(CliError::Exposed { address });
         }
         let failed = |source| CliError::Listen { address, source };
@@ -46,13 +53,17 @@ impl Doors {
 
     /// The URLs of the hub for clients that speak Streamable HTTP.
     pub(super) fn urls(&self) -> Vec<String> {
-        self.http.iter().map(|(_, address)| format!("http://{address}/mcp")).collect()
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        self.http.iter().map(|(_, address)| format!("{scheme}://{address}/mcp")).collect()
     }
 
     /// Serves until `stop`, then lets running requests finish.
     pub(super) async fn serve(self, gateway: &Arc<Gateway>, stop: &CancellationToken) {
         let http = self.http.into_iter().map(|(listener, _)| -> BoxFuture<'_, ()> {
-            Box::pin(gateway.serve_http(listener, stop.clone()))
+            match self.tls.clone() {
+                Some(tls) => Box::pin(gateway.serve_https(listener, tls, stop.clone())),
+                None => Box::pin(gateway.serve_http(listener, stop.clone())),
+            }
         });
         let sockets = self.sockets.iter().map(|socket| -> BoxFuture<'_, ()> {
             Box::pin(gateway.serve_unix(socket.listener(), stop.clone()))
