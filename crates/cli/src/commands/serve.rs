@@ -6,6 +6,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolbay_control::{About, Api, ControlError, Listener};
 use toolbay_gateway::{Gateway, GatewayOptions};
+use toolbay_host::shim;
 
 use crate::{
     args::ServeArgs,
@@ -25,6 +26,10 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
         return Err(CliError::Exposed { address });
     }
     let plan = Plan::read(context)?;
+    // Every client takes a file, and some systems allow 1,024 of them unless asked.
+    if let Err(error) = shim::raise_file_limit() {
+        tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
+    }
     // Before any server is started: a second hub by mistake must not start everything twice.
     let failed = |source| CliError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
