@@ -6,6 +6,7 @@ pub mod client;
 mod events;
 mod serve;
 mod sse;
+mod stalled;
 
 pub use body::{Body, ReadBodyError, read_body};
 pub use events::{EventReader, LongEvent};

@@ -1,6 +1,15 @@
 //! Accepting connections.
 
-use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use http::{Request, Response};
 use hyper::{body::Incoming, service::service_fn};
@@ -11,7 +20,7 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::Body;
+use super::{Body, stalled::Impatient};
 
 /// What one connection may take.
 #[derive(Debug, Clone)]
@@ -26,6 +35,8 @@ pub struct Limits {
     pub max_headers: usize,
     /// Length of all its headers.
     pub max_header_bytes: usize,
+    /// Time that a client may read nothing of what there is for it.
+    pub stall_timeout: Duration,
     /// Time for running requests to end when we stop.
     pub drain: Duration,
 }
@@ -38,6 +49,7 @@ impl Default for Limits {
             max_body: crate::stdio::MAX_MESSAGE,
             max_headers: 64,
             max_header_bytes: 64 * 1024,
+            stall_timeout: Duration::from_secs(15),
             drain: Duration::from_secs(5),
         }
     }
@@ -100,14 +112,26 @@ async fn connection(
         .timer(TokioTimer::new())
         .max_header_list_size(limits.max_header_bytes as u32)
         .keep_alive_interval(Duration::from_secs(20));
+    let has_asked = Arc::new(AtomicBool::new(false));
+    let asked = has_asked.clone();
     let respond = service_fn(move |request| {
+        asked.store(true, Relaxed);
         let service = service.clone();
         async move { Ok::<_, Infallible>(service.respond(request).await) }
     });
+    // hyper's timeout for headers begins only when it knows which HTTP is spoken.
+    let never_asks = async {
+        tokio::time::sleep(limits.header_timeout).await;
+        if has_asked.load(Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
+    let stream = Impatient::new(stream, limits.stall_timeout);
     let connection = builder.serve_connection(TokioIo::new(stream), respond);
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,
+        () = never_asks => return tracing::debug!("a connection without a request ended"),
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(limits.drain, connection).await {
