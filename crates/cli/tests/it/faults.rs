@@ -6,6 +6,8 @@
 mod crowd; // slow ones, those who do not read, and thousands at once
 mod life;
 mod lists;
+mod network;
+mod remote_life;
 mod stop;
 mod traffic;
 mod wire;
