@@ -8,6 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use rustix::process::Signal;
+
+use super::hub::signal;
 
 /// A program that serves MCP at a URL and says which; killed when dropped.
 #[derive(Debug)]
@@ -19,9 +22,18 @@ pub struct WebServer {
 impl WebServer {
     /// Runs `toolbay-test-server` on a free port, with more arguments, over the transport that `flag` names.
     pub fn run(program: &Path, arguments: &[&str], flag: &str) -> Result<Self> {
+        Self::start(program, arguments, &[flag, "0"])
+    }
+
+    /// Runs it over Streamable HTTP on a certain port.
+    pub fn run_on(program: &Path, port: u16, arguments: &[&str]) -> Result<Self> {
+        Self::start(program, arguments, &["--http", &port.to_string()])
+    }
+
+    fn start(program: &Path, arguments: &[&str], place: &[&str]) -> Result<Self> {
         #[expect(clippy::disallowed_methods, reason = "a test server; killed on drop")]
         let mut command = Command::new(program);
-        command.args(arguments).args([flag, "0"]).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.args(arguments).args(place).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("the server does not start")?;
         let stderr = child.stderr.take().context("it was piped")?;
         let mut server = Self { child, url: String::new() };
@@ -30,6 +42,23 @@ impl WebServer {
         server.url = line.trim().to_owned();
         server.address()?; // or it said something else
         Ok(server)
+    }
+
+    /// Kills it; whoever talks to it learns that from the system.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Stops it where it is: its system still accepts connections and bytes, and nobody takes them.
+    pub fn freeze(&self) -> Result<()> {
+        signal(self.child.id(), Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) -> Result<()> {
+        signal(self.child.id(), Signal::CONT)
     }
 
     pub fn address(&self) -> Result<SocketAddr> {
