@@ -58,8 +58,8 @@ pub(crate) enum Colour {
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
     Serve(ServeArgs),
-    /// Run the servers and offer them on stdin and stdout
-    Stdio,
+    /// Offer the servers on stdin and stdout: those of a running hub, else of one in this process
+    Stdio(StdioArgs),
     /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
     Connect(ConnectArgs),
     /// List the tools
@@ -102,6 +102,13 @@ pub(crate) struct ServeArgs {
     /// Another name under which clients may reach the hub (the `Host` header)
     #[arg(long, value_name = "NAME")]
     pub(crate) public_name: Vec<String>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct StdioArgs {
+    /// Run the servers in this process even if a hub runs them already
+    #[arg(long)]
+    pub(crate) alone: bool,
 }
 
 #[derive(Debug, Args)]
