@@ -58,8 +58,10 @@ pub(crate) enum Colour {
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
     Serve(ServeArgs),
-    /// Run the servers and offer them on stdin and stdout
-    Stdio,
+    /// Offer the servers on stdin and stdout: those of a running hub, else of one in this process
+    Stdio(StdioArgs),
+    /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
+    Connect(ConnectArgs),
     /// List the tools
     Tools,
     /// Call a tool
@@ -100,6 +102,28 @@ pub(crate) struct ServeArgs {
     /// Another name under which clients may reach the hub (the `Host` header)
     #[arg(long, value_name = "NAME")]
     pub(crate) public_name: Vec<String>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct StdioArgs {
+    /// Run the servers in this process even if a hub runs them already
+    #[arg(long)]
+    pub(crate) alone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// Where the server is
+    pub(crate) url: String,
+    /// A header to send with every request
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// A file with a bearer token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// What it speaks, where that is not to be found out
+    #[arg(long, value_name = "http|sse|ws")]
+    pub(crate) transport: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
-use crate::{Command, Reach, ServerConfig, Tuning, remote};
+use crate::{Command, Reach, Remote, ServerConfig, Tuning, remote};
 
 /// An entry of `mcpServers`. Keys that other programs put there are theirs and stay unread.
 #[derive(Debug, Deserialize)]
@@ -48,9 +48,16 @@ pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<Checked, St
         (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
         (Some(command), None) => {
             let cwd = entry.cwd.map(|cwd| base.join(cwd));
+            if entry.toolbay.ca.is_some() {
+                return Err("`toolbay.ca` is for servers at a `url`".to_owned());
+            }
             Reach::Command(check_command(Command { command, args: entry.args, env: entry.env, cwd })?)
         }
-        (None, Some(url)) => Reach::Url(remote::check(&url, entry.kind.as_deref(), &entry.headers)?),
+        (None, Some(url)) => {
+            let ca = entry.toolbay.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;
+            let remote = remote::check(&url, entry.kind.as_deref(), &entry.headers)?;
+            Reach::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
+        }
         (None, None) => return Err("`command` is missing, or `url`".to_owned()),
     };
     Ok(Checked::Server(Box::new(ServerConfig { name: ServerName::new(name), reach, tuning: entry.toolbay })))

@@ -1,8 +1,9 @@
 //! Servers at a URL.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use crate::{Remote, Transport};
 
@@ -81,5 +82,19 @@ pub(crate) fn check(
         value.set_sensitive(true);
         checked.insert(name, value);
     }
-    Ok(Remote { url: uri, transport, headers: checked })
+    Ok(Remote { url: uri, transport, headers: checked, ca: Vec::new() })
+}
+
+/// Reads a file of certificates.
+pub(crate) fn read_ca(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("`toolbay.ca`: cannot read {}: {why}", file.display());
+    let text = fs::read(file).map_err(|error| failed(&error))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|error| failed(&error))?;
+    if certificates.is_empty() {
+        return Err(failed(
+            &"there is no certificate in it; a PEM file begins with -----BEGIN CERTIFICATE-----",
+        ));
+    }
+    Ok(certificates)
 }

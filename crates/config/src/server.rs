@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use http::{HeaderMap, Uri};
+use rustls_pki_types::CertificateDer;
 use serde::Deserialize;
 use toolbay_protocol::ServerName;
 
@@ -48,6 +49,8 @@ pub struct Remote {
     pub transport: Transport,
     /// Sent with every request; the values are marked as secret.
     pub headers: HeaderMap,
+    /// Trusted besides those whom the machine trusts.
+    pub ca: Vec<CertificateDer<'static>>,
 }
 
 /// What a server at a URL speaks.
@@ -86,6 +89,17 @@ pub struct Tuning {
     /// A fixed delay between restarts, instead of one that grows.
     #[serde(with = "crate::entry::duration")]
     pub restart_delay: Option<Duration>,
+    /// Time until there is a connection to a server at a URL.
+    #[serde(with = "crate::entry::duration")]
+    pub connect_timeout: Option<Duration>,
+    /// Time until it begins to answer.
+    #[serde(with = "crate::entry::duration")]
+    pub first_byte_timeout: Option<Duration>,
+    /// Time that its streams of events may be silent.
+    #[serde(with = "crate::entry::duration")]
+    pub stream_idle_timeout: Option<Duration>,
+    /// A file with certificates to trust at a URL, besides those of the machine; PEM, as seen from the configuration.
+    pub ca: Option<PathBuf>,
     /// Which era to speak.
     pub era: Era,
     /// What happens to arguments that do not fit the tool's schema.

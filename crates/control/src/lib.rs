@@ -35,6 +35,6 @@ pub use api::{About, Api};
 pub use client::Client;
 pub use error::{ControlError, Reason};
 pub use listener::Listener;
-pub use mcp_socket::{McpSocket, attach};
+pub use mcp_socket::McpSocket;
 pub use place::{Place, SocketDir};
 pub use snapshot::{LogEntry, LogPage, ServerSnapshot, Snapshot};

@@ -8,9 +8,9 @@ use std::{
     sync::Arc,
 };
 
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
-use crate::{ControlError, Place, client::connect};
+use crate::ControlError;
 
 /// A socket for MCP clients, which only its user may open; gone when dropped. Who serves it is the caller's business.
 #[derive(Debug)]
@@ -62,11 +62,4 @@ impl Drop for McpSocket {
         // It may be gone already, and there is nobody to tell.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// Connects to the hub that runs at `place` as an MCP client: one message per line, both ways. Closing the sending half
-/// lets running requests finish; closing both cancels them. Without a hub, [`ControlError::NoHub`].
-pub async fn attach(place: &Place) -> Result<UnixStream, ControlError> {
-    place.check()?;
-    connect(&place.mcp_socket()).await
 }

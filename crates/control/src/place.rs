@@ -72,14 +72,19 @@ impl Place {
         check(&self.dir)
     }
 
-    /// The socket on which the hub at this place serves MCP clients; see [`attach`](crate::attach).
+    /// The socket on which the hub at this place serves MCP clients; see [`Client::attach`](crate::Client::attach).
     pub fn mcp_socket(&self) -> PathBuf {
-        self.socket.with_extension(MCP_EXTENSION)
+        mcp_socket(&self.socket)
     }
 
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.socket.with_extension("lock")
     }
+}
+
+/// The socket for MCP clients beside a control socket.
+pub(crate) fn mcp_socket(socket: &Path) -> PathBuf {
+    socket.with_extension(MCP_EXTENSION)
 }
 
 fn check(dir: &Path) -> Result<(), ControlError> {

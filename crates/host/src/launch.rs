@@ -1,9 +1,16 @@
 //! From a checked configuration to a running server.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
-use toolbay_config::{Command, Era, Reach, ServerConfig, Transport};
-use toolbay_transport::{http::client::Target, stdio::MAX_MESSAGE};
+use toolbay_config::{Command, Era, Reach, Remote, ServerConfig, Transport};
+use toolbay_transport::{
+    http::client::{HttpTimeouts, Proxies, Route, Target},
+    stdio::MAX_MESSAGE,
+};
 use toolbay_upstream::{
     EraPolicy, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace, Timeouts,
 };
@@ -15,7 +22,7 @@ const PACKAGE_RUNNERS: [&str; 10] =
 /// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
 const BESIDE_CALLS: usize = 256;
 
-/// How to reach a configured server. `base_env` is what every server that we run inherits.
+/// How to reach a configured server. `base_env` is what every server that we run inherits; it names proxies, too.
 pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsString>, shim: &Shim) -> Source {
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
@@ -26,6 +33,7 @@ pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsStri
                 headers: remote.headers.clone(),
                 max_message,
                 max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
+                route: route(config, remote, base_env),
             });
             match remote.transport {
                 Transport::Auto => Source::Auto(target),
@@ -34,6 +42,20 @@ pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsStri
                 Transport::WebSocket => Source::WebSocket(target),
             }
         }
+    }
+}
+
+fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, OsString>) -> Route {
+    let tuning = &config.tuning;
+    Route {
+        ca: remote.ca.clone(),
+        proxies: Proxies::from_variables(|name| base_env.get(OsStr::new(name)).map(OsString::as_os_str)),
+        timeouts: HttpTimeouts {
+            connect: tuning.connect_timeout.unwrap_or(HttpTimeouts::default().connect),
+            // Calls end at their own deadlines; this must not be sooner unless someone wants it.
+            first_byte: tuning.first_byte_timeout.unwrap_or(settings(config).timeouts.total),
+            stream_idle: tuning.stream_idle_timeout,
+        },
     }
 }
 

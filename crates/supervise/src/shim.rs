@@ -1,5 +1,6 @@
 //! The process between host and server: where its program is found, and what it does.
 
+pub(crate) mod file_limit;
 mod inherited;
 mod inside;
 pub(crate) mod wire;
@@ -12,6 +13,8 @@ use std::{
 };
 
 use rustix::process::{getpid, set_child_subreaper};
+
+pub use file_limit::raise_file_limit;
 
 use crate::command::find_command;
 
@@ -75,8 +78,13 @@ fn is_offered() -> bool {
 
 /// Must be the first line of `main`: becomes a shim, and never returns, if this program was started as one.
 pub fn run_if_asked() {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == ARGUMENT) {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|argument| argument == ARGUMENT) {
         inherited::close();
+        // After the name, which is for people.
+        if let Some(limit) = arguments.nth(1).and_then(|limit| limit.into_string().ok()) {
+            file_limit::take_on(&limit);
+        }
         inside::run();
     }
     IS_OFFERED.store(true, Ordering::Relaxed);

@@ -52,9 +52,14 @@ impl Asked {
 pub struct Answering(TcpStream);
 
 impl Answering {
-    /// Sends bytes as they are; the client may be gone.
+    /// Sends a text as it is.
     pub async fn raw(&mut self, text: &str) {
-        let _ = self.0.write_all(text.as_bytes()).await;
+        self.bytes(text.as_bytes()).await;
+    }
+
+    /// Sends bytes as they are; the client may be gone.
+    pub async fn bytes(&mut self, bytes: &[u8]) {
+        let _ = self.0.write_all(bytes).await;
     }
 
     /// A whole answer.

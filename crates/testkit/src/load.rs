@@ -6,6 +6,7 @@
 
 mod call;
 mod connection;
+mod crowd;
 mod http;
 mod options;
 mod sse;

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Incoming, Wire,
-    http::client::{Target, caller::Caller, pool::pool},
+    http::client::{Target, caller::Caller, pool::Purpose},
     wire::unsent,
 };
 
@@ -32,14 +32,15 @@ use crate::{
 pub fn connect(target: Target, tasks: &TaskTracker) -> Wire {
     let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
     let (messages, incoming) = mpsc::channel(Wire::QUEUE);
-    let caller = Caller::new(pool(target.url.scheme_str(), tasks), &target);
+    let max_running = target.max_running;
+    let caller = Caller::new(target, Purpose::Requests, tasks);
     tasks.spawn(async move {
         let opened = tokio::select! {
-            opened = open::open(&caller, target.max_message) => opened,
+            opened = open::open(&caller, caller.target().max_message) => opened,
             () = messages.closed() => return,
         };
         match opened {
-            Ok(stream) => task::run(stream, target.max_running, texts, messages).await,
+            Ok(stream) => task::run(stream, max_running, texts, messages).await,
             Err(why) => {
                 let unsent = unsent(Vec::new(), texts).await;
                 let _ = messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it

@@ -30,7 +30,7 @@ use toolbay_protocol::Malformed;
 
 use crate::{
     Incoming, Refusal, Wire,
-    http::client::{NoAnswer, Target, pool::CONNECT, target::shown},
+    http::client::{NoAnswer, Target, target::shown},
     wire::unsent,
 };
 use end::End;
@@ -80,9 +80,10 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Wire {
     let connections = tasks.clone();
     tasks.spawn(async move {
         let (url, max_message) = (shown(&target.url), target.max_message);
+        let patience = target.route.timeouts.connect;
         let mut pump = Pump::new(texts, messages);
         let upgraded = tokio::select! {
-            upgraded = timeout(CONNECT, upgrade::upgrade(&target, &connections)) => upgraded,
+            upgraded = timeout(patience, upgrade::upgrade(&target, &connections)) => upgraded,
             () = pump.left_alone() => return,
         };
         let why = match upgraded {
@@ -91,7 +92,7 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Wire {
                 end => end.why(&url, max_message),
             },
             Ok(Err(why)) => why,
-            Err(_) => NoAnswer::Slow { url, after: CONNECT },
+            Err(_) => NoAnswer::Slow { url, after: patience },
         };
         let Pump { texts, taken, messages } = pump;
         let unsent = unsent(taken, texts).await;

@@ -1,8 +1,9 @@
-//! `cargo xtask bench faults`: what each fault of a stdio server costs, as measured now, beside what we want.
+//! `cargo xtask bench faults`: what each fault of a server or a client costs, as measured now, beside what we want.
 //!
 //! The tests of the same names (`crates/cli/tests/it/faults`) say what must happen; this says how fast. Nothing is
 //! asserted: a machine that does much else gives other figures.
 
+mod crowd;
 mod life;
 mod stage;
 mod stop;
@@ -41,6 +42,7 @@ const FAULTS: &[(&str, &str, Measure)] = &[
     ("F18", "confused ids", traffic::confused_ids),
     ("F20", "client disconnects", traffic::disconnect),
     ("F25", "1,000 tools", traffic::many_tools),
+    ("F27", "10,000 clients", crowd::sessions),
 ];
 
 pub(super) fn run(args: &[String]) -> Result<()> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolbay_control::{About, Api, ControlError, Listener};
 use toolbay_gateway::{Gateway, GatewayOptions};
+use toolbay_host::shim;
 
 use self::doors::Doors;
 use crate::{
@@ -25,6 +26,10 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     let plan = Plan::read(context)?;
+    // Every client takes a file, and some systems allow 1,024 of them unless asked.
+    if let Err(error) = shim::raise_file_limit() {
+        tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
+    }
     // Before any server is started: a second hub by mistake must not start everything twice.
     let mut doors = Doors::open(args).await?;
     let urls = doors.urls();

@@ -100,12 +100,38 @@ impl Home {
 
     /// Starts a hub and waits until it listens.
     pub(crate) fn start(&self, args: &[&str]) -> Serving {
-        let mut child = self.command(args).spawn().unwrap();
+        Serving::start(self.command(args))
+    }
+
+    /// As [`Self::serve`], with a soft limit of open files.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program under test, below a shell that sets the limit"
+    )]
+    pub(crate) fn serve_limited(&self, files: u64, args: &[&str]) -> Serving {
+        let hub = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -Sn {files} && exec \"$0\" \"$@\"")]);
+        command.arg(hub.get_program()).args(hub.get_args()).args(args).current_dir(self.dir.path());
+        command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Serving::start(command)
+    }
+}
+
+impl Serving {
+    /// Starts a hub and waits until it listens.
+    fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut serving = Serving { child, stderr, url: String::new(), said: String::new() };
         let line = serving.until("listens on");
         serving.url = line.split_whitespace().last().unwrap().to_owned();
         serving
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 }
 

@@ -1,24 +1,22 @@
 //! Servers at a URL behind the hub.
 
-use std::{io, sync::Arc, thread};
+use std::{io, thread};
 
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{Era, TestServer, TlsFront};
 
 use crate::program::Home;
 
 /// Runs something beside the test until it is dropped.
-struct Beside {
+pub(crate) struct Beside {
     stop: CancellationToken,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Beside {
     /// Starts servers and gives what `start` gives, such as URLs.
-    fn start<T: Send + 'static>(
+    pub(crate) fn start<T: Send + 'static>(
         start: impl AsyncFnOnce(&TaskTracker, &CancellationToken) -> io::Result<T> + Send + 'static,
     ) -> (Self, T) {
         let stop = CancellationToken::new();
@@ -123,50 +121,15 @@ fn a_server_that_is_not_there_is_named_with_its_url() {
     assert!(ran.stderr.contains("hint: check that the server runs"), "{ran:#?}");
 }
 
-/// For `localhost`, signed by itself, good for a century. Made with `openssl req -x509 -newkey ec -pkeyopt
-/// ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext
-/// basicConstraints=critical,CA:FALSE`; it protects nothing but this test.
-const CERTIFICATE: &str = include_str!("remote/certificate.pem");
-const KEY: &str = include_str!("remote/key.pem");
-
-/// Takes TLS off connections and passes them on to `behind`; speaks HTTP/2 with those who can.
-async fn take_off_tls(tasks: &TaskTracker, behind: String) -> io::Result<String> {
-    let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("https://localhost:{}/mcp", listener.local_addr()?.port());
-    let connections = tasks.clone();
-    tasks.spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let (acceptor, behind) = (acceptor.clone(), behind.clone());
-            connections.spawn(async move {
-                let Ok(mut front) = acceptor.accept(stream).await else { return };
-                let mut back = TcpStream::connect(&behind).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut front, &mut back).await;
-            });
-        }
-    });
-    Ok(url)
-}
-
 #[test]
 fn https_is_spoken_with_those_whom_the_machine_trusts() {
     let (_beside, url) = Beside::start(async |tasks, stop| {
         let plain = server(Era::Both).start_http(tasks, stop.clone()).await?;
-        let behind = plain.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-        take_off_tls(tasks, behind).await
+        let behind = plain.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
+        Ok(TlsFront::start(tasks, behind, &["h2"]).await?.url)
     });
     let home = Home::new();
-    home.write("ca.pem", CERTIFICATE);
+    home.write("ca.pem", TlsFront::CERTIFICATE);
     home.write(
         "mcp.json",
         &format!(
@@ -178,4 +141,41 @@ fn https_is_spoken_with_those_whom_the_machine_trusts() {
     assert!(trusting.status.success(), "{trusting:?}");
     let wary = home.run(&call).expect(1);
     assert!(wary.stderr.contains("certificate"), "{wary:#?}");
+}
+
+#[test]
+fn https_is_spoken_with_those_whom_the_configuration_trusts() {
+    let (_beside, url) = Beside::start(async |tasks, stop| {
+        let plain = server(Era::Both).start_http(tasks, stop.clone()).await?;
+        let behind = plain.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
+        Ok(TlsFront::start(tasks, behind, &["h2", "http/1.1"]).await?.url)
+    });
+    let home = Home::new();
+    home.write("ca.pem", TlsFront::CERTIFICATE);
+    home.write(
+        "mcp.json",
+        &format!(r#"{{"mcpServers": {{"safe": {{"url": "{url}", "toolbay": {{"ca": "ca.pem"}}}}}}}}"#),
+    );
+    home.run(&["call", "safe__where", "--config", "mcp.json"]).expect(0);
+}
+
+#[test]
+fn a_server_is_reached_through_the_proxy_that_the_environment_names() {
+    // A server of ours takes whole URLs, so it does for a proxy.
+    let (_beside, proxy) =
+        Beside::start(async |tasks, stop| server(Era::Both).start_http(tasks, stop.clone()).await);
+    let home = Home::new();
+    home.write("mcp.json", r#"{"mcpServers": {"far": {"url": "http://server.invalid/mcp"}}}"#);
+    let call = ["call", "far__where", "--config", "mcp.json"];
+    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        let ran = home.command(&call).env(variable, proxy.trim_end_matches("/mcp")).output().unwrap();
+        assert!(ran.status.success(), "{variable}: {ran:?}");
+    }
+    let past = home
+        .command(&call)
+        .env("HTTP_PROXY", proxy.trim_end_matches("/mcp"))
+        .env("NO_PROXY", "server.invalid")
+        .output()
+        .unwrap();
+    assert!(!past.status.success(), "{past:?}");
 }

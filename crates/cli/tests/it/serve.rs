@@ -60,3 +60,25 @@ fn other_machines_are_let_in_only_when_asked() {
     let ran = Home::new().run(&["serve", "--listen", "nonsense"]).expect(2);
     assert!(ran.stderr.contains("nonsense"), "{ran:#?}");
 }
+
+#[test]
+fn the_limit_of_open_files_is_raised_for_the_hub_alone() {
+    let home = Home::with_server();
+    let mut hub = home.serve_limited(256, &["--config", "mcp.json"]);
+    hub.until("ready");
+    let [soft, hard] = file_limits(hub.pid());
+    assert_eq!(soft, hard.min(1 << 20), "the hub has every file that it may have");
+    let script = home.path("server.py").display().to_string();
+    let processes = toolbay_testkit::harness::processes();
+    let server = processes.iter().find(|one| one.arguments.contains(&script)).unwrap();
+    assert_eq!(file_limits(server.pid)[0], 256, "its servers have what they would have without it");
+    assert_eq!(hub.stop(), Some(0));
+}
+
+/// The soft and the hard limit of a process.
+fn file_limits(pid: u32) -> [u64; 2] {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let mut numbers = line.split_whitespace().map(|number| number.parse().unwrap_or(u64::MAX));
+    [(); 2].map(|()| numbers.next().unwrap())
+}

@@ -40,6 +40,13 @@ fn a_bad_entry_says_what_is_wrong_and_where() {
             r#"{"url": "http://h/", "headers": {"Mcp-Session-Id": "1"}}"#,
             "`mcp-session-id` is set by the protocol",
         ),
+        (r#"{"command": "x", "toolbay": {"ca": "ca.pem"}}"#, "`toolbay.ca` is for servers at a `url`"),
+        (
+            r#"{"url": "https://h/", "toolbay": {"ca": "no/such.pem"}}"#,
+            "`toolbay.ca`: cannot read /etc/no/such.pem: No such file",
+        ),
+        (r#"{"url": "https://h/", "toolbay": {"ca": "passwd"}}"#, "there is no certificate in it"),
+        (r#"{"url": "https://h/", "toolbay": {"connect_timeout": "soon"}}"#, "unknown unit `soon`"),
         (r#"{"command": "x", "toolbay": {"startup_timeout": "2..5s"}}"#, "is no duration"),
         (r#"{"command": "x", "toolbay": {"startup_timeout": "soon"}}"#, "unknown unit `soon`"),
         (r#"{"command": "x", "toolbay": {"startup_timeout": "5 years"}}"#, "unknown unit `years`"),

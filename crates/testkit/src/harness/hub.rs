@@ -260,7 +260,7 @@ pub fn kill(pid: u32) -> Result<()> {
     signal(pid, Signal::KILL)
 }
 
-fn signal(pid: u32, which: Signal) -> Result<()> {
+pub(super) fn signal(pid: u32, which: Signal) -> Result<()> {
     let pid = Pid::from_raw(pid.try_into()?).context("no process id")?;
     Ok(kill_process(pid, which)?)
 }

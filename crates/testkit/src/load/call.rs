@@ -66,7 +66,7 @@ pub(super) fn initialize(revision: &str) -> String {
     )
 }
 
-fn modern_meta() -> &'static str {
+pub(super) fn modern_meta() -> &'static str {
     concat!(
         r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
         r#""io.modelcontextprotocol/clientInfo":{"name":"toolbay-load","version":"0.1.0"},"#,

@@ -89,6 +89,11 @@ impl Connection {
         &self.body
     }
 
+    /// The bare connection, for a body that nobody reads on.
+    pub(super) fn into_stream(self) -> Option<TcpStream> {
+        self.stream
+    }
+
     /// Forgets the connection, for a body that is not worth waiting for.
     pub(super) fn close(&mut self) {
         self.stream = None;

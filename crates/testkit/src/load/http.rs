@@ -25,6 +25,9 @@ struct Run {
 }
 
 pub(super) async fn run(options: &Options, url: &Url) -> anyhow::Result<Report> {
+    if let Some(count) = options.idle_sessions.filter(|_| options.listening) {
+        return super::crowd::run(options, url, count).await;
+    }
     let mut first = Connection::new(&url.authority);
     if let Some(count) = options.idle_sessions {
         for _ in 0..count {
@@ -114,7 +117,11 @@ async fn ask(
 }
 
 /// Opens the session and gives the headers that belong to it.
-async fn open(connection: &mut Connection, options: &Options, url: &Url) -> anyhow::Result<String> {
+pub(super) async fn open(
+    connection: &mut Connection,
+    options: &Options,
+    url: &Url,
+) -> anyhow::Result<String> {
     if options.modern {
         return Ok(format!("MCP-Protocol-Version: {}\r\n", options.revision()));
     }
@@ -161,7 +168,7 @@ struct InitializeResult {
     protocol_version: String,
 }
 
-fn request_head(method: &str, url: &Url, headers: &str, length: usize) -> String {
+pub(super) fn request_head(method: &str, url: &Url, headers: &str, length: usize) -> String {
     format!(
         "{method} {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n",

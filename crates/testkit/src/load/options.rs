@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 
 pub(super) const USAGE: &str = "usage: toolbay-load (--url http://HOST:PORT/PATH | --stdio) --tool NAME --payload BYTES \
      --in-flight N --seconds S [--warmup S] [--modern] [--arguments JSON with \"@\" for the payload] [--wrapped] \
-     [--idle-sessions N] [-- command…]";
+     [--idle-sessions N [--listening]] [-- command…]";
 
 /// Where the calls go.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub struct Options {
     pub(super) wrapped: bool,
     /// Instead of any load: open so many legacy sessions and leave them.
     pub(super) idle_sessions: Option<usize>,
+    /// Each of them keeps a stream open, and meanwhile `tools/list` is measured; with `modern` each is a subscription.
+    pub(super) listening: bool,
 }
 
 impl Options {
@@ -59,6 +61,7 @@ impl Options {
             modern: false,
             wrapped: false,
             idle_sessions: None,
+            listening: false,
         };
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} takes a value"));
@@ -73,6 +76,7 @@ impl Options {
                 "--warmup" => options.warmup = Duration::try_from_secs_f64(value()?.parse()?)?,
                 "--modern" => options.modern = true,
                 "--wrapped" => options.wrapped = true,
+                "--listening" => options.listening = true,
                 "--idle-sessions" => options.idle_sessions = Some(value()?.parse()?),
                 "--" => command = args.by_ref().collect(),
                 _ => bail!("unknown argument `{arg}`\n{USAGE}"),

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    error::Error,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -92,16 +93,14 @@ pub enum ReadBodyError {
     TooSlow { limit: Duration },
     /// The connection broke.
     #[error("the body broke off")]
-    Broken(#[source] hyper::Error),
+    Broken(#[source] Box<dyn Error + Send + Sync>),
 }
 
 /// Reads a whole body, never holding more than `limit` bytes.
-pub async fn read_body(
-    mut body: hyper::body::Incoming,
-    limit: usize,
-    patience: Duration,
-) -> Result<Bytes, ReadBodyError> {
-    use http_body::Body as _;
+pub async fn read_body<B>(mut body: B, limit: usize, patience: Duration) -> Result<Bytes, ReadBodyError>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
+{
     let expected = body.size_hint();
     if expected.lower() > limit as u64 {
         return Err(ReadBodyError::TooLong { limit });
@@ -110,7 +109,9 @@ pub async fn read_body(
     let mut joined = BytesMut::new();
     let read = async {
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(ReadBodyError::Broken)?.into_data() else { continue };
+            let Ok(data) = frame.map_err(|error| ReadBodyError::Broken(error.into()))?.into_data() else {
+                continue;
+            };
             let length = joined.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
             if length > limit {
                 return Err(ReadBodyError::TooLong { limit });

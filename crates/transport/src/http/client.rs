@@ -17,9 +17,11 @@
 //! - A request is sent again by nobody but the caller, who is told which ones are safe
 //!   ([`Incoming::Lost`](crate::Incoming::Lost)).
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
+//! - Answers may be compressed; limits count what comes out.
 
 pub(crate) mod answer;
 pub(crate) mod caller;
+mod dial;
 pub(crate) mod explain;
 pub(crate) mod failure;
 mod headers;
@@ -27,9 +29,13 @@ mod link;
 mod listen;
 pub(crate) mod pool;
 mod post;
+mod proxies;
+mod route;
 mod rules;
 pub(crate) mod target;
 mod task;
+mod tls;
+pub(crate) mod unpack;
 
 use std::sync::Arc;
 
@@ -37,6 +43,8 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 pub use failure::NoAnswer;
+pub use proxies::Proxies;
+pub use route::{HttpTimeouts, Route};
 pub use rules::HeaderRules;
 pub use target::Target;
 

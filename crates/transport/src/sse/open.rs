@@ -8,7 +8,6 @@ use http::{
     header::{ACCEPT, CACHE_CONTROL},
 };
 use http_body_util::BodyExt;
-use hyper::body::Incoming as Arriving;
 use tokio::time::timeout;
 
 use crate::http::{
@@ -19,6 +18,7 @@ use crate::http::{
         explain::{EVENT_STREAM, explain, is_stream, media_type},
         failure::reason,
         target::{resolve, same_origin, shown},
+        unpack::Arriving,
     },
 };
 
@@ -58,7 +58,7 @@ impl Events {
     async fn more(&mut self, url: &Arc<str>) -> Result<(), NoAnswer> {
         let piece = match self.body.frame().await {
             None => return Err(NoAnswer::Closed { url: url.clone(), reason: "its stream ended".to_owned() }),
-            Some(Err(error)) => return Err(NoAnswer::Broken { url: url.clone(), reason: reason(&error) }),
+            Some(Err(error)) => return Err(NoAnswer::Broken { url: url.clone(), reason: reason(&*error) }),
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
         };
         self.reader.push(&piece);

@@ -15,12 +15,12 @@ use tokio_util::task::TaskTracker;
 
 use super::{SUBPROTOCOL, accept_key};
 use crate::http::client::{
-    NoAnswer, Target, caller::Caller, explain::explain, failure::reason, pool::upgradable,
+    NoAnswer, Target, caller::Caller, explain::explain, failure::reason, pool::Purpose,
 };
 
 /// Connects, and makes a WebSocket of the connection.
 pub(super) async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<TokioIo<Upgraded>, NoAnswer> {
-    let caller = Caller::new(upgradable(target.url.scheme_str(), tasks), target);
+    let caller = Caller::new(target.clone(), Purpose::Upgrade, tasks);
     let key = generate_key();
     let response = caller.send(Method::GET, headers(&key), Bytes::new()).await?;
     let url = caller.shown();

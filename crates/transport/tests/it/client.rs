@@ -1,6 +1,9 @@
 //! A server at a URL: both eras, and servers that answer oddly.
 
+mod connections; // kept, shared by HTTP/2, given up when nothing is heard
 mod failures; // statuses, redirects, servers that are not there
+mod packed; // gzip and br, events and bombs
+mod proxied; // through proxies, and past them
 mod sessions; // the old era: ids, the GET stream, taking up broken streams
 mod stateless; // the new era: headers, cancelling by closing
 
@@ -13,7 +16,7 @@ use toolbay_protocol::Message;
 use toolbay_testkit::{Answering, Asked, HttpScript};
 use toolbay_transport::{
     Incoming, Wire,
-    http::client::{HeaderRules, NoAnswer, Target, connect},
+    http::client::{HeaderRules, NoAnswer, Route, Target, connect},
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -80,7 +83,13 @@ impl Stage {
 }
 
 pub(crate) fn target(url: &str) -> Target {
-    Target { url: url.parse().unwrap(), headers: Default::default(), max_message: 1 << 24, max_running: 512 }
+    Target {
+        url: url.parse().unwrap(),
+        headers: Default::default(),
+        max_message: 1 << 24,
+        max_running: 512,
+        route: Route::default(),
+    }
 }
 
 pub(crate) fn value(message: &Message) -> Value {

@@ -18,7 +18,13 @@ use toolbay_transport::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn target(url: &str) -> Target {
-    Target { url: url.parse().unwrap(), headers: Default::default(), max_message: 1 << 24, max_running: 512 }
+    Target {
+        url: url.parse().unwrap(),
+        headers: Default::default(),
+        max_message: 1 << 24,
+        max_running: 512,
+        route: Default::default(),
+    }
 }
 
 fn request(id: u64) -> Value {
@@ -83,7 +89,7 @@ async fn say(open: &Open, message: &Value) {
 
 #[tokio::test]
 async fn a_real_server_is_spoken_to() {
-    let server = TestServer::new("s").with_tool("big", |args| Ok(args));
+    let server = TestServer::new("s");
     let tasks = TaskTracker::new();
     let url = server.start_sse(&tasks, CancellationToken::new()).await.unwrap();
     let mut wire = sse::connect(target(&url), &tasks);

@@ -26,7 +26,7 @@ pub(crate) fn at(url: &str) -> Source {
 
 pub(crate) fn target(url: &str) -> Box<Target> {
     let (url, headers) = (url.parse().unwrap(), Default::default());
-    Box::new(Target { url, headers, max_message: 1 << 24, max_running: 512 })
+    Box::new(Target { url, headers, max_message: 1 << 24, max_running: 512, route: Default::default() })
 }
 
 /// What a test server speaks.

@@ -48,6 +48,11 @@ impl Stage {
         Self { programs }
     }
 
+    /// Where one of the programs is.
+    pub(super) fn program(&self, name: &str) -> PathBuf {
+        self.programs.path(name)
+    }
+
     /// Starts a hub and waits until both servers are ready.
     pub(super) fn ready(&self, flags: &[&str], tuning: Value) -> Result<Scene> {
         let scene = self.start(flags, tuning)?;

@@ -11,10 +11,12 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 
+use toolbay_testkit::TlsFront;
+
 use crate::program::{Home, Serving};
 
-const CERTIFICATE: &str = include_str!("../remote/certificate.pem");
-const KEY: &str = include_str!("../remote/key.pem");
+const CERTIFICATE: &str = TlsFront::CERTIFICATE;
+const KEY: &str = TlsFront::KEY;
 
 fn home() -> Home {
     let home = Home::new();

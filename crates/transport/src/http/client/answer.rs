@@ -5,8 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt;
-use hyper::body::Incoming as Arriving;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use toolbay_protocol::{
     IdTracker, Malformed, Message, RequestId, Response, Revision, decode_string, parse_batch,
 };
@@ -14,6 +13,7 @@ use toolbay_protocol::{
 use super::{
     failure::reason,
     link::{Agreed, Link},
+    unpack::Arriving,
 };
 use crate::{Incoming, Refusal, http::EventReader};
 
@@ -107,16 +107,25 @@ impl<'a> Answer<'a> {
             if self.is_complete && self.about.is_some() {
                 until.get_or_insert_with(|| Instant::now() + AFTERMATH);
             }
-            let frame = match until {
-                Some(until) => timeout_at(until, body.frame()).await.unwrap_or(None),
-                None => body.frame().await,
+            let frame = match (until, self.link.stream_idle()) {
+                (Some(until), _) => timeout_at(until, body.frame()).await.unwrap_or(None),
+                (None, None) => body.frame().await,
+                (None, Some(patience)) => match timeout(patience, body.frame()).await {
+                    Ok(frame) => frame,
+                    Err(_) => {
+                        let reason =
+                            format!("nothing came for {} s (`stream_idle_timeout`)", patience.as_secs_f32());
+                        return Ended { said_something, reason };
+                    }
+                },
             };
             let data = match frame {
                 None => return Ended { said_something, reason: "it ended".to_owned() },
-                Some(Err(error)) => return Ended { said_something, reason: reason(&error) },
+                Some(Err(error)) => return Ended { said_something, reason: reason(&*error) },
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
             said_something = true;
+            self.link.hears();
             self.events.push(&data);
             loop {
                 match self.events.next_event() {

@@ -3,10 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{Response, header::CONTENT_TYPE};
-use hyper::body::Incoming as Arriving;
 use toolbay_protocol::Message;
 
-use super::NoAnswer;
+use super::{NoAnswer, unpack::Arriving};
 use crate::http::read_body;
 
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";

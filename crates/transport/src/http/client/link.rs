@@ -1,8 +1,11 @@
 //! What all requests to one server share.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -10,8 +13,7 @@ use http::{
     HeaderMap, HeaderValue, Method, Response,
     header::{ACCEPT, CONTENT_TYPE},
 };
-use hyper::body::Incoming as Arriving;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Revision;
 
@@ -20,7 +22,8 @@ use super::{
     caller::Caller,
     explain::EVENT_STREAM,
     headers::{LAST_EVENT, SESSION, VERSION},
-    pool::pool,
+    pool::Purpose,
+    unpack::Arriving,
 };
 use crate::Incoming;
 
@@ -29,8 +32,6 @@ const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text
 /// The way to one server.
 pub(super) struct Link {
     caller: Caller,
-    max_message: usize,
-    max_running: usize,
     pub(super) rules: Arc<HeaderRules>,
     messages: mpsc::Sender<Incoming>,
     agreed: Mutex<Agreed>,
@@ -53,9 +54,7 @@ impl Link {
         tasks: &TaskTracker,
     ) -> Self {
         Self {
-            caller: Caller::new(pool(target.url.scheme_str(), tasks), &target),
-            max_message: target.max_message,
-            max_running: target.max_running,
+            caller: Caller::new(target, Purpose::Requests, tasks),
             rules,
             messages,
             agreed: Mutex::default(),
@@ -64,11 +63,15 @@ impl Link {
     }
 
     pub(super) fn max_message(&self) -> usize {
-        self.max_message
+        self.caller.target().max_message
     }
 
     pub(super) fn max_running(&self) -> usize {
-        self.max_running
+        self.caller.target().max_running
+    }
+
+    pub(super) fn stream_idle(&self) -> Option<Duration> {
+        self.caller.target().route.timeouts.stream_idle
     }
 
     pub(super) fn agreed(&self) -> Agreed {
@@ -103,6 +106,16 @@ impl Link {
     pub(super) fn opened(&self) -> Open<'_> {
         self.open.fetch_add(1, Relaxed);
         Open(&self.open)
+    }
+
+    /// Takes down that the server was heard just now.
+    pub(super) fn hears(&self) {
+        self.caller.hears();
+    }
+
+    /// Nobody waits any longer for what was sent at that time.
+    pub(super) fn gave_up(&self, sent: Instant) {
+        self.caller.gave_up(sent);
     }
 
     /// Headers of the session, if there is one.

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
-use hyper::body::Incoming as Arriving;
 use tokio::time::{Instant, sleep, timeout};
 use toolbay_protocol::{self as protocol, ErrorCode, ErrorObject, Message, RequestId};
 
@@ -14,6 +13,7 @@ use super::{
     explain::{EVENT_STREAM, explain, is_stream, media_type},
     headers::SESSION,
     link::Link,
+    unpack::Arriving,
 };
 use crate::{
     Incoming,
@@ -110,7 +110,7 @@ impl Post {
             Err(ReadBodyError::TooSlow { limit }) => {
                 return Err(NoAnswer::Slow { url: link.shown(), after: limit });
             }
-            Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&error)),
+            Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&*error)),
         }
         if answer.is_complete() { Ok(()) } else { broken("it answered something else".to_owned()) }
     }

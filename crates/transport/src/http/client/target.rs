@@ -7,6 +7,8 @@ use http::{
     uri::{PathAndQuery, Scheme},
 };
 
+use super::Route;
+
 /// A server at a URL.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -18,6 +20,8 @@ pub struct Target {
     pub max_message: usize,
     /// How many requests may run at once; more wait.
     pub max_running: usize,
+    /// How connections to it come about.
+    pub route: Route,
 }
 
 /// A URL as people may see it: no credentials, no query.

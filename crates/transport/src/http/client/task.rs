@@ -48,10 +48,16 @@ enum Said {
 struct Task {
     link: Arc<Link>,
     work: FuturesUnordered<Work>,
-    running: HashMap<RequestId, AbortHandle>,
+    running: HashMap<RequestId, Running>,
     /// What is sent next waits for this.
     barrier: Option<Barrier>,
     losing: Option<Losing>,
+}
+
+/// A request whose answer has not ended.
+struct Running {
+    abort: AbortHandle,
+    since: Instant,
 }
 
 /// A message that nothing may overtake, because it changes what later ones mean: the end of the handshake, a log level.
@@ -126,6 +132,9 @@ impl Task {
             }
             Ok(Message::Notification(note)) if note.method() == method::CANCELLED => {
                 let id = cancelled(&note);
+                if let Some(running) = id.as_ref().and_then(|id| self.running.get(id)) {
+                    self.link.gave_up(running.since);
+                }
                 if has_session {
                     self.say(text.into(), headers, Said::Cancelled(id));
                 } else {
@@ -149,7 +158,7 @@ impl Task {
 
     fn ask(&mut self, post: Post, id: RequestId) {
         let (post, abort) = abortable(post.run(self.link.clone()));
-        self.running.insert(id.clone(), abort);
+        self.running.insert(id.clone(), Running { abort, since: Instant::now() });
         // Aborted means that nobody waits for it.
         self.work.push(Box::pin(async move { Done::Asked(id, post.await.unwrap_or(Ok(()))) }));
     }
@@ -166,8 +175,8 @@ impl Task {
     }
 
     fn abort(&mut self, id: Option<RequestId>) {
-        if let Some(abort) = id.and_then(|id| self.running.remove(&id)) {
-            abort.abort();
+        if let Some(running) = id.and_then(|id| self.running.remove(&id)) {
+            running.abort.abort();
         }
     }
 
