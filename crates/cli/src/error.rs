@@ -6,6 +6,8 @@ use toolbay_config::ConfigError;
 use toolbay_control::ControlError;
 use toolbay_transport::http::TlsError;
 
+use crate::holder::Holder;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     #[error(transparent)]
@@ -16,9 +18,10 @@ pub(crate) enum CliError {
     #[error("{message}")]
     Usage { message: String, hint: Option<String> },
     /// The address is in use, or not ours.
-    #[error("cannot listen on {address}")]
+    #[error("cannot listen on {address}{}", holder.as_ref().map(|holder| format!(", where {holder} listens")).unwrap_or_default())]
     Listen {
         address: SocketAddr,
+        holder: Option<Holder>,
         #[source]
         source: io::Error,
     },

@@ -7,6 +7,7 @@ use toolbay_control::{ControlError, Reason};
 
 use crate::{
     error::CliError,
+    holder::Holder,
     output::{SCHEMA_VERSION, to_stderr},
     style::clean,
 };
@@ -91,9 +92,15 @@ fn hint(error: &CliError) -> Option<String> {
         CliError::Config(ConfigError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
             Some("give the file with the servers: --config FILE".to_owned())
         }
-        CliError::Listen { address, source } if source.kind() == ErrorKind::AddrInUse => {
+        CliError::Listen { address, holder, source } if source.kind() == ErrorKind::AddrInUse => {
             let free = std::net::SocketAddr::new(address.ip(), 0);
-            Some(format!("is another hub running? Take a free port with --listen {free}"))
+            Some(if holder.as_ref().is_some_and(Holder::is_hub) {
+                format!(
+                    "that is a hub already, see `toolbay status`; for another one, --listen {free} takes a free port"
+                )
+            } else {
+                format!("take a free port with --listen {free}")
+            })
         }
         CliError::Exposed { .. } => {
             let hint = "listen on 127.0.0.1, ask clients for a token with --token-file FILE, \

@@ -14,6 +14,7 @@ mod context;
 mod env;
 mod error;
 mod exit;
+mod holder;
 mod hub;
 mod listen;
 mod output;

@@ -5,6 +5,7 @@ mod negotiate;
 mod post;
 mod sse;
 mod streams;
+mod ws;
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,6 +60,8 @@ impl Respond for Door {
             ("/sse", _) => not_allowed("GET"),
             ("/messages", &Method::POST) => self.message(request).await.unwrap_or_else(|answer| *answer),
             ("/messages", _) => not_allowed("POST"),
+            ("/ws", &Method::GET) => self.open_ws(request).unwrap_or_else(|answer| *answer),
+            ("/ws", _) => not_allowed("GET"),
             ("/health", &Method::GET | &Method::HEAD) => {
                 json(StatusCode::OK, Bytes::from(self.gateway.health().to_string()).into())
             }
@@ -66,7 +69,7 @@ impl Respond for Door {
             _ => {
                 let error = ErrorObject::new(
                     ErrorCode::INVALID_REQUEST,
-                    "there is nothing here; try /mcp, /sse or /health",
+                    "there is nothing here; try /mcp, /sse, /ws or /health",
                 );
                 json_error(StatusCode::NOT_FOUND, None, &error)
             }

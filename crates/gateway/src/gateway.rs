@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 use toolbay_host::Host;
 use toolbay_transport::{
@@ -26,7 +26,7 @@ pub struct GatewayOptions {
     pub token: Option<Token>,
     /// What one HTTP connection may take.
     pub limits: Limits,
-    /// How many sessions there may be, and how many streams of HTTP+SSE.
+    /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket.
     pub max_sessions: usize,
     /// How many bytes may wait for a client on HTTP+SSE that does not read its stream.
     pub max_unread: usize,
@@ -64,6 +64,8 @@ pub struct Gateway {
     pub(crate) options: GatewayOptions,
     pub(crate) sessions: Sessions,
     pub(crate) mailboxes: Arc<Mailboxes>,
+    /// Room for clients on WebSocket.
+    pub(crate) web_sockets: Arc<Semaphore>,
     pub(crate) seal: Arc<Seal>,
     pub(crate) lot: Lot,
     pub(crate) task_seal: TaskSeal,
@@ -77,11 +79,12 @@ impl Gateway {
     /// When the system has no randomness: then nothing that must not be guessed can be made.
     pub fn new(host: Host, options: GatewayOptions) -> Arc<Self> {
         let sessions = Sessions::new(options.max_sessions, options.session_idle);
+        let web_sockets = Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS)));
         let mailboxes = Mailboxes::new(options.max_sessions);
         let seal = Arc::new(Seal::new().expect("the system has randomness"));
         let lot = Lot::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
-        Arc::new(Self { host, options, sessions, mailboxes, seal, lot, task_seal })
+        Arc::new(Self { host, options, sessions, mailboxes, web_sockets, seal, lot, task_seal })
     }
 
     /// Serves HTTP until `stop`, then lets running requests finish.

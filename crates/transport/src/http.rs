@@ -8,9 +8,11 @@ mod pace;
 mod serve;
 mod sse;
 mod tls;
+mod upgrade;
 
 pub use body::{Body, ReadBodyError, read_body};
 pub use events::{Event, EventReader, LongEvent};
 pub use serve::{Limits, Respond, serve, serve_tls};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
 pub use tls::{Tls, TlsError};
+pub use upgrade::{Taken, take_over};

@@ -19,6 +19,7 @@ pub(crate) fn endpoints() -> Vec<Ask> {
         post("/messages?sessionId=00000000000000000000000000000000"),
         post("/nothing"),
         Ask::new("GET", "/sse"),
+        crate::ws::upgrade(),
         Ask::new("GET", "/mcp"),
         Ask::new("DELETE", "/mcp"),
         Ask::new("OPTIONS", "/mcp"),

@@ -145,6 +145,11 @@ impl Answer {
         serde_json::from_slice(&body).unwrap()
     }
 
+    /// The connection of an answer without a body.
+    pub(crate) fn into_connection(self) -> BufReader<TcpStream> {
+        self.stream
+    }
+
     /// The connection, once the body is read.
     pub(crate) async fn into_stream(mut self) -> BufReader<TcpStream> {
         let length: usize = self.header("content-length").unwrap().parse().unwrap();
@@ -160,11 +165,13 @@ impl Answer {
 
     /// The next event or comment of a stream, as its text; nothing at its end.
     pub(crate) async fn raw_event(&mut self) -> Option<String> {
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.text.find("\n\n") {
-                let rest = self.text.split_off(end + 2);
+            if let Some(end) = self.text.as_bytes()[searched..].windows(2).position(|pair| pair == b"\n\n") {
+                let rest = self.text.split_off(searched + end + 2);
                 return Some(std::mem::replace(&mut self.text, rest));
             }
+            searched = self.text.len().saturating_sub(1);
             let length = usize::from_str_radix(&line(&mut self.stream).await?, 16).unwrap();
             let mut chunk = vec![0; length + 2];
             timeout(PATIENCE, self.stream.read_exact(&mut chunk)).await.unwrap().ok()?;

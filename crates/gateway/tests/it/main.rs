@@ -21,3 +21,4 @@ mod tasks; // calls that go on after their answer
 mod token; // a token that every request must carry
 mod watching;
 mod wire; // one client on a wire // resources that clients of both eras watch
+mod ws; // WebSocket, by hand

@@ -56,6 +56,7 @@ async fn with_it_everything_is() {
     }
     let stream = hub.send(Ask::new("GET", "/sse").header("authorization", "Bearer s3cret")).await;
     assert_eq!((stream.status, stream.is_stream()), (200, true));
+    assert_eq!(hub.send(crate::ws::upgrade().header("authorization", "Bearer s3cret")).await.status, 101);
     // No token reaches a server.
     assert!(!hub.server.received().concat().contains("s3cret"));
 }

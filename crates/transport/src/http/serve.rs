@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Body, Tls,
     pace::{Answered, Pace, Paced, Requests},
+    upgrade,
 };
 
 /// What one connection may take.
@@ -152,14 +153,17 @@ async fn connection(
     let pace = Pace { head: limits.header_timeout, rest: limits.rest, standstill: limits.standstill };
     let requests = Requests::default();
     let stream = Paced::new(stream, pace, requests.clone());
-    let respond = service_fn(move |request| {
+    let respond = service_fn(move |mut request: Request<Incoming>| {
         let (service, running) = (service.clone(), requests.begin());
+        if upgrade::is_asked_for(request.headers()) {
+            request.extensions_mut().insert(requests.clone());
+        }
         async move {
             let answer = service.respond(request).await;
             Ok::<_, Infallible>(answer.map(|body| Answered::new(body, running)))
         }
     });
-    let connection = builder.serve_connection(TokioIo::new(stream), respond);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), respond);
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

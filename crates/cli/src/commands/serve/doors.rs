@@ -1,6 +1,6 @@
 //! Everything through which clients come in.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::net::TcpListener;
@@ -9,7 +9,7 @@ use toolbay_control::McpSocket;
 use toolbay_gateway::Gateway;
 use toolbay_transport::http::Tls;
 
-use crate::{args::ServeArgs, error::CliError, listen::Listen, secrets};
+use crate::{args::ServeArgs, error::CliError, holder::Holder, listen::Listen, secrets};
 
 /// The open doors of a hub.
 #[derive(Debug)]
@@ -44,7 +44,11 @@ impl Doors {
         if !address.ip().is_loopback() && is_open {
             return Err(CliError::Exposed { address });
         }
-        let failed = |source| CliError::Listen { address, source };
+        let failed = |source: io::Error| {
+            let is_taken = source.kind() == io::ErrorKind::AddrInUse;
+            let holder = if is_taken { Holder::of(address) } else { None };
+            CliError::Listen { address, holder, source }
+        };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         self.http.push((listener, address));
