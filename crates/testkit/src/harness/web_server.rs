@@ -25,9 +25,9 @@ impl WebServer {
         Self::start(program, arguments, &[flag, "0"])
     }
 
-    /// Runs it over Streamable HTTP on a certain port.
-    pub fn run_on(program: &Path, port: u16, arguments: &[&str]) -> Result<Self> {
-        Self::start(program, arguments, &["--http", &port.to_string()])
+    /// As [`WebServer::run`], on a certain port.
+    pub fn run_on(program: &Path, port: u16, arguments: &[&str], flag: &str) -> Result<Self> {
+        Self::start(program, arguments, &[flag, &port.to_string()])
     }
 
     fn start(program: &Path, arguments: &[&str], place: &[&str]) -> Result<Self> {

@@ -3,6 +3,7 @@
 mod auto; // finding out what is spoken at a URL
 mod down; // servers that are not there, go away, and come back
 mod eras; // finding out which era a server speaks
+mod faults; // HTTP+SSE and WebSocket over a bad network
 mod headers; // arguments that are repeated in headers
 mod questions; // what a server asks on the stream of a call
 mod transports; // HTTP+SSE and WebSocket

@@ -26,10 +26,17 @@ struct Load {
 
 #[test]
 fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_none() -> Result<()> {
-    for era in ["legacy", "modern"] {
+    let transports = [
+        ("--http", "legacy"),
+        ("--http", "modern"),
+        ("--sse", "legacy"),
+        ("--ws", "legacy"),
+        ("--ws", "modern"),
+    ];
+    for (flag, era) in transports {
         let folder = folder()?;
         let program = programs()?.path("toolbay-test-server");
-        let mut server = WebServer::run(&program, &["--era", era], "--http")?;
+        let mut server = WebServer::run(&program, &["--era", era], flag)?;
         let (port, url) = (server.address()?.port(), server.url().to_owned());
         let setup = Setup::new(programs()?, folder.path()).healthy("good").remote("far", &url);
         let mut hub = setup.tuned("far", json!({ "idle_timeout": "10s" })).start()?;
@@ -46,7 +53,7 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
                 server.kill()?;
                 // So long nobody answers; what is called meanwhile waits, or fails with a reason.
                 thread::sleep(Duration::from_millis(300));
-                server = WebServer::run_on(&program, port, &["--era", era])?;
+                server = WebServer::run_on(&program, port, &["--era", era], flag)?;
                 Ok(())
             });
             let recovered = killing.and_then(|()| answers(load, 200));
@@ -56,10 +63,10 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
             }
             recovered
         });
-        outcome.with_context(|| format!("{era}\nthe hub said:\n{}", hub.said()))?;
+        outcome.with_context(|| format!("{flag} {era}\nthe hub said:\n{}", hub.said()))?;
         // What a server had when it was killed is lost; what it had not is not.
         let (good, failed) = (load.good.load(Relaxed), load.failed.load(Relaxed));
-        ensure!(failed <= KILLS * CALLERS, "{era}: {failed} calls failed, {good} did not");
+        ensure!(failed <= KILLS * CALLERS, "{flag} {era}: {failed} calls failed, {good} did not");
         hub.wait_until("far", "has no calls", |far| far["counts"]["in_flight"] == 0)?;
         bystander.leave()?;
         hub.stop()?;
