@@ -10,11 +10,19 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header::CONTENT_TYPE};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use toolbay_protocol::{Message, Response};
 
-use crate::http::client::{NoAnswer, caller::Caller, explain::explain};
+use crate::http::{
+    client::{NoAnswer, caller::Caller, explain::explain},
+    read_body,
+};
 
+/// How long a server may take to say that it has a message. Some never do, and answer on the stream all the same.
+const ACCEPT: Duration = Duration::from_secs(30);
+/// How long what it says with that may take, and how much of it is read, so that the connection can be used again.
+const ASIDE: Duration = Duration::from_secs(1);
+const MAX_ASIDE: usize = 4 * 1024;
 /// How long a server may let nobody in while its stream stands, and how often it is tried meanwhile.
 const DRAINING: Duration = Duration::from_secs(10);
 const FIRST_KNOCK: Duration = Duration::from_millis(50);
@@ -45,9 +53,10 @@ impl Post {
         let mut delay = FIRST_KNOCK;
         loop {
             self.may_have_arrived.store(true, Relaxed);
-            let why = match self.send(endpoint).await {
-                Ok(posted) => return posted,
-                Err(why) => why,
+            let why = match timeout(ACCEPT, self.send(endpoint)).await {
+                Ok(Ok(posted)) => return posted,
+                Ok(Err(why)) => why,
+                Err(_) => return Posted::Accepted,
             };
             if !matches!(why, NoAnswer::Unreachable { .. }) {
                 return Posted::Failed(why);
@@ -65,7 +74,10 @@ impl Post {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let response = endpoint.send(Method::POST, headers, self.text.clone()).await?;
         match response.status() {
-            status if status.is_success() => Ok(Posted::Accepted),
+            status if status.is_success() => {
+                let _ = read_body(response.into_body(), MAX_ASIDE, ASIDE).await;
+                Ok(Posted::Accepted)
+            }
             // There is one stream for each endpoint: whoever does not know ours any more has forgotten it.
             StatusCode::NOT_FOUND | StatusCode::GONE if self.endpoint_is_known => {
                 Err(NoAnswer::SessionGone { url: endpoint.shown() })
