@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use http::{HeaderMap, HeaderValue, Method, Request as HttpRequest, StatusCode, header};
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Malformed, Message, Notification, Request, RequestId, Response, Revision, Rope,
@@ -37,6 +38,8 @@ pub(crate) struct Door {
     gateway: Arc<Gateway>,
     guard: Guard,
     stop: CancellationToken,
+    /// One permit for each subscription that there may be: they take as much as sessions.
+    listening: Arc<Semaphore>,
 }
 
 /// Whether a client can read a stream of events.
@@ -82,7 +85,8 @@ fn early<T>(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> 
 
 impl Door {
     pub(crate) fn new(gateway: Arc<Gateway>, guard: Guard, stop: CancellationToken) -> Self {
-        Self { gateway, guard, stop }
+        let listening = Arc::new(Semaphore::new(gateway.options.max_sessions));
+        Self { gateway, guard, stop, listening }
     }
 
     async fn post(&self, request: HttpRequest<Incoming>) -> Early<Answer> {
@@ -203,10 +207,7 @@ impl Door {
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
         let result = self.gateway.introduction(session.revision);
         let Some(id) = self.gateway.sessions.add(session) else {
-            let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too many sessions; try again later");
-            let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, Some(&request.id), &error);
-            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
-            return Err(Box::new(answer));
+            return Err(Box::new(too_many("sessions", &request.id)));
         };
         let mut answer = json(StatusCode::OK, toolbay_protocol::result(&request.id, &result).into());
         if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
@@ -325,8 +326,11 @@ impl Door {
     }
 
     fn listen(&self, subscription: Subscription) -> Answer {
-        let state = (Some(subscription), self.stop.clone());
-        sse(Body::stream(unfold(state, |(subscription, stop)| async move {
+        let Ok(permit) = self.listening.clone().try_acquire_owned() else {
+            return too_many("subscriptions", subscription.id());
+        };
+        let state = (Some(subscription), self.stop.clone(), permit);
+        sse(Body::stream(unfold(state, |(subscription, stop, permit)| async move {
             let mut subscription = subscription?;
             let text = tokio::select! {
                 message = subscription.next() => message.map(event),
@@ -334,8 +338,8 @@ impl Door {
                 () = stop.cancelled() => None,
             };
             Some(match text {
-                Some(text) => (text, (Some(subscription), stop)),
-                None => (event(subscription.farewell()), (None, stop)),
+                Some(text) => (text, (Some(subscription), stop, permit)),
+                None => (event(subscription.farewell()), (None, stop, permit)),
             })
         })))
     }
@@ -377,6 +381,14 @@ impl Door {
         );
         early(StatusCode::NOT_FOUND, None, &error)
     }
+}
+
+/// There is no room for another client of a kind; soon there may be.
+fn too_many(what: &str, id: &RequestId) -> Answer {
+    let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, format!("too many {what}; try again later"));
+    let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, Some(id), &error);
+    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+    answer
 }
 
 enum Opened {

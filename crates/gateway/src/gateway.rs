@@ -21,7 +21,7 @@ pub struct GatewayOptions {
     pub public_names: Vec<String>,
     /// What one HTTP connection may take.
     pub limits: Limits,
-    /// How many sessions there may be.
+    /// How many sessions there may be, and as many subscriptions of clients without one.
     pub max_sessions: usize,
     /// When an unused session ends.
     pub session_idle: Duration,
