@@ -8,8 +8,9 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 use crate::Remote;
 
 /// Headers that the protocol and the connection set themselves.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "accept",
+    "accept-encoding",
     "connection",
     "content-length",
     "content-type",
