@@ -1,9 +1,11 @@
 //! What was typed.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolbay_host::Naming;
+
+use crate::listen::Listen;
 
 /// Runs many MCP servers and offers them as one.
 #[derive(Debug, Parser)]
@@ -56,8 +58,10 @@ pub(crate) enum Colour {
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
     Serve(ServeArgs),
-    /// Run the servers and offer them on stdin and stdout
-    Stdio,
+    /// Offer the servers on stdin and stdout: those of a running hub, else of one in this process
+    Stdio(StdioArgs),
+    /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
+    Connect(ConnectArgs),
     /// List the tools
     Tools,
     /// Call a tool
@@ -80,15 +84,46 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4100")]
-    pub(crate) listen: SocketAddr,
+    /// Where to listen for HTTP (port 0 takes a free one), or a socket to listen on besides; may be given several times
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH", default_value = Listen::DEFAULT)]
+    pub(crate) listen: Vec<Listen>,
     /// Listen beyond this machine although anyone who reaches the address can use every tool
     #[arg(long)]
     pub(crate) allow_unauthenticated: bool,
+    /// Serve only HTTP clients that show the token in the first line of this file (`Authorization: Bearer …`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Speak HTTPS, with the certificates in this file (PEM, the hub's own first)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Another name under which clients may reach the hub (the `Host` header)
     #[arg(long, value_name = "NAME")]
     pub(crate) public_name: Vec<String>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct StdioArgs {
+    /// Run the servers in this process even if a hub runs them already
+    #[arg(long)]
+    pub(crate) alone: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// Where the server is
+    pub(crate) url: String,
+    /// A header to send with every request
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// A file with a bearer token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// What it speaks, where that is not to be found out
+    #[arg(long, value_name = "http|sse|ws")]
+    pub(crate) transport: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! What each command does, one file each.
 
 mod call;
+mod connect;
 mod logs;
 mod prompt;
 mod prompts;
@@ -17,7 +18,7 @@ use std::io::IsTerminal;
 use clap::CommandFactory;
 
 use crate::{
-    args::{Command, LowArgs},
+    args::{Command, LowArgs, StdioArgs},
     context::Context,
     error::CliError,
 };
@@ -26,7 +27,8 @@ use crate::{
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     match &context.args.command {
         Some(Command::Serve(args)) => serve::run(context, args).await,
-        Some(Command::Stdio) => stdio::run(context).await,
+        Some(Command::Stdio(args)) => stdio::run(context, args).await,
+        Some(Command::Connect(args)) => connect::run(context, args).await,
         Some(Command::Tools) => tools::run(context).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources) => resources::run(context).await,
@@ -37,7 +39,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Status) => status::run(context).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
         // Clients start us with a `command` and nothing else.
-        None if !std::io::stdin().is_terminal() => stdio::run(context).await,
+        None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,
         None => {
             let help = LowArgs::command().render_help();
             let help = if context.out.paint.0 { help.ansi().to_string() } else { help.to_string() };

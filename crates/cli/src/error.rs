@@ -4,6 +4,9 @@ use std::{io, net::SocketAddr, path::PathBuf};
 
 use toolbay_config::ConfigError;
 use toolbay_control::ControlError;
+use toolbay_transport::http::TlsError;
+
+use crate::holder::Holder;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -15,11 +18,27 @@ pub(crate) enum CliError {
     #[error("{message}")]
     Usage { message: String, hint: Option<String> },
     /// The address is in use, or not ours.
-    #[error("cannot listen on {address}")]
+    #[error("cannot listen on {address}{}", holder.as_ref().map(|holder| format!(", where {holder} listens")).unwrap_or_default())]
     Listen {
         address: SocketAddr,
+        holder: Option<Holder>,
         #[source]
         source: io::Error,
+    },
+    /// A file that was named cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The certificate or its key is of no use.
+    #[error("cannot use the certificate {} with the key {}", certificate.display(), key.display())]
+    Tls {
+        certificate: PathBuf,
+        key: PathBuf,
+        #[source]
+        source: TlsError,
     },
     /// The address is reachable by others.
     #[error("{address} is reachable from other machines, and anyone who reaches it could use every tool")]

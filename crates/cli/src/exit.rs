@@ -7,6 +7,7 @@ use toolbay_control::{ControlError, Reason};
 
 use crate::{
     error::CliError,
+    holder::Holder,
     output::{SCHEMA_VERSION, to_stderr},
     style::clean,
 };
@@ -20,7 +21,11 @@ const INTERRUPTED: u8 = 130;
 /// The only place where an error becomes an exit code.
 fn code(error: &CliError) -> u8 {
     match error {
-        CliError::Config(_) | CliError::Usage { .. } | CliError::Exposed { .. } => USAGE,
+        CliError::Config(_)
+        | CliError::Usage { .. }
+        | CliError::Unreadable { .. }
+        | CliError::Tls { .. }
+        | CliError::Exposed { .. } => USAGE,
         CliError::Control(control) => match control {
             ControlError::NoHub
             | ControlError::SeveralHubs { .. }
@@ -28,6 +33,7 @@ fn code(error: &CliError) -> u8 {
             | ControlError::Gone
             | ControlError::Answered { reason: Reason::NotReady, .. } => UNREACHABLE,
             ControlError::Taken
+            | ControlError::Occupied { .. }
             | ControlError::UnsafeDir { .. }
             | ControlError::BadAnswer { .. }
             | ControlError::Answered { .. } => FAILURE,
@@ -86,12 +92,20 @@ fn hint(error: &CliError) -> Option<String> {
         CliError::Config(ConfigError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
             Some("give the file with the servers: --config FILE".to_owned())
         }
-        CliError::Listen { address, source } if source.kind() == ErrorKind::AddrInUse => {
+        CliError::Listen { address, holder, source } if source.kind() == ErrorKind::AddrInUse => {
             let free = std::net::SocketAddr::new(address.ip(), 0);
-            Some(format!("is another hub running? Take a free port with --listen {free}"))
+            Some(if holder.as_ref().is_some_and(Holder::is_hub) {
+                format!(
+                    "that is a hub already, see `toolbay status`; for another one, --listen {free} takes a free port"
+                )
+            } else {
+                format!("take a free port with --listen {free}")
+            })
         }
         CliError::Exposed { .. } => {
-            Some("listen on 127.0.0.1, or say --allow-unauthenticated if that is what you want".to_owned())
+            let hint = "listen on 127.0.0.1, ask clients for a token with --token-file FILE, \
+                        or say --allow-unauthenticated if that is what you want";
+            Some(hint.to_owned())
         }
         CliError::Control(ControlError::NoHub) => Some(
             "start one with `toolbay serve --config FILE`, or give --config FILE to do without".to_owned(),

@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use serde_json::{Value, json};
 use toolbay_config::ConfigFile;
 use toolbay_control::Snapshot;
-use toolbay_host::{Host, HostOptions, InProcess, Shim};
+use toolbay_host::{Host, HostOptions, InProcess, Naming, Shim};
 use toolbay_protocol::ServerName;
 
 use crate::{context::Context, error::CliError};
@@ -22,13 +23,21 @@ pub(crate) struct Plan {
     /// The configuration, as an absolute path.
     pub(crate) config: Option<PathBuf>,
     file: ConfigFile,
+    naming: Option<Naming>,
+    /// Whether the hub offers a server that tells about itself.
+    tells_of_itself: bool,
 }
 
 impl Plan {
     /// Reads the configuration, if there is one, and tells about entries that cannot be used.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
         let Some(typed) = &context.args.global.config else {
-            return Ok(Self { config: None, file: ConfigFile::default() });
+            return Ok(Self {
+                config: None,
+                file: ConfigFile::default(),
+                naming: None,
+                tells_of_itself: true,
+            });
         };
         let config = absolute(typed)?;
         let file = toolbay_config::load(&config)?;
@@ -41,14 +50,24 @@ impl Plan {
         if !file.disabled.is_empty() {
             tracing::info!(servers = file.disabled.join(", "), "switched off in the configuration");
         }
-        Ok(Self { config: Some(config), file })
+        Ok(Self { config: Some(config), file, naming: None, tells_of_itself: false })
+    }
+
+    /// One server and nothing else, under the names that it uses itself.
+    pub(crate) fn of_entry(name: &str, entry: &Value) -> Result<Self, CliError> {
+        let text = json!({ "mcpServers": { name: entry } }).to_string();
+        let file = toolbay_config::parse(&text, Path::new("."))?;
+        match file.problems.first() {
+            Some(problem) => Err(CliError::usage(&problem.message)),
+            None => Ok(Self { config: None, file, naming: Some(Naming::None), tells_of_itself: false }),
+        }
     }
 
     /// Starts everything, in the background. Without a configuration there is the server `hub`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
-        if self.config.is_none() {
+        if self.tells_of_itself {
             let itself = itself.clone();
             let status = move || {
                 let snapshot = itself.get().map(Snapshot::of);
@@ -57,7 +76,7 @@ impl Plan {
             in_process.push((ServerName::new("hub"), toolbay_builtin::hub::hub(Arc::new(status))));
         }
         let options = HostOptions {
-            naming: context.args.global.naming,
+            naming: self.naming.unwrap_or(context.args.global.naming),
             base_env: context.env.inherited.clone(),
             shim: Shim::current_exe(),
         };

@@ -51,7 +51,8 @@ pub(crate) async fn with_running<T>(
     }
 }
 
-async fn running(context: &Context) -> Result<Client, CliError> {
+/// The running hub that is meant.
+pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
     let dir = context.env.socket_dir();
     Ok(match &context.args.global.config {
         Some(config) => Client::at(&dir.place(Some(&absolute(config)?))).await?,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
-use crate::{Command, Reach, ServerConfig, Tuning, remote};
+use crate::{Command, Reach, Remote, ServerConfig, Tuning, remote};
 
 /// An entry of `mcpServers`. Keys that other programs put there are theirs and stay unread.
 #[derive(Debug, Deserialize)]
@@ -54,9 +54,9 @@ pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<Checked, St
             Reach::Command(check_command(Command { command, args: entry.args, env: entry.env, cwd })?)
         }
         (None, Some(url)) => {
-            remote::check_type(entry.kind.as_deref())?;
             let ca = entry.toolbay.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;
-            Reach::Url(remote::check(&url, &entry.headers, ca.unwrap_or_default())?)
+            let remote = remote::check(&url, entry.kind.as_deref(), &entry.headers)?;
+            Reach::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
         }
         (None, None) => return Err("`command` is missing, or `url`".to_owned()),
     };

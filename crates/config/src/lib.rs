@@ -13,4 +13,4 @@ mod server;
 
 pub use environment::inherited;
 pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
-pub use server::{Command, Era, Reach, Remote, ServerConfig, Tuning, Validate};
+pub use server::{Command, Era, Reach, Remote, ServerConfig, Transport, Tuning, Validate};

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use crate::Remote;
+use crate::{Remote, Transport};
 
 /// Headers that the protocol and the connection set themselves.
-const OURS: [&str; 14] = [
+const OURS: [&str; 19] = [
     "accept",
     "accept-encoding",
     "connection",
@@ -20,42 +20,53 @@ const OURS: [&str; 14] = [
     "mcp-name",
     "mcp-protocol-version",
     "mcp-session-id",
+    "sec-websocket-accept",
+    "sec-websocket-extensions",
+    "sec-websocket-key",
+    "sec-websocket-protocol",
+    "sec-websocket-version",
     "te",
     "transfer-encoding",
     "upgrade",
 ];
 
-/// Checks what other programs call the transport.
-pub(crate) fn check_type(kind: Option<&str>) -> Result<(), String> {
+/// What other programs call the transports.
+fn transport(kind: Option<&str>) -> Result<Transport, String> {
     match kind {
-        None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http") => Ok(()),
-        Some("sse") => {
-            Err("the transport `sse` (HTTP+SSE of 2024-11-05) is not supported yet; if the server \
-                            also speaks Streamable HTTP, use `\"type\": \"http\"` and its URL for that"
-                .to_owned())
-        }
-        Some(kind @ ("ws" | "websocket")) => {
-            Err(format!("the transport `{kind}` (WebSocket) is not supported yet"))
-        }
-        Some("stdio") => Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned()),
-        Some(other) => Err(format!("the transport `{other}` is unknown; use `http`")),
+        None | Some("auto" | "remote") => Ok(Transport::Auto),
+        Some("http" | "streamable-http" | "streamableHttp" | "streamable_http") => Ok(Transport::Http),
+        Some("sse") => Ok(Transport::Sse),
+        Some("ws" | "websocket") => Ok(Transport::WebSocket),
+        Some("stdio" | "local") => Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned()),
+        Some(other) => Err(format!(
+            "the transport `{other}` is unknown; use `http`, `sse` or `ws`, or leave `type` out to have it found out"
+        )),
     }
 }
 
-/// Checks a URL and headers. Errors never show values: they may be secrets.
+/// Checks a URL, its type and headers. Errors never show values: they may be secrets.
 pub(crate) fn check(
     url: &str,
+    kind: Option<&str>,
     headers: &BTreeMap<String, String>,
-    ca: Vec<CertificateDer<'static>>,
 ) -> Result<Remote, String> {
+    let transport = transport(kind)?;
     let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is no URL: {error}"))?;
-    match uri.scheme_str() {
-        Some("http" | "https") => {}
-        Some(scheme @ ("ws" | "wss")) => {
-            return Err(format!("`url` begins with `{scheme}`: WebSocket is not supported yet"));
+    match (uri.scheme_str(), transport) {
+        (Some("http" | "https"), _) => {}
+        (Some("ws" | "wss"), Transport::Auto | Transport::WebSocket) => {}
+        (Some(scheme @ ("ws" | "wss")), _) => {
+            let kind = kind.unwrap_or_default();
+            return Err(format!(
+                "`url` begins with `{scheme}`, which means WebSocket, but `type` is `{kind}`"
+            ));
         }
-        Some(scheme) => return Err(format!("`url` begins with `{scheme}`; `http` or `https` is needed")),
-        None => return Err("`url` must begin with `http://` or `https://`".to_owned()),
+        (Some(scheme), _) => {
+            return Err(format!("`url` begins with `{scheme}`; `http`, `https`, `ws` or `wss` is needed"));
+        }
+        (None, _) => {
+            return Err("`url` must begin with `http://`, `https://`, `ws://` or `wss://`".to_owned());
+        }
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err("`url` holds credentials; put them into `headers` instead".to_owned());
@@ -72,7 +83,7 @@ pub(crate) fn check(
         value.set_sensitive(true);
         checked.insert(name, value);
     }
-    Ok(Remote { url: uri, headers: checked, ca })
+    Ok(Remote { url: uri, transport, headers: checked, ca: Vec::new() })
 }
 
 /// Reads a file of certificates.

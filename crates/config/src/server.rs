@@ -43,12 +43,28 @@ pub struct Command {
 /// A server at a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Where it is; `http` or `https`, without credentials.
+    /// Where it is; `http` or `https`, `ws` or `wss`, without credentials.
     pub url: Uri,
+    /// What is spoken there.
+    pub transport: Transport,
     /// Sent with every request; the values are marked as secret.
     pub headers: HeaderMap,
     /// Trusted besides those whom the machine trusts.
     pub ca: Vec<CertificateDer<'static>>,
+}
+
+/// What a server at a URL speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Find out.
+    #[default]
+    Auto,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
+    /// WebSocket.
+    WebSocket,
 }
 
 /// How a server is treated, where that differs from the defaults: the object `toolbay` of its entry.

@@ -7,7 +7,10 @@ use tokio::{io::AsyncWriteExt, net::UnixStream};
 use toolbay_host::Kind;
 use toolbay_protocol::{Message, RequestId, Response, request, view::list_items};
 
-use crate::{Api, ControlError, Place, Reason, Snapshot, SocketDir, error::Details, lines::Lines, method};
+use crate::{
+    Api, ControlError, Place, Reason, Snapshot, SocketDir, error::Details, lines::Lines, method,
+    place::mcp_socket,
+};
 
 /// The longest answer: whatever a hub may be configured to pass on, but not the whole memory.
 const MAX_ANSWER: usize = 1024 * 1024 * 1024;
@@ -50,6 +53,15 @@ impl Client {
                 let configs = found.into_iter().map(|(_, config)| config).collect();
                 Err(ControlError::SeveralHubs { configs })
             }
+        }
+    }
+
+    /// Connects to it as an MCP client: one message per line, both ways. Closing the sending half lets running requests
+    /// finish; closing both cancels them. A hub that has no socket for that is none: [`ControlError::NoHub`].
+    pub async fn attach(&self) -> Result<UnixStream, ControlError> {
+        match self {
+            Self::Remote(socket) => connect(&mcp_socket(socket)).await,
+            Self::Local(_) => Err(ControlError::NoHub),
         }
     }
 

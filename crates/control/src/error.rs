@@ -21,8 +21,11 @@ pub enum ControlError {
     /// The folder of the socket is not ours alone.
     #[error("the folder {} must belong to you alone", path.display())]
     UnsafeDir { path: PathBuf },
+    /// Another program listens on a socket that was asked for.
+    #[error("another program listens on {}", path.display())]
+    Occupied { path: PathBuf },
     /// The socket cannot be made or used.
-    #[error("cannot use the control socket {}", path.display())]
+    #[error("cannot use the socket {}", path.display())]
     Socket {
         path: PathBuf,
         #[source]

@@ -11,6 +11,8 @@
 //! [`Api`], so that a command cannot tell them apart. Answers are JSON text as it came: unknown fields and the format
 //! of numbers survive.
 //!
+//! Beside it is a second socket, [`McpSocket`], on which any MCP client of that user is served, one message per line.
+//!
 //! # Invariants
 //!
 //! - Only the user who runs the hub is answered: the folder is 0700, the socket 0600, and the peer's uid is checked.
@@ -24,6 +26,7 @@ mod client;
 mod error;
 mod lines;
 mod listener;
+mod mcp_socket;
 pub mod method;
 mod place;
 mod snapshot;
@@ -32,5 +35,6 @@ pub use api::{About, Api};
 pub use client::Client;
 pub use error::{ControlError, Reason};
 pub use listener::Listener;
+pub use mcp_socket::McpSocket;
 pub use place::{Place, SocketDir};
 pub use snapshot::{LogEntry, LogPage, ServerSnapshot, Snapshot};

@@ -3,7 +3,8 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,7 +17,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope, error};
 
-use crate::{Api, ControlError, Place, lines::Lines};
+use crate::{Api, ControlError, McpSocket, Place, lines::Lines};
 
 /// The longest request: an MCP message and its envelope.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
@@ -30,8 +31,9 @@ const MAX_CLIENTS: usize = 256;
 pub struct Listener {
     listener: UnixListener,
     socket: PathBuf,
+    mcp_socket: PathBuf,
     /// Invariant: whoever holds this lock owns the socket, so one that is left over is nobody's.
-    _lock: File,
+    lock: Arc<File>,
 }
 
 impl Listener {
@@ -52,13 +54,18 @@ impl Listener {
             Err(fs::TryLockError::WouldBlock) => return Err(ControlError::Taken),
             Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
         }
-        match fs::remove_file(&socket) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(failed(source)),
-            _ => {}
-        }
+        remove_file(&socket)?;
         let listener = UnixListener::bind(&socket).map_err(failed)?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, socket, _lock: lock })
+        Ok(Self { listener, socket, mcp_socket: place.mcp_socket(), lock: Arc::new(lock) })
+    }
+
+    /// The socket for MCP clients beside this one.
+    ///
+    /// Invariant: it belongs to whoever holds the lock, too, so one that is left over is replaced.
+    pub fn mcp_socket(&self) -> Result<McpSocket, ControlError> {
+        remove_file(&self.mcp_socket)?;
+        McpSocket::bind(&self.mcp_socket, Some(self.lock.clone()))
     }
 
     /// Answers clients until `stop`.
@@ -95,6 +102,16 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // It may be gone already, and there is nobody to tell.
         let _ = fs::remove_file(&self.socket);
+    }
+}
+
+/// Removes what may be there.
+fn remove_file(path: &Path) -> Result<(), ControlError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(ControlError::Socket { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
     }
 }
 

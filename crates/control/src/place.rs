@@ -1,4 +1,4 @@
-//! Where the socket of a hub is.
+//! Where the sockets of a hub are.
 
 use std::{
     fs, io,
@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::ControlError;
 
 const EXTENSION: &str = "sock";
+/// The socket for MCP clients stands beside that for commands.
+const MCP_EXTENSION: &str = "mcp";
 /// The hub without a configuration.
 const DEFAULT: &str = "default";
 
@@ -47,7 +49,7 @@ impl SocketDir {
     }
 }
 
-/// The place of one socket.
+/// The place of one hub.
 #[derive(Debug, Clone)]
 pub struct Place {
     dir: PathBuf,
@@ -70,9 +72,19 @@ impl Place {
         check(&self.dir)
     }
 
+    /// The socket on which the hub at this place serves MCP clients; see [`Client::attach`](crate::Client::attach).
+    pub fn mcp_socket(&self) -> PathBuf {
+        mcp_socket(&self.socket)
+    }
+
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.socket.with_extension("lock")
     }
+}
+
+/// The socket for MCP clients beside a control socket.
+pub(crate) fn mcp_socket(socket: &Path) -> PathBuf {
+    socket.with_extension(MCP_EXTENSION)
 }
 
 fn check(dir: &Path) -> Result<(), ControlError> {

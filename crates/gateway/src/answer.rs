@@ -48,3 +48,20 @@ pub(crate) fn not_allowed(allow: &'static str) -> Answer {
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
     answer
 }
+
+/// There is no room for one more; later there may be.
+pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> Answer {
+    let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, message);
+    let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, id, &error);
+    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+    answer
+}
+
+/// Nobody is served who does not show the token.
+pub(crate) fn unauthorized() -> Answer {
+    let message = "unauthorised: send the hub's token as `Authorization: Bearer …`";
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+    let mut answer = json_error(StatusCode::UNAUTHORIZED, None, &error);
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    answer
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolbay_host::{Caller, ClientIdentity, LogWish, Owner};
-use toolbay_protocol::{LogLevel, Notification, Revision, decode_string, meta};
+use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, Notification, Revision, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
 use crate::{exchange::may_ask, session::Session};
@@ -151,4 +151,18 @@ pub(crate) fn identity(
     const INCAPABLE: Bytes = Bytes::from_static(b"{}");
     let info = info.filter(|info| info != "{}").unwrap_or(NAMELESS);
     ClientIdentity::new(revision, info, capabilities.unwrap_or(INCAPABLE))
+}
+
+/// A session for a client that sent `initialize`.
+pub(crate) fn open_session(call: &Notification) -> Result<Arc<Session>, ErrorObject> {
+    let wanted = call.string_param("protocolVersion").ok_or_else(|| {
+        ErrorObject::new(ErrorCode::INVALID_PARAMS, "`params.protocolVersion` is missing or not a string")
+    })?;
+    // A revision we do not know, or that has no handshake, is answered with the newest that has one.
+    let revision = match wanted.parse::<Revision>() {
+        Ok(revision) if !revision.is_modern() => revision,
+        _ => Revision::LATEST_LEGACY,
+    };
+    let text = |name| call.param(name).map(|span| Bytes::copy_from_slice(call.bytes(span))); // outlives the request
+    Ok(Session::new(revision, identity(revision, text("clientInfo"), text("capabilities"))))
 }

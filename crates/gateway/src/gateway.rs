@@ -2,15 +2,18 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 use toolbay_host::Host;
 use toolbay_transport::{
     Wire,
-    http::{Limits, serve},
+    http::{Limits, Tls, serve, serve_tls},
 };
 
-use crate::{door::Door, guard::Guard, park::Lot, seal::Seal, sessions::Sessions, stdio, tasks::TaskSeal};
+use crate::{
+    door::Door, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
+    tasks::TaskSeal, token::Token, unread::Patience, wire,
+};
 
 /// What a gateway is told.
 #[derive(Debug, Clone)]
@@ -19,10 +22,15 @@ pub struct GatewayOptions {
     pub version: &'static str,
     /// Host names besides the loopback ones under which clients may reach us.
     pub public_names: Vec<String>,
+    /// What clients on HTTP must show; without it anyone is let in who reaches us.
+    pub token: Option<Token>,
     /// What one HTTP connection may take.
     pub limits: Limits,
-    /// How many sessions there may be, and as many subscriptions of clients without one.
+    /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket, and how many
+    /// subscriptions of clients without a session.
     pub max_sessions: usize,
+    /// How many bytes may wait for a client on HTTP+SSE that does not read its stream.
+    pub max_unread: usize,
     /// When an unused session ends.
     pub session_idle: Duration,
     /// Where the key is kept that seals ids of tasks; without it they end with this process.
@@ -34,11 +42,19 @@ impl Default for GatewayOptions {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             public_names: Vec::new(),
+            token: None,
             limits: Limits::default(),
             max_sessions: 10_000,
+            max_unread: 4 * 1024 * 1024,
             session_idle: Duration::from_secs(3600),
             task_key: None,
         }
+    }
+}
+
+impl GatewayOptions {
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { room: self.max_unread, standstill: self.limits.standstill }
     }
 }
 
@@ -48,6 +64,11 @@ pub struct Gateway {
     pub(crate) host: Host,
     pub(crate) options: GatewayOptions,
     pub(crate) sessions: Sessions,
+    pub(crate) mailboxes: Arc<Mailboxes>,
+    /// Room for clients on WebSocket.
+    pub(crate) web_sockets: Arc<Semaphore>,
+    /// Room for subscriptions over HTTP: they take as much as sessions.
+    pub(crate) listening: Arc<Semaphore>,
     pub(crate) seal: Arc<Seal>,
     pub(crate) lot: Lot,
     pub(crate) task_seal: TaskSeal,
@@ -61,14 +82,26 @@ impl Gateway {
     /// When the system has no randomness: then nothing that must not be guessed can be made.
     pub fn new(host: Host, options: GatewayOptions) -> Arc<Self> {
         let sessions = Sessions::new(options.max_sessions, options.session_idle);
+        let room = || Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS)));
+        let (web_sockets, listening) = (room(), room());
+        let mailboxes = Mailboxes::new(options.max_sessions);
         let seal = Arc::new(Seal::new().expect("the system has randomness"));
         let lot = Lot::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
-        Arc::new(Self { host, options, sessions, seal, lot, task_seal })
+        Arc::new(Self { host, options, sessions, mailboxes, web_sockets, listening, seal, lot, task_seal })
     }
 
     /// Serves HTTP until `stop`, then lets running requests finish.
     pub async fn serve_http(self: &Arc<Self>, listener: TcpListener, stop: CancellationToken) {
+        self.serve_on(listener, None, stop).await;
+    }
+
+    /// As [`Gateway::serve_http`], with TLS.
+    pub async fn serve_https(self: &Arc<Self>, listener: TcpListener, tls: Tls, stop: CancellationToken) {
+        self.serve_on(listener, Some(tls), stop).await;
+    }
+
+    async fn serve_on(self: &Arc<Self>, listener: TcpListener, tls: Option<Tls>, stop: CancellationToken) {
         let mut names = self.options.public_names.clone();
         names.extend(listener.local_addr().ok().map(|address| address.ip().to_string()));
         let door = Arc::new(Door::new(self.clone(), Guard::new(names), stop.clone()));
@@ -79,16 +112,23 @@ impl Gateway {
                 self.sessions.sweep();
             }
         };
+        let limits = self.options.limits.clone();
+        let serving = async {
+            match tls {
+                Some(tls) => serve_tls(listener, tls, door, limits, stop, tasks.clone()).await,
+                None => serve(listener, door, limits, stop, tasks.clone()).await,
+            }
+        };
         tokio::select! {
-            () = serve(listener, door, self.options.limits.clone(), stop, tasks.clone()) => {}
+            () = serving => {}
             () = sweep => {}
         }
         tasks.close();
         tasks.wait().await;
     }
 
-    /// Serves one client on a pair of streams until it closes its end, or until `stop`.
-    pub async fn serve_stdio(self: &Arc<Self>, wire: Wire, stop: CancellationToken) {
-        stdio::run(self, wire, stop).await;
+    /// Serves one client on a wire until it closes its end, or until `stop`.
+    pub async fn serve_wire(self: &Arc<Self>, wire: Wire, stop: CancellationToken) {
+        wire::run(self, wire, stop).await;
     }
 }

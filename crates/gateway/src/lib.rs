@@ -1,15 +1,15 @@
-//! The front door: clients of any era, on HTTP and on stdio.
+//! The front door: clients of any era, on HTTP, on sockets and on stdio.
 //!
 //! # The way of a request
 //!
 //! ```text
-//! bytes ─ Guard (Host, Origin) ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
+//! bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
 //!                                                      └─ Host::dispatch ─ Exchange ─ JSON, or SSE once events flow
 //! ```
 //!
 //! # Invariants
 //!
-//! - Host and Origin are judged before a byte of a body is read.
+//! - Host, Origin and the token are judged before a byte of a body is read.
 //! - A client that goes away drops its exchange, which cancels the call at the server.
 //! - Lists, handshakes and health are answered from memory; they never wait for a server.
 //! - What one client asked reaches no other: ids and progress tokens are the client's own on both ends.
@@ -29,6 +29,7 @@ mod health;
 mod known;
 mod listen;
 mod live;
+mod mailboxes;
 mod park;
 mod questions;
 mod reply;
@@ -36,9 +37,13 @@ mod seal;
 mod serve;
 mod session;
 mod sessions;
-mod stdio;
+mod socket;
 mod streams;
 mod subscribe;
 mod tasks;
+mod token;
+mod unread;
+mod wire;
 
 pub use gateway::{Gateway, GatewayOptions};
+pub use token::Token;

@@ -21,7 +21,8 @@ pub(crate) struct Sessions {
 pub(crate) struct SessionId(u128);
 
 impl SessionId {
-    fn random() -> Option<Self> {
+    /// One that nobody can guess; nothing when the system has no randomness.
+    pub(crate) fn random() -> Option<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         Some(Self(u128::from_ne_bytes(bytes)))

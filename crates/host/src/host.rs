@@ -75,9 +75,20 @@ impl Host {
         in_process: Vec<(ServerName, InProcess)>,
         options: &HostOptions,
     ) -> Self {
+        let embedded = in_process.into_iter().map(|(name, connect)| (name, Source::InProcess(connect)));
+        Self::start_with(servers, embedded.collect(), options)
+    }
+
+    /// As [`Host::start`], with servers that no configuration can name: in this process, or behind a transport of one's own
+    /// ([`Source::Custom`]).
+    pub fn start_with(
+        servers: &[ServerConfig],
+        embedded: Vec<(ServerName, Source)>,
+        options: &HostOptions,
+    ) -> Self {
         let tasks = TaskTracker::new();
         let (updates, updated) = mpsc::channel(CHANGES);
-        let names = in_process.iter().map(|(name, _)| name).chain(servers.iter().map(|config| &config.name));
+        let names = embedded.iter().map(|(name, _)| name).chain(servers.iter().map(|config| &config.name));
         let mut slugs = slugs(&names.cloned().collect::<Vec<_>>()).into_iter();
         let mut slug = || slugs.next().unwrap_or_default();
         let mut members = Vec::new();
@@ -89,8 +100,8 @@ impl Host {
             let instances = Instances::new(handle.clone(), another);
             members.push(Member { handle, instances, slug: slug(), validate });
         };
-        for (name, connect) in in_process {
-            add(Settings::new(name), Source::InProcess(connect), Validate::Enforce);
+        for (name, source) in embedded {
+            add(Settings::new(name), source, Validate::Enforce);
         }
         for config in servers {
             let source = source(config, &options.base_env, &options.shim);

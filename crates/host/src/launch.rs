@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use toolbay_config::{Command, Era, Reach, Remote, ServerConfig};
+use toolbay_config::{Command, Era, Reach, Remote, ServerConfig, Transport};
 use toolbay_transport::{
     http::client::{HttpTimeouts, Proxies, Route, Target},
     stdio::MAX_MESSAGE,
@@ -27,13 +27,21 @@ pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsStri
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
         Reach::Command(command) => process(config, command, max_message, base_env, shim),
-        Reach::Url(remote) => Source::Http(Box::new(Target {
-            url: remote.url.clone(),
-            headers: remote.headers.clone(),
-            max_message,
-            max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
-            route: route(config, remote, base_env),
-        })),
+        Reach::Url(remote) => {
+            let target = Box::new(Target {
+                url: remote.url.clone(),
+                headers: remote.headers.clone(),
+                max_message,
+                max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
+                route: route(config, remote, base_env),
+            });
+            match remote.transport {
+                Transport::Auto => Source::Auto(target),
+                Transport::Http => Source::Http(target),
+                Transport::Sse => Source::Sse(target),
+                Transport::WebSocket => Source::WebSocket(target),
+            }
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub use registry::{
 };
 pub use toolbay_upstream::{
     Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
-    InFlight, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim, State, Status,
-    UpstreamHandle, events, shim,
+    InFlight, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim, Source, State,
+    Status, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;

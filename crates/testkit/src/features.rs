@@ -7,6 +7,7 @@ mod basics;
 mod changes;
 mod questions;
 mod unable;
+mod volume;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -78,6 +79,10 @@ pub const FEATURES: &[Feature] = &[
     feature("subscriptions", changes::subscriptions),
     feature("list changes", changes::lists),
 ];
+
+/// What asks more of a transport than of a revision.
+pub const VOLUME: &[Feature] =
+    &[feature("big payloads", volume::big), feature("64 calls at once", volume::many)];
 
 impl Place<'_> {
     /// The name of a tool or prompt at this place.

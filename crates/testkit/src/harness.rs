@@ -6,6 +6,7 @@ mod client;
 mod http1;
 mod http2;
 mod hub;
+mod lines;
 mod pipe;
 mod process;
 mod revision_client;
@@ -22,6 +23,7 @@ use anyhow::{Result, bail};
 pub use client::{Client, Events, Farewell, Reply};
 pub use http2::Http2Request;
 pub use hub::{Expected, Hub, kill};
+pub use lines::Lines;
 pub use pipe::Pipe;
 pub use process::{Process, cpu_time, fds, processes};
 pub use revision_client::{

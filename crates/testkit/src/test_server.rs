@@ -16,8 +16,10 @@ mod page;
 mod question;
 mod session;
 mod shared;
+mod sse;
 mod template;
 mod work;
+mod ws;
 
 use std::{fmt, future::Future, io, path::Path, sync::Arc};
 
@@ -40,7 +42,7 @@ pub type ToolError = Box<dyn std::error::Error + Send + Sync>;
 /// What a tool gives: an object with `content` is sent as it is, anything else as `structuredContent` and as text.
 pub type ToolResult = Result<Value, ToolError>;
 
-/// An MCP server for tests, of either era, that runs in memory, over stdio or over HTTP.
+/// An MCP server for tests, of either era, that runs in memory, over stdio, HTTP of any kind or WebSocket.
 ///
 /// Clones are the same server: each connection is served on its own, changes are told to all.
 ///
@@ -285,6 +287,32 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
         tasks.spawn(http::serve(self.shared.clone(), listener, stop));
+        Ok(url)
+    }
+
+    /// Serves HTTP+SSE of 2024-11-05 until `stop`: a stream for each GET, and POSTs to what its first event names.
+    pub async fn serve_sse(&self, listener: TcpListener, stop: CancellationToken) {
+        sse::serve(self.shared.clone(), listener, stop).await;
+    }
+
+    /// Serves HTTP+SSE on a free port of this machine, on `tasks`, until `stop`; gives the URL.
+    pub async fn start_sse(&self, tasks: &TaskTracker, stop: CancellationToken) -> io::Result<String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/sse", listener.local_addr()?);
+        tasks.spawn(sse::serve(self.shared.clone(), listener, stop));
+        Ok(url)
+    }
+
+    /// Serves WebSocket, on any path, until `stop`.
+    pub async fn serve_ws(&self, listener: TcpListener, stop: CancellationToken) {
+        ws::serve(self.shared.clone(), listener, stop).await;
+    }
+
+    /// Serves WebSocket on a free port of this machine, on `tasks`, until `stop`; gives the URL.
+    pub async fn start_ws(&self, tasks: &TaskTracker, stop: CancellationToken) -> io::Result<String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("ws://{}/ws", listener.local_addr()?);
+        tasks.spawn(ws::serve(self.shared.clone(), listener, stop));
         Ok(url)
     }
 }

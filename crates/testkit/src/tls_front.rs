@@ -27,7 +27,8 @@ impl TlsFront {
     /// ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext
     /// basicConstraints=critical,CA:FALSE`; it protects nothing but tests.
     pub const CERTIFICATE: &str = include_str!("tls_front/certificate.pem");
-    const KEY: &str = include_str!("tls_front/key.pem");
+    /// The key that belongs to it.
+    pub const KEY: &str = include_str!("tls_front/key.pem");
 
     /// Serves on a free port, on `tasks`. Clients may choose among `protocols` (ALPN), such as `h2`.
     pub async fn start(tasks: &TaskTracker, behind: SocketAddr, protocols: &[&str]) -> io::Result<Self> {

@@ -4,11 +4,15 @@
 mod body;
 pub mod client;
 mod events;
+mod pace;
 mod serve;
 mod sse;
-mod stalled;
+mod tls;
+mod upgrade;
 
 pub use body::{Body, ReadBodyError, read_body};
-pub use events::{EventReader, LongEvent};
-pub use serve::{Limits, Respond, serve};
+pub use events::{Event, EventReader, LongEvent};
+pub use serve::{Limits, Respond, serve, serve_tls};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
+pub use tls::{Tls, TlsError};
+pub use upgrade::{Taken, take_over};

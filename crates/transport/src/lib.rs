@@ -6,9 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod custom;
 pub mod http;
 pub mod memory;
+pub mod sse;
 pub mod stdio;
 mod wire;
+pub mod ws;
 
 pub use wire::{Incoming, Refusal, Wire};

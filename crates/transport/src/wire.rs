@@ -1,7 +1,8 @@
 //! What every transport ends as.
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
-use toolbay_protocol::{Malformed, Message, RequestId, Rope};
+use toolbay_protocol::{IdTracker, Malformed, Message, RequestId, Rope};
 
 use crate::http::client::NoAnswer;
 
@@ -21,6 +22,22 @@ impl Wire {
     pub const QUEUE: usize = 256;
 }
 
+/// The requests among what was never sent, in order: what the sender took already, then what it did not get to.
+pub(crate) async fn unsent(taken: Vec<Rope>, mut queued: mpsc::Receiver<Rope>) -> Vec<RequestId> {
+    let mut ids = Vec::new();
+    let mut note = |text: Rope| {
+        if let Ok(Message::Request(request)) = Message::parse(text.into_bytes()) {
+            ids.push(request.id);
+        }
+    };
+    taken.into_iter().for_each(&mut note);
+    queued.close();
+    while let Some(text) = queued.recv().await {
+        note(text);
+    }
+    ids
+}
+
 /// Something that arrived.
 #[derive(Debug)]
 pub enum Incoming {
@@ -34,6 +51,20 @@ pub enum Incoming {
     Failed { id: Option<RequestId>, why: NoAnswer },
     /// The connection is of no use any more. What is `unsent` certainly never reached the peer.
     Lost { why: NoAnswer, unsent: Vec<RequestId> },
+}
+
+impl Incoming {
+    /// A text that stands for itself.
+    pub(crate) fn read(text: Bytes) -> Self {
+        match Message::parse(text.clone()) {
+            Ok(message) => Self::Message(message),
+            Err(why) => {
+                let mut id = IdTracker::default();
+                id.feed(&text);
+                Self::Refused(Refusal::new(why, id.into_id(), &text))
+            }
+        }
+    }
 }
 
 /// Something that arrived and is no message we accept.

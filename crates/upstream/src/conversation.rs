@@ -34,6 +34,7 @@ use crate::{
     peer::{Peer, PeerOrder},
     status::Phase,
     subscriber::{Acknowledged, Subscriber},
+    way::Way,
 };
 
 /// How long `list_changed` may gather before the list is asked for again.
@@ -52,8 +53,8 @@ pub(crate) enum End {
     Stop,
     /// Someone wants it to start anew.
     Restart,
-    /// It failed.
-    Failed(Failure),
+    /// It failed, perhaps because of the question for its era.
+    Failed { failure: Failure, probing: bool },
     /// The connection ended; the process may know why.
     Closed { phase: Phase, probing: bool },
 }
@@ -78,6 +79,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) process: Option<&'a ProcessHandle>,
     /// Where arguments are repeated in headers, which ones.
     pub(crate) rules: Option<Arc<HeaderRules>>,
+    pub(crate) way: Way,
     pub(crate) started: Instant,
 }
 
@@ -178,13 +180,10 @@ impl<'a> Conversation<'a> {
                             self.take(message);
                         }
                         if let Some(failure) = self.lost.take() {
-                            return End::Failed(failure);
+                            return End::Failed { failure, probing: self.is_probing(era) };
                         }
                     }
-                    None => {
-                        let probing = era == crate::EraPolicy::Auto && self.phase == Phase::Handshaking;
-                        return End::Closed { phase: self.phase, probing };
-                    }
+                    None => return End::Closed { phase: self.phase, probing: self.is_probing(era) },
                 },
                 queued = self.around.inputs.queue.recv() => match queued {
                     Some(queued) => {
@@ -221,17 +220,23 @@ impl<'a> Conversation<'a> {
                 () = sleep_until(self.look_again.unwrap_or(start_deadline)),
                     if self.look_again.is_some() && self.chore.is_none() => self.list_again(),
                 () = sleep_until(start_deadline), if !ready => {
-                    return End::Failed(Failure::StartTimeout {
+                    let failure = Failure::StartTimeout {
                         after: self.around.settings.timeouts.start,
                         phase: self.phase,
                         stderr: Default::default(),
-                    });
+                    };
+                    return End::Failed { failure, probing: false };
                 }
             }
             if !ready {
                 self.note_phase();
             }
         }
+    }
+
+    /// Whether an end now may be about the question for its era.
+    fn is_probing(&self, era: crate::EraPolicy) -> bool {
+        era == crate::EraPolicy::Auto && self.phase == Phase::Handshaking
     }
 
     fn done(&mut self, done: Done) -> Option<End> {
@@ -248,7 +253,7 @@ impl<'a> Conversation<'a> {
     fn setup_failed(&self, failure: Failure) -> End {
         match failure {
             Failure::Closed { phase } => End::Closed { phase, probing: false },
-            other => End::Failed(other),
+            failure => End::Failed { failure, probing: false },
         }
     }
 
@@ -261,10 +266,9 @@ impl<'a> Conversation<'a> {
         for problem in &catalogue.problems {
             self.around.outputs.log.push(LogSource::Event, problem);
         }
-        self.around
-            .outputs
-            .log
-            .push(LogSource::Event, &format!("ready after {took:.2} s, speaking {revision} ({because})"));
+        let way = self.around.way.name();
+        let note = format!("ready after {took:.2} s over {way}, speaking {revision} ({because})");
+        self.around.outputs.log.push(LogSource::Event, &note);
         let capabilities = catalogue.capabilities.as_deref();
         self.verbosity.can_be_set = !revision.is_modern() && declares_logging(capabilities);
         let now = Instant::now();
@@ -277,6 +281,7 @@ impl<'a> Conversation<'a> {
         }
         self.around.status.send_modify(|status| {
             status.state = State::Running;
+            status.transport = way;
             status.revision = Some(revision);
             status.pid = self.around.process.and_then(ProcessHandle::pid);
             status.catalogue = Arc::new(catalogue);

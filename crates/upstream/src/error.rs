@@ -29,6 +29,9 @@ pub enum Failure {
     /// It could not be reached at its URL, or refused us there.
     #[error("{why}")]
     Remote { why: NoAnswer },
+    /// Something answers at its URL, but nothing that is spoken there is known to us.
+    #[error("it speaks neither Streamable HTTP ({http}) nor HTTP+SSE ({sse})")]
+    Neither { http: Box<Failure>, sse: Box<Failure> },
 }
 
 impl Failure {
@@ -44,7 +47,7 @@ impl Failure {
     /// Whether the server was there and wanted nothing of what we said.
     pub(crate) fn is_about_handshake(&self) -> bool {
         match self {
-            Self::Handshake { .. } => true,
+            Self::Handshake { .. } | Self::Neither { .. } => true,
             Self::Remote { why } => !why.is_undelivered(),
             _ => false,
         }
@@ -65,7 +68,13 @@ impl Failure {
                 Some("check that the command, or the URL, is that of an MCP server".to_owned())
             }
             Self::Remote { why } => remote_hint(why),
+            Self::Neither { http, .. } => http.hint(),
         }
+    }
+
+    /// Whether the server ended the connection, or it broke, once it stood.
+    pub(crate) fn is_hang_up(&self) -> bool {
+        matches!(self, Self::Remote { why: NoAnswer::Closed { .. } | NoAnswer::Broken { .. } })
     }
 }
 
@@ -75,6 +84,7 @@ fn remote_hint(why: &NoAnswer) -> Option<String> {
         why if why.is_unauthorized() => {
             Some("put what the server wants, such as `Authorization`, into `headers` of its entry".to_owned())
         }
+        NoAnswer::TooLong { .. } => Some("raise `max_message` of the server, or ask it for less".to_owned()),
         NoAnswer::Status { .. } | NoAnswer::ContentType { .. } => {
             Some("check that the URL is that of an MCP endpoint; many end in `/mcp`".to_owned())
         }

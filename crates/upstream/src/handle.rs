@@ -28,7 +28,6 @@ pub struct UpstreamHandle {
 #[derive(Debug)]
 struct Shared {
     name: ServerName,
-    transport: &'static str,
     outputs: Outputs,
     queue: mpsc::Sender<Queued>,
     commands: mpsc::Sender<Command>,
@@ -70,24 +69,13 @@ pub fn start(
         interests: interests.clone(),
         stop: stop.clone(),
     };
-    let (name, transport) = (settings.name.clone(), source.transport());
+    let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
     let (life, status) = Life::new(settings, source, inputs, outputs.clone(), tasks.clone());
     tasks.spawn(life.run());
     let stop = stop.drop_guard();
-    let shared = Shared {
-        name,
-        transport,
-        outputs,
-        queue,
-        commands,
-        cancelled,
-        interests,
-        status,
-        max_waiting,
-        timeouts,
-        stop,
-    };
+    let shared =
+        Shared { name, outputs, queue, commands, cancelled, interests, status, max_waiting, timeouts, stop };
     UpstreamHandle { shared: Arc::new(shared) }
 }
 
@@ -123,9 +111,9 @@ impl UpstreamHandle {
         &self.shared.name
     }
 
-    /// How it is reached.
+    /// How it is reached, as in [`Status::transport`].
     pub fn transport(&self) -> &'static str {
-        self.shared.transport
+        self.shared.status.borrow().transport
     }
 
     /// How long things may take.

@@ -44,7 +44,9 @@ impl Introduction {
 /// Learns who the server is. Without an answer to the probe within `probe`, `initialize` is sent as well.
 pub(crate) async fn introduce(peer: &Peer, era: EraPolicy, probe: Duration) -> Result<Introduction, Failure> {
     match era {
-        EraPolicy::Legacy => initialize(peer, "as configured or learned before").await,
+        EraPolicy::Legacy => {
+            initialize(peer, "as configured, learned before, or because of its transport").await
+        }
         EraPolicy::Modern => match discover(peer).await? {
             Discovered::Modern(introduction) => Ok(introduction),
             Discovered::Legacy(reason) => Err(Failure::Handshake { reason }),

@@ -44,6 +44,7 @@ mod settings;
 mod source;
 mod status;
 mod subscriber;
+mod way;
 
 pub use call::{Answer, Call, CallEvent, InFlight, Owner};
 pub use catalogue::{Catalogue, Kind};
@@ -62,4 +63,7 @@ pub use toolbay_supervise::{
     Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
 };
 pub use toolbay_translate::ClientIdentity;
-pub use toolbay_transport::http::client::{NoAnswer, Target};
+pub use toolbay_transport::{
+    custom,
+    http::client::{NoAnswer, Target},
+};

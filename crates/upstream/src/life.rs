@@ -24,6 +24,7 @@ use crate::{
     freshness::Freshness,
     interest::Interests,
     source::Opened,
+    way::{Way, Ways},
 };
 
 /// How many lines of stderr an error shows.
@@ -78,6 +79,8 @@ pub(crate) struct Life {
     calls: Calls,
     policy: RestartPolicy,
     status: Arc<watch::Sender<Status>>,
+    /// How it is spoken to, as far as that is known from earlier lives.
+    ways: Ways,
     /// What is known of the server's era from earlier lives.
     era: EraPolicy,
     /// How the last life ended, if badly.
@@ -130,8 +133,10 @@ impl Life {
         outputs: Outputs,
         tasks: TaskTracker,
     ) -> (Self, watch::Receiver<Status>) {
+        let ways = Ways::of(&source);
         let (status, seen) = watch::channel(Status {
             name: settings.name.clone(),
+            transport: ways.name(),
             state: State::Starting { phase: Phase::Spawning, attempt: 1 },
             catalogue: Arc::default(),
             revision: None,
@@ -148,6 +153,7 @@ impl Life {
                 outputs.gauges.clone(),
             ),
             policy: RestartPolicy::new(settings.restart),
+            ways,
             era: settings.era,
             failure: None,
             is_looking: false,
@@ -187,11 +193,18 @@ impl Life {
             if !is_looking {
                 status.state = State::Starting { phase: Phase::Handshaking, attempt };
             }
-            status.starts += 1;
+            status.starts += u64::from(!self.ways.goes_on());
         });
-        let Opened { wire, process, rules } = match self.source.open(&self.outputs.log, &self.tasks) {
+        let way = self.ways.current();
+        let opened = self.source.open(way, &self.outputs.log, &self.tasks);
+        let Opened { wire, process, rules } = match opened {
             Ok(opened) => opened,
             Err(failure) => return self.failed(failure),
+        };
+        let era = match way {
+            // Older than the stateless era, and never used with it.
+            Way::Sse if self.era == EraPolicy::Auto => EraPolicy::Legacy,
+            _ => self.era,
         };
         let around = Surroundings {
             settings: &self.settings,
@@ -201,13 +214,15 @@ impl Life {
             outputs: &self.outputs,
             process: process.as_ref(),
             rules,
+            way,
             started,
         };
-        let (end, incoming) = Conversation::hold(around, wire, self.era).await;
+        let (end, incoming) = Conversation::hold(around, wire, era).await;
         let was_ready = matches!(self.status.borrow().state, State::Running);
         if was_ready {
             self.policy.on_healthy(started.into_std());
             self.failure = None;
+            self.ways.found();
             self.learn(started);
         }
         self.status.send_modify(|status| status.pid = None);
@@ -224,19 +239,24 @@ impl Life {
                 self.outputs.log.push(LogSource::Event, "restarting because someone asked");
                 Next::Start
             }
-            End::Failed(failure) => {
+            End::Failed { failure, probing } => {
                 bury(process, incoming, Patience::None).await;
+                if probing && failure.is_hang_up() {
+                    return self.start_with_handshake();
+                }
                 let failure = self.with_last_words(failure);
-                self.failed(failure)
+                match if was_ready { Some(failure) } else { self.other_way(failure) } {
+                    Some(failure) => self.failed(failure),
+                    None => {
+                        self.is_looking = is_looking;
+                        Next::Start
+                    }
+                }
             }
             End::Closed { phase, probing } => {
                 let exit = bury(process, incoming, Patience::Short).await;
                 if probing {
-                    // Servers built on old SDKs die of a question before the handshake.
-                    self.era = EraPolicy::Legacy;
-                    let note = "it ended when asked for the stateless era; starting again with a handshake";
-                    self.outputs.log.push(LogSource::Event, note);
-                    return Next::Start;
+                    return self.start_with_handshake();
                 }
                 let failure = match exit {
                     Some(exit) => Failure::Exited { exit, phase, stderr: self.last_words() },
@@ -245,6 +265,28 @@ impl Life {
                 self.failed(failure)
             }
         }
+    }
+
+    /// Servers built on old SDKs die of a question before the handshake.
+    fn start_with_handshake(&mut self) -> Next {
+        self.era = EraPolicy::Legacy;
+        let note = "it ended when asked for the stateless era; starting again with a handshake";
+        self.outputs.log.push(LogSource::Event, note);
+        Next::Start
+    }
+
+    /// Looks for another way to speak to the server. Gives the failure back if it is not about that.
+    fn other_way(&mut self, failure: Failure) -> Option<Failure> {
+        let (tried, said) = (self.ways.current(), failure.to_string());
+        let failure = self.ways.failed(failure);
+        let name = self.ways.name();
+        self.status.send_if_modified(|status| std::mem::replace(&mut status.transport, name) != name);
+        if failure.is_none() {
+            let next = self.ways.current().name();
+            let note = format!("no answer over {} ({said}); trying {next}", tried.name());
+            self.outputs.log.push(LogSource::Event, &note);
+        }
+        failure
     }
 
     /// Takes a lesson from a life that went well. A remote server outlives its lives with us, so its era does, too.

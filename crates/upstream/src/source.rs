@@ -5,22 +5,30 @@ use std::{fmt, sync::Arc};
 use tokio_util::task::TaskTracker;
 use toolbay_supervise::{Launch, LogRing, ProcessHandle, Shim, StopGrace, spawn_logging_to};
 use toolbay_transport::{
-    Wire,
+    Wire, custom,
     http::client::{self, HeaderRules, Target},
-    stdio,
+    sse, stdio, ws,
 };
 
-use crate::error::Failure;
+use crate::{error::Failure, way::Way};
 
 /// How to reach a server.
 #[derive(Clone)]
 pub enum Source {
     /// A child process that speaks on its standard streams.
     Process(Box<ProcessSource>),
+    /// A server at a URL. What it speaks is found out, and remembered for as long as the server is used.
+    Auto(Box<Target>),
     /// A server at a URL that speaks Streamable HTTP.
     Http(Box<Target>),
+    /// A server at a URL that speaks HTTP+SSE of 2024-11-05.
+    Sse(Box<Target>),
+    /// A server at a URL that speaks WebSocket.
+    WebSocket(Box<Target>),
     /// A task of this process; called once per life.
     InProcess(Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>),
+    /// A server behind a transport that others brought.
+    Custom(Arc<dyn custom::Transport>),
 }
 
 /// A child process and how to run it.
@@ -40,8 +48,11 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process(source) => source.fmt(f),
-            Self::Http(target) => target.fmt(f),
+            Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
+                target.fmt(f)
+            }
             Self::InProcess(_) => f.write_str("InProcess"),
+            Self::Custom(transport) => write!(f, "Custom({})", transport.name()),
         }
     }
 }
@@ -55,36 +66,37 @@ pub(crate) struct Opened {
 }
 
 impl Source {
-    /// Opens a connection; a process is only spawned, a URL not even called.
-    pub(crate) fn open(&self, log: &Arc<LogRing>, tasks: &TaskTracker) -> Result<Opened, Failure> {
-        match self {
+    /// Opens a connection in one of the ways of [`Ways::of`](crate::way::Ways::of) this source; a process is only spawned,
+    /// a URL not even called.
+    pub(crate) fn open(&self, way: Way, log: &Arc<LogRing>, tasks: &TaskTracker) -> Result<Opened, Failure> {
+        let wire = match self {
             Self::Process(source) => {
                 let process =
                     spawn_logging_to(log.clone(), &source.launch, &source.shim, source.grace, tasks)
                         .map_err(|error| Failure::Spawn { source: Arc::new(error) })?;
                 let wire = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
-                Ok(Opened { wire, process: Some(process.handle), rules: None })
+                return Ok(Opened { wire, process: Some(process.handle), rules: None });
             }
-            Self::Http(target) => {
-                let rules = Arc::new(HeaderRules::default());
-                let wire = client::connect((**target).clone(), rules.clone(), tasks);
-                Ok(Opened { wire, process: None, rules: Some(rules) })
+            Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
+                let target = (**target).clone();
+                match way {
+                    Way::Sse => sse::connect(target, tasks),
+                    Way::WebSocket => ws::connect(target, tasks),
+                    _ => {
+                        let rules = Arc::new(HeaderRules::default());
+                        let wire = client::connect(target, rules.clone(), tasks);
+                        return Ok(Opened { wire, process: None, rules: Some(rules) });
+                    }
+                }
             }
-            Self::InProcess(connect) => Ok(Opened { wire: connect(tasks), process: None, rules: None }),
-        }
+            Self::InProcess(connect) => connect(tasks),
+            Self::Custom(transport) => custom::connect(transport.clone(), tasks),
+        };
+        Ok(Opened { wire, process: None, rules: None })
     }
 
     /// Whether the server has a life of its own, which we neither begin nor end.
     pub(crate) fn is_remote(&self) -> bool {
-        matches!(self, Self::Http(_))
-    }
-
-    /// What kind of transport this is, for people.
-    pub fn transport(&self) -> &'static str {
-        match self {
-            Self::Process(_) => "stdio",
-            Self::Http(_) => "http",
-            Self::InProcess(_) => "in process",
-        }
+        !matches!(self, Self::Process(_) | Self::InProcess(_))
     }
 }

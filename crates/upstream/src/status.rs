@@ -76,6 +76,9 @@ pub struct Status {
     pub name: ServerName,
     /// Where it is in its life.
     pub state: State,
+    /// How it is reached: `stdio`, `http`, `http+sse`, `websocket`, `in process`, what a transport of others calls itself, or
+    /// `auto` until that was found out.
+    pub transport: &'static str,
     /// What it offers; kept while it restarts, so that its tools do not flicker.
     pub catalogue: Arc<Catalogue>,
     /// The revision it speaks, once known.

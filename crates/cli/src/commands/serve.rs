@@ -1,13 +1,15 @@
-//! `toolbay serve`: the hub over HTTP.
+//! `toolbay serve`: the hub over HTTP and on sockets.
+
+mod doors;
 
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolbay_control::{About, Api, ControlError, Listener};
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::shim;
 
+use self::doors::Doors;
 use crate::{
     args::ServeArgs,
     board::Board,
@@ -15,34 +17,38 @@ use crate::{
     env::Env,
     error::CliError,
     hub::{self, Plan},
+    secrets,
 };
 
 /// How long running requests may take once we are told to stop.
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
-    let address = args.listen;
-    if !address.ip().is_loopback() && !args.allow_unauthenticated {
-        return Err(CliError::Exposed { address });
-    }
+    let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     let plan = Plan::read(context)?;
     // Every client takes a file, and some systems allow 1,024 of them unless asked.
     if let Err(error) = shim::raise_file_limit() {
         tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
     }
     // Before any server is started: a second hub by mistake must not start everything twice.
-    let failed = |source| CliError::Listen { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let url = format!("http://{}/mcp", listener.local_addr().map_err(failed)?);
+    let mut doors = Doors::open(args).await?;
+    let urls = doors.urls();
 
     let host = plan.start(context);
-    let about = About { config: plan.config.clone(), url: Some(url.clone()) };
+    let about = About { config: plan.config.clone(), url: urls.first().cloned() };
     let api = Api::new(host.clone(), about);
-    greet(context, &plan, &url)?;
+    greet(context, &plan, &urls, &doors)?;
     let control = control(context, &plan);
+    if let Some(control) = &control {
+        match control.mcp_socket() {
+            Ok(socket) => doors.sockets.push(socket),
+            Err(error) => warn(context, &error, "`toolbay stdio` will not find this hub"),
+        }
+    }
 
     let options = GatewayOptions {
         public_names: args.public_name.clone(),
+        token,
         task_key: context.env.task_key(),
         ..GatewayOptions::default()
     };
@@ -51,7 +57,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     let mut board = Board::with_events(&host, &context.out);
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
-        () = gateway.serve_http(listener, stop.clone()) => {}
+        () = doors.serve(&gateway, stop) => {}
         () = patience(stop) => tracing::info!("some requests were not answered in time"),
         () = board.follow() => {}
         () = serve_control(control, api, context) => {}
@@ -77,14 +83,15 @@ pub(super) fn control(context: &Context, plan: &Plan) -> Option<Listener> {
             None
         }
         Err(error) => {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            context.out.warn(&format!(
-                "{error}{}; other commands will not find this hub",
-                cause.unwrap_or_default()
-            ));
+            warn(context, &error, "other commands will not find this hub");
             None
         }
     }
+}
+
+fn warn(context: &Context, error: &ControlError, consequence: &str) {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    context.out.warn(&format!("{error}{}; {consequence}", cause.unwrap_or_default()));
 }
 
 /// Answers commands until the hub stops; never ends before that.
@@ -95,13 +102,23 @@ pub(super) async fn serve_control(control: Option<Listener>, api: Api, context: 
     std::future::pending().await
 }
 
-fn greet(context: &Context, plan: &Plan, url: &str) -> Result<(), CliError> {
+fn greet(context: &Context, plan: &Plan, urls: &[String], doors: &Doors) -> Result<(), CliError> {
     let out = &context.out;
     if out.json {
-        let url = serde_json::Value::from(url);
-        return Ok(out.json_fields(&format!("\"event\":\"listening\",\"url\":{url}"))?);
+        for url in urls {
+            let url = serde_json::Value::from(url.as_str());
+            out.json_fields(&format!("\"event\":\"listening\",\"url\":{url}"))?;
+        }
+        return Ok(());
     }
-    out.note(&format!("Toolbay {} listens on {}", env!("CARGO_PKG_VERSION"), out.paint_status.bold(url)));
+    let sockets = doors.sockets.iter().map(|socket| socket.path().display().to_string());
+    for place in urls.iter().cloned().chain(sockets) {
+        out.note(&format!(
+            "Toolbay {} listens on {}",
+            env!("CARGO_PKG_VERSION"),
+            out.paint_status.bold(&place)
+        ));
+    }
     if plan.config.is_some() {
         return Ok(());
     }

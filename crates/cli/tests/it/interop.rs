@@ -8,11 +8,12 @@
 mod compare;
 mod hub;
 mod stage;
+mod urls;
 
 use compare::Comparison;
 use hub::Front;
 use serde_json::{Value, json};
-use stage::{Stage, Target};
+use stage::{Remote, Stage, Target};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
@@ -84,7 +85,17 @@ fn a_remote_server_is_the_same(front: Front, client: Client, era: Era) {
     let stage = Stage::new(&format!("remote-{front:?}-{client:?}-{era:?}"));
     let server = SERVERS[0];
     let calls = [stage.calls(server.name), stage.calls("questions")].concat();
-    check(&stage, front, client, era, &[(server, calls)], Some(server.name));
+    let remote = Remote { server: server.name, speaks: "streamableHttp" };
+    check(&stage, front, client, era, &[(server, calls)], Some(remote));
+}
+
+/// And so does one that knows HTTP+SSE of 2024-11-05 only.
+fn a_server_of_2024_is_the_same(front: Front, client: Client, era: Era) {
+    let stage = Stage::new(&format!("sse-{front:?}-{client:?}-{era:?}"));
+    let server = SERVERS[0];
+    let calls = [stage.calls(server.name), stage.calls("questions")].concat();
+    let remote = Remote { server: server.name, speaks: "sse" };
+    check(&stage, front, client, era, &[(server, calls)], Some(remote));
 }
 
 fn check(
@@ -93,7 +104,7 @@ fn check(
     client: Client,
     era: Era,
     sets: &[(Server, Vec<Value>)],
-    remote: Option<&str>,
+    remote: Option<Remote>,
 ) {
     let through: Vec<Value> = sets
         .iter()
@@ -175,4 +186,9 @@ cases! { a_remote_server_is_the_same:
     remote_http_typescript_1_legacy(Http, TypeScript1, Legacy);
     remote_http_python_modern(Http, Python, Modern);
     remote_stdio_typescript_2_modern(Stdio, TypeScript2, Modern);
+}
+
+cases! { a_server_of_2024_is_the_same:
+    sse_http_typescript_1_legacy(Http, TypeScript1, Legacy);
+    sse_stdio_python_modern(Stdio, Python, Modern);
 }

@@ -65,8 +65,9 @@ impl Scene {
     fn new() -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
         let programs = Programs::beside(Path::new(env!("CARGO_BIN_EXE_toolbay")))?;
-        let web = WebServer::run(&programs.path("toolbay-test-server"), &["--revision", WEB.1.as_str()])?;
-        let mut setup = Setup::new(programs, folder.path()).remote(WEB.0, &web.url());
+        let web =
+            WebServer::run(&programs.path("toolbay-test-server"), &["--revision", WEB.1.as_str()], "--http")?;
+        let mut setup = Setup::new(programs, folder.path()).remote(WEB.0, web.url());
         for (name, revision) in SERVERS {
             let flags = ["--revision", revision.as_str()];
             setup = setup.server(name, "toolbay-test-server", &flags, json!({}));

@@ -3,7 +3,9 @@
 
 mod alone; // commands that start the servers themselves
 mod configs; // files that cannot be used, in whole or in part
+mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
+mod doors; // every way in that `serve` opens, and who is kept out
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
@@ -11,5 +13,7 @@ mod matrix; // clients of every revision in front of servers of every revision
 mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration
+mod stage; // hubs with one server, over any transport
 mod stdio; // the hub on stdin and stdout
 mod transparency; // the same calls, directly and through the hub, to the byte
+mod transports; // every way to the hub with every way from it

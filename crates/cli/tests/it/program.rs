@@ -95,7 +95,12 @@ impl Home {
     /// Starts `toolbay serve` and waits until it listens.
     pub(crate) fn serve(&self, args: &[&str]) -> Serving {
         let args: Vec<&str> = ["serve", "--listen", "127.0.0.1:0"].iter().chain(args).copied().collect();
-        Serving::start(self.command(&args))
+        self.start(&args)
+    }
+
+    /// Starts a hub and waits until it listens.
+    pub(crate) fn start(&self, args: &[&str]) -> Serving {
+        Serving::start(self.command(args))
     }
 
     /// As [`Self::serve`], with a soft limit of open files.
@@ -193,12 +198,17 @@ impl Serving {
     }
 
     fn ask(&self, what: &str, body: &str) -> String {
+        self.ask_with(what, "", body)
+    }
+
+    /// The answer to a request with more headers, each with its line break.
+    pub(crate) fn ask_with(&self, what: &str, headers: &str, body: &str) -> String {
         let address = self.url.trim_start_matches("http://").trim_end_matches("/mcp");
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         write!(
             stream,
             "{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             body.len()
         )
         .unwrap();

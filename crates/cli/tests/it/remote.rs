@@ -104,6 +104,39 @@ fn servers_of_both_eras_at_urls_stand_beside_one_on_stdio() {
 }
 
 #[test]
+fn what_servers_at_urls_speak_is_found_out_and_shown() {
+    let (_beside, (sse, ws)) = Beside::start(async |tasks, stop| {
+        let sse = server(Era::Both).start_sse(tasks, stop.clone()).await?;
+        Ok((sse, server(Era::Both).start_ws(tasks, stop.clone()).await?))
+    });
+    let home = Home::new();
+    home.write(
+        "mcp.json",
+        &format!(
+            r#"{{"mcpServers": {{"found": {{"url": "{sse}"}}, "told": {{"type": "sse", "url": "{sse}"}},
+                "socket": {{"url": "{ws}"}}}}}}"#
+        ),
+    );
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    for (name, transport, revision) in [
+        ("found", "http+sse", "2025-11-25"),
+        ("told", "http+sse", "2025-11-25"),
+        ("socket", "websocket", "2026-07-28"),
+    ] {
+        let ran = home.run(&["call", &format!("{name}__where")]).expect(0);
+        assert_eq!(ran.stdout.trim().trim_matches('"'), "Both", "{ran:#?}");
+        let health = health(&hub);
+        let server = health.iter().find(|server| server["name"] == name).unwrap();
+        assert_eq!((&server["transport"], &server["revision"]), (&json!(transport), &json!(revision)));
+        let logs = home.run(&["logs", name]).expect(0);
+        assert!(logs.stdout.contains(&format!(" over {transport}, speaking {revision}")), "{logs:#?}");
+    }
+    let status = home.run(&["status"]).expect(0);
+    assert!(status.stdout.contains("http+sse") && status.stdout.contains("websocket"), "{status:#?}");
+    assert_eq!(hub.stop(), Some(0));
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_with_its_url() {
     let home = Home::new();
     home.write(
@@ -122,25 +155,31 @@ fn a_server_that_is_not_there_is_named_with_its_url() {
 }
 
 #[test]
-fn https_is_spoken_with_those_whom_the_machine_trusts() {
-    let (_beside, url) = Beside::start(async |tasks, stop| {
-        let plain = server(Era::Both).start_http(tasks, stop.clone()).await?;
-        let behind = plain.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
-        Ok(TlsFront::start(tasks, behind, &["h2"]).await?.url)
+fn tls_is_spoken_with_those_whom_the_machine_trusts() {
+    let (_beside, (https, wss)) = Beside::start(async |tasks, stop| {
+        let http = server(Era::Both).start_http(tasks, stop.clone()).await?;
+        let behind = http.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
+        let https = TlsFront::start(tasks, behind, &["h2"]).await?.url;
+        let ws = server(Era::Both).start_ws(tasks, stop.clone()).await?;
+        let behind = ws.trim_start_matches("ws://").trim_end_matches("/ws").parse().unwrap();
+        let wss = TlsFront::start(tasks, behind, &["http/1.1"]).await?.url;
+        Ok((https, wss.replace("https", "wss")))
     });
-    let home = Home::new();
-    home.write("ca.pem", TlsFront::CERTIFICATE);
-    home.write(
-        "mcp.json",
-        &format!(
-            r#"{{"mcpServers": {{"safe": {{"url": "{url}", "toolbay": {{"restart_delay": "10ms"}}}}}}}}"#
-        ),
-    );
-    let call = ["call", "safe__where", "--config", "mcp.json"];
-    let trusting = home.command(&call).env("SSL_CERT_FILE", home.path("ca.pem")).output().unwrap();
-    assert!(trusting.status.success(), "{trusting:?}");
-    let wary = home.run(&call).expect(1);
-    assert!(wary.stderr.contains("certificate"), "{wary:#?}");
+    for url in [https, wss] {
+        let home = Home::new();
+        home.write("ca.pem", TlsFront::CERTIFICATE);
+        home.write(
+            "mcp.json",
+            &format!(
+                r#"{{"mcpServers": {{"safe": {{"url": "{url}", "toolbay": {{"restart_delay": "10ms"}}}}}}}}"#
+            ),
+        );
+        let call = ["call", "safe__where", "--config", "mcp.json"];
+        let trusting = home.command(&call).env("SSL_CERT_FILE", home.path("ca.pem")).output().unwrap();
+        assert!(trusting.status.success(), "{url}: {trusting:?}");
+        let wary = home.run(&call).expect(1);
+        assert!(wary.stderr.contains("certificate"), "{url}: {wary:#?}");
+    }
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
+    path::Path,
     process::Stdio,
 };
 
 use serde_json::Value;
+use toolbay_protocol::Revision;
+use toolbay_testkit::harness::{Profile, Programs, Setup};
 
 use crate::program::{Home, is_running, within};
 
@@ -20,6 +23,42 @@ fn a_client_that_knows_only_a_command_gets_a_server() {
     let answer: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
     assert_eq!(ran.stderr, "", "stdio is quiet");
+}
+
+/// Otherwise five clients would start every server five times.
+#[test]
+fn clients_share_the_servers_of_a_running_hub() -> anyhow::Result<()> {
+    let programs = Programs::beside(Path::new(env!("CARGO_BIN_EXE_toolbay")))?;
+    let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
+    let setup = || Setup::new(programs.clone(), folder.path()).healthy("it");
+    let hub = setup().start()?;
+    hub.wait_for("it", "ready")?;
+    let process = |revision| -> anyhow::Result<String> {
+        let mut client = Profile::new(revision, "Ada").over(setup().start_stdio()?)?;
+        client.text("it__elicit", serde_json::json!({ "text": "Who?" })).ok();
+        client.text("it__pid", serde_json::json!({}))
+    };
+    let first = process(Revision::LATEST_LEGACY)?;
+    assert_eq!(process(Revision::LATEST)?, first);
+    drop(hub);
+    assert_ne!(process(Revision::LATEST)?, first, "without a hub it is one of their own");
+    Ok(())
+}
+
+#[test]
+fn a_client_learns_that_its_hub_is_gone() {
+    let home = Home::with_server();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    let mut child = home.command(&["stdio", "--config", "mcp.json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{INITIALIZE}").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    assert!(lines.next().unwrap().contains("protocolVersion"));
+    hub.stop();
+    let output = within("toolbay stdio".to_owned(), move || child.wait_with_output().unwrap());
+    assert_eq!(output.status.code(), Some(4));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: the hub"), "{stderr}");
 }
 
 #[test]

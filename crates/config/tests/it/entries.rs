@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use toolbay_config::{ConfigFile, Era, Reach, Validate, parse};
+use toolbay_config::{ConfigFile, Era, Reach, Transport, Validate, parse};
 
 fn one(entry: &str) -> ConfigFile {
     parse(&format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}"), Path::new("/etc/mcp.json")).unwrap()
@@ -26,10 +26,12 @@ fn a_bad_entry_says_what_is_wrong_and_where() {
         (r#"{"url": "example.com"}"#, "must begin with `http://`"),
         (r#"{"url": "http:// h/"}"#, "is no URL"),
         (r#"{"url": "ftp://h/"}"#, "begins with `ftp`"),
-        (r#"{"url": "wss://h/"}"#, "WebSocket is not supported yet"),
+        (
+            r#"{"url": "wss://h/", "type": "sse"}"#,
+            "begins with `wss`, which means WebSocket, but `type` is `sse`",
+        ),
+        (r#"{"url": "ws://h/", "headers": {"Sec-WebSocket-Key": "p4ss"}}"#, "is set by the protocol"),
         (r#"{"url": "http://u:p4ss@h/"}"#, "put them into `headers`"),
-        (r#"{"type": "sse", "url": "http://h/sse"}"#, "`sse` (HTTP+SSE of 2024-11-05) is not supported yet"),
-        (r#"{"type": "ws", "url": "http://h/"}"#, "`ws` (WebSocket) is not supported yet"),
         (r#"{"type": "stdio", "url": "http://h/"}"#, "needs a `command`"),
         (r#"{"type": "carrier pigeon", "url": "http://h/"}"#, "`carrier pigeon` is unknown"),
         (r#"{"url": "http://h/", "headers": {"a b": "p4ss"}}"#, "`a b` is no name of a header"),
@@ -98,6 +100,26 @@ fn a_url_is_taken_with_its_headers() {
         assert_eq!(remote.headers["authorization"], "Bearer p4ss");
         assert_eq!(server.tuning.era, Era::Modern);
         assert!(!format!("{file:?}").contains("p4ss"), "{file:?}");
+    }
+}
+
+#[test]
+fn the_type_says_what_is_spoken_at_a_url() {
+    for (kind, url, transport) in [
+        ("", "http://h/mcp", Transport::Auto),
+        ("", "wss://h/mcp", Transport::Auto),
+        (r#""type": "auto","#, "http://h/mcp", Transport::Auto),
+        (r#""type": "http","#, "http://h/mcp", Transport::Http),
+        (r#""type": "streamable-http","#, "http://h/mcp", Transport::Http),
+        (r#""type": "streamableHttp","#, "http://h/mcp", Transport::Http),
+        (r#""type": "sse","#, "https://h/sse", Transport::Sse),
+        (r#""type": "ws","#, "ws://h/", Transport::WebSocket),
+        (r#""type": "websocket","#, "https://h/", Transport::WebSocket),
+    ] {
+        let file = one(&format!(r#"{{{kind} "url": "{url}"}}"#));
+        assert_eq!(file.problems, [], "{kind} {url}");
+        let Reach::Url(remote) = &file.servers[0].reach else { panic!("{file:?}") };
+        assert_eq!(remote.transport, transport, "{kind} {url}");
     }
 }
 

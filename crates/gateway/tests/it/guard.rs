@@ -9,14 +9,17 @@ use crate::{
 };
 
 /// Every endpoint. The POSTs announce a body that never comes: whoever waits for it does not answer.
-fn endpoints() -> Vec<Ask> {
+pub(crate) fn endpoints() -> Vec<Ask> {
     let post = |path| {
         Ask::new("POST", path).header("content-type", "application/json").header("content-length", "1000")
     };
     vec![
         post("/mcp"),
         post("/"),
+        post("/messages?sessionId=00000000000000000000000000000000"),
         post("/nothing"),
+        Ask::new("GET", "/sse"),
+        crate::ws::upgrade(),
         Ask::new("GET", "/mcp"),
         Ask::new("DELETE", "/mcp"),
         Ask::new("OPTIONS", "/mcp"),

@@ -38,6 +38,15 @@ impl Ask {
         ask
     }
 
+    pub(crate) fn is(&self, method: &str, path: &str) -> bool {
+        self.method == method && self.path == path
+    }
+
+    /// To another path.
+    pub(crate) fn to(self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// Sets a header in the place of what it was.
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         self.without(name).also(name, value)
@@ -64,9 +73,17 @@ impl Ask {
 
     /// Sends the head only, then what `body` says, whatever `content-length` promises.
     pub(crate) async fn open(&self, address: &str) -> BufReader<TcpStream> {
+        let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
+        self.send_on(&mut stream).await;
+        stream
+    }
+
+    /// As [`Ask::open`], on a connection that is there.
+    pub(crate) async fn send_on(&self, stream: &mut BufReader<TcpStream>) {
         let named = |name: &str| self.headers.iter().any(|header| header.0 == name);
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         if !named("host") {
+            let address = stream.get_ref().peer_addr().unwrap();
             head.push_str(&format!("host: {address}\r\n"));
         }
         if !named("content-length") && !named("transfer-encoding") {
@@ -76,10 +93,8 @@ impl Ask {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str("\r\n");
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream.write_all(&self.body).await.unwrap();
-        BufReader::new(stream)
+        stream.get_mut().write_all(head.as_bytes()).await.unwrap();
+        stream.get_mut().write_all(&self.body).await.unwrap();
     }
 
     pub(crate) async fn send(&self, address: &str) -> Answer {
@@ -130,6 +145,18 @@ impl Answer {
         serde_json::from_slice(&body).unwrap()
     }
 
+    /// The connection of an answer without a body.
+    pub(crate) fn into_connection(self) -> BufReader<TcpStream> {
+        self.stream
+    }
+
+    /// The connection, once the body is read.
+    pub(crate) async fn into_stream(mut self) -> BufReader<TcpStream> {
+        let length: usize = self.header("content-length").unwrap().parse().unwrap();
+        timeout(PATIENCE, self.stream.read_exact(&mut vec![0; length])).await.unwrap().unwrap();
+        self.stream
+    }
+
     /// The status, and the error code in the body.
     pub(crate) async fn refusal(self) -> (u16, i64) {
         let status = self.status;
@@ -138,11 +165,13 @@ impl Answer {
 
     /// The next event or comment of a stream, as its text; nothing at its end.
     pub(crate) async fn raw_event(&mut self) -> Option<String> {
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.text.find("\n\n") {
-                let rest = self.text.split_off(end + 2);
+            if let Some(end) = self.text.as_bytes()[searched..].windows(2).position(|pair| pair == b"\n\n") {
+                let rest = self.text.split_off(searched + end + 2);
                 return Some(std::mem::replace(&mut self.text, rest));
             }
+            searched = self.text.len().saturating_sub(1);
             let length = usize::from_str_radix(&line(&mut self.stream).await?, 16).unwrap();
             let mut chunk = vec![0; length + 2];
             timeout(PATIENCE, self.stream.read_exact(&mut chunk)).await.unwrap().ok()?;

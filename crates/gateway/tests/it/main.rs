@@ -10,10 +10,15 @@ mod keeping; // how long clients may keep what is listed
 mod logging; // log messages, to those who want them
 mod mirrored; // parameters that stand in headers, too
 mod modern; // the rules of the stateless era
+mod pace; // clients that take their time
 mod questions; // servers that ask in the middle of a call
 mod resume; // streams that break, and clients that come back
 mod running; // cancelling, going away, streams
 mod sessions; // legacy sessions over HTTP
-mod stdio; // one client on a pair of streams
+mod socket; // one client per connection to a Unix socket
+mod sse; // HTTP+SSE of 2024-11-05
 mod tasks; // calls that go on after their answer
-mod watching; // resources that clients of both eras watch
+mod token; // a token that every request must carry
+mod watching;
+mod wire; // one client on a wire // resources that clients of both eras watch
+mod ws; // WebSocket, by hand

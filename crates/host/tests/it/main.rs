@@ -4,6 +4,7 @@
 mod arguments; // checked before they are sent
 mod bay; // a host to test with
 mod caching; // how long merged lists may be kept
+mod custom; // a transport of one's own, as the example shows it
 mod names; // who is called what
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions

@@ -1,4 +1,4 @@
-//! The demonstration server as a program: stdio, or Streamable HTTP on a port of this machine.
+//! The demonstration server as a program: stdio, or on a port of this machine Streamable HTTP, HTTP+SSE or WebSocket.
 //!
 //! Tools: `echo` {text}, `add` {a, b}, `sleep` {ms, progress_ms}, `raw` {json}, `mirror`, `log` {count, level, text},
 //! `counter`, `fail` {text}, `kinds`, `progress` {steps, text}, `hang` {key}, `fate` {key}, `update` {uri}, `change` {list, name},
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolbay_testkit::{Era, TestServer};
 
 const USAGE: &str = "usage: toolbay-test-server [--era legacy|modern|both] [--revision YYYY-MM-DD] [--page-size N] \
-                     [--log-received FILE] [--http PORT]";
+                     [--log-received FILE] [--http PORT | --sse PORT | --ws PORT]";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
 
 async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let mut server = with_process_tools(TestServer::demo());
-    let mut port: Option<u16> = None;
+    let mut door: Option<(String, u16)> = None;
     while let Some(flag) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{flag} is unknown or wants a value"))?;
         let not_a_number = |_| format!("{flag} {value}: not a number that fits");
@@ -39,22 +39,35 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
             }
             "--page-size" => server.page_size(value.parse().map_err(not_a_number)?),
             "--log-received" => server.log_received(value),
-            "--http" => {
-                port = Some(value.parse().map_err(not_a_number)?);
+            "--http" | "--sse" | "--ws" => {
+                door = Some((flag.clone(), value.parse().map_err(not_a_number)?));
                 server
             }
             _ => return Err(format!("unknown flag {flag}")),
         };
     }
-    let Some(port) = port else {
+    let Some((door, port)) = door else {
         server.serve_stdio().await;
         return Ok(());
     };
     let listener =
         tokio::net::TcpListener::bind(("127.0.0.1", port)).await.map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    eprintln!("http://{address}/mcp");
-    server.serve_http(listener, CancellationToken::new()).await;
+    let stop = CancellationToken::new();
+    match door.as_str() {
+        "--sse" => {
+            eprintln!("http://{address}/sse");
+            server.serve_sse(listener, stop).await;
+        }
+        "--ws" => {
+            eprintln!("ws://{address}/ws");
+            server.serve_ws(listener, stop).await;
+        }
+        _ => {
+            eprintln!("http://{address}/mcp");
+            server.serve_http(listener, stop).await;
+        }
+    }
     Ok(())
 }
 

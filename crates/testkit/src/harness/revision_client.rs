@@ -1,4 +1,4 @@
-//! A client of one exact revision, on stdin and stdout or over HTTP.
+//! A client of one exact revision, over any transport.
 //!
 //! It speaks raw JSON-RPC as its revision says, answers what it is asked in the middle of a call, and keeps all that it
 //! hears. What no client of its revision should ever see fails the request in which it is seen.
@@ -22,7 +22,10 @@ use http::HttpLink;
 use link::{Link, Started};
 pub use talk::Talk;
 
-use super::{PATIENCE, Pipe};
+use super::{
+    Lines, PATIENCE,
+    lines::{SseLines, WebSocketLines},
+};
 
 /// How often a client of the stateless era comes back before it gives up.
 const MOST_ROUNDS: usize = 10;
@@ -103,10 +106,22 @@ impl Profile {
         self.open(Link::Http(Box::new(link)))
     }
 
-    /// Opens the client on the pipes of a program.
-    pub fn over_pipe(self, pipe: Pipe) -> Result<RevisionClient> {
+    /// Opens the client over HTTP+SSE of 2024-11-05.
+    pub fn over_sse(self, address: SocketAddr) -> Result<RevisionClient> {
+        let lines = SseLines::open(address, self.patience)?;
+        self.over(lines)
+    }
+
+    /// Opens the client over a WebSocket.
+    pub fn over_web_socket(self, address: SocketAddr) -> Result<RevisionClient> {
+        let lines = WebSocketLines::open(address, self.patience)?;
+        self.over(lines)
+    }
+
+    /// Opens the client where messages follow one another: on the pipes of a program, on a socket.
+    pub fn over(self, lines: impl Lines + 'static) -> Result<RevisionClient> {
         let patience = self.patience;
-        self.open(Link::Stdio { pipe, patience })
+        self.open(Link::Lines { lines: Box::new(lines), patience })
     }
 
     fn open(self, link: Link) -> Result<RevisionClient> {
@@ -227,6 +242,25 @@ impl RevisionClient {
             Some(connection) => http::next_event(connection),
             None => self.next_heard(),
         }
+    }
+
+    /// The answers to requests that were not waited for, in their order. Nothing else may be expected meanwhile.
+    pub fn answers(&mut self, pending: Vec<Pending>) -> Result<Vec<Value>> {
+        let mut early: Vec<Value> = Vec::new();
+        let mut answers = Vec::new();
+        for Pending(started) in pending {
+            if let Some(mut connection) = started.connection {
+                answers.push(http::answer(&mut connection)?);
+                continue;
+            }
+            let mut known = early.iter().position(|answer| answer["id"] == started.id);
+            while known.is_none() {
+                early.push(self.next_heard()?);
+                known = early.iter().position(|answer| answer["id"] == started.id);
+            }
+            answers.extend(known.map(|index| early.swap_remove(index)));
+        }
+        Ok(answers)
     }
 
     /// Cancels a request with the means of its revision and transport.

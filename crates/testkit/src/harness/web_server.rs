@@ -12,35 +12,35 @@ use rustix::process::Signal;
 
 use super::hub::signal;
 
-/// A program that serves MCP over HTTP and says where; killed when dropped.
+/// A program that serves MCP at a URL and says which; killed when dropped.
 #[derive(Debug)]
 pub struct WebServer {
     child: Child,
-    address: SocketAddr,
+    url: String,
 }
 
 impl WebServer {
-    /// Runs `toolbay-test-server` on a free port, with more arguments.
-    pub fn run(program: &Path, arguments: &[&str]) -> Result<Self> {
-        Self::run_on(program, 0, arguments)
+    /// Runs `toolbay-test-server` on a free port, with more arguments, over the transport that `flag` names.
+    pub fn run(program: &Path, arguments: &[&str], flag: &str) -> Result<Self> {
+        Self::start(program, arguments, &[flag, "0"])
     }
 
-    /// As [`Self::run`], on a certain port.
+    /// Runs it over Streamable HTTP on a certain port.
     pub fn run_on(program: &Path, port: u16, arguments: &[&str]) -> Result<Self> {
+        Self::start(program, arguments, &["--http", &port.to_string()])
+    }
+
+    fn start(program: &Path, arguments: &[&str], place: &[&str]) -> Result<Self> {
         #[expect(clippy::disallowed_methods, reason = "a test server; killed on drop")]
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .args(["--http", &port.to_string()])
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped());
+        command.args(arguments).args(place).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("the server does not start")?;
         let stderr = child.stderr.take().context("it was piped")?;
-        let mut server = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let mut server = Self { child, url: String::new() };
         let mut line = String::new();
         BufReader::new(stderr).read_line(&mut line)?;
-        let address = line.trim().strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp"));
-        server.address = address.with_context(|| format!("no address: {line}"))?.parse()?;
+        server.url = line.trim().to_owned();
+        server.address()?; // or it said something else
         Ok(server)
     }
 
@@ -61,12 +61,13 @@ impl WebServer {
         signal(self.child.id(), Signal::CONT)
     }
 
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn address(&self) -> Result<SocketAddr> {
+        let authority = self.url.split('/').nth(2).and_then(|authority| authority.parse().ok());
+        authority.with_context(|| format!("no URL: {:?}", self.url))
     }
 
-    pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+    pub fn url(&self) -> &str {
+        &self.url
     }
 }
 

@@ -54,7 +54,7 @@ fn each_revision_on_stdio() -> Result<()> {
     for revision in Revision::ALL {
         let open = |profile: Profile| {
             let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()])?;
-            profile.patience(PATIENCE).over_pipe(pipe)
+            profile.patience(PATIENCE).over(pipe)
         };
         assert_eq!(lacking(revision, &open)?, expected(revision), "{revision}");
     }
@@ -64,8 +64,8 @@ fn each_revision_on_stdio() -> Result<()> {
 #[test]
 fn each_revision_over_http() -> Result<()> {
     for revision in Revision::ALL {
-        let server = WebServer::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()])?;
-        let open = |profile: Profile| profile.patience(PATIENCE).over_http(server.address());
+        let server = WebServer::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()], "--http")?;
+        let open = |profile: Profile| profile.patience(PATIENCE).over_http(server.address()?);
         assert_eq!(lacking(revision, &open)?, expected(revision), "{revision}");
     }
     Ok(())
@@ -76,7 +76,7 @@ fn a_server_of_one_revision_speaks_no_other() -> Result<()> {
     for server in Revision::ALL {
         for client in Revision::ALL.into_iter().filter(|client| *client != server) {
             let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", server.as_str()])?;
-            let error = Profile::new(client, "Ada").patience(PATIENCE).over_pipe(pipe).err();
+            let error = Profile::new(client, "Ada").patience(PATIENCE).over(pipe).err();
             let error = format!("{:#}", error.with_context(|| format!("{client} at {server}"))?);
             let (client_era, server_era) = (client.is_modern(), server.is_modern());
             let expected = match (client_era, server_era) {

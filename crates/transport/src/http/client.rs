@@ -19,21 +19,23 @@
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
 //! - Answers may be compressed; limits count what comes out.
 
-mod answer;
+pub(crate) mod answer;
+pub(crate) mod caller;
 mod dial;
-mod failure;
+pub(crate) mod explain;
+pub(crate) mod failure;
 mod headers;
 mod link;
 mod listen;
-mod pool;
+pub(crate) mod pool;
 mod post;
 mod proxies;
 mod route;
 mod rules;
-mod target;
+pub(crate) mod target;
 mod task;
 mod tls;
-mod unpack;
+pub(crate) mod unpack;
 
 use std::sync::Arc;
 

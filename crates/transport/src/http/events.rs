@@ -6,8 +6,8 @@ use bytes::{Buf, Bytes, BytesMut};
 
 /// Takes a stream of events apart, whatever the pieces in which it arrives.
 ///
-/// Lines may end in CR, LF or both. Comments, unknown fields and events of other types than `message` are skipped;
-/// an event without data says nothing, but its id and `retry` count.
+/// Lines may end in CR, LF or both. Comments and unknown fields are skipped; an event without data says nothing, but its
+/// id and `retry` count.
 ///
 /// Invariant: never holds more than the limit plus one piece.
 #[derive(Debug)]
@@ -21,10 +21,26 @@ pub struct EventReader {
     after_cr: bool,
     /// Data of the event that is being read.
     data: Data,
-    /// Whether the event that is being read is one that carries messages.
-    is_foreign: bool,
+    /// Type of the event that is being read; empty means `message`.
+    kind: Bytes,
     last_id: Option<String>,
     retry: Option<Duration>,
+}
+
+/// An event with data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its type; empty means `message`.
+    pub kind: Bytes,
+    /// Its data.
+    pub data: Bytes,
+}
+
+impl Event {
+    /// Whether it is of the type that carries messages.
+    pub fn is_message(&self) -> bool {
+        matches!(&self.kind[..], b"message" | b"")
+    }
 }
 
 /// An event was longer than allowed. Nothing can be read behind it.
@@ -86,7 +102,7 @@ impl EventReader {
             at_start: true,
             after_cr: false,
             data: Data::None,
-            is_foreign: false,
+            kind: Bytes::new(),
             last_id: None,
             retry: None,
         }
@@ -103,14 +119,24 @@ impl EventReader {
         self.buffer.extend_from_slice(piece);
     }
 
-    /// The data of the next event that carries any.
+    /// The data of the next event that carries a message; events of other types are skipped.
     pub fn next_event(&mut self) -> Result<Option<Bytes>, LongEvent> {
+        while let Some(event) = self.next_of_any_kind()? {
+            if event.is_message() {
+                return Ok(Some(event.data));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next event that carries data.
+    pub fn next_of_any_kind(&mut self) -> Result<Option<Event>, LongEvent> {
         while let Some(line) = self.next_line() {
             if line.is_empty() {
-                let is_foreign = std::mem::take(&mut self.is_foreign);
+                let kind = std::mem::take(&mut self.kind);
                 let data = self.data.take();
-                if !data.is_empty() && !is_foreign {
-                    return Ok(Some(data));
+                if !data.is_empty() {
+                    return Ok(Some(Event { kind, data }));
                 }
                 continue;
             }
@@ -171,7 +197,7 @@ impl EventReader {
         }
         match &line[..colon] {
             b"data" => self.data.push(value),
-            b"event" => self.is_foreign = !matches!(&value[..], b"message" | b""),
+            b"event" => self.kind = value,
             b"id" if !value.contains(&0) => {
                 let id = String::from_utf8_lossy(&value).into_owned();
                 self.last_id = (!id.is_empty()).then_some(id);

@@ -1,15 +1,6 @@
 //! Accepting connections.
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
 
 use http::{Request, Response};
 use hyper::{body::Incoming, service::service_fn};
@@ -17,16 +8,27 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Body, stalled::Impatient};
+use super::{
+    Body, Tls,
+    pace::{Answered, Pace, Paced, Requests},
+    upgrade,
+};
 
 /// What one connection may take.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Time for the headers of a request.
+    /// Time for the headers of a request, from their first byte.
     pub header_timeout: Duration,
+    /// Time between requests.
+    pub rest: Duration,
+    /// Time in which a client that is sent something must take some of it.
+    pub standstill: Duration,
     /// Time for its body.
     pub body_timeout: Duration,
     /// Length of its body.
@@ -35,8 +37,6 @@ pub struct Limits {
     pub max_headers: usize,
     /// Length of all its headers.
     pub max_header_bytes: usize,
-    /// Time that a client may read nothing of what there is for it.
-    pub stall_timeout: Duration,
     /// Time for running requests to end when we stop.
     pub drain: Duration,
 }
@@ -45,11 +45,12 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             header_timeout: Duration::from_secs(10),
+            rest: Duration::from_secs(75),
+            standstill: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             max_body: crate::stdio::MAX_MESSAGE,
             max_headers: 64,
             max_header_bytes: 64 * 1024,
-            stall_timeout: Duration::from_secs(15),
             drain: Duration::from_secs(5),
         }
     }
@@ -69,6 +70,29 @@ pub async fn serve(
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
+    accept(listener, None, service, limits, stop, tasks).await;
+}
+
+/// As [`serve`], with TLS; nothing else is spoken there.
+pub async fn serve_tls(
+    listener: TcpListener,
+    tls: Tls,
+    service: Arc<impl Respond>,
+    limits: Limits,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) {
+    accept(listener, Some(tls), service, limits, stop, tasks).await;
+}
+
+async fn accept(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    service: Arc<impl Respond>,
+    limits: Limits,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -77,7 +101,22 @@ pub async fn serve(
         match accepted {
             Ok((stream, _)) => {
                 let (service, limits, stop) = (service.clone(), limits.clone(), stop.clone());
-                tasks.spawn(connection(stream, service, limits, stop, tasks.clone()));
+                let _ = stream.set_nodelay(true); // a slower connection is still one
+                match tls.clone() {
+                    None => tasks.spawn(connection(stream, service, limits, stop, tasks.clone())),
+                    Some(tls) => {
+                        let beside = tasks.clone();
+                        tasks.spawn(async move {
+                            let stream = tokio::select! {
+                                stream = tls.accept(stream, limits.header_timeout) => stream,
+                                () = stop.cancelled() => None,
+                            };
+                            if let Some(stream) = stream {
+                                connection(stream, service, limits, stop, beside).await;
+                            }
+                        })
+                    }
+                };
             }
             // Out of file descriptors or memory: wait instead of spinning, connections will end.
             Err(error) if !is_about_one_connection(&error) => {
@@ -90,18 +129,17 @@ pub async fn serve(
 }
 
 async fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     service: Arc<impl Respond>,
     limits: Limits,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
-    let _ = stream.set_nodelay(true); // a slower connection is still one
     let mut builder = auto::Builder::new(Tracked(tasks));
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
+        .header_read_timeout(None) // see `pace`
         .max_headers(limits.max_headers)
         // No `pipeline_flush`: with it, hyper's own answers to a request that it cannot read are never sent.
         .max_buf_size(limits.max_header_bytes.max(8 * 1024))
@@ -112,26 +150,23 @@ async fn connection(
         .timer(TokioTimer::new())
         .max_header_list_size(limits.max_header_bytes as u32)
         .keep_alive_interval(Duration::from_secs(20));
-    let has_asked = Arc::new(AtomicBool::new(false));
-    let asked = has_asked.clone();
-    let respond = service_fn(move |request| {
-        asked.store(true, Relaxed);
-        let service = service.clone();
-        async move { Ok::<_, Infallible>(service.respond(request).await) }
-    });
-    // hyper's timeout for headers begins only when it knows which HTTP is spoken.
-    let never_asks = async {
-        tokio::time::sleep(limits.header_timeout).await;
-        if has_asked.load(Relaxed) {
-            std::future::pending::<()>().await;
+    let pace = Pace { head: limits.header_timeout, rest: limits.rest, standstill: limits.standstill };
+    let requests = Requests::default();
+    let stream = Paced::new(stream, pace, requests.clone());
+    let respond = service_fn(move |mut request: Request<Incoming>| {
+        let (service, running) = (service.clone(), requests.begin());
+        if upgrade::is_asked_for(request.headers()) {
+            request.extensions_mut().insert(requests.clone());
         }
-    };
-    let stream = Impatient::new(stream, limits.stall_timeout);
-    let connection = builder.serve_connection(TokioIo::new(stream), respond);
+        async move {
+            let answer = service.respond(request).await;
+            Ok::<_, Infallible>(answer.map(|body| Answered::new(body, running)))
+        }
+    });
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), respond);
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,
-        () = never_asks => return tracing::debug!("a connection without a request ended"),
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             match tokio::time::timeout(limits.drain, connection).await {

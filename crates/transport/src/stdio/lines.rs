@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolbay_protocol::{IdTracker, Malformed, Message};
+use toolbay_protocol::{IdTracker, Malformed};
 
 use crate::wire::{Incoming, Refusal};
 
@@ -150,13 +150,5 @@ fn read_line(mut line: BytesMut) -> Option<Incoming> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return None;
     }
-    let text = line.freeze();
-    Some(match Message::parse(text.clone()) {
-        Ok(message) => Incoming::Message(message),
-        Err(why) => {
-            let mut id = IdTracker::default();
-            id.feed(&text);
-            Incoming::Refused(Refusal::new(why, id.into_id(), &text))
-        }
-    })
+    Some(Incoming::read(line.freeze()))
 }

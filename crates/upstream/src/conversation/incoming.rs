@@ -9,7 +9,7 @@ use toolbay_transport::{Incoming, Refusal, http::client::NoAnswer};
 use super::{Conversation, GATHER, NOISE_SHOWN};
 use crate::{
     CallError, CallEvent, EventSender, Failure, Kind, call::Answer, counts::Gauges, listing::declared,
-    subscriber::Acknowledged,
+    subscriber::Acknowledged, way::Way,
 };
 
 impl Conversation<'_> {
@@ -167,7 +167,7 @@ impl Conversation<'_> {
         if noise <= NOISE_SHOWN {
             self.around.outputs.log.push(LogSource::StdoutNoise, &format!("{excerpt}  ({why})"));
         }
-        if noise == 1 && self.around.rules.is_none() {
+        if noise == 1 && matches!(self.around.way, Way::Stdio | Way::InProcess) {
             let hint = "the server prints to stdout, which belongs to the protocol; it should use stderr";
             self.around.outputs.log.push(LogSource::Event, hint);
         }

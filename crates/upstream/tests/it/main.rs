@@ -3,6 +3,7 @@
 
 mod calls; // deadlines, cancelling, queues
 mod chaos; // many calls, many ways to end
+mod custom; // a transport that others brought
 mod freshness; // how long lists may be kept, and asking again
 mod handshake; // both eras, and servers that answer oddly
 mod lists; // pages, limits, changes

@@ -1,9 +1,11 @@
 //! Servers at a URL, over real sockets and in real time.
 
+mod auto; // finding out what is spoken at a URL
 mod down; // servers that are not there, go away, and come back
 mod eras; // finding out which era a server speaks
 mod headers; // arguments that are repeated in headers
 mod questions; // what a server asks on the stream of a call
+mod transports; // HTTP+SSE and WebSocket
 
 use std::time::Duration;
 
@@ -19,31 +21,47 @@ use crate::world::{World, call, call_with_events, value};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn at(url: &str) -> Source {
-    let url = url.parse().unwrap();
-    Source::Http(Box::new(Target {
-        url,
-        headers: Default::default(),
-        max_message: 1 << 24,
-        max_running: 512,
-        route: Default::default(),
-    }))
+    Source::Http(target(url))
+}
+
+pub(crate) fn target(url: &str) -> Box<Target> {
+    let (url, headers) = (url.parse().unwrap(), Default::default());
+    Box::new(Target { url, headers, max_message: 1 << 24, max_running: 512, route: Default::default() })
+}
+
+/// What a test server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http,
+    Sse,
+    WebSocket,
 }
 
 /// A test server on a port of its own, which it can leave and come back to.
 pub(crate) struct Remote {
     pub(crate) url: String,
     address: std::net::SocketAddr,
+    speaks: Speaks,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Remote {
     pub(crate) async fn start(server: &TestServer) -> Self {
+        Self::start_as(Speaks::Http, server).await
+    }
+
+    pub(crate) async fn start_as(speaks: Speaks, server: &TestServer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut remote = Self {
-            url: format!("http://{address}/mcp"),
+            url: match speaks {
+                Speaks::Http => format!("http://{address}/mcp"),
+                Speaks::Sse => format!("http://{address}/sse"),
+                Speaks::WebSocket => format!("ws://{address}/ws"),
+            },
             address,
+            speaks,
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
@@ -53,8 +71,24 @@ impl Remote {
 
     fn serve(&mut self, server: &TestServer, listener: TcpListener) {
         self.stop = CancellationToken::new();
-        let (server, stop) = (server.clone(), self.stop.clone());
-        self.tasks.spawn(async move { server.serve_http(listener, stop).await });
+        let (server, stop, speaks) = (server.clone(), self.stop.clone(), self.speaks);
+        self.tasks.spawn(async move {
+            match speaks {
+                Speaks::Http => server.serve_http(listener, stop).await,
+                Speaks::Sse => server.serve_sse(listener, stop).await,
+                Speaks::WebSocket => server.serve_ws(listener, stop).await,
+            }
+        });
+    }
+
+    /// How it is reached when that is known.
+    pub(crate) fn source(&self) -> Source {
+        let target = target(&self.url);
+        match self.speaks {
+            Speaks::Http => Source::Http(target),
+            Speaks::Sse => Source::Sse(target),
+            Speaks::WebSocket => Source::WebSocket(target),
+        }
     }
 
     pub(crate) async fn leave(&mut self) {
@@ -86,11 +120,18 @@ fn talkative(era: Era) -> TestServer {
 
 #[tokio::test]
 async fn both_eras_are_used_as_over_any_transport() {
-    for (era, revision) in [(Era::Legacy, Revision::LATEST_LEGACY), (Era::Modern, Revision::LATEST)] {
+    for (speaks, era, revision) in [
+        (Speaks::Http, Era::Legacy, Revision::LATEST_LEGACY),
+        (Speaks::Http, Era::Modern, Revision::LATEST),
+        (Speaks::Sse, Era::Both, Revision::LATEST_LEGACY),
+        (Speaks::WebSocket, Era::Legacy, Revision::LATEST_LEGACY),
+        (Speaks::WebSocket, Era::Modern, Revision::LATEST),
+    ] {
         let server = talkative(era);
-        let remote = Remote::start(&server).await;
-        let world = World::new(at(&remote.url), |_| {});
-        assert_eq!(world.until_ready().await.revision, Some(revision));
+        let remote = Remote::start_as(speaks, &server).await;
+        let world = World::new(remote.source(), |_| {});
+        let ready = timeout(PATIENCE, world.until_ready()).await.expect("it never gets ready");
+        assert_eq!(ready.revision, Some(revision), "{speaks:?}");
 
         let calls = (0..64).map(|_| world.call("quick"));
         let answers = timeout(PATIENCE, futures_util::future::join_all(calls)).await.unwrap();
@@ -103,7 +144,7 @@ async fn both_eras_are_used_as_over_any_transport() {
         while let Some(event) = events.try_recv() {
             progress += usize::from(matches!(event, CallEvent::Progress(_)));
         }
-        assert_eq!(progress, 3, "{era:?}");
+        assert_eq!(progress, 3, "{speaks:?} {era:?}");
 
         // Others do not suffer from one that hangs, and dropping it is told.
         let hanging = world.server.call(call("hang"));
@@ -116,7 +157,7 @@ async fn both_eras_are_used_as_over_any_transport() {
             status.catalogue.list(toolbay_upstream::Kind::Tools).len() == 4
         };
         timeout(PATIENCE, world.until(knows)).await.unwrap();
-        if era == Era::Legacy {
+        if era != Era::Modern || speaks != Speaks::Http {
             let told = || server.handle().count("notifications/cancelled") == 1;
             crate::world::eventually("cancelling is told", told).await;
         }

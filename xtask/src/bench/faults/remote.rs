@@ -11,9 +11,9 @@ use super::stage::{Figure, Stage, timed_call};
 const ECHO: &str = "far__echo";
 
 pub(super) fn frozen(stage: &Stage) -> Result<Vec<Figure>> {
-    let server = WebServer::run(&stage.program("toolbay-test-server"), &[])?;
+    let server = WebServer::run(&stage.program("toolbay-test-server"), &[], "--http")?;
     let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
-    let setup = Setup::new(stage.programs(), folder.path()).remote("far", &server.url());
+    let setup = Setup::new(stage.programs(), folder.path()).remote("far", server.url());
     let hub = setup.tuned("far", json!({ "idle_timeout": "2s" })).start()?;
     hub.wait_for("far", "ready")?;
     let mut client = hub.client()?;
@@ -30,9 +30,9 @@ pub(super) fn frozen(stage: &Stage) -> Result<Vec<Figure>> {
 
 pub(super) fn killed(stage: &Stage) -> Result<Vec<Figure>> {
     let program = stage.program("toolbay-test-server");
-    let mut server = WebServer::run(&program, &[])?;
+    let mut server = WebServer::run(&program, &[], "--http")?;
     let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
-    let hub = Setup::new(stage.programs(), folder.path()).remote("far", &server.url()).start()?;
+    let hub = Setup::new(stage.programs(), folder.path()).remote("far", server.url()).start()?;
     hub.wait_for("far", "ready")?;
     let mut client = hub.client()?;
     client.start_call("far__hang", json!({ "key": "k" }))?;
@@ -43,7 +43,7 @@ pub(super) fn killed(stage: &Stage) -> Result<Vec<Figure>> {
     let error = killed.elapsed();
     ensure!(reply.messages.concat().contains("error"), "{reply:?}");
     std::thread::sleep(Duration::from_millis(300)); // so long it is down
-    let _server = WebServer::run_on(&program, server.address().port(), &[])?;
+    let _server = WebServer::run_on(&program, server.address()?.port(), &[])?;
     let back = Instant::now();
     client.text(ECHO, json!({ "text": "x" }))?;
     Ok(vec![

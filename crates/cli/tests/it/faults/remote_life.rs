@@ -33,8 +33,8 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
         let program = programs()?.path("toolbay-test-server");
         let log = folder.path().join("received");
         let arguments = ["--era", era, "--log-received", log.to_str().context("a path of ours is text")?];
-        let mut server = WebServer::run(&program, &arguments)?;
-        let (port, url) = (server.address().port(), server.url());
+        let mut server = WebServer::run(&program, &arguments, "--http")?;
+        let (port, url) = (server.address()?.port(), server.url().to_owned());
         let setup = Setup::new(programs()?, folder.path()).healthy("good").remote("far", &url);
         let mut hub = setup.tuned("far", json!({ "idle_timeout": "10s" })).start()?;
         hub.wait_for("good", "ready")?;

@@ -27,6 +27,14 @@ pub(super) struct Launch {
     pub(super) env: Vec<(&'static str, String)>,
 }
 
+/// A server that runs beside the hub.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remote {
+    pub(super) server: &'static str,
+    /// As its command line calls it.
+    pub(super) speaks: &'static str,
+}
+
 /// One test's own folder. Answers name files, so the direct run and the run through the hub use the same paths.
 #[derive(Debug)]
 pub(super) struct Stage {
@@ -106,26 +114,26 @@ impl Stage {
         Launch { command: peer(command), args, env }
     }
 
-    /// Starts a server that can be reached over Streamable HTTP, and says where.
-    fn remote(&self, server: &str) -> (Child, String) {
+    /// Starts a server that can be reached at a URL, and says which.
+    fn remote(&self, Remote { server, speaks }: Remote) -> (Child, String) {
         let port = free_port();
         let Launch { command, args, env } = self.launch(server);
         let mut command = self.program(&command);
-        command.args(args).arg("streamableHttp").envs(env).env("PORT", port.to_string());
+        command.args(args).arg(speaks).envs(env).env("PORT", port.to_string());
         let said = fs::File::create(self.root.join("remote.log")).expect("a log can be made");
         let mut child = command.stdout(Stdio::null()).stderr(said).spawn().expect("the server starts");
         assert!(await_listening(&mut child, port), "`{server}` does not listen");
-        (child, format!("http://127.0.0.1:{port}/mcp"))
+        (child, format!("http://127.0.0.1:{port}/{}", if speaks == "sse" { "sse" } else { "mcp" }))
     }
 
     /// A hub with all five servers, of which it reaches one at a URL.
-    pub(super) fn hub(&self, front: Front, remote: Option<&str>) -> Hub {
+    pub(super) fn hub(&self, front: Front, remote: Option<Remote>) -> Hub {
         let mut beside = Vec::new();
         let servers: serde_json::Map<String, Value> = SERVERS
             .iter()
             .map(|server| {
-                if remote == Some(server.name) {
-                    let (child, url) = self.remote(server.name);
+                if let Some(remote) = remote.filter(|remote| remote.server == server.name) {
+                    let (child, url) = self.remote(remote);
                     beside.push(child);
                     return (server.name.to_owned(), json!({ "url": url }));
                 }
@@ -222,7 +230,7 @@ impl Stage {
 }
 
 /// Invariant: without the peers, the tests fail; a suite that skips itself proves nothing.
-fn peers() -> PathBuf {
+pub(super) fn peers() -> PathBuf {
     const HINT: &str = "the interop tests need real servers and SDKs: run `cargo xtask test`, \
         or `cargo xtask peers` and then set TOOLBAY_TEST_PEERS=target/peers";
     let folder = std::env::var_os("TOOLBAY_TEST_PEERS").unwrap_or_else(|| panic!("{HINT}"));

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use toolbay_protocol::Revision;
 use toolbay_testkit::features::{FEATURES, Seen};
 
-use super::{Back, Cell, Front, repository};
+use super::{BACKS, Cell, FRONTS, repository};
 
 const FILE: &str = "docs/MATRIX.md";
 
@@ -67,7 +67,7 @@ fn write(seen: &[(Cell, Seen)]) -> Result<String> {
 fn cell(seen: &[(Cell, Seen)], client: Revision, server: Revision, feature: &str) -> Result<&'static str> {
     let is_it = |cell: &Cell| (cell.client, cell.server, cell.feature) == (client, server, feature);
     let marks: Vec<&str> = seen.iter().filter(|(cell, _)| is_it(cell)).map(|(_, seen)| mark(*seen)).collect();
-    let all = Front::ALL.len() * Back::ALL.len();
+    let all = FRONTS.len() * BACKS.len();
     ensure!(marks.len() == all, "{feature} of {client} at {server}: {} of {all} were tried", marks.len());
     ensure!(marks.iter().all(|mark| *mark == marks[0]), "{feature} of {client} at {server}: {marks:?}");
     Ok(marks[0])

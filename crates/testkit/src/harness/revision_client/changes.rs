@@ -47,7 +47,7 @@ impl RevisionClient {
                 link.hang_up();
                 Ok(())
             }
-            Link::Stdio { .. } => self.notify("notifications/cancelled", json!({ "requestId": started.id })),
+            Link::Lines { .. } => self.notify("notifications/cancelled", json!({ "requestId": started.id })),
         }
     }
 
@@ -91,8 +91,8 @@ impl RevisionClient {
     }
 
     pub(super) fn next_heard(&mut self) -> Result<Value> {
-        match &self.link {
-            Link::Stdio { pipe, patience } => line(pipe, *patience),
+        match &mut self.link {
+            Link::Lines { lines, patience } => line(&mut **lines, *patience),
             Link::Http(link) => {
                 let Some(heard) = &link.heard else { bail!("nothing is listened to") };
                 heard.recv_timeout(link.patience).context("no change in time")

@@ -197,6 +197,21 @@ impl Drop for HttpLink {
     }
 }
 
+/// The answer on a connection, however it is written.
+pub(super) fn answer(connection: &mut Connection) -> Result<Value> {
+    let head = connection.head()?;
+    if !head.is_stream {
+        let body = String::from_utf8(connection.body(&head)?).context("the answer is not UTF-8")?;
+        return parse(&body).with_context(|| format!("status {}", head.status));
+    }
+    loop {
+        let heard = parse(&connection.event()?.context("the stream ended")?)?;
+        if heard.get("method").is_none() {
+            return Ok(heard);
+        }
+    }
+}
+
 /// The next message of the stream that answers on a connection.
 pub(super) fn next_event(connection: &mut Connection) -> Result<Value> {
     if !connection.is_streaming {

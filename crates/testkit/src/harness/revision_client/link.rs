@@ -1,4 +1,4 @@
-//! The two ways to a server.
+//! The ways to a server.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::http::HttpLink;
-use crate::harness::{Pipe, http1::Connection};
+use crate::harness::{Lines, http1::Connection};
 
 /// Takes what is heard before an answer, and gives the reply to a question.
 pub(super) type Hear<'a> = dyn FnMut(Value) -> Result<Option<Value>> + 'a;
 
 pub(super) enum Link {
-    Stdio { pipe: Pipe, patience: Duration },
+    Lines { lines: Box<dyn Lines>, patience: Duration },
     Http(Box<HttpLink>),
 }
 
@@ -29,15 +29,15 @@ impl Link {
     pub(super) fn exchange(&mut self, message: &Value, hear: &mut Hear<'_>) -> Result<Value> {
         match self {
             Self::Http(link) => link.exchange(message, hear),
-            Self::Stdio { pipe, patience } => {
-                pipe.send(&message.to_string())?;
+            Self::Lines { lines, patience } => {
+                lines.send(&message.to_string())?;
                 loop {
-                    let heard = line(pipe, *patience)?;
+                    let heard = line(&mut **lines, *patience)?;
                     if heard.get("method").is_none() && heard["id"] == message["id"] {
                         return Ok(heard);
                     }
                     if let Some(reply) = hear(heard)? {
-                        pipe.send(&reply.to_string())?;
+                        lines.send(&reply.to_string())?;
                     }
                 }
             }
@@ -48,8 +48,8 @@ impl Link {
     pub(super) fn start(&mut self, message: &Value) -> Result<Started> {
         let connection = match self {
             Self::Http(link) => Some(link.start(message)?),
-            Self::Stdio { pipe, .. } => {
-                pipe.send(&message.to_string())?;
+            Self::Lines { lines, .. } => {
+                lines.send(&message.to_string())?;
                 None
             }
         };
@@ -60,14 +60,14 @@ impl Link {
     pub(super) fn post(&mut self, message: &Value) -> Result<()> {
         match self {
             Self::Http(link) => link.post(message),
-            Self::Stdio { pipe, .. } => pipe.send(&message.to_string()),
+            Self::Lines { lines, .. } => lines.send(&message.to_string()),
         }
     }
 }
 
-/// The next message of a pipe.
-pub(super) fn line(pipe: &Pipe, patience: Duration) -> Result<Value> {
-    let line = pipe.line_within(patience)?;
+/// The next message.
+pub(super) fn line(lines: &mut dyn Lines, patience: Duration) -> Result<Value> {
+    let line = lines.line_within(patience)?;
     let heard: Value = serde_json::from_str(&line).with_context(|| format!("no message: {line}"))?;
     ensure!(heard["jsonrpc"] == "2.0", "no message: {line}");
     Ok(heard)

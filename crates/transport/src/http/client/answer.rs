@@ -174,7 +174,7 @@ impl<'a> Answer<'a> {
 }
 
 /// The same response under another id.
-pub(super) fn under(response: &Response, id: &RequestId) -> Box<Response> {
+pub(crate) fn under(response: &Response, id: &RequestId) -> Box<Response> {
     let text = response.edited(response.with_id(id)).into_bytes();
     match Message::parse(text) {
         Ok(Message::Response(response)) => response,

@@ -18,7 +18,7 @@ use hyper_util::{
 use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
-use super::{Proxies, Route, failure::reason, target::shown, tls};
+use super::{Proxies, Route, failure::reason, pool::Purpose, target::shown, tls};
 
 /// A peer that is gone without a word is noticed after a minute, however quiet a stream is.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -33,9 +33,9 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    pub(super) fn new(scheme: Option<&str>, route: &Route) -> Self {
+    pub(super) fn new(scheme: Option<&str>, route: &Route, purpose: Purpose) -> Self {
         let config = match scheme {
-            Some("https") => tls::trusting(&route.ca),
+            Some("https" | "wss") => tls::trusting(&route.ca),
             _ => tls::trusting_nobody(),
         };
         let mut tcp = HttpConnector::new();
@@ -44,11 +44,12 @@ impl Dialler {
         tcp.set_keepalive(Some(KEEP_ALIVE));
         tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(config)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(Wires { tcp, proxies: route.proxies.clone() });
+        let wires = Wires { tcp, proxies: route.proxies.clone(), purpose };
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
+        let connector = match purpose {
+            Purpose::Requests => builder.enable_all_versions().wrap_connector(wires),
+            Purpose::Upgrade => builder.enable_http1().wrap_connector(wires),
+        };
         Self { connector, patience: route.timeouts.connect }
     }
 }
@@ -84,6 +85,7 @@ impl Service<Uri> for Dialler {
 pub(super) struct Wires {
     tcp: HttpConnector,
     proxies: Proxies,
+    purpose: Purpose,
 }
 
 impl Service<Uri> for Wires {
@@ -97,26 +99,30 @@ impl Service<Uri> for Wires {
 
     fn call(&mut self, url: Uri) -> Self::Future {
         let mut tcp = self.tcp.clone();
-        let proxy = self.proxies.of(&url);
+        let (proxy, is_forwarded) = (self.proxies.of(&url), self.purpose.is_sent_on(&url));
         Box::pin(async move {
             let Some(proxy) = proxy else {
                 let io = tcp.call(url).await.map_err(|error| io::Error::other(reason(&error)))?;
                 return Ok(Bare { io, is_forwarded: false });
             };
             let name = shown(proxy.uri());
-            through(proxy, tcp, url)
+            through(proxy, tcp, url, is_forwarded)
                 .await
                 .map_err(|why| io::Error::other(format!("through the proxy {name}: {why}")))
         })
     }
 }
 
-/// Goes through a proxy: a tunnel for TLS; anything else it is to send on itself.
-async fn through(proxy: Intercept, mut tcp: HttpConnector, url: Uri) -> Result<Bare, String> {
+/// Goes through a proxy: in a tunnel, or to the proxy itself, which then sends requests on.
+async fn through(
+    proxy: Intercept,
+    mut tcp: HttpConnector,
+    url: Uri,
+    is_forwarded: bool,
+) -> Result<Bare, String> {
     if proxy.uri().scheme_str() != Some("http") {
         return Err("only proxies with `http://` URLs are supported".to_owned());
     }
-    let is_forwarded = url.scheme_str() != Some("https");
     let io = if is_forwarded {
         tcp.call(proxy.uri().clone()).await.map_err(|error| reason(&error))?
     } else {

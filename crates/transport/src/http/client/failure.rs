@@ -25,6 +25,18 @@ pub enum NoAnswer {
     /// The answer ended too early.
     #[error("the connection to {url} broke before the answer: {reason}")]
     Broken { url: Arc<str>, reason: String },
+    /// The server ended the connection.
+    #[error("{url} closed the connection: {reason}")]
+    Closed { url: Arc<str>, reason: String },
+    /// The server sent something that cannot be read, and nothing can be read behind it.
+    #[error("{url} does not keep to the protocol: {reason}")]
+    Garbled { url: Arc<str>, reason: String },
+    /// The server sent more than we take, and nothing can be read behind it.
+    #[error("{url} sent a message longer than {limit} bytes")]
+    TooLong { url: Arc<str>, limit: usize },
+    /// The connection seems to stand, but nobody is there.
+    #[error("{url} gave no sign of life for {} s", after.as_secs())]
+    Silent { url: Arc<str>, after: Duration },
     /// Nothing came in time.
     #[error("{url} did not answer within {} s", after.as_secs_f32())]
     Slow { url: Arc<str>, after: Duration },
@@ -51,7 +63,7 @@ impl NoAnswer {
 }
 
 /// The whole chain of an error in one line; the outermost often says nothing.
-pub(super) fn reason(error: &dyn std::error::Error) -> String {
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 
-use super::{NoAnswer, answer::Answer, link::Link, post::is_stream};
+use super::{NoAnswer, answer::Answer, explain::is_stream, link::Link};
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Uri;
 use http_body_util::Full;
 use hyper_util::{client::legacy::Client, rt::TokioTimer};
 use tokio_util::task::TaskTracker;
@@ -19,14 +20,30 @@ const PONG: Duration = Duration::from_secs(10);
 
 pub(super) type Pool = Client<Dialler, Full<Bytes>>;
 
-/// A pool of its own for one server; its connections are tasks of `tasks` and end with it. Over TLS they speak HTTP/2
-/// with those who can, and then there is one connection for everything.
-pub(super) fn pool(target: &Target, tasks: &TaskTracker) -> Pool {
+/// What connections are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Requests and their answers. Over TLS they speak HTTP/2 with those who can, and then there is one connection for
+    /// everything.
+    Requests,
+    /// To become something else, which only HTTP/1.1 can, and only when it ends at the server itself.
+    Upgrade,
+}
+
+impl Purpose {
+    /// Whether a proxy on the way to that URL reads requests and sends them on; otherwise it digs a tunnel.
+    pub(super) fn is_sent_on(self, url: &Uri) -> bool {
+        self == Self::Requests && url.scheme_str() != Some("https")
+    }
+}
+
+/// A pool of its own for one server; its connections are tasks of `tasks` and end with it.
+pub(super) fn pool(target: &Target, purpose: Purpose, tasks: &TaskTracker) -> Pool {
     Client::builder(Tracked(tasks.clone()))
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .http2_keep_alive_interval(PING)
         .http2_keep_alive_timeout(PONG)
-        .build(Dialler::new(target.url.scheme_str(), &target.route))
+        .build(Dialler::new(target.url.scheme_str(), &target.route, purpose))
 }

@@ -3,15 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout};
 use toolbay_protocol::{self as protocol, ErrorCode, ErrorObject, Message, RequestId};
 
 use super::{
     NoAnswer,
     answer::{Answer, under},
+    explain::{EVENT_STREAM, explain, is_stream, media_type},
     headers::SESSION,
-    link::{EVENT_STREAM, Link},
+    link::Link,
     unpack::Arriving,
 };
 use crate::{
@@ -21,11 +22,6 @@ use crate::{
 
 /// How long a message that wants no answer may take to be accepted.
 const ACCEPT: Duration = Duration::from_secs(30);
-/// How long a refusal may take to explain itself, and how much of it is read.
-const EXPLAIN: Duration = Duration::from_secs(5);
-const MAX_EXPLANATION: usize = 64 * 1024;
-/// How much of it people see.
-const MAX_SHOWN: usize = 200;
 /// How often in a row a stream that broke off is taken up in vain.
 const MAX_ATTEMPTS: u32 = 5;
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -78,7 +74,7 @@ impl Post {
         match response.status() {
             status if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND if self.is_in_session() => Err(NoAnswer::SessionGone { url: link.shown() }),
-            _ => Err(explain(link, response).await.1),
+            _ => Err(explain(link.shown(), response).await.1),
         }
     }
 
@@ -145,7 +141,7 @@ impl Post {
             ended = match link.get(Some(&event)).await {
                 Ok(response) if is_stream(&response) => answer.take_stream(response.into_body()).await,
                 Ok(response) if response.status().is_server_error() => {
-                    nothing(explain(link, response).await.1)
+                    nothing(explain(link.shown(), response).await.1)
                 }
                 Ok(_) => return Err(broken),
                 Err(why) => nothing(why),
@@ -166,7 +162,7 @@ impl Post {
         response: Response<Arriving>,
     ) -> Result<(), NoAnswer> {
         let status = response.status();
-        let (told, why) = explain(link, response).await;
+        let (told, why) = explain(link.shown(), response).await;
         let told = match told {
             Some(Message::Response(told)) => told.error().map(|error| (told, error)),
             _ => None,
@@ -209,29 +205,4 @@ fn ends_session(
 
 fn nothing(why: NoAnswer) -> super::answer::Ended {
     super::answer::Ended { said_something: false, reason: why.to_string() }
-}
-
-/// What a refusal says: a message if it is one, and what people may see of it.
-async fn explain(link: &Link, response: Response<Arriving>) -> (Option<Message>, NoAnswer) {
-    let status = response.status();
-    let text = read_body(response.into_body(), MAX_EXPLANATION, EXPLAIN).await.unwrap_or_default();
-    let shown = String::from_utf8_lossy(&text);
-    let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = match shown.char_indices().nth(MAX_SHOWN) {
-        _ if shown.is_empty() => String::new(),
-        Some((end, _)) => format!(": {}…", &shown[..end]),
-        None => format!(": {shown}"),
-    };
-    let why = NoAnswer::Status { url: link.shown(), status, said };
-    (Message::parse(text).ok(), why)
-}
-
-pub(super) fn is_stream(response: &Response<Arriving>) -> bool {
-    response.status().is_success() && media_type(response) == EVENT_STREAM
-}
-
-fn media_type(response: &Response<Arriving>) -> String {
-    let value =
-        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Uri};
+use http::{
+    HeaderMap, Uri,
+    uri::{PathAndQuery, Scheme},
+};
 
 use super::Route;
 
 /// A server at a URL.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Where it is; `http` or `https`.
+    /// Where it is; `http` or `https`, for a WebSocket `ws` or `wss`, too.
     pub url: Uri,
     /// Sent with every request. Values that must stay secret are marked so, and are never printed anyway.
     pub headers: HeaderMap,
@@ -22,14 +25,27 @@ pub struct Target {
 }
 
 /// A URL as people may see it: no credentials, no query.
-pub(super) fn shown(url: &Uri) -> Arc<str> {
+pub(crate) fn shown(url: &Uri) -> Arc<str> {
     let (scheme, host) = (url.scheme_str().unwrap_or("http"), url.host().unwrap_or_default());
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{scheme}://{host}{port}{}", url.path()).into()
 }
 
+/// The URL under which the same server is reached by HTTP.
+pub(super) fn over_http(url: &Uri) -> Uri {
+    let scheme = match url.scheme_str() {
+        Some("ws") => Scheme::HTTP,
+        Some("wss") => Scheme::HTTPS,
+        _ => return url.clone(),
+    };
+    let mut parts = url.clone().into_parts();
+    parts.scheme = Some(scheme);
+    parts.path_and_query.get_or_insert_with(|| PathAndQuery::from_static("/"));
+    Uri::from_parts(parts).unwrap_or_else(|_| url.clone())
+}
+
 /// Whether two URLs mean the same server.
-pub(super) fn same_origin(one: &Uri, other: &Uri) -> bool {
+pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     let port = |url: &Uri| {
         url.port_u16().or(match url.scheme_str() {
             Some("https") => Some(443),
@@ -40,8 +56,8 @@ pub(super) fn same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme() && host(one) == host(other) && port(one) == port(other)
 }
 
-/// The URL that a `Location` means, seen from `base`.
-pub(super) fn resolve(base: &Uri, location: &str) -> Option<Uri> {
+/// The URL that a reference means, seen from `base`.
+pub(crate) fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     let scheme = base.scheme_str()?;
     let authority = base.authority()?;
     if location.contains("://") {
@@ -49,6 +65,9 @@ pub(super) fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     }
     if location.starts_with("//") {
         return format!("{scheme}:{location}").parse().ok();
+    }
+    if location.starts_with('?') {
+        return format!("{scheme}://{authority}{}{location}", base.path()).parse().ok();
     }
     if location.starts_with('/') {
         return format!("{scheme}://{authority}{location}").parse().ok();
@@ -85,11 +104,23 @@ mod tests {
     }
 
     #[test]
+    fn a_web_socket_begins_as_http() {
+        for (url, meant) in [
+            ("ws://host:1/mcp?q", "http://host:1/mcp?q"),
+            ("wss://host", "https://host/"),
+            ("https://host/a", "https://host/a"),
+        ] {
+            assert_eq!(over_http(&uri(url)), uri(meant), "{url}");
+        }
+    }
+
+    #[test]
     fn a_location_may_be_relative() {
         let base = uri("http://host:1/a/b?q");
         for (location, meant) in [
             ("/mcp/", "http://host:1/mcp/"),
             ("c", "http://host:1/a/c"),
+            ("?s=1", "http://host:1/a/b?s=1"),
             ("//other/x", "http://other/x"),
             ("https://other/x", "https://other/x"),
         ] {

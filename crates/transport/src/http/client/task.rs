@@ -15,7 +15,7 @@ use tokio::{
 use toolbay_protocol::{Message, Notification, RequestId, Rope, method};
 
 use super::{NoAnswer, headers::mirror, link::Link, listen::listen, post::Post};
-use crate::Incoming;
+use crate::{Incoming, wire::unsent};
 
 /// When the server seems lost, how long other requests may take to end in the same way.
 const LAST_BREATH: Duration = Duration::from_millis(250);
@@ -103,13 +103,9 @@ pub(super) async fn run(link: Arc<Link>, mut texts: mpsc::Receiver<Rope>) {
     };
     let Task { link, work, running, .. } = task;
     drop((work, running)); // closes what still runs
-    if let Some(Losing { why, mut unsent, .. }) = lost {
-        texts.close();
-        while let Some(text) = texts.recv().await {
-            if let Ok(Message::Request(request)) = Message::parse(text.into_bytes()) {
-                unsent.push(request.id);
-            }
-        }
+    if let Some(Losing { why, unsent: mut never_arrived, .. }) = lost {
+        never_arrived.extend(unsent(Vec::new(), texts).await);
+        let unsent = never_arrived;
         return link.tell(Incoming::Lost { why, unsent }).await;
     }
     if link.agreed().session.is_some() {

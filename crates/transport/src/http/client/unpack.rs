@@ -24,7 +24,7 @@ pub(super) const UNDERSTOOD: HeaderValue = HeaderValue::from_static("gzip, br");
 const PIECE: usize = 16 * 1024;
 
 /// The body of an answer as its server meant it.
-pub(super) enum Arriving {
+pub(crate) enum Arriving {
     /// Sent as it is.
     Plain(Incoming),
     /// Unpacked piece by piece, each as soon as it is there, so that events arrive when they are sent.
@@ -33,7 +33,7 @@ pub(super) enum Arriving {
 
 impl Arriving {
     /// Takes off what the headers say is on it; the error names an encoding that nobody asked for.
-    pub(super) fn new(headers: &HeaderMap, body: Incoming) -> Result<Self, String> {
+    pub(crate) fn new(headers: &HeaderMap, body: Incoming) -> Result<Self, String> {
         let encoding = headers.get(CONTENT_ENCODING).map_or(&b""[..], HeaderValue::as_bytes);
         let encoding = String::from_utf8_lossy(encoding).trim().to_ascii_lowercase();
         if matches!(encoding.as_str(), "" | "identity") {

@@ -1,4 +1,4 @@
-//! The stdio front: one client on a pair of streams, one message per line.
+//! One client on a wire, whatever the wire is made of: a pipe, a socket, a stream of events and its POSTs.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -12,8 +12,7 @@ use toolbay_protocol::{
 use toolbay_transport::{Incoming, Wire};
 
 use crate::{
-    client::Client,
-    door::open_session,
+    client::{Client, open_session},
     era,
     exchange::{Exchange, Final, Step},
     gateway::Gateway,
@@ -40,11 +39,16 @@ struct Connection<'a> {
     cancels: std::collections::HashMap<RequestId, oneshot::Sender<()>>,
     /// Ends what would never end by itself.
     ending: CancellationToken,
+    stop: CancellationToken,
 }
 
-/// Serves until the client closes its end, or until `stop`.
+/// Serves until the client closes its end, or until `stop`. When nobody reads our end any more, everything that runs is
+/// cancelled at once.
 pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationToken) {
     let Wire { outgoing, mut incoming } = wire;
+    let reader = outgoing.clone();
+    let gone = reader.closed();
+    tokio::pin!(gone);
     let mut connection = Connection {
         gateway,
         outgoing,
@@ -54,6 +58,7 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationTo
         stream: None,
         cancels: Default::default(),
         ending: CancellationToken::new(),
+        stop: stop.clone(),
     };
     loop {
         let changed = async {
@@ -72,12 +77,18 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationTo
                 Some(change) => connection.send(change).await,
                 None => break,
             },
+            () = &mut gone => return,
             () = stop.cancelled() => break,
         }
     }
     connection.ending.cancel();
     let drained = async { while connection.running.next().await.is_some() {} };
-    let _ = tokio::time::timeout(DRAIN, drained).await; // what is left is cancelled by being dropped
+    // What is left is cancelled by being dropped.
+    tokio::select! {
+        () = drained => {}
+        () = gone => {}
+        () = tokio::time::sleep(DRAIN) => {}
+    }
 }
 
 impl Connection<'_> {
@@ -90,7 +101,7 @@ impl Connection<'_> {
                     session.answered(&response);
                 }
             }
-            // A pipe says nothing of the kind.
+            // Only servers are spoken to that way.
             Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
             Incoming::Refused(refusal) => {
                 let error = reply::malformed(&refusal.why);
@@ -201,8 +212,12 @@ impl Connection<'_> {
     }
 
     async fn send(&mut self, text: Rope) {
-        // When the client is gone, reading ends too.
-        let _ = self.outgoing.send(text).await;
+        // When the client is gone, its connection ends; one that does not read keeps nobody from stopping.
+        tokio::select! {
+            biased;
+            _ = self.outgoing.send(text) => {}
+            () = self.stop.cancelled() => {}
+        }
     }
 }
 

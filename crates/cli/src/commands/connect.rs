@@ -1,0 +1,37 @@
+//! `toolbay connect`: a server at a URL as a server on stdin and stdout, for clients that know nothing else.
+
+use serde_json::{Map, Value, json};
+
+use super::stdio;
+use crate::{args::ConnectArgs, context::Context, error::CliError, hub::Plan};
+
+pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), CliError> {
+    let plan = Plan::of_entry("remote", &entry(args)?)?;
+    let host = plan.start(context);
+    // A client that asks for the tools right away shall get them, not an empty list.
+    host.settled().await;
+    stdio::offer(context, host).await
+}
+
+/// What was typed, as an entry of a configuration: it is then checked as one.
+fn entry(args: &ConnectArgs) -> Result<Value, CliError> {
+    let mut headers = Map::new();
+    for header in &args.header {
+        let (name, value) = header.split_once(':').ok_or_else(|| {
+            CliError::usage("a header is written as 'Name: value'") // what was typed may be a secret
+        })?;
+        headers.insert(name.trim().to_owned(), value.trim().into());
+    }
+    if let Some(file) = &args.token_file {
+        let token = std::fs::read_to_string(file).map_err(|error| {
+            CliError::usage(format!("cannot read the token file {}: {error}", file.display()))
+        })?;
+        let token = token.lines().next().unwrap_or_default().trim();
+        headers.insert("Authorization".to_owned(), format!("Bearer {token}").into());
+    }
+    let mut entry = json!({ "url": args.url, "headers": headers });
+    if let Some(transport) = &args.transport {
+        entry["type"] = transport.as_str().into();
+    }
+    Ok(entry)
+}

@@ -1,0 +1,84 @@
+//! Everything through which clients come in.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use toolbay_control::McpSocket;
+use toolbay_gateway::Gateway;
+use toolbay_transport::http::Tls;
+
+use crate::{args::ServeArgs, error::CliError, holder::Holder, listen::Listen, secrets};
+
+/// The open doors of a hub.
+#[derive(Debug)]
+pub(super) struct Doors {
+    http: Vec<(TcpListener, SocketAddr)>,
+    pub(super) sockets: Vec<McpSocket>,
+    tls: Option<Tls>,
+}
+
+impl Doors {
+    /// Opens what was asked for. HTTP is always among it.
+    pub(super) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
+        let tls = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => Some(secrets::tls(certificate, key)?),
+            _ => None,
+        };
+        let mut doors = Self { http: Vec::new(), sockets: Vec::new(), tls };
+        for listen in &args.listen {
+            match listen {
+                Listen::Http(address) => doors.open_http(*address, args).await?,
+                Listen::Unix(path) => doors.sockets.push(McpSocket::at(path)?),
+            }
+        }
+        if doors.http.is_empty() {
+            doors.open_http(default_address(), args).await?;
+        }
+        Ok(doors)
+    }
+
+    async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
+        let is_open = args.token_file.is_none() && !args.allow_unauthenticated;
+        if !address.ip().is_loopback() && is_open {
+            return Err(CliError::Exposed { address });
+        }
+        let failed = |source: io::Error| {
+            let is_taken = source.kind() == io::ErrorKind::AddrInUse;
+            let holder = if is_taken { Holder::of(address) } else { None };
+            CliError::Listen { address, holder, source }
+        };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        self.http.push((listener, address));
+        Ok(())
+    }
+
+    /// The URLs of the hub for clients that speak Streamable HTTP.
+    pub(super) fn urls(&self) -> Vec<String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        self.http.iter().map(|(_, address)| format!("{scheme}://{address}/mcp")).collect()
+    }
+
+    /// Serves until `stop`, then lets running requests finish.
+    pub(super) async fn serve(self, gateway: &Arc<Gateway>, stop: &CancellationToken) {
+        let http = self.http.into_iter().map(|(listener, _)| -> BoxFuture<'_, ()> {
+            match self.tls.clone() {
+                Some(tls) => Box::pin(gateway.serve_https(listener, tls, stop.clone())),
+                None => Box::pin(gateway.serve_http(listener, stop.clone())),
+            }
+        });
+        let sockets = self.sockets.iter().map(|socket| -> BoxFuture<'_, ()> {
+            Box::pin(gateway.serve_unix(socket.listener(), stop.clone()))
+        });
+        join_all(http.chain(sockets)).await;
+    }
+}
+
+fn default_address() -> SocketAddr {
+    match Listen::DEFAULT.parse() {
+        Ok(Listen::Http(address)) => address,
+        _ => unreachable!("the default is an address"),
+    }
+}

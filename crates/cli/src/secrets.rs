@@ -1,0 +1,49 @@
+//! Files with secrets.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use toolbay_gateway::Token;
+use toolbay_transport::http::Tls;
+
+use crate::error::CliError;
+
+/// The token in the first line of a file that nobody else can read.
+pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
+    let bytes = read(path)?;
+    if is_open(path)? {
+        return Err(CliError::Usage {
+            message: format!("{} can be read by other users, so what it holds is no secret", path.display()),
+            hint: Some(format!("make it yours alone: chmod 600 {}", path.display())),
+        });
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let first = text.lines().next().unwrap_or_default().trim();
+    Token::new(first).ok_or_else(|| CliError::Usage {
+        message: format!("the first line of {} is no token", path.display()),
+        hint: Some("a token is one word of visible ASCII, such as `openssl rand -hex 32` prints".to_owned()),
+    })
+}
+
+/// A certificate and its key.
+pub(crate) fn tls(certificate: &Path, key: &Path) -> Result<Tls, CliError> {
+    let (chain, secret) = (read(certificate)?, read(key)?);
+    if is_open(key)? {
+        tracing::warn!("{} can be read by other users; `chmod 600` it", key.display());
+    }
+    Tls::from_pem(&chain, &secret).map_err(|source| CliError::Tls {
+        certificate: certificate.to_owned(),
+        key: key.to_owned(),
+        source,
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    fs::read(path).map_err(|source| CliError::Unreadable { path: path.to_owned(), source })
+}
+
+/// Whether anyone but its owner may read or change it.
+fn is_open(path: &Path) -> Result<bool, CliError> {
+    let metadata = fs::metadata(path);
+    let metadata = metadata.map_err(|source| CliError::Unreadable { path: path.to_owned(), source })?;
+    Ok(metadata.permissions().mode() & 0o077 != 0)
+}

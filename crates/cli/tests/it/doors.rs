@@ -1,0 +1,6 @@
+//! Every way in that `serve` opens, and who is kept out.
+
+mod port; // addresses that others have
+mod sockets; // Unix sockets
+mod tls; // HTTPS with a given certificate
+mod token; // a token that clients must show

@@ -1,0 +1,41 @@
+//! Every way to the hub with every way from the hub to a server: all of them can do the same.
+
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use toolbay_protocol::Revision;
+use toolbay_testkit::features::{FEATURES, VOLUME};
+
+use crate::stage::{Back, Front, Stage};
+
+/// The newest revision of each era.
+const REVISIONS: [Revision; 2] = [Revision::LATEST_LEGACY, Revision::LATEST];
+
+#[test]
+fn every_front_with_every_server() -> Result<()> {
+    let red: Vec<String> = thread::scope(|scope| {
+        let stages: Vec<_> = Back::ALL.map(|back| scope.spawn(move || see_back(back))).into();
+        let seen = stages.into_iter().map(|stage| stage.join().expect("it returns its failures"));
+        seen.collect::<Result<Vec<_>>>().map(|all| all.concat())
+    })?;
+    ensure!(red.is_empty(), "{} do not work:\n\n{}", red.len(), red.join("\n\n"));
+    Ok(())
+}
+
+/// Tries all fronts with servers behind one transport; gives what does not work.
+fn see_back(back: Back) -> Result<Vec<String>> {
+    let mut red = Vec::new();
+    for server in REVISIONS {
+        let stage = Stage::new(server, back).with_context(|| format!("{back:?}: a server of {server}"))?;
+        for front in Front::ALL {
+            for client in REVISIONS {
+                let seen = stage.see(front, client, VOLUME.iter().chain(FEATURES));
+                red.extend(seen.into_iter().filter_map(|(feature, seen)| {
+                    let error = seen.err()?;
+                    Some(format!("{front:?} {client} → {back:?} {server}: {feature}: {error:#}"))
+                }));
+            }
+        }
+    }
+    Ok(red)
+}

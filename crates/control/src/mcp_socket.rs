@@ -1,0 +1,65 @@
+//! The socket on which a hub serves MCP clients of its user.
+
+use std::{
+    fs::{self, File, Permissions},
+    io,
+    os::unix::fs::{FileTypeExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio::net::UnixListener;
+
+use crate::ControlError;
+
+/// A socket for MCP clients, which only its user may open; gone when dropped. Who serves it is the caller's business.
+#[derive(Debug)]
+pub struct McpSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Held for as long as the file is there, so that it is nobody else's that is removed.
+    _lock: Option<Arc<File>>,
+}
+
+impl McpSocket {
+    /// Makes one at a path of somebody's choice. A socket there on which nobody listens is replaced; anything else is
+    /// left alone.
+    pub fn at(path: &Path) -> Result<Self, ControlError> {
+        let failed = |source| ControlError::Socket { path: path.to_owned(), source };
+        if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+            match std::os::unix::net::UnixStream::connect(path) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    fs::remove_file(path).map_err(failed)?;
+                }
+                Ok(_) => return Err(ControlError::Occupied { path: path.to_owned() }),
+                Err(source) => return Err(failed(source)),
+            }
+        }
+        Self::bind(path, None)
+    }
+
+    pub(crate) fn bind(path: &Path, lock: Option<Arc<File>>) -> Result<Self, ControlError> {
+        let failed = |source| ControlError::Socket { path: path.to_owned(), source };
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let socket = Self { listener, path: path.to_owned(), _lock: lock };
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// Where clients come in.
+    pub fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for McpSocket {
+    fn drop(&mut self) {
+        // It may be gone already, and there is nobody to tell.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a client sends and can read.
+
+use http::{HeaderMap, StatusCode, header};
+use toolbay_protocol::{ErrorCode, ErrorObject};
+
+use super::{Early, early};
+
+/// Whether a client can read a stream of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Accepts {
+    Streams,
+    Json,
+}
+
+/// Only JSON is taken: a form or a text is what a page could send without asking.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Early<()> {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = value.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Content-Type must be application/json");
+    early(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error)
+}
+
+/// What the client can read. A client that says nothing reads JSON.
+pub(super) fn accepted(headers: &HeaderMap) -> Early<Accepts> {
+    let mut any = false;
+    let mut json = false;
+    let mut accepts = Accepts::Json;
+    for value in headers.get_all(header::ACCEPT) {
+        for part in value.to_str().unwrap_or_default().split(',') {
+            any = true;
+            match part.split(';').next().unwrap_or_default().trim() {
+                "text/event-stream" => accepts = Accepts::Streams,
+                "application/json" | "application/*" | "*/*" => json = true,
+                _ => {}
+            }
+        }
+    }
+    if any && !json && accepts == Accepts::Json {
+        let error = ErrorObject::new(
+            ErrorCode::INVALID_REQUEST,
+            "the client must accept application/json and text/event-stream",
+        );
+        return early(StatusCode::NOT_ACCEPTABLE, None, &error);
+    }
+    Ok(accepts)
+}

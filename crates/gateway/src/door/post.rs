@@ -1,0 +1,182 @@
+//! One message per POST.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode};
+use hyper::body::Incoming;
+use toolbay_protocol::{
+    ErrorObject, Malformed, Message, Notification, Request, RequestId, Response, Revision, method,
+};
+use toolbay_transport::http::read_body;
+
+use super::{
+    Door, Early, KEEP_ALIVE, early,
+    negotiate::{Accepts, accepted, check_content_type},
+    streams::{read, stream},
+};
+use crate::{
+    answer::{Answer, empty, final_answer, json, json_error, too_many},
+    client::{Client, open_session},
+    era::{self, Era},
+    exchange::{Exchange, Step},
+    headers, reply,
+    serve::Served,
+    streams::{Source, TooMany},
+};
+
+impl Door {
+    pub(super) async fn post(&self, request: HttpRequest<Incoming>) -> Early<Answer> {
+        let (head, body) = request.into_parts();
+        check_content_type(&head.headers)?;
+        let accepts = accepted(&head.headers)?;
+        let body = self.read_body(body).await?;
+        match Message::parse(body.clone()) {
+            Ok(Message::Request(request)) => self.request(request, &head.headers, accepts).await,
+            Ok(Message::Notification(notification)) => self.notification(&notification, &head.headers),
+            Ok(Message::Response(response)) => self.response(&response, &head.headers),
+            Err(Malformed::Batch) => self.batch(body, &head.headers).await,
+            Err(why) => early(StatusCode::BAD_REQUEST, None, &reply::malformed(&why)),
+        }
+    }
+
+    /// A whole body, within the limits.
+    pub(super) async fn read_body(&self, body: Incoming) -> Early<Bytes> {
+        let limits = &self.gateway.options.limits;
+        read_body(body, limits.max_body, limits.body_timeout).await.or_else(|error| {
+            let (status, error) = reply::body(&error);
+            early(status, None, &error)
+        })
+    }
+
+    async fn request(&self, request: Box<Request>, headers: &HeaderMap, accepts: Accepts) -> Early<Answer> {
+        let client = match self.client_of(&request, headers)? {
+            Opened::Client(client) if accepts == Accepts::Json => client.without_events(),
+            Opened::Client(client) => client,
+            Opened::Introduced(answer) => return Ok(*answer),
+        };
+        let client = client.on_http();
+        let modern = client.revision.is_modern();
+        if modern && request.call.method() == method::TOOLS_CALL {
+            self.check_params(&request, headers).await?;
+        }
+        let mut served = self.gateway.serve(&client, request.into());
+        loop {
+            return Ok(match served {
+                Served::Known(known) => final_answer(known, modern),
+                Served::Running(exchange) => self.run(exchange, &client, accepts).await,
+                Served::Listening(subscription) => self.listen(*subscription),
+                Served::Soon(answer) => final_answer(answer.await, modern),
+                Served::Later(later) => {
+                    served = later.serve(&self.gateway).await;
+                    continue;
+                }
+            });
+        }
+    }
+
+    /// Runs an exchange: JSON when the answer comes first, a stream of events when something else does.
+    async fn run(&self, mut exchange: Box<Exchange>, client: &Client, accepts: Accepts) -> Answer {
+        loop {
+            let step = if accepts == Accepts::Streams {
+                tokio::select! {
+                    biased;
+                    step = exchange.next() => Some(step),
+                    () = tokio::time::sleep(KEEP_ALIVE) => None,
+                }
+            } else {
+                Some(exchange.next().await)
+            };
+            let first = match step {
+                Some(Step::Final(known)) => return final_answer(known, client.revision.is_modern()),
+                Some(Step::Event(_)) if accepts == Accepts::Json => continue,
+                Some(Step::Event(text)) => Some(text),
+                None => None,
+            };
+            let Some(session) = &client.session else { return stream(exchange, first) };
+            let source = Source::Request(exchange, first);
+            let opened = session.streams.open(source, session, self.stop.clone(), self.gateway.host.tasks());
+            return match opened {
+                Ok(reader) => read(reader),
+                Err(TooMany(Source::Request(exchange, first))) => stream(exchange, first),
+                Err(TooMany(Source::Changes(..))) => unreachable!("it was a request"),
+            };
+        }
+    }
+
+    /// Finds out who asks, by the rules of the request's era.
+    fn client_of(&self, request: &Request, headers: &HeaderMap) -> Early<Opened> {
+        let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&request.id), error);
+        match era::era_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
+            Era::Modern => {
+                era::check_meta(&request.call)
+                    .and_then(|()| era::check_headers(request, headers))
+                    .map_err(|error| Box::new(bad(&error)))?;
+                let client = Client::of_request(Revision::LATEST, &request.call);
+                Ok(Opened::Client(client))
+            }
+            Era::Legacy(_) if request.call.method() == method::INITIALIZE => {
+                Ok(Opened::Introduced(Box::new(self.initialize(request)?)))
+            }
+            Era::Legacy(revision) => {
+                let client = match self.session(headers)? {
+                    Some((_, session)) => Client::of_session(session),
+                    None => Client::unknown(revision),
+                };
+                Ok(Opened::Client(client))
+            }
+        }
+    }
+
+    /// Checks the headers that the tool of a call wants; a tool whose server is on its way up is waited for.
+    async fn check_params(&self, request: &Request, headers: &HeaderMap) -> Early<()> {
+        if let Some(arrival) = self.gateway.host.arrival(request) {
+            Box::pin(arrival).await; // rare, and large
+        }
+        let name = request.call.string_param("name");
+        let Some(mirrored) = name.and_then(|name| self.gateway.host.header_params(&name)) else {
+            return Ok(());
+        };
+        era::check_params(request, &mirrored, headers)
+            .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))
+    }
+
+    fn initialize(&self, request: &Request) -> Early<Answer> {
+        let session = open_session(&request.call)
+            .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
+        let result = self.gateway.introduction(session.revision);
+        let Some(id) = self.gateway.sessions.add(session) else {
+            return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
+        };
+        let mut answer = json(StatusCode::OK, toolbay_protocol::result(&request.id, &result).into());
+        if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+            answer.headers_mut().insert(headers::SESSION_ID, value);
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn notification(&self, notification: &Notification, headers: &HeaderMap) -> Early<Answer> {
+        if let Some((_, session)) = self.session(headers)? {
+            session.touch();
+            if notification.method() == method::CANCELLED {
+                let id = notification.param("requestId").map(|span| notification.raw(span));
+                if let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes())) {
+                    session.cancel(&id);
+                }
+            }
+        }
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+
+    /// A client's answer to a question of a server.
+    pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> Early<Answer> {
+        if let Some((_, session)) = self.session(headers)? {
+            session.answered(response);
+        }
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+}
+
+enum Opened {
+    Client(Client),
+    /// It was `initialize`, and this is the answer.
+    Introduced(Box<Answer>),
+}

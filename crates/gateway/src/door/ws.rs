@@ -1,0 +1,84 @@
+//! WebSocket: one message per text message, in any revision.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Request as HttpRequest, StatusCode, header};
+use hyper::body::Incoming;
+use toolbay_protocol::{ErrorCode, ErrorObject};
+use toolbay_transport::{http::take_over, ws};
+
+use super::{Door, Early, early};
+use crate::{
+    answer::{Answer, empty, json_error, too_many},
+    headers::single,
+    wire,
+};
+
+const VERSION: &str = "13";
+
+impl Door {
+    /// Makes the connection a WebSocket and serves the client there. Host, Origin and token are judged already.
+    pub(super) fn open_ws(&self, mut request: HttpRequest<Incoming>) -> Early<Answer> {
+        let key = asked(request.headers())?;
+        let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
+        let headers = answer.headers_mut();
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, key);
+        if names(request.headers(), &header::SEC_WEBSOCKET_PROTOCOL, ws::SUBPROTOCOL) {
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(ws::SUBPROTOCOL));
+        }
+        let Ok(place) = self.gateway.web_sockets.clone().try_acquire_owned() else {
+            return Err(Box::new(too_many("too many connections; try again later", None)));
+        };
+        let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
+        let taken = take_over(&mut request);
+        self.gateway.host.tasks().spawn(async move {
+            let taken = tokio::select! {
+                taken = taken => taken,
+                () = stop.cancelled() => return,
+            };
+            match taken {
+                Ok(stream) => {
+                    let wire = ws::accept(stream, gateway.options.limits.max_body, gateway.host.tasks());
+                    wire::run(&gateway, wire, stop).await;
+                }
+                Err(error) => tracing::debug!(%error, "a client left before it had its WebSocket"),
+            }
+            drop(place);
+        });
+        Ok(answer)
+    }
+}
+
+/// What proves to the client that we understood, if it asks for a WebSocket as it should.
+fn asked(headers: &HeaderMap) -> Early<HeaderValue> {
+    let wants =
+        names(headers, &header::UPGRADE, "websocket") && names(headers, &header::CONNECTION, "upgrade");
+    if !wants || single(headers, &header::SEC_WEBSOCKET_VERSION) != Ok(Some(VERSION)) {
+        let message = "this is for WebSocket of version 13, on HTTP/1.1";
+        let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+        let mut answer = json_error(StatusCode::UPGRADE_REQUIRED, None, &error);
+        answer.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        answer.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
+        return Err(Box::new(answer));
+    }
+    let key = single(headers, &header::SEC_WEBSOCKET_KEY).ok().flatten().filter(|key| is_key(key));
+    key.and_then(|key| HeaderValue::try_from(ws::accept_key(key.as_bytes())).ok()).map_or_else(
+        || {
+            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Sec-WebSocket-Key is not one");
+            early(StatusCode::BAD_REQUEST, None, &error)
+        },
+        Ok,
+    )
+}
+
+/// Whether one of the words in a header is `word`, in whatever case.
+fn names(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|found| found.trim().eq_ignore_ascii_case(word))
+}
+
+/// 16 bytes in base64.
+fn is_key(text: &str) -> bool {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.decode(text).is_ok_and(|key| key.len() == 16)
+}

@@ -1,0 +1,57 @@
+//! Clients of HTTP+SSE: where what each of them POSTs goes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use tokio::sync::mpsc;
+use toolbay_transport::{Incoming, Wire};
+
+use crate::sessions::SessionId;
+
+/// One mailbox per open stream, under an id that nobody can guess.
+#[derive(Debug)]
+pub(crate) struct Mailboxes {
+    limit: usize,
+    by_id: Mutex<HashMap<SessionId, mpsc::Sender<Incoming>>>,
+}
+
+/// A mailbox is there for as long as this is.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    pub(crate) id: SessionId,
+    all: Arc<Mailboxes>,
+}
+
+impl Mailboxes {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, by_id: Mutex::default() })
+    }
+
+    /// A new mailbox and what arrives in it, unless there are too many.
+    pub(crate) fn open(self: &Arc<Self>) -> Option<(Mailbox, mpsc::Receiver<Incoming>)> {
+        let id = SessionId::random()?;
+        let mut by_id = self.lock();
+        if by_id.len() >= self.limit {
+            return None;
+        }
+        let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+        by_id.insert(id, messages);
+        Some((Mailbox { id, all: self.clone() }, incoming))
+    }
+
+    pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Incoming>> {
+        self.lock().get(&id).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::Sender<Incoming>>> {
+        self.by_id.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.id);
+    }
+}

@@ -1,0 +1,140 @@
+//! What waits for a client to read it: bounded in bytes, and only for as long as the client reads at all.
+//!
+//! A queue of messages bounds their number, but a message may be 16 MiB. Here the next message waits for room, and with
+//! it whoever sends it. A client that takes nothing for a while although so much waits is not slow but stuck, and is
+//! given up.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use toolbay_protocol::Rope;
+use toolbay_transport::Wire;
+
+/// Longer messages are read in pieces of this length, so that one sees whether they are read.
+const PIECE: usize = 256 * 1024;
+
+/// How much may wait, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Bytes that may wait; one longer message may wait alone.
+    pub(crate) room: usize,
+    /// How long a client may take nothing while there is no room.
+    pub(crate) standstill: Duration,
+}
+
+/// How forwarding ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// There is nothing more to say, or nobody reads any more.
+    Closed,
+    /// The client stopped reading.
+    Stuck,
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    queue: mpsc::Sender<Unread>,
+    room: Arc<Semaphore>,
+    taken: Arc<AtomicU64>,
+    patience: Patience,
+}
+
+/// The reading half.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    queue: mpsc::Receiver<Unread>,
+    taken: Arc<AtomicU64>,
+    /// The message that is being read, the next piece last, and its room.
+    current: Vec<Bytes>,
+    room: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Debug)]
+struct Unread {
+    text: Rope,
+    room: OwnedSemaphorePermit,
+}
+
+pub(crate) fn channel(patience: Patience) -> (Sender, Reader) {
+    let (sender, receiver) = mpsc::channel(Wire::QUEUE);
+    let taken: Arc<AtomicU64> = Arc::default();
+    // A semaphore counts no further than that, nor would anyone want it to.
+    let room = patience.room.clamp(1, u32::MAX as usize);
+    let patience = Patience { room, ..patience };
+    (
+        Sender { queue: sender, room: Arc::new(Semaphore::new(room)), taken: taken.clone(), patience },
+        Reader { queue: receiver, taken, current: Vec::new(), room: None },
+    )
+}
+
+impl Sender {
+    /// Passes on what comes until there is no more, nobody reads, or the reader is stuck.
+    pub(crate) async fn forward(self, mut texts: mpsc::Receiver<Rope>) -> Ended {
+        loop {
+            let text = tokio::select! {
+                text = texts.recv() => text,
+                () = self.queue.closed() => None,
+            };
+            let Some(text) = text else { return Ended::Closed };
+            let size = text.len().clamp(1, self.patience.room) as u32;
+            tokio::select! {
+                sent = self.send(text, size) => if !sent {
+                    return Ended::Closed;
+                },
+                () = self.queue.closed() => return Ended::Closed,
+                () = self.standstill() => return Ended::Stuck,
+            }
+        }
+    }
+
+    async fn send(&self, text: Rope, size: u32) -> bool {
+        let Ok(room) = self.room.clone().acquire_many_owned(size).await else { return false };
+        self.queue.send(Unread { text, room }).await.is_ok()
+    }
+
+    /// Ends when nothing was taken for too long.
+    async fn standstill(&self) {
+        loop {
+            let before = self.taken.load(Relaxed);
+            tokio::time::sleep(self.patience.standstill).await;
+            if self.taken.load(Relaxed) == before {
+                return;
+            }
+        }
+    }
+}
+
+impl Reader {
+    /// The next text, or the next piece of a long one; nothing when no more will come. Cancel safe.
+    pub(crate) async fn next(&mut self, frame: impl FnOnce(Rope) -> Rope) -> Option<Rope> {
+        if self.current.is_empty() {
+            self.room = None; // what was handed out before is read
+            let Unread { text, room } = self.queue.recv().await?;
+            let text = frame(text);
+            self.taken.fetch_add(1, Relaxed);
+            self.room = Some(room);
+            if text.len() <= PIECE {
+                return Some(text);
+            }
+            self.current = text.into_pieces().collect();
+            self.current.reverse();
+        } else {
+            self.taken.fetch_add(1, Relaxed);
+        }
+        let mut piece = self.current.pop()?;
+        if piece.len() > PIECE {
+            let head = piece.split_to(PIECE);
+            self.current.push(piece);
+            piece = head;
+        }
+        Some(piece.into())
+    }
+}

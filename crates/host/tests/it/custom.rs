@@ -1,0 +1,18 @@
+//! A transport of one's own, as the example shows it.
+
+#[path = "../../examples/custom_transport.rs"]
+#[expect(dead_code, reason = "`main` is for people")]
+mod example;
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn the_example_does_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let offered = example::tools_behind(folder.path().join("socket"));
+    let (transport, tools) = timeout(Duration::from_secs(20), offered).await.expect("it hangs").unwrap();
+    assert_eq!(transport, "unix socket");
+    assert!(tools.contains("\"small__greet\""), "{tools}");
+}

@@ -1,0 +1,31 @@
+//! Much at once.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use super::{Place, Seen};
+
+/// More than any buffer on the way holds.
+const BIG: usize = 3 * 1024 * 1024;
+const MANY: usize = 64;
+
+pub(super) fn big(place: &mut Place<'_>) -> Result<Seen> {
+    let text = "\u{1F980} \"\\\n".repeat(BIG / 8);
+    // Not in the message: nobody wants to read it.
+    ensure!(place.text("echo", json!({ "text": text }))? == text, "the echo is another text");
+    Ok(Seen::Works)
+}
+
+pub(super) fn many(place: &mut Place<'_>) -> Result<Seen> {
+    let text = |index: usize| format!("{} {index}", place.tag);
+    let name = place.named("echo");
+    let mut pending = Vec::new();
+    for index in 0..MANY {
+        let params = json!({ "name": name, "arguments": { "text": text(index) } });
+        pending.push(place.client.start("tools/call", params)?);
+    }
+    for (index, answer) in place.client.answers(pending)?.iter().enumerate() {
+        ensure!(answer["result"]["content"][0]["text"] == text(index).as_str(), "call {index}: {answer}");
+    }
+    Ok(Seen::Works)
+}

@@ -1,0 +1,70 @@
+//! Noticing that a stream stands still for good.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+use toolbay_protocol::{Message, RequestId, method, request};
+
+/// A server that was silent for so long is asked whether it is there.
+const QUIET: Duration = Duration::from_secs(30);
+/// How long it may take to answer. Many servers do nothing else while a tool runs.
+const SILENT: Duration = Duration::from_secs(60);
+
+/// What is known about the other end of a stream.
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    heard: Instant,
+    /// Since when a `ping` of ours waits for its answer, or anything else.
+    asked: Option<Instant>,
+    pings: u64,
+}
+
+/// What has to happen because of silence.
+#[derive(Debug)]
+pub(super) enum Beat {
+    /// Send this.
+    Ping(Bytes),
+    /// Give up, after so long.
+    Dead(Duration),
+}
+
+impl Heartbeat {
+    pub(super) fn new() -> Self {
+        Self { heard: Instant::now(), asked: None, pings: 0 }
+    }
+
+    /// Something came, be it a comment.
+    pub(super) fn heard(&mut self) {
+        self.heard = Instant::now();
+        self.asked = None;
+    }
+
+    /// Until something has to happen. Cancel safe.
+    pub(super) async fn next(&mut self) -> Beat {
+        match self.asked {
+            None => {
+                sleep_until(self.heard + QUIET).await;
+                self.asked = Some(Instant::now());
+                self.pings += 1;
+                Beat::Ping(request(&self.id(), method::PING, None))
+            }
+            Some(asked) => {
+                sleep_until(asked + SILENT).await;
+                Beat::Dead(self.heard.elapsed())
+            }
+        }
+    }
+
+    /// Whether this answers a `ping` of ours, which is nobody else's business.
+    pub(super) fn is_pong(&self, message: &Message) -> bool {
+        self.pings > 0
+            && matches!(message, Message::Response(response) if response.id.as_ref() == Some(&self.id()))
+    }
+
+    fn id(&self) -> RequestId {
+        // Requests of others have numbers, so this is nobody else's.
+        let id = format!("\"toolbay-ping-{}\"", self.pings);
+        RequestId::from_raw(id.as_bytes()).expect("a string without escapes is an id")
+    }
+}

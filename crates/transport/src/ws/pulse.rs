@@ -1,0 +1,122 @@
+//! Noticing that a peer is gone though its connection stands.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::Notify,
+    time::{Instant, sleep},
+};
+
+/// How often the peer is asked for a sign of life. Also keeps proxies from closing a quiet connection.
+const PING: Duration = Duration::from_secs(15);
+/// A peer that was silent for longer missed two of them.
+const SILENT: Duration = Duration::from_millis(37_500);
+
+/// When the peer was last known to be there.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    felt: Mutex<Instant>,
+    /// We do not read for now, so silence says nothing.
+    is_deaf: AtomicBool,
+    ping: Notify,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Arc<Self> {
+        let felt = Mutex::new(Instant::now());
+        Arc::new(Self { felt, is_deaf: AtomicBool::new(false), ping: Notify::new() })
+    }
+
+    /// Waits for something other than the peer, who must not suffer from it.
+    pub(super) async fn without<T>(&self, other: impl Future<Output = T>) -> T {
+        self.is_deaf.store(true, Relaxed);
+        let done = other.await;
+        self.feel();
+        self.is_deaf.store(false, Relaxed);
+        done
+    }
+
+    /// Until it is time for a ping.
+    pub(super) async fn wants_ping(&self) {
+        self.ping.notified().await;
+    }
+
+    /// Until the peer is dead; gives how long it was silent.
+    pub(super) async fn stopped(&self) -> Duration {
+        loop {
+            sleep(PING).await;
+            let silence = self.felt.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            if silence >= SILENT && !self.is_deaf.load(Relaxed) {
+                return silence;
+            }
+            self.ping.notify_one();
+        }
+    }
+
+    fn feel(&self) {
+        *self.felt.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+/// A connection whose peer is watched, byte by byte: a long message on a slow line is a sign of life, too.
+#[derive(Debug)]
+pub(super) struct Watched<S> {
+    stream: S,
+    pulse: Arc<Pulse>,
+    /// The peer, or the line, took no more. If it takes more later, it is there.
+    was_full: bool,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+        Self { stream, pulse, was_full: false }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.pulse.feel();
+        }
+        outcome
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let was_full = std::mem::replace(&mut self.was_full, outcome.is_pending());
+        if was_full && matches!(outcome, Poll::Ready(Ok(1..))) {
+            self.pulse.feel();
+        }
+        outcome
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

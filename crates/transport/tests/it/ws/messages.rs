@@ -1,0 +1,120 @@
+//! What is carried, and how long it may be.
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::frame::{
+        Frame,
+        coding::{CloseCode, Data, OpCode},
+    },
+};
+use toolbay_protocol::Malformed;
+use toolbay_transport::{
+    Incoming,
+    http::client::{NoAnswer, Target},
+    stdio::MAX_MESSAGE,
+    ws,
+};
+
+use super::{both, client, client_with, message, next, request, send, text};
+
+/// A request of exactly that length.
+fn long(id: u64, length: usize) -> Value {
+    let empty = json!({"jsonrpc": "2.0", "id": id, "method": "m", "params": {"text": ""}});
+    let text = "ä".repeat((length - empty.to_string().len()) / 2);
+    json!({"jsonrpc": "2.0", "id": id, "method": "m", "params": {"text": text}})
+}
+
+#[tokio::test]
+async fn messages_of_any_length_arrive_in_order_on_both_sides() {
+    let (mut client, mut server, _tasks) = both().await;
+    for length in [70, 125, 126, 65_535, 65_536, 65_600, 1 << 20, MAX_MESSAGE] {
+        let asked = long(1, length);
+        send(&client, &asked).await;
+        assert!(message(&mut server).await == asked, "{length} bytes from client to server");
+        send(&server, &asked).await;
+        assert!(message(&mut client).await == asked, "{length} bytes from server to client");
+    }
+    for id in 0..500 {
+        if id % 200 == 0 {
+            tokio::task::yield_now().await;
+        }
+        if client.outgoing.try_send(request(id).to_string().into()).is_err() {
+            send(&client, &request(id)).await;
+        }
+        assert_eq!(message(&mut server).await["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn neither_side_waits_for_the_other_to_read() {
+    let (mut client, mut server, _tasks) = both().await;
+    // More than all buffers between them hold, in both directions at once, and nobody reads yet.
+    for id in 0..16 {
+        send(&client, &long(id, 1 << 20)).await;
+        send(&server, &long(id, 1 << 20)).await;
+    }
+    for id in 0..16 {
+        assert_eq!(message(&mut server).await["id"], id);
+        assert_eq!(message(&mut client).await["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn a_message_may_come_in_pieces_or_as_bytes() {
+    let (mut wire, mut peer, _tasks) = client().await;
+    let whole = json!({"jsonrpc": "2.0", "id": 7, "method": "ä€𝄞"}).to_string().into_bytes();
+    // Byte by byte, in the middle of characters, with a ping in between.
+    for (at, byte) in whole.iter().enumerate() {
+        let opcode = OpCode::Data(if at == 0 { Data::Text } else { Data::Continue });
+        let frame = Frame::message(vec![*byte], opcode, at + 1 == whole.len());
+        peer.send(Message::Frame(frame)).await.unwrap();
+        if at == 10 {
+            peer.send(Message::Ping("?".into())).await.unwrap();
+        }
+    }
+    assert_eq!(message(&mut wire).await["method"], "ä€𝄞");
+    assert_eq!(peer.next().await.unwrap().unwrap(), Message::Pong("?".into()));
+    peer.send(Message::binary(whole)).await.unwrap();
+    assert_eq!(message(&mut wire).await["id"], 7);
+    // What is no message is refused alone.
+    peer.send(Message::text("{\"jsonrpc\":\"2.0\",\"id\":3}")).await.unwrap();
+    let Some(Incoming::Refused(refusal)) = next(&mut wire).await else { panic!() };
+    assert_eq!(refusal.id.and_then(|id| id.as_number()), Some(3));
+    peer.send(Message::binary(vec![0xff])).await.unwrap();
+    assert!(matches!(next(&mut wire).await, Some(Incoming::Refused(_))));
+    peer.send(text(&request(4))).await.unwrap();
+    assert_eq!(message(&mut wire).await["id"], 4);
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_ends_the_connection_by_name() {
+    let (mut wire, mut peer, _tasks) = client_with(|target| Target { max_message: 1000, ..target }).await;
+    peer.send(text(&long(1, 1000))).await.unwrap();
+    assert_eq!(message(&mut wire).await["id"], 1);
+    peer.send(text(&long(2, 4 << 20))).await.unwrap();
+    let Some(Ok(Message::Close(Some(frame)))) = peer.next().await else { panic!() };
+    assert_eq!((frame.code, &*frame.reason), (CloseCode::Size, "a message is longer than 1000 bytes"));
+    drop(peer);
+    match next(&mut wire).await {
+        Some(Incoming::Lost { why: NoAnswer::TooLong { limit: 1000, .. }, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(next(&mut wire).await.is_none());
+}
+
+#[tokio::test]
+async fn a_client_whose_message_is_too_long_is_told() {
+    let (mut wire, socket, tasks) = client().await;
+    let mut server = ws::accept(socket.into_inner(), 1000, &tasks);
+    send(&wire, &long(1, 1 << 20)).await;
+    let Some(Incoming::Refused(refusal)) = next(&mut server).await else { panic!() };
+    assert_eq!(refusal.why, Malformed::TooLong { limit: 1000 });
+    assert!(next(&mut server).await.is_none());
+    let Some(Incoming::Lost { why, .. }) = next(&mut wire).await else { panic!() };
+    assert!(
+        why.to_string().contains("code 1009, a message was too long for it: a message is longer"),
+        "{why}"
+    );
+}

@@ -1,0 +1,144 @@
+//! How a server is spoken to, and finding that out.
+//!
+//! A URL does not say what is spoken there. The order is that of the specification: Streamable HTTP, and if the server
+//! refuses that, HTTP+SSE of 2024-11-05. A path that ends in `/sse` nearly always means the latter, so there it is tried
+//! first; `ws` and `wss` leave no choice.
+
+use toolbay_transport::http::client::{NoAnswer, Target};
+
+use crate::{Failure, Source};
+
+/// How a server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Stdio,
+    Http,
+    Sse,
+    WebSocket,
+    InProcess,
+    Custom(&'static str),
+}
+
+impl Way {
+    /// For people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "http+sse",
+            Self::WebSocket => "websocket",
+            Self::InProcess => "in process",
+            Self::Custom(name) => name,
+        }
+    }
+}
+
+/// The ways in which a server may have to be spoken to, and which of them it is.
+///
+/// Invariant: `at` is the place of one of `candidates`, of which there is at least one.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    candidates: Vec<Way>,
+    at: usize,
+    /// Whether a server was found at the end of it.
+    is_found: bool,
+    /// Why those before `at` were wrong.
+    wrong: Vec<Failure>,
+}
+
+impl Ways {
+    pub(crate) fn of(source: &Source) -> Self {
+        let candidates = match source {
+            Source::Process(_) => vec![Way::Stdio],
+            Source::Auto(target) => guess(target),
+            Source::Http(_) => vec![Way::Http],
+            Source::Sse(_) => vec![Way::Sse],
+            Source::WebSocket(_) => vec![Way::WebSocket],
+            Source::InProcess(_) => vec![Way::InProcess],
+            Source::Custom(transport) => vec![Way::Custom(transport.name())],
+        };
+        Self { is_found: candidates.len() == 1, candidates, at: 0, wrong: Vec::new() }
+    }
+
+    /// The way to try now.
+    pub(crate) fn current(&self) -> Way {
+        self.candidates[self.at]
+    }
+
+    /// What people see.
+    pub(crate) fn name(&self) -> &'static str {
+        if self.is_found { self.current().name() } else { "auto" }
+    }
+
+    /// Whether this is another attempt to find the right way, after one that was wrong.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+
+    /// The server was found: its next lives are begun in the same way.
+    pub(crate) fn found(&mut self) {
+        self.is_found = true;
+        self.wrong.clear();
+    }
+
+    /// Takes why a life failed before it was ready. Gives it back if it is not about the way, or if no way is left.
+    pub(crate) fn failed(&mut self, failure: Failure) -> Option<Failure> {
+        if self.candidates.len() == 1 {
+            return Some(failure);
+        }
+        if !is_wrong(&failure) {
+            if !self.is_found {
+                self.start_over();
+            }
+            return Some(failure);
+        }
+        if self.is_found {
+            // It spoke so once. Whatever is there now is looked at with fresh eyes.
+            self.is_found = false;
+            self.start_over();
+            return None;
+        }
+        self.wrong.push(failure);
+        if self.at + 1 < self.candidates.len() {
+            self.at += 1;
+            return None;
+        }
+        let mut tried =
+            self.candidates.iter().copied().zip(std::mem::take(&mut self.wrong)).collect::<Vec<_>>();
+        self.start_over();
+        tried.sort_by_key(|(way, _)| *way != Way::Http);
+        let mut failures = tried.into_iter().map(|(_, failure)| Box::new(failure));
+        match (failures.next(), failures.next()) {
+            (Some(http), Some(sse)) => Some(Failure::Neither { http, sse }),
+            (only, _) => only.map(|failure| *failure),
+        }
+    }
+
+    fn start_over(&mut self) {
+        self.at = 0;
+        self.wrong.clear();
+    }
+}
+
+fn guess(target: &Target) -> Vec<Way> {
+    let is_sse = target.url.path().trim_end_matches('/').ends_with("/sse");
+    match target.url.scheme_str() {
+        Some("ws" | "wss") => vec![Way::WebSocket],
+        _ if is_sse => vec![Way::Sse, Way::Http],
+        _ => vec![Way::Http, Way::Sse],
+    }
+}
+
+/// Whether a failure shows that the server is there and speaks something else.
+fn is_wrong(failure: &Failure) -> bool {
+    let Failure::Remote { why } = failure else { return false };
+    match why {
+        // Not those that would be the same for whatever is spoken: who are you, later, not so often.
+        NoAnswer::Status { status, .. } => {
+            status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 407 | 408 | 425 | 429)
+        }
+        // A stream without an endpoint is one of Streamable HTTP.
+        NoAnswer::ContentType { .. } | NoAnswer::Garbled { .. } | NoAnswer::Slow { .. } => true,
+        _ => false,
+    }
+}
