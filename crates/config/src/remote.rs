@@ -8,8 +8,9 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 use crate::{Remote, Transport};
 
 /// Headers that the protocol and the connection set themselves.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "accept",
+    "accept-encoding",
     "connection",
     "content-length",
     "content-type",

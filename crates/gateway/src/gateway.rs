@@ -26,7 +26,8 @@ pub struct GatewayOptions {
     pub token: Option<Token>,
     /// What one HTTP connection may take.
     pub limits: Limits,
-    /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket.
+    /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket, and how many
+    /// subscriptions of clients without a session.
     pub max_sessions: usize,
     /// How many bytes may wait for a client on HTTP+SSE that does not read its stream.
     pub max_unread: usize,
@@ -66,6 +67,8 @@ pub struct Gateway {
     pub(crate) mailboxes: Arc<Mailboxes>,
     /// Room for clients on WebSocket.
     pub(crate) web_sockets: Arc<Semaphore>,
+    /// Room for subscriptions over HTTP: they take as much as sessions.
+    pub(crate) listening: Arc<Semaphore>,
     pub(crate) seal: Arc<Seal>,
     pub(crate) lot: Lot,
     pub(crate) task_seal: TaskSeal,
@@ -79,12 +82,13 @@ impl Gateway {
     /// When the system has no randomness: then nothing that must not be guessed can be made.
     pub fn new(host: Host, options: GatewayOptions) -> Arc<Self> {
         let sessions = Sessions::new(options.max_sessions, options.session_idle);
-        let web_sockets = Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS)));
+        let room = || Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS)));
+        let (web_sockets, listening) = (room(), room());
         let mailboxes = Mailboxes::new(options.max_sessions);
         let seal = Arc::new(Seal::new().expect("the system has randomness"));
         let lot = Lot::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
-        Arc::new(Self { host, options, sessions, mailboxes, web_sockets, seal, lot, task_seal })
+        Arc::new(Self { host, options, sessions, mailboxes, web_sockets, listening, seal, lot, task_seal })
     }
 
     /// Serves HTTP until `stop`, then lets running requests finish.

@@ -82,6 +82,10 @@ impl Subscription {
         })
     }
 
+    pub(crate) fn id(&self) -> &RequestId {
+        &self.id
+    }
+
     /// The next message of the stream. Cancel safe; ends with the host.
     pub(crate) async fn next(&mut self) -> Option<Rope> {
         if let Some(opening) = &mut self.opening {

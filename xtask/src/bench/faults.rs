@@ -5,6 +5,8 @@
 
 mod crowd;
 mod life;
+mod remote;
+mod slow_clients;
 mod stage;
 mod stop;
 mod traffic;
@@ -41,6 +43,10 @@ const FAULTS: &[(&str, &str, Measure)] = &[
     ("F17", "list_changed storm", traffic::storm),
     ("F18", "confused ids", traffic::confused_ids),
     ("F20", "client disconnects", traffic::disconnect),
+    ("F21", "heads that trickle", slow_clients::trickle),
+    ("F22", "unread stream", slow_clients::unread),
+    ("F23", "frozen server at a URL", remote::frozen),
+    ("F24", "killed server at a URL", remote::killed),
     ("F25", "1,000 tools", traffic::many_tools),
     ("F27", "10,000 clients", crowd::sessions),
 ];
@@ -70,7 +76,7 @@ pub(super) fn run(args: &[String]) -> Result<()> {
     let stage = Stage::new(Programs::beside(Path::new(&toolbay))?);
     let load = process::busy().map_or(String::new(), |load| format!("; the machine is busy (load {load})"));
     println!("Faults, measured with the {profile} build{load}\n");
-    println!("{:<5}{:<20}{:<42}{:>14}   goal", "", "fault", "figure", "measured");
+    println!("{:<5}{:<24}{:<42}{:>14}   goal", "", "fault", "figure", "measured");
     for (name, fault, measure) in FAULTS {
         if only.as_ref().is_some_and(|only| !only.contains(name)) {
             continue;
@@ -80,12 +86,12 @@ pub(super) fn run(args: &[String]) -> Result<()> {
                 for (index, figure) in figures.iter().enumerate() {
                     let (name, fault) = if index == 0 { (*name, *fault) } else { ("", "") };
                     println!(
-                        "{name:<5}{fault:<20}{:<42}{:>14}   {}",
+                        "{name:<5}{fault:<24}{:<42}{:>14}   {}",
                         figure.what, figure.measured, figure.goal
                     );
                 }
             }
-            Err(error) => println!("{name:<5}{fault:<20}not measured: {error:#}"),
+            Err(error) => println!("{name:<5}{fault:<24}not measured: {error:#}"),
         }
     }
     Ok(())

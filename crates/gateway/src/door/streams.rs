@@ -10,7 +10,7 @@ use super::{
     negotiate::{Accepts, accepted},
 };
 use crate::{
-    answer::{Answer, not_allowed, sse},
+    answer::{Answer, not_allowed, sse, too_many},
     exchange::{Exchange, Step},
     headers::{self, Unreadable, single},
     listen::{SessionStream, Subscription},
@@ -54,8 +54,11 @@ impl Door {
     }
 
     pub(super) fn listen(&self, subscription: Subscription) -> Answer {
-        let state = (Some(subscription), self.stop.clone());
-        sse(Body::stream(unfold(state, |(subscription, stop)| async move {
+        let Ok(place) = self.gateway.listening.clone().try_acquire_owned() else {
+            return too_many("too many subscriptions; try again later", Some(subscription.id()));
+        };
+        let state = (Some(subscription), self.stop.clone(), place);
+        sse(Body::stream(unfold(state, |(subscription, stop, place)| async move {
             let mut subscription = subscription?;
             let text = tokio::select! {
                 message = subscription.next() => message.map(event),
@@ -63,8 +66,8 @@ impl Door {
                 () = stop.cancelled() => None,
             };
             Some(match text {
-                Some(text) => (text, (Some(subscription), stop)),
-                None => (event(subscription.farewell()), (None, stop)),
+                Some(text) => (text, (Some(subscription), stop, place)),
+                None => (event(subscription.farewell()), (None, stop, place)),
             })
         })))
     }

@@ -2,6 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::Ask,
@@ -160,5 +161,20 @@ async fn a_subscription_without_a_filter_is_refused() {
         let answer = hub.send(modern(rpc(1, "subscriptions/listen", params.clone()))).await;
         assert!(!answer.is_stream(), "{params}");
         assert_eq!(answer.refusal().await.1, -32602, "{params}");
+    }
+}
+
+#[tokio::test]
+async fn beyond_the_limit_of_subscriptions_there_is_429_until_one_ends() {
+    let hub = Hub::with(GatewayOptions { max_sessions: 1, ..GatewayOptions::default() }).await;
+    let filter = json!({"toolsListChanged": true});
+    let mut first = hub.send(listen("sub-1", filter.clone())).await;
+    first.event().await.unwrap();
+    let refused = hub.send(listen("sub-2", filter.clone())).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.header("retry-after").is_some());
+    drop(first);
+    while hub.send(listen("sub-3", filter.clone())).await.status == 429 {
+        tokio::task::yield_now().await; // the end of the first is on its way
     }
 }

@@ -48,6 +48,11 @@ impl Stage {
         Self { programs }
     }
 
+    /// The programs of the build that is measured.
+    pub(super) fn programs(&self) -> Programs {
+        self.programs.clone()
+    }
+
     /// Where one of the programs is.
     pub(super) fn program(&self, name: &str) -> PathBuf {
         self.programs.path(name)

@@ -1,7 +1,9 @@
 //! A server at a URL that is killed and started again while it is used.
 
 use std::{
+    collections::HashSet,
     net::SocketAddr,
+    path::Path,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     thread,
     time::Duration,
@@ -36,7 +38,9 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
     for (flag, era) in transports {
         let folder = folder()?;
         let program = programs()?.path("toolbay-test-server");
-        let mut server = WebServer::run(&program, &["--era", era], flag)?;
+        let log = folder.path().join("received");
+        let arguments = ["--era", era, "--log-received", log.to_str().context("a path of ours is text")?];
+        let mut server = WebServer::run(&program, &arguments, flag)?;
         let (port, url) = (server.address()?.port(), server.url().to_owned());
         let setup = Setup::new(programs()?, folder.path()).healthy("good").remote("far", &url);
         let mut hub = setup.tuned("far", json!({ "idle_timeout": "10s" })).start()?;
@@ -53,7 +57,7 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
                 server.kill()?;
                 // So long nobody answers; what is called meanwhile waits, or fails with a reason.
                 thread::sleep(Duration::from_millis(300));
-                server = WebServer::run_on(&program, port, &["--era", era], flag)?;
+                server = WebServer::run_on(&program, port, &arguments, flag)?;
                 Ok(())
             });
             let recovered = killing.and_then(|()| answers(load, 200));
@@ -67,10 +71,26 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
         // What a server had when it was killed is lost; what it had not is not.
         let (good, failed) = (load.good.load(Relaxed), load.failed.load(Relaxed));
         ensure!(failed <= KILLS * CALLERS, "{flag} {era}: {failed} calls failed, {good} did not");
+        never_twice(&log).with_context(|| format!("{flag} {era}"))?;
         hub.wait_until("far", "has no calls", |far| far["counts"]["in_flight"] == 0)?;
         bystander.leave()?;
         hub.stop()?;
     }
+    Ok(())
+}
+
+/// No call reached the server more than once, in whichever of its lives.
+fn never_twice(log: &Path) -> Result<()> {
+    let mut seen = HashSet::new();
+    for line in std::fs::read_to_string(log)?.lines() {
+        // A life that was killed may have left half a line.
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        if message["method"] == "tools/call" {
+            let text = message["params"]["arguments"]["text"].to_string();
+            ensure!(seen.insert(text), "it was called twice: {line}");
+        }
+    }
+    ensure!(!seen.is_empty(), "nothing was called");
     Ok(())
 }
 

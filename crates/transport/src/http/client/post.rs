@@ -65,8 +65,12 @@ impl Post {
     }
 
     async fn say(&self, link: &Link) -> Result<(), NoAnswer> {
+        let since = Instant::now();
         let sent = timeout(ACCEPT, link.post(self.text.clone(), self.headers.clone())).await;
-        let response = sent.map_err(|_| NoAnswer::Slow { url: link.shown(), after: ACCEPT })??;
+        let response = sent.map_err(|_| {
+            link.gave_up(since);
+            NoAnswer::Slow { url: link.shown(), after: ACCEPT }
+        })??;
         match response.status() {
             status if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND if self.is_in_session() => Err(NoAnswer::SessionGone { url: link.shown() }),
