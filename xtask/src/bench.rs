@@ -13,6 +13,7 @@ mod process;
 mod start;
 mod table;
 mod targets;
+mod transports;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use targets::{Echo, Kind};
 const USAGE: &str = "usage: cargo xtask bench hub [--quick] [--with-noncommercial] [--only NAME,…] [--rounds N] [--json FILE]
 targets: direct-http direct-stdio forward toolbay toolbay-http toolbay-stdio haproxy mcp-proxy-rs mcp-proxy-npm
          supergateway fastmcp mcp-gateway (direct-http is always measured)
+       cargo xtask bench transports [--quick] [--rounds N]
        cargo xtask bench faults [--debug] [--only F1,…]";
 
 /// What was typed.
@@ -48,6 +50,7 @@ struct Places {
 pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     match args.split_first() {
         Some((what, rest)) if what == "hub" => hub(&Options::parse(rest)?),
+        Some((what, rest)) if what == "transports" => transports::run(&Options::parse(rest)?),
         Some((what, rest)) if what == "faults" => faults::run(rest),
         _ => bail!("{USAGE}"),
     }

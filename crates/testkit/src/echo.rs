@@ -6,7 +6,23 @@
 mod answer;
 mod http;
 mod stdio;
+mod wire;
 
 pub use answer::{Outcome, answer};
 pub use http::serve as serve_http;
 pub use stdio::serve as serve_stdio;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::listen;
+
+/// Serves WebSocket on `listener` for ever.
+pub async fn serve_ws(listener: TcpListener) {
+    listen::ws::serve(wire::serve, listener, CancellationToken::new()).await;
+}
+
+/// Serves HTTP+SSE on `listener` for ever.
+pub async fn serve_sse(listener: TcpListener) {
+    listen::sse::serve(wire::serve, listener, CancellationToken::new()).await;
+}

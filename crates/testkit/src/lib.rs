@@ -16,6 +16,7 @@ pub mod forward;
 pub mod harness;
 pub mod hostile;
 mod http_script;
+mod listen;
 pub mod load;
 mod test_server;
 mod tls_front;

@@ -12,6 +12,7 @@ mod options;
 mod sse;
 mod stdio;
 mod tally;
+mod wire;
 
 pub use options::{Options, Target};
 pub use tally::Report;
@@ -22,6 +23,7 @@ pub use tally::Report;
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     match &options.target {
         Target::Http(url) => http::run(options, url).await,
+        Target::Wire(url) => wire::run(options, url).await,
         Target::Stdio(command) => stdio::run(options, command).await,
     }
 }

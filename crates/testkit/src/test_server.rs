@@ -16,10 +16,8 @@ mod page;
 mod question;
 mod session;
 mod shared;
-mod sse;
 mod template;
 mod work;
-mod ws;
 
 use std::{fmt, future::Future, io, path::Path, sync::Arc};
 
@@ -36,6 +34,8 @@ pub use handle::TestServerHandle;
 use offers::{Completion, Prompt, Run, Template, Tool, at_once, in_time};
 pub use question::{AskError, Elicited, Question};
 use shared::Shared;
+
+use crate::listen as wires;
 
 /// Why a tool failed; any error or text will do. The client gets it as a result with `isError`.
 pub type ToolError = Box<dyn std::error::Error + Send + Sync>;
@@ -292,27 +292,35 @@ impl TestServer {
 
     /// Serves HTTP+SSE of 2024-11-05 until `stop`: a stream for each GET, and POSTs to what its first event names.
     pub async fn serve_sse(&self, listener: TcpListener, stop: CancellationToken) {
-        sse::serve(self.shared.clone(), listener, stop).await;
+        wires::sse::serve(self.each_wire(), listener, stop).await;
     }
 
     /// Serves HTTP+SSE on a free port of this machine, on `tasks`, until `stop`; gives the URL.
     pub async fn start_sse(&self, tasks: &TaskTracker, stop: CancellationToken) -> io::Result<String> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/sse", listener.local_addr()?);
-        tasks.spawn(sse::serve(self.shared.clone(), listener, stop));
+        tasks.spawn(wires::sse::serve(self.each_wire(), listener, stop));
         Ok(url)
     }
 
     /// Serves WebSocket, on any path, until `stop`.
     pub async fn serve_ws(&self, listener: TcpListener, stop: CancellationToken) {
-        ws::serve(self.shared.clone(), listener, stop).await;
+        wires::ws::serve(self.each_wire(), listener, stop).await;
+    }
+
+    /// Serves one client.
+    fn each_wire(
+        &self,
+    ) -> impl Fn(Wire) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Clone + use<> {
+        let shared = self.shared.clone();
+        move |wire| Box::pin(connection::serve(shared.clone(), wire))
     }
 
     /// Serves WebSocket on a free port of this machine, on `tasks`, until `stop`; gives the URL.
     pub async fn start_ws(&self, tasks: &TaskTracker, stop: CancellationToken) -> io::Result<String> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("ws://{}/ws", listener.local_addr()?);
-        tasks.spawn(ws::serve(self.shared.clone(), listener, stop));
+        tasks.spawn(wires::ws::serve(self.each_wire(), listener, stop));
         Ok(url)
     }
 }

@@ -59,11 +59,11 @@ impl Running {
         let (command, address) = self.target.launch(port)?;
         self.address = address;
         match (command, &self.address) {
-            (Some(command), Address::Url(url)) => {
+            (Some(command), Address::Url(_)) => {
                 let started = Instant::now();
                 let child = spawn(&command, places, self.target.name)?;
                 let child = self.child.insert(child);
-                self.starts.push(wait_until_answering(child, port, url, started)?);
+                self.starts.push(wait_until_answering(child, port, &self.target.post_url(port), started)?);
             }
             (_, Address::Command(command)) => {
                 ensure!(Path::new(&command[0]).exists(), "{} is missing", command[0]);

@@ -26,7 +26,10 @@ pub(super) struct Target {
     launch: Launch,
     /// What the load generator is told beside the address.
     pub(super) load_args: &'static [&'static str],
+    /// Where it answers plain POSTs, by which its start is noticed.
     path: &'static str,
+    /// Where the load generator finds it, if not there.
+    load_url: Option<fn(u16) -> String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +98,42 @@ impl Target {
             install: |_| Ok(()),
             load_args: &["--tool", "echo"],
             path: "/mcp",
+            load_url: None,
         }
+    }
+
+    /// An echo server that runs already.
+    pub(super) fn at(name: &'static str, route: &'static str, url: String, pid: u32) -> Self {
+        Self::new(name, route, Kind::Direct, Launch::At { url, pid })
+    }
+
+    /// Toolbay in front of one server (an entry of a configuration), called over the transport of that URL.
+    pub(super) fn hub(
+        places: &Places,
+        route: &'static str,
+        server: &serde_json::Value,
+        load_url: fn(u16) -> String,
+    ) -> Self {
+        let (program, file, config) = (places.program("toolbay"), file_of(places, route), config(server));
+        let launch = Launch::Listens(Box::new(move |port| {
+            write(&file, &config)?;
+            let (file, listen) = (file.display().to_string(), format!("127.0.0.1:{port}"));
+            Ok([&program, "serve", "--config", &file, "--listen", &listen].map(str::to_owned).to_vec())
+        }));
+        Self { load_url: Some(load_url), ..Self::new(route, route, Kind::Ours, launch) }.loaded_with(THROUGH)
+    }
+
+    /// As [`Target::hub`], on stdin and stdout.
+    pub(super) fn hub_on_stdio(
+        places: &Places,
+        route: &'static str,
+        server: &serde_json::Value,
+    ) -> anyhow::Result<Self> {
+        let file = file_of(places, route);
+        write(&file, &config(server))?;
+        let (program, file) = (places.program("toolbay"), file.display().to_string());
+        let command = [&program, "stdio", "--alone", "--config", &file].map(str::to_owned).to_vec();
+        Ok(Self::new(route, route, Kind::Ours, Launch::Stdio(command)).loaded_with(THROUGH))
     }
 
     fn installed_by(self, install: fn(&Places) -> anyhow::Result<()>) -> Self {
@@ -119,11 +157,17 @@ impl Target {
         if let Launch::At { pid, .. } = &self.launch { Some(*pid) } else { None }
     }
 
+    /// Where it answers plain POSTs.
+    pub(super) fn post_url(&self, port: u16) -> String {
+        format!("http://127.0.0.1:{port}{}", self.path)
+    }
+
     /// The command to start, if any, and where it is then to be found.
     pub(super) fn launch(&self, port: u16) -> anyhow::Result<(Option<Vec<String>>, Address)> {
         Ok(match &self.launch {
             Launch::Listens(command) => {
-                (Some(command(port)?), Address::Url(format!("http://127.0.0.1:{port}{}", self.path)))
+                let url = self.load_url.map_or_else(|| self.post_url(port), |url| url(port));
+                (Some(command(port)?), Address::Url(url))
             }
             Launch::At { url, .. } => (None, Address::Url(url.clone())),
             Launch::Stdio(command) => (None, Address::Command(command.clone())),
@@ -131,15 +175,34 @@ impl Target {
     }
 }
 
+/// What the tool is called through the hub.
+const THROUGH: &[&str] = &["--tool", "echo__echo"];
+
+fn file_of(places: &Places, route: &str) -> std::path::PathBuf {
+    places.scratch.join(format!("{}.json", route.replace('→', "-")))
+}
+
+fn config(server: &serde_json::Value) -> String {
+    serde_json::json!({"mcpServers": {"echo": server}}).to_string()
+}
+
+/// The echo server without anything in between.
+pub(super) fn direct(places: &Places, echo: &Echo) -> Vec<Target> {
+    let stdio = vec![places.program("toolbay-echo"), "stdio".to_owned()];
+    vec![
+        Target::at(BASE, "HTTP", echo.url(), echo.pid()),
+        Target::new("direct-stdio", "stdio", Kind::Direct, Launch::Stdio(stdio)),
+    ]
+}
+
 pub(super) fn all(places: &Places, echo: &Echo) -> Vec<Target> {
     let stdio = vec![places.program("toolbay-echo"), "stdio".to_owned()];
-    let mut targets = vec![
-        Target::new(BASE, "HTTP", Kind::Direct, Launch::At { url: echo.url(), pid: echo.pid() }),
-        Target::new("direct-stdio", "stdio", Kind::Direct, Launch::Stdio(stdio.clone())),
+    let mut targets = direct(places, echo);
+    targets.extend([
         Target::new(FORWARD, "HTTP→stdio", Kind::Yardstick, forward(places, stdio.clone())),
         Target::new("haproxy", "HTTP→HTTP", Kind::Yardstick, haproxy(places, echo.port))
             .installed_by(|_| peers::haproxy()),
-    ];
+    ]);
     targets.extend(toolbay(places, &stdio));
     targets.extend(peer_targets(places, &stdio));
     targets

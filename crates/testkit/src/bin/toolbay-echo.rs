@@ -1,4 +1,4 @@
-//! `toolbay-echo stdio` or `toolbay-echo http --port N`: a raw MCP echo server.
+//! `toolbay-echo stdio` or `toolbay-echo http|sse|ws --port N`: a raw MCP echo server.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -16,14 +16,21 @@ fn main() -> anyhow::Result<()> {
             let output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
             Ok(echo::serve_stdio(input, output)?)
         }
-        ["http", "--port", port] => http(port.parse().context("--port takes a number")?),
-        _ => bail!("usage: toolbay-echo stdio | http --port N"),
+        [transport @ ("http" | "sse" | "ws"), "--port", port] => {
+            listen(transport, port.parse().context("--port takes a number")?)
+        }
+        _ => bail!("usage: toolbay-echo stdio | http|sse|ws --port N"),
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn http(port: u16) -> anyhow::Result<()> {
+async fn listen(transport: &str, port: u16) -> anyhow::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     eprintln!("listening on {}", listener.local_addr()?);
-    Ok(echo::serve_http(listener).await?)
+    match transport {
+        "sse" => echo::serve_sse(listener).await,
+        "ws" => echo::serve_ws(listener).await,
+        _ => echo::serve_http(listener).await?,
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-pub(super) const USAGE: &str = "usage: toolbay-load (--url http://HOST:PORT/PATH | --stdio) --tool NAME --payload BYTES \
+pub(super) const USAGE: &str = "usage: toolbay-load (--url http://HOST:PORT/PATH, ending in /sse for HTTP+SSE, or ws://… | --stdio) --tool NAME --payload BYTES \
      --in-flight N --seconds S [--warmup S] [--modern] [--arguments JSON with \"@\" for the payload] [--wrapped] \
      [--idle-sessions N [--listening]] [-- command…]";
 
@@ -12,6 +12,8 @@ pub(super) const USAGE: &str = "usage: toolbay-load (--url http://HOST:PORT/PATH
 #[derive(Debug, Clone)]
 pub enum Target {
     Http(Url),
+    /// `ws://…`, or `http://…/sse`.
+    Wire(String),
     Stdio(Vec<String>),
 }
 
@@ -66,7 +68,7 @@ impl Options {
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} takes a value"));
             match arg.as_str() {
-                "--url" => url = Some(Url::parse(&value()?)?),
+                "--url" => url = Some(value()?),
                 "--stdio" => stdio = true,
                 "--tool" => options.tool = value()?,
                 "--arguments" => options.arguments = value()?,
@@ -83,7 +85,8 @@ impl Options {
             }
         }
         options.target = match (url, stdio) {
-            (Some(url), false) => Target::Http(url),
+            (Some(url), false) if url.starts_with("ws://") || url.ends_with("/sse") => Target::Wire(url),
+            (Some(url), false) => Target::Http(Url::parse(&url)?),
             (None, true) if !command.is_empty() => Target::Stdio(command),
             _ => bail!("{USAGE}"),
         };
@@ -99,7 +102,7 @@ impl Options {
 
 impl Url {
     fn parse(text: &str) -> anyhow::Result<Self> {
-        let rest = text.strip_prefix("http://").context("only http:// is spoken")?;
+        let rest = text.strip_prefix("http://").context("only http:// and ws:// are spoken")?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         Ok(Self { authority: authority.to_owned(), path: format!("/{path}") })
     }

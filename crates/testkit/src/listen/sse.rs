@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -20,16 +20,15 @@ use toolbay_transport::{
     http::{Body, Limits, Respond, event, read_body, serve as serve_connections},
 };
 
-use super::{
-    connection,
-    shared::{Shared, lock},
-};
-
-/// Serves until `stop`. Streams are cut then: nothing in a test waits for them.
-pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: CancellationToken) {
+/// Serves clients, each with `each`, until `stop`. Streams are cut then: nothing in a test waits for them.
+pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
+where
+    F: Fn(Wire) -> S + Send + Sync + 'static,
+    S: Future<Output = ()> + Send + 'static,
+{
     let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
     let tasks = TaskTracker::new();
-    let service = Service { shared, limits: limits.clone(), streams: Arc::default(), tasks: tasks.clone() };
+    let service = Service { each, limits: limits.clone(), streams: Arc::default(), tasks: tasks.clone() };
     serve_connections(listener, Arc::new(service), limits, stop, tasks.clone()).await;
     tasks.close();
     tasks.wait().await;
@@ -38,14 +37,18 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: Canc
 /// Where what is posted goes, by the number of the stream.
 type Streams = Arc<Mutex<HashMap<u64, mpsc::Sender<Incoming>>>>;
 
-struct Service {
-    shared: Arc<Shared>,
+struct Service<F> {
+    each: F,
     limits: Limits,
     streams: Streams,
     tasks: TaskTracker,
 }
 
-impl Respond for Service {
+impl<F, S> Respond for Service<F>
+where
+    F: Fn(Wire) -> S + Send + Sync + 'static,
+    S: Future<Output = ()> + Send + 'static,
+{
     async fn respond(&self, request: Request<Arriving>) -> Response<Body> {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/sse") => self.open(),
@@ -56,7 +59,11 @@ impl Respond for Service {
     }
 }
 
-impl Service {
+impl<F, S> Service<F>
+where
+    F: Fn(Wire) -> S,
+    S: Future<Output = ()> + Send + 'static,
+{
     fn open(&self) -> Response<Body> {
         // Distinct in this process, so that a stream of an earlier life is never mistaken for one of ours.
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -64,7 +71,7 @@ impl Service {
         let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
         let (messages, incoming) = mpsc::channel(Wire::QUEUE);
         lock(&self.streams).insert(number, messages);
-        self.tasks.spawn(connection::serve(self.shared.clone(), Wire { outgoing, incoming }));
+        self.tasks.spawn((self.each)(Wire { outgoing, incoming }));
         let endpoint = format!("event: endpoint\ndata: /messages?stream={number}\n\n");
         let open = Open { streams: self.streams.clone(), number, texts, endpoint: Some(endpoint.into()) };
         let events = stream::unfold(open, async |mut open| {
@@ -105,6 +112,10 @@ impl Drop for Open {
     fn drop(&mut self) {
         lock(&self.streams).remove(&self.number);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn status(status: StatusCode) -> Response<Body> {

@@ -1,19 +1,19 @@
 //! WebSocket: a connection like any other.
 
-use std::sync::Arc;
-
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::{
     accept_hdr_async,
     tungstenite::handshake::server::{ErrorResponse, Request, Response},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_transport::{stdio::MAX_MESSAGE, ws};
+use toolbay_transport::{Wire, stdio::MAX_MESSAGE, ws};
 
-use super::{connection, shared::Shared};
-
-/// Serves until `stop`; connections are closed then.
-pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: CancellationToken) {
+/// Serves clients, each with `each`, until `stop`; connections are closed then.
+pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
+where
+    F: Fn(Wire) -> S + Clone + Send + Sync + 'static,
+    S: Future<Output = ()> + Send,
+{
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -21,10 +21,10 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: Canc
             () = stop.cancelled() => break,
         };
         if let Ok((stream, _)) = accepted {
-            let (shared, stop, connections) = (shared.clone(), stop.clone(), tasks.clone());
+            let (each, stop, connections) = (each.clone(), stop.clone(), tasks.clone());
             tasks.spawn(async move {
                 tokio::select! {
-                    () = serve_one(shared, stream, connections) => {}
+                    () = serve_one(each, stream, connections) => {}
                     () = stop.cancelled() => {}
                 }
             });
@@ -35,10 +35,10 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: Canc
     tasks.wait().await;
 }
 
-async fn serve_one(shared: Arc<Shared>, stream: TcpStream, tasks: TaskTracker) {
+async fn serve_one<S: Future<Output = ()>>(each: impl Fn(Wire) -> S, stream: TcpStream, tasks: TaskTracker) {
     let _ = stream.set_nodelay(true); // a slower connection is still one
     if let Ok(socket) = accept_hdr_async(stream, agree).await {
-        connection::serve(shared, ws::accept(socket.into_inner(), MAX_MESSAGE, &tasks)).await;
+        each(ws::accept(socket.into_inner(), MAX_MESSAGE, &tasks)).await;
     }
 }
 

@@ -1,0 +1,19 @@
+//! The echo server on a connection on which messages follow one another.
+
+use bytes::Bytes;
+use toolbay_transport::{Incoming, Wire};
+
+use super::answer::{Outcome, answer};
+
+/// Serves until the client is gone.
+pub(super) async fn serve(mut wire: Wire) {
+    while let Some(incoming) = wire.incoming.recv().await {
+        let Incoming::Message(message) = incoming else { continue };
+        let mut out = Vec::new();
+        if answer(message.text(), &mut out) != Outcome::Silent
+            && wire.outgoing.send(Bytes::from(out).into()).await.is_err()
+        {
+            return;
+        }
+    }
+}
