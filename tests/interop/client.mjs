@@ -1,6 +1,6 @@
 // The official TypeScript SDK as a client: connects, lists, runs calls, prints what came over the wire.
 //
-//   node client.mjs --sdk v2|v1 --era legacy|modern|auto --calls FILE --http URL
+//   node client.mjs --sdk v2|v1 --era legacy|modern|auto --calls FILE --http URL | --sse URL | --ws URL
 //   node client.mjs --sdk v2|v1 --era legacy|modern|auto --calls FILE [--env K=V]… [--cwd DIR] --stdio -- COMMAND ARGS…
 //   either with --await NAME…: list until these tools and prompts are there
 //
@@ -21,6 +21,8 @@ const { values: options, positionals } = parseArgs({
         era: { type: "string", default: "legacy" },
         calls: { type: "string" },
         http: { type: "string" },
+        sse: { type: "string" },
+        ws: { type: "string" },
         stdio: { type: "boolean", default: false },
         env: { type: "string", multiple: true, default: [] },
         cwd: { type: "string" },
@@ -28,7 +30,8 @@ const { values: options, positionals } = parseArgs({
         timeout: { type: "string", default: "60000" },
     },
 });
-if (options.stdio === (options.http !== undefined)) fail("give either --http URL or --stdio -- COMMAND");
+const urls = [options.http, options.sse, options.ws].filter((url) => url !== undefined);
+if (urls.length + Number(options.stdio) !== 1) fail("give one of --http, --sse, --ws URL or --stdio -- COMMAND");
 if (options.sdk === "v1" && options.era !== "legacy") fail("the 1.x SDK speaks the legacy era only");
 const timeout = Number(options.timeout);
 
@@ -78,6 +81,15 @@ function transport() {
     if (options.http !== undefined) {
         const { StreamableHTTPClientTransport } = sdk("", "client/streamableHttp.js");
         return new StreamableHTTPClientTransport(new URL(options.http));
+    }
+    if (options.sse !== undefined) {
+        const { SSEClientTransport } = sdk("", "client/sse.js");
+        return new SSEClientTransport(new URL(options.sse));
+    }
+    if (options.ws !== undefined) {
+        if (options.sdk !== "v1") fail("only the 1.x SDK has a WebSocket");
+        const { WebSocketClientTransport } = sdk("", "client/websocket.js");
+        return new WebSocketClientTransport(new URL(options.ws));
     }
     const { StdioClientTransport, getDefaultEnvironment } = sdk("/stdio", "client/stdio.js");
     const declared = Object.fromEntries(options.env.map((pair) => pair.split(/=(.*)/s).slice(0, 2)));

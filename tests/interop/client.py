@@ -1,6 +1,6 @@
 """The official Python SDK as a client: connects, lists, runs calls, prints what came over the wire.
 
-    python client.py --era legacy|modern|auto --calls FILE --http URL
+    python client.py --era legacy|modern|auto --calls FILE --http URL | --sse URL
     python client.py --era legacy|modern|auto --calls FILE [--env K=V]... [--cwd DIR] --stdio -- COMMAND ARGS...
     either with --await NAME...: list until these tools and prompts are there
 
@@ -19,6 +19,7 @@ from pathlib import Path
 import anyio
 import mcp_types as types
 from mcp.client.client import Client
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -228,6 +229,7 @@ def arguments():
     parser.add_argument("--await", dest="wanted", action="append", default=[])
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--http")
+    target.add_argument("--sse")
     target.add_argument("--stdio", action="store_true")
     parser.add_argument("command", nargs="*")
     return parser.parse_args()
@@ -237,6 +239,8 @@ async def main():
     options = arguments()
     if options.http:
         transport = streamable_http_client(options.http)
+    elif options.sse:
+        transport = sse_client(options.sse)
     else:
         command, *args = options.command
         env = get_default_environment() | dict(pair.split("=", 1) for pair in options.env)

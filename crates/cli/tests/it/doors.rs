@@ -3,4 +3,5 @@
 mod port; // addresses that others have
 mod sockets; // Unix sockets
 mod tls; // HTTPS with a given certificate
-mod token; // a token that clients must show
+mod together;
+mod token; // a token that clients must show // all doors of one port

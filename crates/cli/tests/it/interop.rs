@@ -171,6 +171,9 @@ cases! { everything_is_the_same:
     stdio_typescript_2_modern(Stdio, TypeScript2, Modern);
     stdio_python_legacy(Stdio, Python, Legacy);
     stdio_python_modern(Stdio, Python, Modern);
+    sse_typescript_1_legacy(Sse, TypeScript1, Legacy);
+    sse_python_legacy(Sse, Python, Legacy);
+    web_socket_typescript_1_legacy(WebSocket, TypeScript1, Legacy);
 }
 
 cases! { questions_reach_the_client:
@@ -180,6 +183,8 @@ cases! { questions_reach_the_client:
     questions_http_python_modern(Http, Python, Modern);
     questions_stdio_typescript_2_legacy(Stdio, TypeScript2, Legacy);
     questions_stdio_python_modern(Stdio, Python, Modern);
+    questions_sse_typescript_2_legacy(Sse, TypeScript2, Legacy);
+    questions_web_socket_typescript_1_legacy(WebSocket, TypeScript1, Legacy);
 }
 
 cases! { a_remote_server_is_the_same:
@@ -189,6 +194,7 @@ cases! { a_remote_server_is_the_same:
 }
 
 cases! { a_server_of_2024_is_the_same:
+    sse_sse_python_legacy(Sse, Python, Legacy);
     sse_http_typescript_1_legacy(Http, TypeScript1, Legacy);
     sse_stdio_python_modern(Stdio, Python, Modern);
 }

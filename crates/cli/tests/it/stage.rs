@@ -16,17 +16,19 @@ use toolbay_testkit::{
 use memory::MemoryHub;
 
 /// More than any answer takes; a feature that hangs must not make the others wait for long.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How clients reach the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Front {
     Http,
     Stdio,
+    Sse,
+    WebSocket,
 }
 
 impl Front {
-    pub(crate) const ALL: [Self; 2] = [Self::Http, Self::Stdio];
+    pub(crate) const ALL: [Self; 4] = [Self::Http, Self::Stdio, Self::Sse, Self::WebSocket];
 }
 
 /// How the hub reaches the server.
@@ -34,16 +36,20 @@ impl Front {
 pub(crate) enum Back {
     Http,
     Stdio,
+    Sse,
+    WebSocket,
     Memory,
 }
 
 impl Back {
-    pub(crate) const ALL: [Self; 3] = [Self::Http, Self::Stdio, Self::Memory];
+    pub(crate) const ALL: [Self; 5] = [Self::Http, Self::Stdio, Self::Sse, Self::WebSocket, Self::Memory];
 
     /// How the test server is told to serve, where it is a process with an address.
     fn flag(self) -> Option<&'static str> {
         match self {
             Self::Http => Some("--http"),
+            Self::Sse => Some("--sse"),
+            Self::WebSocket => Some("--ws"),
             Self::Stdio | Self::Memory => None,
         }
     }
@@ -87,6 +93,8 @@ impl Stage {
         };
         match front {
             Front::Http => profile.over_http(address),
+            Front::Sse => profile.over_sse(address),
+            Front::WebSocket => profile.over_web_socket(address),
             Front::Stdio => match &self.hub {
                 AnyHub::Process(process) => process.open_stdio(profile, self.server),
                 AnyHub::Memory(memory) => profile.over(memory.socket()?),

@@ -38,7 +38,7 @@ impl Door {
         self.gateway.host.tasks().spawn(async move {
             let forward = async {
                 if sender.forward(texts).await == Ended::Stuck {
-                    tracing::warn!("a client on /sse does not read its stream, and is dropped");
+                    tracing::warn!("a client does not read its stream on /sse, and is dropped");
                 }
             };
             tokio::join!(wire::run(&gateway, Wire { outgoing, incoming }, stop), forward);

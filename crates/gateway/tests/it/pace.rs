@@ -79,11 +79,19 @@ async fn a_client_may_rest_longer_than_its_head_may_take() {
 #[tokio::test]
 async fn who_rests_for_too_long_is_let_go() {
     let hub = hub(10_000, 200).await;
-    let mut silent = TcpStream::connect(&hub.address).await.unwrap();
-    assert!(closed_after(&mut silent).await >= Duration::from_millis(150));
     let answer = hub.send(Ask::post(&call(1, "echo", json!({})))).await;
     let mut stream = answer.into_stream().await.into_inner();
     assert!(closed_after(&mut stream).await < Duration::from_secs(9));
+}
+
+#[tokio::test]
+async fn who_never_says_anything_is_let_go() {
+    let hub = hub(200, 60_000).await;
+    for said in ["", "P", "PRI * HTTP/2.0\r\n"] {
+        let mut stream = TcpStream::connect(&hub.address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        assert!(closed_after(&mut stream).await >= Duration::from_millis(150), "{said}");
+    }
 }
 
 /// Waiting for an answer is no rest, and neither is a stream.

@@ -23,14 +23,14 @@ use tokio::{
 };
 
 /// What a client that speaks HTTP/2 begins with.
-const PREFACE: &[u8] = b"PRI";
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How long may be waited for what.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// For the rest of a head whose beginning is here.
+    /// For the first byte of a connection, and for the rest of a head whose beginning is here.
     pub(super) head: Duration,
-    /// For anything at all, while no request runs.
+    /// For the next request; on HTTP/2, for anything at all.
     pub(super) rest: Duration,
     /// For the client to take the next byte that we send.
     pub(super) standstill: Duration,
@@ -68,7 +68,9 @@ pub(super) struct Paced<S> {
     pace: Pace,
     requests: Requests,
     waiting: Waiting,
-    /// When a head began, or when the client last took something.
+    /// How much of the preface of HTTP/2 has come; nothing once it cannot be that.
+    preface: Option<usize>,
+    /// When a head began, or when the client last took something, or a frame came.
     since: Instant,
     /// Fires no later than the wait ends, and then is set anew; so it need not be set for every request.
     timer: Pin<Box<Sleep>>,
@@ -78,41 +80,41 @@ pub(super) struct Paced<S> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
-    /// For the very first byte.
-    Start,
     /// For the next request.
     Rest,
     /// For the end of a head, the beginning of which has just come.
     NewHead,
-    /// For the end of a head, `since` its first byte.
+    /// For the end of a head, or for its beginning on a new connection.
     Head,
-    /// For nothing: there are always frames in HTTP/2, and it has pings.
-    Nothing,
+    /// For a frame of HTTP/2, which has pings.
+    Frame,
 }
 
 impl<S> Paced<S> {
     pub(super) fn new(stream: S, pace: Pace, requests: Requests) -> Self {
         let since = Instant::now();
-        let timer = Box::pin(tokio::time::sleep_until(since + pace.rest));
-        Self { stream, pace, requests, waiting: Waiting::Start, since, timer, stuck: None }
+        let timer = Box::pin(tokio::time::sleep_until(since + pace.head.min(pace.rest)));
+        Self { stream, pace, requests, waiting: Waiting::Head, preface: Some(0), since, timer, stuck: None }
     }
 
     fn took(&mut self, bytes: &[u8]) {
-        if self.requests.run() {
-            return; // it is the body of one
+        if let Some(known) = self.preface {
+            let expected = &PREFACE[known..];
+            let length = expected.len().min(bytes.len());
+            self.preface = (bytes[..length] == expected[..length]).then_some(known + length);
+            if self.preface == Some(PREFACE.len()) {
+                (self.preface, self.waiting) = (None, Waiting::Frame);
+            }
         }
-        self.waiting = match self.waiting {
-            Waiting::Start if bytes.starts_with(PREFACE) => Waiting::Nothing,
-            Waiting::Start | Waiting::Rest => Waiting::NewHead,
-            other => other,
-        };
+        match self.waiting {
+            Waiting::Frame => self.since = Instant::now(),
+            Waiting::Rest if !self.requests.run() => self.waiting = Waiting::NewHead,
+            Waiting::Rest | Waiting::NewHead | Waiting::Head => {} // more of a head, or the body of a request
+        }
     }
 
     /// Fails when the client has kept us waiting for too long.
     fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        if self.waiting == Waiting::Nothing {
-            return Poll::Pending;
-        }
         if self.waiting == Waiting::NewHead && !self.requests.run() {
             (self.waiting, self.since) = (Waiting::Head, Instant::now());
             if self.timer.deadline() > self.deadline() {
@@ -169,14 +171,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
                 let standstill = this.pace.standstill;
                 let stuck = this.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(standstill)));
                 ready!(stuck.as_mut().poll(context));
-                tracing::warn!("a client does not read what it is sent, and is dropped");
+                tracing::warn!("a client has read nothing for {} s, and is dropped", standstill.as_secs());
                 Poll::Ready(Err(too_slow("the client does not read")))
             }
             written => {
                 this.stuck = None;
-                if this.waiting != Waiting::Nothing {
-                    // It takes an answer, so its head was complete.
-                    (this.waiting, this.since) = (Waiting::Rest, Instant::now());
+                this.since = Instant::now();
+                if this.waiting != Waiting::Frame {
+                    this.waiting = Waiting::Rest; // it takes an answer, so its head was complete
                 }
                 written
             }

@@ -23,7 +23,7 @@ use super::{
 /// What one connection may take.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Time for the headers of a request, from their first byte.
+    /// Time for the headers of a request, from their first byte; on a new connection, from its beginning.
     pub header_timeout: Duration,
     /// Time between requests.
     pub rest: Duration,
@@ -46,7 +46,7 @@ impl Default for Limits {
         Self {
             header_timeout: Duration::from_secs(10),
             rest: Duration::from_secs(75),
-            standstill: Duration::from_secs(30),
+            standstill: Duration::from_secs(15),
             body_timeout: Duration::from_secs(30),
             max_body: crate::stdio::MAX_MESSAGE,
             max_headers: 64,

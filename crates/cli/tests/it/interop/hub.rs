@@ -16,6 +16,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Front {
     Http,
+    Sse,
+    WebSocket,
     Stdio,
 }
 
@@ -54,7 +56,12 @@ impl Hub {
         command.args(["serve", "--config", &config, "--listen", &format!("127.0.0.1:{port}")]);
         command.stdout(said.try_clone().expect("a handle can be doubled")).stderr(said);
         let child = command.spawn().expect("toolbay starts");
-        let target = Target::Http(format!("http://127.0.0.1:{port}/mcp"));
+        let (flag, url) = match front {
+            Front::Sse => ("--sse", format!("http://127.0.0.1:{port}/sse")),
+            Front::WebSocket => ("--ws", format!("ws://127.0.0.1:{port}/ws")),
+            Front::Http | Front::Stdio => ("--http", format!("http://127.0.0.1:{port}/mcp")),
+        };
+        let target = Target::At { flag, url };
         let mut hub = Self { target, serving: Some(child), remote, log };
         hub.await_listening(port);
         hub

@@ -16,7 +16,11 @@ const DRIVER_LIMIT: Duration = Duration::from_secs(180);
 /// What a driver connects to.
 #[derive(Debug)]
 pub(super) enum Target {
-    Http(String),
+    /// A URL, and how a driver is told which transport it is for.
+    At {
+        flag: &'static str,
+        url: String,
+    },
     Stdio(Launch),
 }
 
@@ -147,7 +151,7 @@ impl Stage {
         let text = serde_json::to_string_pretty(&json!({ "mcpServers": servers })).expect("JSON is written");
         fs::write(&config, text).expect("the configuration can be written");
         // On stdio the hub writes to the log of the driver that starts it.
-        let log = self.root.join(if front == Front::Http { "hub.log" } else { "through.log" });
+        let log = self.root.join(if front == Front::Stdio { "through.log" } else { "hub.log" });
         Hub::start(front, self.program(env!("CARGO_BIN_EXE_toolbay")), &config, beside, &log)
     }
 
@@ -167,8 +171,8 @@ impl Stage {
             .arg(&wanted);
         let file = |path: &Path| fs::File::create(path).expect("a log can be made");
         let through_hub = match target {
-            Target::Http(url) => {
-                driver.args(["--http", url]);
+            Target::At { flag, url } => {
+                driver.args([*flag, url]);
                 true
             }
             Target::Stdio(Launch { command, .. }) => command == env!("CARGO_BIN_EXE_toolbay"),
