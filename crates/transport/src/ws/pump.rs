@@ -8,7 +8,7 @@ use futures_util::{
     stream::{SplitSink, SplitStream},
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     pin,
     sync::mpsc,
     time::timeout,
@@ -206,6 +206,7 @@ async fn leave<S: AsyncRead + AsyncWrite + Unpin>(
         End::Closed(_) => while socket.next().await.is_some() {},
         // What follows cannot be read, but a connection that is closed with something unread takes our word with it.
         End::TooLong | End::Garbled { .. } => {
+            let _ = socket.get_mut().shutdown().await; // says that nothing follows, where that can be said
             let mut waste = vec![0; READ];
             while matches!(socket.get_mut().read(&mut waste).await, Ok(1..)) {}
         }

@@ -133,6 +133,7 @@ async fn what_is_no_web_socket_is_told_so() {
     let mut said = Vec::new();
     timeout(PATIENCE, raw.read_to_end(&mut said)).await.unwrap().unwrap();
     assert_eq!(said[0], 0x88, "a close frame: {said:?}");
+    drop(raw);
     let Some(Incoming::Lost { why, .. }) = next(&mut wire).await else { panic!() };
     assert!(matches!(why, NoAnswer::Garbled { .. }), "{why}");
 }
