@@ -13,8 +13,10 @@ use super::{
     targets::{self, Echo, Target},
 };
 
-/// How clients reach the hub, and what the load generator finds at its port.
-const FRONTS: [(&str, fn(u16) -> String); 3] = [
+/// How clients reach something, and its URL at a port.
+type Front = (&'static str, fn(u16) -> String);
+
+const FRONTS: [Front; 3] = [
     ("HTTP", |port| format!("http://127.0.0.1:{port}/mcp")),
     ("SSE", |port| format!("http://127.0.0.1:{port}/sse")),
     ("WS", |port| format!("ws://127.0.0.1:{port}/ws")),
