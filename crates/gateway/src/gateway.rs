@@ -29,7 +29,7 @@ pub struct GatewayOptions {
     /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket, and how many
     /// subscriptions of clients without a session.
     pub max_sessions: usize,
-    /// How many bytes may wait for a client on HTTP+SSE that does not read its stream.
+    /// How many bytes may wait for a client on HTTP+SSE or WebSocket that does not read.
     pub max_unread: usize,
     /// When an unused session ends.
     pub session_idle: Duration,

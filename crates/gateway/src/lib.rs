@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod bounded;
 mod capabilities;
 mod client;
 mod door;

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     answer::{Answer, empty, sse, too_many},
+    bounded::AHEAD,
     reply,
     sessions::SessionId,
     unread::{self, Ended, Reader},
@@ -31,7 +32,7 @@ impl Door {
         let Some((mailbox, incoming)) = self.gateway.mailboxes.open() else {
             return Err(Box::new(too_many("too many streams; try again later", None)));
         };
-        let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
+        let (outgoing, texts) = mpsc::channel(AHEAD);
         let (sender, reader) = unread::channel(self.gateway.options.patience());
         let first = Rope::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", mailbox.id));
         let (gateway, stop) = (self.gateway.clone(), self.stop.clone());

@@ -1,18 +1,30 @@
 //! WebSocket: one message per text message, in any revision.
 
+use std::{sync::Arc, time::Duration};
+
 use http::{HeaderMap, HeaderName, HeaderValue, Request as HttpRequest, StatusCode, header};
 use hyper::body::Incoming;
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{ErrorCode, ErrorObject};
-use toolbay_transport::{http::take_over, ws};
+use toolbay_transport::{
+    Wire,
+    http::{Taken, take_over},
+    ws,
+};
 
 use super::{Door, Early, early};
 use crate::{
     answer::{Answer, empty, json_error, too_many},
+    bounded::{AHEAD, pass},
+    gateway::Gateway,
     headers::single,
     wire,
 };
 
 const VERSION: &str = "13";
+/// How long the last answers may take to be passed on.
+const FLUSH: Duration = Duration::from_secs(2);
 
 impl Door {
     /// Makes the connection a WebSocket and serves the client there. Host, Origin and token are judged already.
@@ -29,23 +41,40 @@ impl Door {
         let Ok(place) = self.gateway.web_sockets.clone().try_acquire_owned() else {
             return Err(Box::new(too_many("too many connections; try again later", None)));
         };
-        let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
-        let taken = take_over(&mut request);
+        let (gateway, stop, cut) = (self.gateway.clone(), self.stop.clone(), CancellationToken::new());
+        let taken = take_over(&mut request, cut.clone());
         self.gateway.host.tasks().spawn(async move {
             let taken = tokio::select! {
                 taken = taken => taken,
                 () = stop.cancelled() => return,
             };
             match taken {
-                Ok(stream) => {
-                    let wire = ws::accept(stream, gateway.options.limits.max_body, gateway.host.tasks());
-                    wire::run(&gateway, wire, stop).await;
-                }
+                Ok(stream) => serve(&gateway, stream, stop, cut).await,
                 Err(error) => tracing::debug!(%error, "a client left before it had its WebSocket"),
             }
             drop(place);
         });
         Ok(answer)
+    }
+}
+
+async fn serve(gateway: &Arc<Gateway>, stream: Taken, stop: CancellationToken, cut: CancellationToken) {
+    let tasks = TaskTracker::new();
+    let client = ws::accept(stream, gateway.options.limits.max_body, &tasks);
+    let (outgoing, texts) = mpsc::channel(AHEAD);
+    let wire = Wire { outgoing, incoming: client.incoming };
+    let served = async {
+        wire::run(gateway, wire, stop).await;
+        tokio::time::sleep(FLUSH).await;
+    };
+    tokio::select! {
+        () = pass(texts, client.outgoing, gateway.options.max_unread) => {}
+        () = served => {}
+    }
+    tasks.close();
+    if tokio::time::timeout(FLUSH, tasks.wait()).await.is_err() {
+        cut.cancel(); // a client that does not read its last answers does not get them
+        tasks.wait().await;
     }
 }
 

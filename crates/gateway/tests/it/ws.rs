@@ -269,6 +269,26 @@ async fn a_client_that_does_not_read_is_dropped_and_others_go_on() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_read_does_not_delay_the_end() {
+    let hub = Hub::start().await;
+    let mut stuck = Client::legacy(&hub).await;
+    let text = "x".repeat(512 * 1024);
+    let flood = async {
+        for id in 0.. {
+            let message = call(id, "echo", json!({"text": text})).to_string();
+            if stuck.send_frame(0x80 | TEXT, message.as_bytes(), true).await.is_err() {
+                return;
+            }
+        }
+    };
+    let _ = timeout(Duration::from_secs(2), flood).await; // ends in a standstill
+    let since = Instant::now();
+    hub.stop.cancel();
+    hub.host.stop(PATIENCE).await;
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+}
+
+#[tokio::test]
 async fn the_end_of_the_hub_closes_the_connection() {
     let hub = Hub::start().await;
     let mut client = Client::legacy(&hub).await;

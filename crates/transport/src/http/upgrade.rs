@@ -10,6 +10,7 @@ use http::{HeaderMap, Request, header};
 use hyper::{body::Incoming, upgrade::Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::pace::{Requests, Running};
 
@@ -17,17 +18,24 @@ use super::pace::{Requests, Running};
 #[derive(Debug)]
 pub struct Taken {
     stream: TokioIo<Upgraded>,
+    /// Ends writing to a peer that does not read.
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
     /// What is spoken now has limits of its own.
     _running: Option<Running>,
 }
 
-/// Takes over the connection of a request that asks for it. It is had once the request is answered with 101.
+/// Takes over the connection of a request that asks for it. It is had once the request is answered with 101. After
+/// `cut`, nothing waits for the peer to read.
 pub fn take_over(
     request: &mut Request<Incoming>,
+    cut: CancellationToken,
 ) -> impl Future<Output = Result<Taken, hyper::Error>> + Send + 'static {
     let running = request.extensions_mut().remove::<Requests>().map(|requests| requests.begin());
     let upgraded = hyper::upgrade::on(request);
-    async move { Ok(Taken { stream: TokioIo::new(upgraded.await?), _running: running }) }
+    async move {
+        let cut = Box::pin(cut.cancelled_owned());
+        Ok(Taken { stream: TokioIo::new(upgraded.await?), cut, _running: running })
+    }
 }
 
 /// Whether a request asks for another protocol.
@@ -51,11 +59,17 @@ impl AsyncWrite for Taken {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        match Pin::new(&mut self.stream).poll_write(context, bytes) {
+            Poll::Pending => self.cut.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+            written => written,
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        match Pin::new(&mut self.stream).poll_flush(context) {
+            Poll::Pending => self.cut.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into())),
+            flushed => flushed,
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
