@@ -9,6 +9,14 @@ use crate::error::CliError;
 
 /// The token in the first line of a file that nobody else can read.
 pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
+    Token::new(&first_line(path)?).ok_or_else(|| CliError::Usage {
+        message: format!("the first line of {} is no token", path.display()),
+        hint: Some("a token is one word of visible ASCII, such as `openssl rand -hex 32` prints".to_owned()),
+    })
+}
+
+/// The first line of a file that nobody else can read.
+pub(crate) fn first_line(path: &Path) -> Result<String, CliError> {
     let bytes = read(path)?;
     if is_open(path)? {
         return Err(CliError::Usage {
@@ -17,11 +25,7 @@ pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
         });
     }
     let text = String::from_utf8_lossy(&bytes);
-    let first = text.lines().next().unwrap_or_default().trim();
-    Token::new(first).ok_or_else(|| CliError::Usage {
-        message: format!("the first line of {} is no token", path.display()),
-        hint: Some("a token is one word of visible ASCII, such as `openssl rand -hex 32` prints".to_owned()),
-    })
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
 /// A certificate and its key.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::stdio;
-use crate::{args::ConnectArgs, context::Context, error::CliError, hub::Plan};
+use crate::{args::ConnectArgs, context::Context, error::CliError, hub::Plan, secrets::first_line};
 
 pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), CliError> {
     let plan = Plan::of_entry("remote", &entry(args)?)?;
@@ -23,11 +23,7 @@ fn entry(args: &ConnectArgs) -> Result<Value, CliError> {
         headers.insert(name.trim().to_owned(), value.trim().into());
     }
     if let Some(file) = &args.token_file {
-        let token = std::fs::read_to_string(file).map_err(|error| {
-            CliError::usage(format!("cannot read the token file {}: {error}", file.display()))
-        })?;
-        let token = token.lines().next().unwrap_or_default().trim();
-        headers.insert("Authorization".to_owned(), format!("Bearer {token}").into());
+        headers.insert("Authorization".to_owned(), format!("Bearer {}", first_line(file)?).into());
     }
     let mut entry = json!({ "url": args.url, "headers": headers });
     if let Some(transport) = &args.transport {

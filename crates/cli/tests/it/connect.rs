@@ -37,7 +37,10 @@ fn what_was_typed_is_checked_and_secrets_are_not_shown() {
     let ran = home.run(&["connect", "http://127.0.0.1:1/", "--header", "s3cret"]).expect(2);
     assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     let ran = home.run(&["connect", "http://127.0.0.1:1/", "--token-file", "none"]).expect(2);
-    assert!(ran.stderr.contains("token file none"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("none"), "{}", ran.stderr);
+    home.write("open", "s3cret\n");
+    let ran = home.run(&["connect", "http://127.0.0.1:1/", "--token-file", "open"]).expect(2);
+    assert!(ran.stderr.contains("chmod 600 open") && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
 }
 
 #[test]
@@ -45,7 +48,7 @@ fn a_token_file_is_sent_as_a_bearer_token() {
     use std::io::{BufRead, BufReader};
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let home = Home::new();
-    home.write("token", "s3cret\n");
+    home.write_secret("token", "s3cret\n");
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let mut child = home.command(&["connect", &url, "--token-file", "token"]).spawn().unwrap();
     let (stream, _) = listener.accept().unwrap();

@@ -51,9 +51,7 @@ fn old_and_new_clients_find_a_door_they_know() {
 #[test]
 fn pages_of_other_sites_and_strangers_find_none() {
     let home = Home::new();
-    home.write("token", "t0ken-0123456789abcdef");
-    std::fs::set_permissions(home.path("token"), std::os::unix::fs::PermissionsExt::from_mode(0o600))
-        .unwrap();
+    home.write_secret("token", "t0ken-0123456789abcdef");
     let hub = home.serve(&["--token-file", "token"]);
     for (path, headers) in [("/sse", ""), ("/ws", UPGRADE), ("/mcp", "")] {
         let status = |more: &str| line(&mut open(&hub, path, &format!("{headers}{more}")), "HTTP/1.1 ");
