@@ -3,7 +3,7 @@
 use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 
-use crate::headers::single;
+use crate::headers::{single, words};
 
 /// A secret that every request must carry (`Authorization: Bearer …`). Only its hash is kept.
 #[derive(Clone)]
@@ -16,11 +16,18 @@ impl Token {
         fits.then(|| Self(Sha256::digest(text).into()))
     }
 
-    /// Whether a request carries it.
+    /// Whether a request carries it: as a bearer token, or for a WebSocket, to which pages in a browser cannot give
+    /// headers, as the subprotocol `bearer.<token>`.
     pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
-        let Ok(Some(value)) = single(headers, &header::AUTHORIZATION) else { return false };
-        let Some((scheme, given)) = value.split_once(' ') else { return false };
-        scheme.eq_ignore_ascii_case("bearer") && self.is(given.trim())
+        match single(headers, &header::AUTHORIZATION) {
+            Ok(Some(value)) => value.split_once(' ').is_some_and(|(scheme, given)| {
+                scheme.eq_ignore_ascii_case("bearer") && self.is(given.trim())
+            }),
+            Ok(None) => words(headers, &header::SEC_WEBSOCKET_PROTOCOL)
+                .filter_map(|word| word.strip_prefix("bearer."))
+                .any(|given| self.is(given)),
+            Err(_) => false,
+        }
     }
 
     /// Takes the same time for every guess, right or wrong.

@@ -18,7 +18,7 @@ use crate::{
     answer::{Answer, empty, json_error, too_many},
     bounded::{AHEAD, pass},
     gateway::Gateway,
-    headers::single,
+    headers::{single, words},
     wire,
 };
 
@@ -35,9 +35,7 @@ impl Door {
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, key);
-        if names(request.headers(), &header::SEC_WEBSOCKET_PROTOCOL, ws::SUBPROTOCOL) {
-            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(ws::SUBPROTOCOL));
-        }
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(ws::SUBPROTOCOL));
         let Ok(place) = self.gateway.web_sockets.clone().try_acquire_owned() else {
             return Err(Box::new(too_many("too many connections; try again later", None)));
         };
@@ -90,6 +88,11 @@ fn asked(headers: &HeaderMap) -> Early<HeaderValue> {
         answer.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
         return Err(Box::new(answer));
     }
+    if !names(headers, &header::SEC_WEBSOCKET_PROTOCOL, ws::SUBPROTOCOL) {
+        let message = "a client must ask for the subprotocol `mcp` (Sec-WebSocket-Protocol)";
+        let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+        return early(StatusCode::BAD_REQUEST, None, &error);
+    }
     let key = single(headers, &header::SEC_WEBSOCKET_KEY).ok().flatten().filter(|key| is_key(key));
     key.and_then(|key| HeaderValue::try_from(ws::accept_key(key.as_bytes())).ok()).map_or_else(
         || {
@@ -102,8 +105,7 @@ fn asked(headers: &HeaderMap) -> Early<HeaderValue> {
 
 /// Whether one of the words in a header is `word`, in whatever case.
 fn names(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|found| found.trim().eq_ignore_ascii_case(word))
+    words(headers, name).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 /// 16 bytes in base64.

@@ -57,6 +57,11 @@ async fn with_it_everything_is() {
     let stream = hub.send(Ask::new("GET", "/sse").header("authorization", "Bearer s3cret")).await;
     assert_eq!((stream.status, stream.is_stream()), (200, true));
     assert_eq!(hub.send(crate::ws::upgrade().header("authorization", "Bearer s3cret")).await.status, 101);
+    // Pages in a browser cannot set headers.
+    let protocols = |value| crate::ws::upgrade().header("sec-websocket-protocol", value);
+    let page = hub.send(protocols("mcp, bearer.s3cret")).await;
+    assert_eq!((page.status, page.header("sec-websocket-protocol")), (101, Some("mcp")));
+    assert_eq!(hub.send(protocols("mcp, bearer.s3cre")).await.status, 401);
     // No token reaches a server.
     assert!(!hub.server.received().concat().contains("s3cret"));
 }
