@@ -9,7 +9,7 @@
 //! # Invariants
 //!
 //! - Messages are posted to the origin of the stream only, whatever the server names as its endpoint.
-//! - When the stream breaks, the wire ends with [`Incoming::Lost`](crate::Incoming::Lost): answers have no other way to us.
+//! - When the stream breaks, the wire ends with [`Incoming::Lost`]: answers have no other way to us.
 //!   It names the requests that certainly never arrived.
 
 mod heartbeat;

@@ -10,7 +10,7 @@
 //!
 //! - What was queued when the last sender was dropped is sent before the close frame.
 //! - Neither side holds more than a message of the allowed length; a longer one ends the connection with code 1009.
-//! - The client side ends with [`Incoming::Lost`](crate::Incoming::Lost), unless we ended it ourselves.
+//! - The client side ends with [`Incoming::Lost`], unless we ended it ourselves.
 
 mod end;
 mod pulse;
