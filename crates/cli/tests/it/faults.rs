@@ -27,6 +27,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolbay_testkit::harness::{Client, Expected, Hub, Programs, Setup};
 
+/// Sooner than whatever is waited for in vain, with slack for busy machines.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
 /// A hub with a fault.
 struct Scene {
     hub: Hub,

@@ -65,14 +65,18 @@ async fn serve(gateway: &Arc<Gateway>, stream: Taken, stop: CancellationToken, c
         wire::run(gateway, wire, stop).await;
         tokio::time::sleep(FLUSH).await;
     };
-    tokio::select! {
-        () = pass(texts, client.outgoing, gateway.options.max_unread) => {}
-        () = served => {}
-    }
-    tasks.close();
-    if tokio::time::timeout(FLUSH, tasks.wait()).await.is_err() {
-        cut.cancel(); // a client that does not read its last answers does not get them
+    let passed_on = async {
+        pass(texts, client.outgoing, gateway.options.max_unread).await;
+        tasks.close();
         tasks.wait().await;
+    };
+    tokio::select! {
+        () = passed_on => {}
+        () = served => {
+            cut.cancel(); // a client that does not read its last answers does not get them
+            tasks.close();
+            tasks.wait().await;
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use toolbay_testkit::{TestServer, TestServerHandle, ToolContext};
 use crate::http::{Answer, Ask, PATIENCE};
 
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+/// Sooner than whatever is waited for in vain, with slack for busy machines.
+pub(crate) const AT_ONCE: Duration = Duration::from_secs(4);
 pub(crate) const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A running gateway with one server, `s`.

@@ -8,16 +8,13 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, eventually, modern, rpc, server},
+    hub::{AT_ONCE, Hub, call, eventually, modern, rpc, server},
 };
-
-/// How soon a server is told that its call is over: 100 ms, with slack for busy machines.
-const SOON: Duration = Duration::from_secs(1);
 
 async fn cancelled_soon(hub: &Hub) {
     let since = Instant::now();
     eventually("the server is told", || hub.server.count("notifications/cancelled") == 1).await;
-    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
 }
 
 fn with_progress(mut message: Value, token: Value) -> Value {

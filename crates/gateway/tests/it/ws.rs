@@ -12,7 +12,7 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::{Ask, PATIENCE},
-    hub::{Hub, call, eventually, initialize, rpc, with_meta},
+    hub::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
 };
 
 const TEXT: u8 = 1;
@@ -184,7 +184,7 @@ async fn a_client_that_goes_away_cancels_its_calls() {
     drop(leaving);
     let since = Instant::now();
     eventually("it is told", || hub.server.count("notifications/cancelled") == 1).await;
-    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
     assert!(staying.ask(rpc(1, "ping", json!({}))).await.get("result").is_some());
 }
 
@@ -280,10 +280,9 @@ async fn a_client_that_does_not_read_does_not_delay_the_end() {
         }
     };
     let _ = timeout(Duration::from_secs(2), flood).await; // ends in a standstill
-    let since = Instant::now();
     hub.stop.cancel();
     hub.host.stop(PATIENCE).await;
-    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+    assert!(hub.host.tasks().is_empty(), "somebody still waits for the client");
 }
 
 #[tokio::test]
