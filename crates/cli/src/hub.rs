@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolbay_config::ConfigFile;
+use toolbay_config::{ConfigFile, ServerConfig, Standing};
 use toolbay_control::Snapshot;
 use toolbay_host::{Host, HostOptions, InProcess, Naming, Shim};
 use toolbay_protocol::ServerName;
@@ -44,11 +44,9 @@ impl Plan {
         for problem in &file.problems {
             context.out.warn(&format!("{}:{problem}", typed.display()));
         }
-        if file.servers.is_empty() {
+        let runs = |server: &ServerConfig| server.standing == Standing::Enabled;
+        if !file.servers.iter().any(runs) {
             context.out.warn(&format!("{} has no server to run", typed.display()));
-        }
-        if !file.disabled.is_empty() {
-            tracing::info!(servers = file.disabled.join(", "), "switched off in the configuration");
         }
         Ok(Self { config: Some(config), file, naming: None, tells_of_itself: false })
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
-use crate::{Command, Reach, Remote, ServerConfig, Tuning, remote};
+use crate::{Command, Reach, Remote, ServerConfig, Standing, Tuning, remote};
 
 /// An entry of `mcpServers`. Keys that other programs put there are theirs and stay unread.
 #[derive(Debug, Deserialize)]
@@ -29,21 +29,16 @@ struct EntryFile {
     toolbay: Tuning,
 }
 
-/// What an entry comes to.
-pub(crate) enum Checked {
-    Server(Box<ServerConfig>),
-    Disabled,
-}
-
 /// Checks one entry; the error is a sentence for people.
-pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<Checked, String> {
+pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<ServerConfig, String> {
     if name.trim().is_empty() {
         return Err("a server needs a name".to_owned());
     }
     let entry: EntryFile = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    if entry.disabled || entry.enabled == Some(false) {
-        return Ok(Checked::Disabled);
-    }
+    let standing = match entry.disabled || entry.enabled == Some(false) {
+        true => Standing::Disabled,
+        false => Standing::Enabled,
+    };
     let reach = match (entry.command, entry.url) {
         (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
         (Some(command), None) => {
@@ -60,7 +55,7 @@ pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<Checked, St
         }
         (None, None) => return Err("`command` is missing, or `url`".to_owned()),
     };
-    Ok(Checked::Server(Box::new(ServerConfig { name: ServerName::new(name), reach, tuning: entry.toolbay })))
+    Ok(ServerConfig { name: ServerName::new(name), reach, standing, tuning: entry.toolbay })
 }
 
 fn check_command(command: Command) -> Result<Command, String> {

@@ -14,10 +14,7 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-use crate::{
-    ServerConfig,
-    entry::{Checked, check},
-};
+use crate::{ServerConfig, entry::check};
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -39,10 +36,8 @@ const JSONC: ParseOptions = ParseOptions {
 /// What a file says.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
-    /// The servers to run, in the order of the file.
+    /// The servers, in the order of the file.
     pub servers: Vec<ServerConfig>,
-    /// Entries that are switched off.
-    pub disabled: Vec<String>,
     /// Entries that cannot be used, and why.
     pub problems: Vec<Problem>,
 }
@@ -159,8 +154,7 @@ impl ConfigFile {
             Err("the name stands twice; the first entry counts".to_owned())
         };
         match checked {
-            Ok(Checked::Server(server)) => self.servers.push(*server),
-            Ok(Checked::Disabled) => self.disabled.push(name),
+            Ok(server) => self.servers.push(server),
             Err(message) => self.problems.push(Problem { server: name, message, place }),
         }
     }

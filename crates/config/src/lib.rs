@@ -13,4 +13,7 @@ mod server;
 
 pub use environment::inherited;
 pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
-pub use server::{Command, Era, Reach, Remote, ServerConfig, Transport, Tuning, Validate};
+pub use server::{
+    Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
+    ToolTuning, Transport, Tuning, Validate,
+};

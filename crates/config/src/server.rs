@@ -1,6 +1,6 @@
 //! One configured server.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use http::{HeaderMap, Uri};
 use rustls_pki_types::CertificateDer;
@@ -14,8 +14,22 @@ pub struct ServerConfig {
     pub name: ServerName,
     /// How it is reached.
     pub reach: Reach,
+    /// Whether it may run.
+    pub standing: Standing,
     /// How it is treated, where that differs from the defaults.
     pub tuning: Tuning,
+}
+
+/// Whether a server may run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    #[default]
+    Enabled,
+    /// Somebody switched it off.
+    Disabled,
+    /// It came with a project, and nobody approved of it yet.
+    Pending,
 }
 
 /// How a server is reached.
@@ -112,6 +126,102 @@ pub struct Tuning {
     pub max_message: Option<usize>,
     /// URIs that it is told are its roots.
     pub roots: Option<Vec<String>>,
+    /// When it is started.
+    pub start: Start,
+    /// How long one without calls stays up; without it, always.
+    #[serde(with = "crate::entry::duration")]
+    pub idle_stop: Option<Duration>,
+    /// How often a connection without traffic is looked after.
+    #[serde(with = "crate::entry::duration")]
+    pub heartbeat: Option<Duration>,
+    /// How many processes it may have.
+    pub instances: Sharing,
+    /// What becomes of its stderr.
+    pub stderr: Stderr,
+    /// What it inherits of our environment.
+    pub inherit_env: InheritEnv,
+    /// Which of its tools are offered.
+    pub tools: ToolFilter,
+    /// How single tools are treated, by their own names.
+    pub tool: BTreeMap<String, ToolTuning>,
+}
+
+/// When a server is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// With the host.
+    #[default]
+    Eager,
+    /// With its first call.
+    OnDemand,
+}
+
+/// How many processes, or sessions, a server may have: `"shared"`, `"per-session"` or `{"pool": 4}`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// One for all clients.
+    #[default]
+    Shared,
+    /// One for each client.
+    PerSession,
+    /// So many for all clients; for servers that keep nothing between calls.
+    Pool(NonZeroUsize),
+}
+
+/// What becomes of a server's stderr (C4): `"capture"`, `"inherit"`, `"null"` or `{"file": "path"}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stderr {
+    /// Its end is kept for `toolbay logs` and for errors.
+    #[default]
+    Capture,
+    /// It goes where ours goes.
+    Inherit,
+    /// It goes nowhere.
+    Null,
+    /// It is added to a file.
+    File(PathBuf),
+}
+
+/// What a server inherits of our environment: `"usual"`, `"all"`, `"none"`, or a list of names to add to the usual ones, in which
+/// `*` stands for any characters at an end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InheritEnv {
+    /// What programs need to run, and none of our secrets.
+    #[default]
+    Usual,
+    /// Everything.
+    All,
+    /// Nothing but what its entry declares.
+    None,
+    /// The usual, and these.
+    #[serde(untagged)]
+    Also(Vec<String>),
+}
+
+/// Which tools of a server are offered. Patterns are the server's own names; `*` stands for any characters, `?` for one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolFilter {
+    /// Only these; without it, all.
+    pub allow: Option<Vec<String>>,
+    /// But not these.
+    pub deny: Vec<String>,
+}
+
+/// How a single tool is treated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolTuning {
+    /// Time of a call without a sign of life.
+    #[serde(with = "crate::entry::duration")]
+    pub idle_timeout: Option<Duration>,
+    /// Time of a call in all.
+    #[serde(with = "crate::entry::duration")]
+    pub total_timeout: Option<Duration>,
 }
 
 /// Which era a server is spoken to in.

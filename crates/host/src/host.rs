@@ -8,7 +8,7 @@ use tokio::{
     time::Duration,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_config::{ServerConfig, Validate};
+use toolbay_config::{ServerConfig, Standing, Validate};
 use toolbay_protocol::{Notification, ServerName, method};
 use toolbay_transport::Wire;
 use toolbay_upstream::{
@@ -88,6 +88,7 @@ impl Host {
     ) -> Self {
         let tasks = TaskTracker::new();
         let (updates, updated) = mpsc::channel(CHANGES);
+        let servers: Vec<_> = servers.iter().filter(|config| config.standing == Standing::Enabled).collect();
         let names = embedded.iter().map(|(name, _)| name).chain(servers.iter().map(|config| &config.name));
         let mut slugs = slugs(&names.cloned().collect::<Vec<_>>()).into_iter();
         let mut slug = || slugs.next().unwrap_or_default();
