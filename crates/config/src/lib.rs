@@ -5,14 +5,19 @@
 
 #![forbid(unsafe_code)]
 
+mod diff;
 mod entry;
 mod environment;
+mod fields;
 mod file;
+mod launch_hash;
 mod remote;
 mod server;
 
+pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use environment::inherited;
 pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
+pub use launch_hash::LaunchHash;
 pub use server::{
     Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
     ToolTuning, Transport, Tuning, Validate,
