@@ -5,15 +5,23 @@
 
 #![forbid(unsafe_code)]
 
+mod approval;
 mod diff;
 mod entry;
 mod environment;
 mod fields;
 mod file;
+mod glob;
 mod launch_hash;
+mod powerful_env;
+mod private_file;
+mod redact;
 mod remote;
+pub mod scope;
 mod server;
+mod visible;
 
+pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use environment::inherited;
 pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
