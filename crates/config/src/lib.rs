@@ -20,6 +20,7 @@ mod remote;
 pub mod scope;
 mod server;
 mod visible;
+mod watch;
 
 pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
@@ -30,3 +31,4 @@ pub use server::{
     Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
     ToolTuning, Transport, Tuning, Validate,
 };
+pub use watch::{ConfigWatch, WatchWay, watch_files};

@@ -7,3 +7,4 @@ mod entries; // what one entry comes to, good and bad
 mod files; // what a whole file comes to
 mod scopes; // which file counts
 mod support; // servers to test with
+mod watching; // files that change, in a real file system
