@@ -24,7 +24,9 @@ mod watch;
 
 pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
-pub use environment::inherited;
+pub use environment::{
+    EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
+};
 pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
 pub use launch_hash::LaunchHash;
 pub use server::{

@@ -4,6 +4,7 @@
 mod approvals; // what a project may run, and who said so
 mod changes; // what changed between two readings, and what makes two launches the same
 mod entries; // what one entry comes to, good and bad
+mod environments; // what servers get of our environment
 mod files; // what a whole file comes to
 mod scopes; // which file counts
 mod support; // servers to test with
