@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+pub mod descriptor;
 mod diff;
 mod entry;
 mod environment;
