@@ -77,6 +77,7 @@ impl Plan {
             naming: self.naming.unwrap_or(context.args.global.naming),
             base_env: context.env.inherited.clone(),
             shim: Shim::current_exe(),
+            ..HostOptions::default()
         };
         let host = Host::start(&self.file.servers, in_process, &options);
         // Set once, here.

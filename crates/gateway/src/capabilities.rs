@@ -37,7 +37,7 @@ pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
 /// The capabilities of every server that is up, or will be in a moment, and the revision it speaks.
 fn declared(host: &Host) -> Vec<(Value, Revision)> {
     let of = |status: &toolbay_host::Status| {
-        if matches!(status.state, State::Failed { .. } | State::Stopped) {
+        if status.state.is_down() {
             return None;
         }
         let declared = serde_json::from_str(status.catalogue.capabilities.as_deref()?).ok()?;

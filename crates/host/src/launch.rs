@@ -4,9 +4,10 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::Path,
+    time::Duration,
 };
 
-use toolbay_config::{Command, Era, Reach, Remote, ServerConfig, Transport};
+use toolbay_config::{Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport};
 use toolbay_transport::{
     http::client::{HttpTimeouts, Proxies, Route, Target},
     stdio::MAX_MESSAGE,
@@ -18,6 +19,9 @@ use toolbay_upstream::{
 /// Commands that fetch packages before anything starts.
 const PACKAGE_RUNNERS: [&str; 10] =
     ["npx", "uvx", "bunx", "pnpx", "pipx", "uv", "npm", "pnpm", "docker", "podman"];
+
+/// How often a connection without traffic is looked after; 0 in a configuration means never.
+const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
 const BESIDE_CALLS: usize = 256;
@@ -79,7 +83,12 @@ fn process(
             args: command.args.iter().map(OsString::from).collect(),
             env,
             cwd: command.cwd.clone(),
-            stderr: StderrPolicy::Capture,
+            stderr: match &config.tuning.stderr {
+                Stderr::Capture => StderrPolicy::Capture,
+                Stderr::Inherit => StderrPolicy::Inherit,
+                Stderr::Null => StderrPolicy::Null,
+                Stderr::File(path) => StderrPolicy::File(path.clone()),
+            },
         },
         shim: shim.clone(),
         grace,
@@ -114,6 +123,9 @@ pub(crate) fn settings(config: &ServerConfig) -> Settings {
             let roots: Vec<_> = roots.iter().map(|uri| serde_json::json!({ "uri": uri })).collect();
             serde_json::Value::from(roots).to_string()
         }),
+        idle_stop: tuning.idle_stop,
+        heartbeat: Some(tuning.heartbeat.unwrap_or(HEARTBEAT)).filter(|pause| !pause.is_zero()),
+        is_separate: tuning.instances != Sharing::Shared,
         ..defaults
     }
 }

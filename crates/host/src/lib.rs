@@ -13,21 +13,30 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
+mod cache;
 mod caching;
 mod changes;
 mod dispatch;
 mod host;
 mod instances;
+mod journal;
+mod keeper;
 mod launch;
 mod registry;
+mod roster;
+mod state;
+mod store;
 mod watch;
 
 pub use changes::{Changed, Changes};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
-pub use host::{Host, HostOptions, InProcess};
+pub use host::{Connector, Host, HostOptions, InProcess};
+pub use journal::{Event, EventStream, News};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };
+pub use state::ServerState;
+pub use store::{Applied, ServerStatus, StoreError};
 pub use toolbay_upstream::{
     Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
     InFlight, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim, Source, State,

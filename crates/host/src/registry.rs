@@ -1,5 +1,6 @@
 //! What all servers offer, and who owns which name.
 
+mod filter;
 mod ingest;
 mod naming;
 mod pages;
@@ -8,6 +9,7 @@ mod table;
 mod template;
 
 pub use ingest::Quarantined;
+pub(crate) use naming::slug_of;
 pub use naming::{Naming, qualified_uri, slugs};
 pub use pages::list_page;
 pub use schema::Validator;

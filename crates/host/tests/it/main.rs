@@ -8,4 +8,7 @@ mod custom; // a transport of one's own, as the example shows it
 mod names; // who is called what
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
+mod simulation; // whatever happens, in whatever order
+mod store; // the lives of servers, on a clock of their own
 mod tables; // pages, changes, unknown names
+mod troupe; // servers that do what a test wants

@@ -79,7 +79,6 @@ impl Drop for MemoryHub {
 fn host(server: Revision) -> Host {
     let server = TestServer::demo().revision(server);
     let connect: InProcess = Arc::new(move |tasks| server.in_memory(tasks));
-    let options =
-        HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::current_exe() };
+    let options = HostOptions { shim: Shim::current_exe(), ..HostOptions::default() };
     Host::start(&[], vec![(ServerName::new("it"), connect)], &options)
 }
