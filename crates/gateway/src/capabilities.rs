@@ -1,7 +1,7 @@
 //! What we say that we can do.
 
 use serde_json::{Map, Value, json};
-use toolbay_host::{Host, State};
+use toolbay_host::Host;
 use toolbay_protocol::{Revision, extension};
 
 /// What we can do, in the words of a revision. Servers come and go, so we always can do what the core has; of
