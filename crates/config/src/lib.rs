@@ -1,19 +1,51 @@
 //! Configuration files to checked settings.
 //!
-//! Reads `mcpServers` files as people already have them (JSON with comments and trailing commas). Each entry is
-//! judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
+//! Reads our own `toolbay.toml` and every format that people already have ([`Format`]): JSON with comments, TOML and YAML.
+//! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
+//!
+//! The way of a file: `tree` (one tree for all syntaxes) → `detect` (whose it is, and where its servers are) → `entry` or
+//! `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `check` (a [`ServerConfig`], with
+//! the [`Variables`] that the caller gave).
 
 #![forbid(unsafe_code)]
 
+mod check;
+mod detect;
+mod dotenv;
+mod duration;
 mod entry;
 mod environment;
+mod fields;
 mod file;
+mod format;
+mod input;
+mod native;
+mod place;
+mod policy;
 mod remote;
+mod root;
 mod server;
+mod show;
+mod slug;
+mod suggest;
+mod template;
+mod transport;
+mod tree;
+mod variables;
+mod written;
 
+pub use entry::Extension;
 pub use environment::inherited;
-pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
+pub use file::{ConfigError, ConfigFile, load, load_with, parse, parse_with};
+pub use format::{Format, Syntax};
+pub use input::Input;
+pub use native::{HubFile, Listen};
+pub use place::{Place, Problem};
 pub use server::{
     Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
     ToolTuning, Transport, Tuning, Validate,
 };
+pub use show::REDACTED;
+pub use template::Template;
+pub use variables::{ReadFiles, Variables};
+pub use written::Written;
