@@ -24,6 +24,7 @@ mod place;
 mod policy;
 mod remote;
 mod root;
+mod schema;
 mod server;
 mod show;
 mod slug;
@@ -41,6 +42,7 @@ pub use format::{Format, Syntax};
 pub use input::Input;
 pub use native::{HubFile, Listen};
 pub use place::{Place, Problem};
+pub use schema::schema;
 pub use server::{
     Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
     ToolTuning, Transport, Tuning, Validate,

@@ -4,4 +4,5 @@
 mod entries; // what one entry comes to, good and bad
 mod files; // what a whole file comes to
 mod formats; // every format comes to the same servers
+mod native; // our own file
 mod variables; // what variables come to
