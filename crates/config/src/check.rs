@@ -6,8 +6,8 @@ use serde_json::Value;
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Command, Reach, Remote, ServerConfig, Tuning, Variables, Written, dotenv, remote, template::Template,
-    variables::Missing,
+    Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, dotenv, remote,
+    template::Template, variables::Missing,
 };
 
 /// Shells have variables of their own.
@@ -71,8 +71,10 @@ fn program(
         missing.append(&mut of_args);
     }
     let mut env = match &written.env_file {
-        Some(file) => dotenv::read(&base.join(file.expand(variables, missing)))?,
-        None => BTreeMap::new(),
+        Some(file) if variables.files == ReadFiles::Now => {
+            dotenv::read(&base.join(file.expand(variables, missing)))?
+        }
+        _ => BTreeMap::new(),
     };
     env.extend(expand_all(&written.env, variables, missing));
     let cwd = written.cwd.as_ref().map(|cwd| base.join(cwd.expand(variables, missing)));

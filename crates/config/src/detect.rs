@@ -59,7 +59,8 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
         (&["customizations", "vscode", "mcp", "servers"], Format::VsCode),
         (&["mcp"], Format::OpenCode),
     ] {
-        if let Some(servers) = holds(home) {
+        let servers = holds(home).filter(|node| format != Format::OpenCode || all_are_tables(node));
+        if let Some(servers) = servers {
             // VS Code keeps beside its servers what it asks people for.
             let inputs = root.at(&home[..home.len() - 1]).and_then(|beside| beside.get("inputs"));
             return Ok(Found { inputs, ..found(format, home, servers)? });
@@ -85,6 +86,11 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
 /// Servers are a map by name, or a list of such as know their names.
 fn holds_entries(node: &Node) -> bool {
     matches!(node, Node::Map(_) | Node::List(_))
+}
+
+/// Other programs have settings of their own under `mcp`.
+fn all_are_tables(node: &Node) -> bool {
+    node.entries().is_some_and(|entries| entries.iter().all(|(_, node)| node.entries().is_some()))
 }
 
 fn entries(servers: &Node) -> Vec<Entry<'_>> {

@@ -10,6 +10,7 @@ use std::{
 
 use serde_json::Value;
 
+use crate::file::MARK;
 use crate::{
     Format, Place, Syntax, Written,
     detect::detect,
@@ -93,6 +94,8 @@ pub fn edit_text(
     format: Option<Format>,
     edits: &[Edit<'_>],
 ) -> Result<Edited, EditError> {
+    // The mark that some editors begin a file with is not for parsers.
+    let (mark, text) = text.split_at(text.len() - text.trim_start_matches(MARK).len());
     let mut edited = Edited { text: text.to_owned(), lost: Vec::new(), backup: None };
     for edit in edits {
         let file = File::look(&edited.text, path, format)?;
@@ -100,6 +103,7 @@ pub fn edit_text(
         edited.text = text;
         edited.lost.append(&mut lost);
     }
+    edited.text.insert_str(0, mark);
     Ok(edited)
 }
 

@@ -10,7 +10,7 @@ use std::{
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Extension, Format, HubFile, Input, Place, Problem, ServerConfig, Syntax, Variables, Written,
+    Extension, Format, HubFile, Input, Place, Problem, ServerConfig, Standing, Syntax, Variables, Written,
     check::check,
     detect::{Entry, Found, detect},
     entry::{self, Reading},
@@ -20,6 +20,9 @@ use crate::{
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// Some editors begin files with this.
+pub(crate) const MARK: char = '\u{feff}';
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -93,7 +96,7 @@ pub fn parse(text: &str, path: &Path) -> Result<ConfigFile, ConfigError> {
 
 /// Reads the text of a file and fills in variables.
 pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<ConfigFile, ConfigError> {
-    let text = text.trim_start_matches('\u{feff}');
+    let text = text.trim_start_matches(MARK);
     let syntax = Syntax::of(text, path);
     let wrong = |(place, message)| ConfigError::Syntax { path: path.to_owned(), place, message };
     let root = tree::parse(text, syntax).map_err(wrong)?;
@@ -191,11 +194,13 @@ impl Reader<'_> {
         notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
         match check(&written, self.folder, &self.variables) {
             Ok(checked) => {
-                for missing in &checked.missing {
+                // Whoever switched it off has no use for the rest.
+                let runs = written.standing != Standing::Disabled;
+                for missing in checked.missing.iter().filter(|_| runs) {
                     let fate = if missing.vanished { "it comes to nothing" } else { "it stays as written" };
                     notes.push(format!("`{}` has no value, so {fate}; {}", missing.name, missing.hint));
                 }
-                let lacking = checked.missing.into_iter().filter(|missing| !missing.vanished);
+                let lacking = checked.missing.into_iter().filter(|missing| runs && !missing.vanished);
                 let lacking: Vec<String> = lacking.map(|missing| missing.name).collect();
                 if !lacking.is_empty() {
                     self.file.incomplete.insert(checked.server.name.clone(), lacking);

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::Path};
 
-use crate::{Transport, template::Style};
+use crate::{Transport, file::MARK, template::Style};
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Syntax {
 impl Syntax {
     /// The syntax of a text. What it begins with counts more than the name of its file.
     pub fn of(text: &str, path: &Path) -> Self {
-        let body = text.trim_start_matches('\u{feff}').trim_start();
+        let body = text.trim_start_matches(MARK).trim_start();
         if body.starts_with('{') || body.starts_with("//") || body.starts_with("/*") {
             return Self::Json;
         }

@@ -11,13 +11,13 @@ use crate::template::{Source, Variable, Word};
 /// A file that stands for a secret is short.
 const MAX_SECRET_FILE: u64 = 64 * 1024;
 
-/// Whether `${file:…}` is read.
+/// Whether files are read that hold values: those of `${file:…}`, and files of variables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReadFiles {
-    /// It stays as written: for showing and importing.
+    /// They are not: for showing and importing.
     #[default]
     Never,
-    /// Its content is put in: for starting servers.
+    /// They are: for starting servers.
     Now,
 }
 
@@ -32,7 +32,7 @@ pub struct Variables {
     pub home: Option<PathBuf>,
     /// `${input:…}`, by id.
     pub inputs: BTreeMap<String, String>,
-    /// Whether `${file:…}` is read.
+    /// Whether files with values are read.
     pub files: ReadFiles,
     /// `${CLAUDE_PLUGIN_ROOT}`, and where relative paths in `${file:…}` start; without it, the folder of the file.
     pub folder: Option<PathBuf>,

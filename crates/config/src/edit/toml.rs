@@ -46,7 +46,9 @@ pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) 
             }
         }
     }
-    Ok(document.to_string())
+    let written = document.to_string();
+    // The parser knows one kind of line ends, and forgets the other.
+    Ok(if text.contains("\r\n") { written.replace('\n', "\r\n") } else { written })
 }
 
 fn entry_of(item: &mut Item) -> Result<&mut dyn TableLike, String> {

@@ -225,3 +225,15 @@ fn two_who_change_a_file_at_once_lose_nothing() {
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(parse(&text, &path).unwrap().servers.len(), 40);
 }
+
+#[test]
+fn marks_and_line_ends_of_a_file_stay() {
+    for (text, path) in [(TOML, "toolbay.toml"), (JSON, "mcp.json")] {
+        let odd = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        let after = changed(&odd, path, &[Edit::Add(&git())]);
+        assert!(after.starts_with('\u{feff}'), "{after:?}");
+        assert_eq!(parse(&after, Path::new(path)).unwrap().servers.len(), 3, "{after:?}");
+        let back = changed(&after, path, &[Edit::Remove("git")]);
+        assert_eq!(back, odd);
+    }
+}

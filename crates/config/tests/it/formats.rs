@@ -268,6 +268,7 @@ fn descriptions_of_servers_are_named() {
         ),
         (r#"{"name": "io.github.x/y", "packages": []}"#, "`server.json` of the MCP registry"),
         (r#"{"something": "else"}"#, "there are no servers in it"),
+        (r#"{"mcp": {"allowed": ["x"]}}"#, "there are no servers in it"),
     ] {
         let error = parse(text, Path::new("f.json")).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");

@@ -87,6 +87,13 @@ fn without_a_value_a_server_is_incomplete_and_the_text_stays() {
 }
 
 #[test]
+fn nobody_is_bothered_about_a_server_that_is_off() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "${NONE}"}, "disabled": true}}}"#;
+    let file = read(text, "/p/.mcp.json");
+    assert!(file.incomplete.is_empty() && file.warnings.is_empty(), "{:?}", file.warnings);
+}
+
+#[test]
 fn editors_take_nothing_for_a_variable_without_a_value() {
     let file =
         read(r#"{"servers": {"a": {"command": "x", "env": {"A": "${env:NONE}"}}}}"#, "/p/.vscode/mcp.json");
@@ -158,12 +165,14 @@ fn an_env_file_is_read_and_its_values_are_not_shown() {
     fs::create_dir(folder.path().join(".cursor")).unwrap();
     let text = r#"{"mcpServers": {"a": {"command": "x", "env": {"B": "own"}, "envFile": "${workspaceFolder}/.env"}}}"#;
     let path = folder.path().join(".cursor/mcp.json");
-    let file = parse_with(text, &path, &variables()).unwrap();
+    let variables = Variables { files: ReadFiles::Now, ..variables() };
+    let file = parse_with(text, &path, &variables).unwrap();
     assert_eq!(command(&file).env, BTreeMap::from([("A".into(), "p4ss".into()), ("B".into(), "own".into())]));
     assert!(!file.normalised()[0].to_string().contains("p4ss"));
     fs::remove_file(folder.path().join(".env")).unwrap();
-    let file = parse_with(text, &path, &variables()).unwrap();
+    let file = parse_with(text, &path, &variables).unwrap();
     assert!(file.problems[0].message.contains("cannot read the env file"), "{:?}", file.problems);
+    assert_eq!(read(text, "/p/.cursor/mcp.json").problems, [], "only who starts servers needs it");
 }
 
 #[test]
