@@ -63,6 +63,7 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
         if let Some(servers) = servers {
             // VS Code keeps beside its servers what it asks people for.
             let inputs = root.at(&home[..home.len() - 1]).and_then(|beside| beside.get("inputs"));
+            let format = if is_opencode(servers) { Format::OpenCode } else { format };
             return Ok(Found { inputs, ..found(format, home, servers)? });
         }
     }
@@ -120,6 +121,17 @@ fn of_projects(root: &Node) -> Vec<Entry<'_>> {
             entries(servers).into_iter().map(|entry| Entry { project: Some(&key.text), ..entry })
         })
         .collect()
+}
+
+/// Newer versions of opencode have their servers where VS Code has its own.
+fn is_opencode(servers: &Node) -> bool {
+    let entries = servers.entries().unwrap_or_default();
+    let is_its = |node: &Node| {
+        let kind = node.get("type").and_then(Node::text);
+        kind == Some("remote")
+            || (kind == Some("local") && node.get("command").and_then(Node::list).is_some())
+    };
+    entries.iter().any(|(_, node)| is_its(node))
 }
 
 fn is_goose(root: &Node) -> bool {

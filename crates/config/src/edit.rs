@@ -4,16 +4,18 @@ mod json;
 mod toml;
 
 use std::{
+    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::file::MARK;
 use crate::{
     Format, Place, Syntax, Written,
-    detect::detect,
+    detect::{Entry, detect},
+    entry::{self, Reading},
     export::{self, Exported, Pairs, switch},
     home, store,
     suggest::nearest,
@@ -115,14 +117,24 @@ struct File<'a> {
     format: Format,
     home: Vec<&'static str>,
     names: Vec<String>,
+    /// Keys in entries that mean nothing to us.
+    extras: BTreeMap<String, Map<String, Value>>,
 }
 
 impl<'a> File<'a> {
     fn look(text: &'a str, path: &'a Path, format: Option<Format>) -> Result<Self, EditError> {
         let asked = format.or_else(|| home::by_name(path)).unwrap_or_default();
+        let without_servers = |syntax| Self {
+            text,
+            path,
+            syntax,
+            format: asked,
+            home: home::of(asked, path),
+            names: Vec::new(),
+            extras: BTreeMap::new(),
+        };
         if text.trim().is_empty() {
-            let (syntax, home) = (home::syntax(asked), home::of(asked, path));
-            return Ok(Self { text, path, syntax, format: asked, home, names: Vec::new() });
+            return Ok(without_servers(home::syntax(asked)));
         }
         let syntax = Syntax::of(text, path);
         let wrong = |(place, message)| EditError::Syntax { path: path.to_owned(), place, message };
@@ -130,27 +142,24 @@ impl<'a> File<'a> {
         let found = detect(&root, syntax, path).ok();
         // The words are those of the program that was named, at the place where the file has its servers.
         let found = found.filter(|found| format.is_none_or(|format| home::are_alike(format, found.format)));
-        let Some(found) = found else {
-            return Ok(Self {
-                text,
-                path,
-                syntax,
-                format: asked,
-                home: home::of(asked, path),
-                names: Vec::new(),
-            });
-        };
+        let Some(mut found) = found else { return Ok(without_servers(syntax)) };
         if root.at(&found.home).is_some_and(|servers| servers.list().is_some()) {
             let message = "its servers are a list; only tables by name are written".to_owned();
             return Err(EditError::Shape { path: path.to_owned(), message });
         }
-        let names = found
-            .entries
-            .into_iter()
-            .filter(|entry| entry.project.is_none())
-            .map(|entry| entry.name)
-            .collect();
-        Ok(Self { text, path, syntax, format: format.unwrap_or(found.format), home: found.home, names })
+        found.entries.retain(|entry| entry.project.is_none());
+        let format = format.unwrap_or(found.format);
+        let extras =
+            found.entries.iter().filter_map(|entry| Some((entry.name.clone(), extra_of(entry, format)?)));
+        Ok(Self {
+            text,
+            path,
+            syntax,
+            format,
+            home: found.home,
+            extras: extras.collect(),
+            names: found.entries.into_iter().map(|entry| entry.name).collect(),
+        })
     }
 
     fn apply(&self, edit: &Edit<'_>) -> Result<(String, Vec<String>), EditError> {
@@ -162,7 +171,7 @@ impl<'a> File<'a> {
                 let Exported { entry, lost } = export::entry(server, self.format).map_err(|message| {
                     EditError::Unsayable { path: self.path.to_owned(), server: server.name.clone(), message }
                 })?;
-                Ok((self.put(&server.name, entry)?, lost))
+                Ok((self.write(&server.name, Change::Put(self.with_theirs(&server.name, entry)))?, lost))
             }
             Edit::Remove(name) => Ok((self.change(name, Change::Remove)?, Vec::new())),
             Edit::Enable(name) => {
@@ -175,8 +184,14 @@ impl<'a> File<'a> {
         }
     }
 
-    fn put(&self, name: &str, entry: Pairs) -> Result<String, EditError> {
-        self.write(name, Change::Put(entry))
+    /// An entry, and what the program has put into it besides: leave to use a tool, for example.
+    fn with_theirs(&self, name: &str, mut entry: Pairs) -> Pairs {
+        for (key, value) in self.extras.get(name).into_iter().flatten() {
+            if !entry.iter().any(|(it, _)| it == key) {
+                entry.push((key.clone(), value.clone()));
+            }
+        }
+        entry
     }
 
     fn change(&self, name: &str, change: Change<'_>) -> Result<String, EditError> {
@@ -195,6 +210,16 @@ impl<'a> File<'a> {
             Syntax::Yaml => Err("it is YAML, which is only read".to_owned()),
         };
         written.map_err(|message| EditError::Shape { path: self.path.to_owned(), message })
+    }
+}
+
+fn extra_of(entry: &Entry<'_>, format: Format) -> Option<Map<String, Value>> {
+    if format == Format::Toolbay {
+        return None;
+    }
+    match entry::read(&entry.name, Place::START, entry.node, format, &mut Vec::new()) {
+        Ok(Reading::Server(mut written)) => written.extra.remove(format.name()),
+        _ => None,
     }
 }
 

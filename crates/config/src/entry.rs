@@ -56,15 +56,10 @@ pub(crate) fn read(
         return Err("a server needs a name".to_owned());
     }
     let mut fields = Fields::of(node)?;
-    // Cline puts what is about the connection into an object of its own.
-    let nested = node.get("transport").filter(|inner| inner.entries().is_some());
-    let mut connection = match nested {
-        Some(inner) => {
-            fields.take(&["transport"]);
-            Fields::of(inner)?
-        }
-        None => Fields::of(node)?,
-    };
+    // Cline puts what is about the connection into an object of its own, and so did goose.
+    let is_table = |node: &Node| node.entries().is_some();
+    let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
+    let mut connection = Fields::of(nested.unwrap_or(node))?;
     let mut reader = Reader { written: Written::named(name, place), style: format.style(), format };
     let reach = reader.reach(&mut connection, notes)?;
     if nested.is_none() {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Format, Standing, Transport, Written,
-    template::{Style, Template},
+    template::{Style, Template, Unsayable},
 };
 
 /// An entry for a file, its keys in the order in which people write them.
@@ -49,8 +49,13 @@ impl Writer {
     fn text(&self, text: &Template) -> Result<String, String> {
         match self.format {
             Format::Toolbay => Ok(text.native()),
-            format => text.in_style(self.style).map_err(|variable| {
-                format!("it uses the variable {variable}, and {format} has no way to write that there")
+            format => text.in_style(self.style).map_err(|why| match why {
+                Unsayable::Variable(variable) => {
+                    format!("it uses the variable {variable}, and {format} has no way to write that there")
+                }
+                Unsayable::Literal => {
+                    format!("a text in it looks like a variable of {format}, and is none")
+                }
             }),
         }
     }

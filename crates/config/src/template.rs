@@ -55,6 +55,14 @@ pub(crate) enum Word {
     Folder,
 }
 
+/// Why a text cannot be said in a style.
+pub(crate) enum Unsayable {
+    /// It has no word for this variable.
+    Variable(String),
+    /// It would take something for a variable that is none.
+    Literal,
+}
+
 impl Template {
     /// Finds the variables in a text.
     pub(crate) fn parse(text: &str, style: Style) -> Self {
@@ -87,22 +95,39 @@ impl Template {
 
     /// The text with its variables in our own style, and none of their values.
     pub fn shown(&self) -> String {
-        self.written_as(|variable| variable.native(), |literal| literal.to_owned())
+        let parts = self.0.iter().map(|part| match part {
+            Part::Literal(text) => text.clone(),
+            Part::Variable(variable) => variable.native(),
+        });
+        parts.collect()
     }
 
     /// The text in the style of our own file: what looks like a variable and is none is escaped.
     pub(crate) fn native(&self) -> String {
-        self.written_as(|variable| variable.native(), |literal| literal.replace("${", "$${"))
+        let nexts = self.0.iter().skip(1).map(Some).chain([None]);
+        let parts = self.0.iter().zip(nexts).map(|(part, next)| match part {
+            Part::Literal(text) => scan::escape(text, matches!(next, Some(Part::Variable(_)))),
+            Part::Variable(variable) => variable.native(),
+        });
+        parts.collect()
     }
 
-    /// The text for a file of another program. The error is a variable that cannot be said there.
-    pub(crate) fn in_style(&self, style: Style) -> Result<String, String> {
+    /// The text for a file of another program.
+    pub(crate) fn in_style(&self, style: Style) -> Result<String, Unsayable> {
         let mut out = String::new();
         for part in &self.0 {
             match part {
-                Part::Literal(text) => out.push_str(text),
+                Part::Literal(text) => {
+                    // What was none must not become one.
+                    let is_literal = |part: &Part| matches!(part, Part::Literal(_));
+                    if !scan::parts(text, style).iter().all(is_literal) {
+                        return Err(Unsayable::Literal);
+                    }
+                    out.push_str(text);
+                }
                 Part::Variable(variable) => {
-                    out.push_str(&variable.in_style(style).ok_or_else(|| variable.native())?);
+                    let said = variable.in_style(style);
+                    out.push_str(&said.ok_or_else(|| Unsayable::Variable(variable.native()))?);
                 }
             }
         }
@@ -130,14 +155,6 @@ impl Template {
             (Source::Env(name), None) => Some((before, name)),
             _ => None,
         }
-    }
-
-    fn written_as(&self, variable: impl Fn(&Variable) -> String, literal: impl Fn(&str) -> String) -> String {
-        let parts = self.0.iter().map(|part| match part {
-            Part::Literal(text) => literal(text),
-            Part::Variable(it) => variable(it),
-        });
-        parts.collect()
     }
 }
 
@@ -206,6 +223,49 @@ impl Word {
             Self::Home => "userHome",
             Self::Separator => "pathSeparator",
             Self::Folder => "__dirname",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a template is made of, however it was written.
+    fn meaning(template: &Template) -> Vec<String> {
+        let parts = template.0.iter().map(|part| match part {
+            Part::Literal(text) => format!("text {text}"),
+            Part::Variable(variable) => format!("variable {:?} {:?}", variable.source, variable.default),
+        });
+        parts.collect()
+    }
+
+    /// All short texts of the characters that matter.
+    fn texts() -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut longest = all.clone();
+        for _ in 0..6 {
+            longest =
+                longest.iter().flat_map(|text| ['$', '{', '}', 'A'].map(|c| format!("{text}{c}"))).collect();
+            all.extend(longest.iter().cloned());
+        }
+        all.extend(
+            ["$${env:A}", "$${A:-x}$", "{env:A}${A}", "${A:-$}{", "${workspaceFolder}$${"].map(str::to_owned),
+        );
+        all
+    }
+
+    #[test]
+    fn our_own_style_can_say_everything() {
+        for style in
+            [Style::Plain, Style::Claude, Style::Editor, Style::Dollar, Style::OpenCode, Style::Native]
+        {
+            for text in texts() {
+                let template = Template::parse(&text, style);
+                let native = template.native();
+                let back = Template::parse(&native, Style::Native);
+                assert_eq!(meaning(&back), meaning(&template), "{style:?} {text} -> {native}");
+            }
         }
     }
 }

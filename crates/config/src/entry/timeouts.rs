@@ -9,6 +9,10 @@ use crate::{Format, duration, fields::Fields, format::Timeout};
 /// The most that Cline and Roo know; more is a number of milliseconds, most likely.
 const HOUR: f64 = 3600.0;
 
+/// What a time of others bounds, in our own keys.
+const CALL: &[&str] = &["idle_timeout", "total_timeout"];
+const START: &[&str] = &["startup_timeout"];
+
 /// Turns timeouts into ours. A value that cannot be meant is told and never fails an entry.
 pub(super) fn read(
     fields: &mut Fields<'_>,
@@ -16,21 +20,29 @@ pub(super) fn read(
     tuning: &mut Map<String, Value>,
     notes: &mut Vec<String>,
 ) {
-    const CALL: &[&str] = &["idle_timeout", "total_timeout"];
-    const START: &[&str] = &["startup_timeout"];
-    let bare = match format.timeout() {
+    let (ours, unit) = match format.timeout() {
         Timeout::Milliseconds => (CALL, 0.001),
         Timeout::StartMilliseconds => (START, 0.001),
         Timeout::Seconds | Timeout::SecondsOfAnHour => (CALL, 1.0),
     };
-    for (key, (ours, unit)) in [
-        ("timeout", bare),
-        ("request_timeout_ms", (CALL, 0.001)),
-        ("tool_timeout_sec", (CALL, 1.0)),
-        ("startup_timeout_ms", (START, 0.001)),
-        ("startup_timeout_sec", (START, 1.0)),
+    let mut found = Vec::new();
+    if let Some(several) = fields.take_if("timeout", |node| node.entries().is_some()) {
+        // Newer versions of opencode tell apart what the time is for.
+        for (key, ours) in [("startup", START), ("request", CALL), ("execution", CALL)] {
+            found.extend(several.get(key).map(|node| (key, ours, 0.001, node)));
+        }
+    } else {
+        found.extend(fields.take(&["timeout"]).map(|(key, node)| (key, ours, unit, node)));
+    }
+    for (key, ours, unit) in [
+        ("request_timeout_ms", CALL, 0.001),
+        ("tool_timeout_sec", CALL, 1.0),
+        ("startup_timeout_ms", START, 0.001),
+        ("startup_timeout_sec", START, 1.0),
     ] {
-        let Some((_, node)) = fields.take(&[key]) else { continue };
+        found.extend(fields.take(&[key]).map(|(key, node)| (key, ours, unit, node)));
+    }
+    for (key, ours, unit, node) in found {
         let Some(number) = node.number().filter(|number| *number > 0.0 && number.is_finite()) else {
             notes.push(format!("`{key}` must be a number above 0; the default is used"));
             continue;

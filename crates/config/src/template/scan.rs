@@ -15,7 +15,7 @@ pub(crate) enum Style {
     Dollar,
     /// `{env:VAR}` and `{file:path}`.
     OpenCode,
-    /// Our own: as Claude, and `$${` is a `${` that begins no variable.
+    /// Our own: as Claude, and before `{` two `$` are one that begins no variable.
     Native,
 }
 
@@ -26,9 +26,14 @@ pub(super) fn parts(text: &str, style: Style) -> Vec<Part> {
     while let Some(at) = rest.find(['$', '{']) {
         literal.push_str(&rest[..at]);
         rest = &rest[at..];
-        if style == Style::Native && rest.starts_with("$${") {
-            literal.push_str("${");
-            rest = &rest[3..];
+        let dollars = dollars_at(rest);
+        if style == Style::Native && dollars > 1 && rest[dollars..].starts_with('{') {
+            literal.push_str(&rest[..dollars / 2]);
+            rest = &rest[dollars - dollars % 2..];
+            if dollars.is_multiple_of(2) {
+                literal.push('{');
+                rest = &rest[1..];
+            }
         } else if let Some((variable, length)) = variable(rest, style) {
             if !literal.is_empty() {
                 parts.push(Part::Literal(std::mem::take(&mut literal)));
@@ -45,6 +50,30 @@ pub(super) fn parts(text: &str, style: Style) -> Vec<Part> {
         parts.push(Part::Literal(literal));
     }
     parts
+}
+
+/// A text that is no variable, for our own style.
+pub(super) fn escape(text: &str, comes_before_variable: bool) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let dollars = dollars_at(rest);
+        let after = &rest[dollars..];
+        let could_begin = after.starts_with('{') || (after.is_empty() && comes_before_variable);
+        out.push_str(&rest[..dollars]);
+        if could_begin {
+            out.push_str(&rest[..dollars]);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn dollars_at(text: &str) -> usize {
+    text.len() - text.trim_start_matches('$').len()
 }
 
 /// The variable at the beginning of a text, and its length.

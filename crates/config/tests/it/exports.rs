@@ -180,3 +180,35 @@ fn clients_are_found_by_the_names_that_people_type() {
     assert_eq!(Format::client("claude"), Some(Format::ClaudeCode));
     assert_eq!(Format::client("emacs"), None);
 }
+
+#[test]
+fn what_the_program_added_to_our_entry_stays() {
+    let hub = r#"{"mcpServers": {"toolbay": {"command": "toolbay", "args": ["connect"]}}}"#;
+    let hub = parse(hub, Path::new("mcp.json")).unwrap().written;
+    let before = "{\n  \"mcpServers\": {\n    \"toolbay\": {\n      \"command\": \"old\",\n      \"autoApprove\": [\"x\"], // mine\n      \"cwd\": \"/x\"\n    }\n  }\n}\n";
+    let edited = edit_text(
+        before,
+        Path::new("/h/cline_mcp_settings.json"),
+        Some(Format::Cline),
+        &[Edit::Put(&hub[0])],
+    );
+    let text = edited.unwrap().text;
+    assert!(text.contains("\"autoApprove\": [\"x\"], // mine"), "{text}");
+    let back: Value = serde_json::from_str(&text.replace("// mine", "")).unwrap();
+    let entry = json!({"type": "stdio", "command": "toolbay", "args": ["connect"], "autoApprove": ["x"]});
+    assert_eq!(back["mcpServers"]["toolbay"], entry);
+}
+
+/// Codex knows no variables in texts, so what looks like one is none, and stays so.
+#[test]
+fn what_is_no_variable_does_not_become_one() {
+    let codex = "[mcp_servers.a]\ncommand = 'x'\nargs = ['${HOME}/y', '$${z']\n";
+    let servers = parse(codex, Path::new("/h/.codex/config.toml")).unwrap().written;
+    let native = exported(&servers, Format::Toolbay).unwrap();
+    let file = parse(&native, Path::new("/h/toolbay.toml")).unwrap();
+    let toolbay_config::Reach::Command(command) = &file.servers[0].reach else { panic!("{file:?}") };
+    assert_eq!(command.args, ["${HOME}/y", "$${z"], "{native}");
+    assert!(file.warnings.is_empty() && exported(&servers, Format::Zed).is_ok());
+    let error = exported(&servers, Format::ClaudeCode).unwrap_err().to_string();
+    assert!(error.contains("looks like a variable of claude-code, and is none"), "{error}");
+}

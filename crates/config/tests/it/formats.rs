@@ -274,3 +274,24 @@ fn descriptions_of_servers_are_named() {
         assert!(error.contains(said), "{error}");
     }
 }
+
+#[test]
+fn other_shapes_of_the_same_programs_are_known() {
+    let opencode = r#"{"mcp": {"servers": {"a": {"type": "local", "command": ["x", "y"], "disabled": true,
+                       "timeout": {"startup": 8000, "request": 9000}}}}}"#;
+    let file = parse(opencode, Path::new("opencode.json")).unwrap();
+    assert_eq!((file.format, said(&file.problems).as_str()), (Format::OpenCode, ""));
+    let tuning = &file.servers[0].tuning;
+    let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
+    assert_eq!((seconds(tuning.startup_timeout), seconds(tuning.total_timeout)), (Some(8), Some(9)));
+    assert_eq!(file.normalised()[0]["args"], json!(["y"]));
+    let goose = "extensions:\n  a:\n    enabled: false\n    config:\n      type: stdio\n      name: a\n      cmd: x\n";
+    let file = parse(goose, Path::new("config.yaml")).unwrap();
+    assert_eq!((file.format, said(&file.problems).as_str()), (Format::Goose, ""));
+    assert_eq!(
+        (&file.normalised()[0]["command"], &file.normalised()[0]["enabled"]),
+        (&json!("x"), &json!(false))
+    );
+    let goose = "extensions:\n  - type: stdio\n    name: a\n    cmd: x\n";
+    assert_eq!(parse(goose, Path::new("config.yaml")).unwrap().normalised()[0]["name"], "a");
+}
