@@ -7,7 +7,8 @@ use toolbay_protocol::ServerName;
 
 use crate::{
     Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, dotenv, remote,
-    template::Template, variables::Missing,
+    template::{Lack, Template},
+    variables::Missing,
 };
 
 /// Shells have variables of their own.
@@ -86,7 +87,16 @@ fn expand_all(
     variables: &Variables,
     missing: &mut Vec<Missing>,
 ) -> BTreeMap<String, String> {
-    texts.iter().map(|(name, text)| (name.clone(), text.expand(variables, missing))).collect()
+    let mut all = BTreeMap::new();
+    for (name, text) in texts {
+        let before = missing.len();
+        let value = text.expand(variables, missing);
+        let is_left_out = |it: &Missing| matches!(it.lack, Lack::LeavesOut | Lack::IsFine);
+        if !missing[before..].iter().any(is_left_out) {
+            all.insert(name.clone(), value);
+        }
+    }
+    all
 }
 
 fn check_command(command: Command) -> Result<Command, String> {

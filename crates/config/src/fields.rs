@@ -74,7 +74,9 @@ impl<'a> Fields<'a> {
 
     /// What nobody took.
     pub(crate) fn rest(&self) -> Map<String, Value> {
-        let left = self.entries.iter().filter(|(key, _)| !self.taken.contains(key.text.as_str()));
+        let is_left =
+            |key: &Key, node: &Node| !self.taken.contains(key.text.as_str()) && !matches!(node, Node::Null);
+        let left = self.entries.iter().filter(|(key, node)| is_left(key, node));
         left.map(|(key, node)| (key.text.clone(), node.to_json())).collect()
     }
 }

@@ -197,10 +197,10 @@ impl Reader<'_> {
                 // Whoever switched it off has no use for the rest.
                 let runs = written.standing != Standing::Disabled;
                 for missing in checked.missing.iter().filter(|_| runs) {
-                    let fate = if missing.vanished { "it comes to nothing" } else { "it stays as written" };
-                    notes.push(format!("`{}` has no value, so {fate}; {}", missing.name, missing.hint));
+                    let note = |fate| format!("`{}` has no value, so {fate}; {}", missing.name, missing.hint);
+                    notes.extend(missing.fate().map(note));
                 }
-                let lacking = checked.missing.into_iter().filter(|missing| runs && !missing.vanished);
+                let lacking = checked.missing.into_iter().filter(|missing| runs && missing.matters());
                 let lacking: Vec<String> = lacking.map(|missing| missing.name).collect();
                 if !lacking.is_empty() {
                     self.file.incomplete.insert(checked.server.name.clone(), lacking);

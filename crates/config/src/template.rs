@@ -28,8 +28,21 @@ pub(crate) struct Variable {
     pub(crate) default: Option<String>,
     /// How the file writes it; this stays where it has no value.
     pub(crate) written: String,
-    /// Whether it comes to nothing where it has no value, instead of staying.
-    pub(crate) vanishes: bool,
+    /// What becomes of it where it has no value.
+    pub(crate) lack: Lack,
+}
+
+/// What becomes of a variable without a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// It stays as written, and the server will hardly work.
+    Stays,
+    /// It comes to nothing.
+    Empties,
+    /// What it is the value of is left out, and the server will hardly work.
+    LeavesOut,
+    /// What it is the value of is left out, which is fine.
+    IsFine,
 }
 
 /// Where the value of a variable is.
@@ -70,13 +83,13 @@ impl Template {
     }
 
     /// A variable of the environment, and what stands before it.
-    pub(crate) fn of_env(before: &str, name: &str) -> Self {
+    pub(crate) fn of_env(before: &str, name: &str, lack: Lack) -> Self {
         let literal = (!before.is_empty()).then(|| Part::Literal(before.to_owned()));
         let variable = Variable {
             source: Source::Env(name.to_owned()),
             default: None,
             written: format!("${{{name}}}"),
-            vanishes: false,
+            lack,
         };
         Self(literal.into_iter().chain([Part::Variable(variable)]).collect())
     }
@@ -138,7 +151,7 @@ impl Template {
     pub(crate) fn without_secrets(&self) -> Option<String> {
         let literals_are_plain = self.0.iter().all(|part| match part {
             // A reference in a style that the format does not know is no secret either.
-            Part::Literal(text) => scan::parts(text, Style::Claude).iter().all(Part::is_plain),
+            Part::Literal(text) => scan::parts(text, Style::Dollar).iter().all(Part::is_plain),
             variable => variable.is_plain(),
         });
         literals_are_plain.then(|| self.shown())

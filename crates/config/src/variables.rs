@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::template::{Source, Variable, Word};
+use crate::template::{Lack, Source, Variable, Word};
 
 /// A file that stands for a secret is short.
 const MAX_SECRET_FILE: u64 = 64 * 1024;
@@ -50,6 +50,23 @@ impl fmt::Debug for Variables {
     }
 }
 
+impl Missing {
+    /// Whether a server will hardly work without it.
+    pub(crate) fn matters(&self) -> bool {
+        matches!(self.lack, Lack::Stays | Lack::LeavesOut)
+    }
+
+    /// What became of it, for people.
+    pub(crate) fn fate(&self) -> Option<&'static str> {
+        match self.lack {
+            Lack::Stays => Some("it stays as written"),
+            Lack::Empties => Some("it comes to nothing"),
+            Lack::LeavesOut => Some("what needs it is left out"),
+            Lack::IsFine => None,
+        }
+    }
+}
+
 /// A variable without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Missing {
@@ -57,8 +74,8 @@ pub(crate) struct Missing {
     pub(crate) name: String,
     /// What to do about it.
     pub(crate) hint: String,
-    /// Whether it came to nothing, as its format wants, instead of staying as written.
-    pub(crate) vanished: bool,
+    /// What became of it.
+    pub(crate) lack: Lack,
 }
 
 impl Variables {
@@ -76,9 +93,7 @@ impl Variables {
     /// What a variable comes to: its value, its default, or what was written.
     pub(crate) fn value_of(&self, variable: &Variable, missing: &mut Vec<Missing>) -> String {
         let found = match &variable.source {
-            Source::Env(name) => {
-                self.env.get(name).cloned().ok_or_else(|| format!("set {name} in the environment"))
-            }
+            Source::Env(name) => self.env(name).ok_or_else(|| format!("set {name} in the environment")),
             Source::Input(id) => {
                 self.inputs.get(id).cloned().ok_or_else(|| format!("give a value for the input {id}"))
             }
@@ -94,10 +109,18 @@ impl Variables {
             (Ok(value), _) => value,
             (Err(_), Some(default)) => default.clone(),
             (Err(hint), None) => {
-                missing.push(Missing { name: variable.source.name(), hint, vanished: variable.vanishes });
-                if variable.vanishes { String::new() } else { variable.written.clone() }
+                missing.push(Missing { name: variable.source.name(), hint, lack: variable.lack });
+                match variable.lack {
+                    Lack::Stays => variable.written.clone(),
+                    Lack::Empties | Lack::LeavesOut | Lack::IsFine => String::new(),
+                }
             }
         }
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        let home = || self.word(Word::Home).filter(|_| name == "HOME");
+        self.env.get(name).cloned().or_else(home)
     }
 
     fn word(&self, word: Word) -> Option<String> {

@@ -38,6 +38,7 @@ fn by_path(path: &Path) -> Option<Format> {
     let by_folder = || {
         [
             (".cursor", Format::Cursor),
+            (".claude", Format::ClaudeCode),
             (".vscode", Format::VsCode),
             (".copilot", Format::CopilotCli),
             (".github", Format::CopilotCli),

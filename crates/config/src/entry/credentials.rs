@@ -3,7 +3,7 @@
 use crate::{
     Written,
     fields::Fields,
-    template::{Style, Template},
+    template::{Lack, Style, Template},
     tree::Node,
 };
 
@@ -18,17 +18,20 @@ pub(super) fn read(
     }
     // Codex: values are names of variables.
     for (name, variable) in fields.map(&["env_http_headers"])? {
-        written.headers.insert(name, Template::of_env("", &variable));
+        written.headers.insert(name, Template::of_env("", &variable, Lack::LeavesOut));
     }
     if let Some(variable) = fields.text(&["bearer_token_env_var"])? {
-        written.headers.insert("Authorization".to_owned(), Template::of_env("Bearer ", variable));
+        written
+            .headers
+            .insert("Authorization".to_owned(), Template::of_env("Bearer ", variable, Lack::LeavesOut));
     }
-    for key in ["env_vars", "env_keys"] {
+    // Codex passes what there is; goose has these in its keyring, and needs them.
+    for (key, lack) in [("env_vars", Lack::IsFine), ("env_keys", Lack::LeavesOut)] {
         let Some((key, node)) = fields.take(&[key]) else { continue };
         let names =
             node.list().ok_or_else(|| format!("`{key}` must be a list, but it is {}", node.kind()))?;
         for name in names.iter().filter_map(name_of) {
-            written.env.entry(name.to_owned()).or_insert_with(|| Template::of_env("", name));
+            written.env.entry(name.to_owned()).or_insert_with(|| Template::of_env("", name, lack));
         }
     }
     for key in ["headersHelper", "http_headers_helper"] {

@@ -1,6 +1,6 @@
 //! Finding variables in a text.
 
-use super::{Part, Source, Variable, Word};
+use super::{Lack, Part, Source, Variable, Word};
 
 /// How variables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +101,9 @@ fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
             None => return None,
         },
     };
-    let vanishes = style == Style::Editor && matches!(source, Source::Env(_));
-    Some((Variable { source, default, written: text[..length].to_owned(), vanishes }, length))
+    let empties = style == Style::Editor && matches!(source, Source::Env(_));
+    let lack = if empties { Lack::Empties } else { Lack::Stays };
+    Some((Variable { source, default, written: text[..length].to_owned(), lack }, length))
 }
 
 /// What stands in the braces of `${…}`.

@@ -203,3 +203,25 @@ fn what_is_shown_holds_no_secret() {
     assert_eq!(shown[1]["headers"], json!({"Authorization": "Bearer ${KEY}", "X": "***"}));
     assert!(!format!("{:?} {:?}", file.written, variables()).contains("p4ss"));
 }
+
+#[test]
+fn variables_that_are_passed_on_are_left_out_without_a_value() {
+    let text = "[mcp_servers.a]\ncommand = 'x'\nenv_vars = ['KEY', {name = 'NONE', source = 'local'}]\n
+[mcp_servers.b]\nurl = 'https://h/'\nbearer_token_env_var = 'NONE'\nenv_http_headers = { X = 'KEY' }\n";
+    let file = read(text, "/h/.codex/config.toml");
+    assert_eq!(command(&file).env, BTreeMap::from([("KEY".into(), "p4ss".into())]));
+    let Reach::Url(remote) = &file.servers[1].reach else { panic!("{file:?}") };
+    assert_eq!((remote.headers.get("authorization"), remote.headers.len()), (None, 1));
+    let incomplete: Vec<&str> = file.incomplete.keys().map(|name| name.as_str()).collect();
+    assert_eq!(incomplete, ["b"], "Codex passes what there is, but needs the token");
+    assert!(
+        file.warnings[0].message.contains("`NONE` has no value, so what needs it is left out"),
+        "{:?}",
+        file.warnings
+    );
+}
+
+#[test]
+fn the_home_is_known_without_an_environment() {
+    assert_eq!(expanded("${HOME}/x", "/p/.mcp.json"), "/home/me/x");
+}
