@@ -16,6 +16,21 @@ pub struct Folders {
     pub config: PathBuf,
 }
 
+/// Files of clients that there are, for a user and a project: where servers can be imported from.
+pub fn client_files(folders: &Folders, project: Option<&Path>) -> Vec<(Format, PathBuf)> {
+    let read_only = [Format::Goose, Format::Devin];
+    let mut files: Vec<(Format, PathBuf)> = Vec::new();
+    for format in Format::CLIENTS.into_iter().chain(read_only) {
+        let of_project = project.and_then(|project| format.project_file(project));
+        for path in of_project.into_iter().chain(format.user_file(folders)) {
+            if path.is_file() && !files.iter().any(|(_, other)| *other == path) {
+                files.push((format, path));
+            }
+        }
+    }
+    files
+}
+
 /// The keys that lead to the servers in a file that has none yet.
 pub(crate) fn of(format: Format, path: &Path) -> Vec<&'static str> {
     match format {

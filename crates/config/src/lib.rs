@@ -44,7 +44,7 @@ pub use entry::Extension;
 pub use environment::inherited;
 pub use file::{ConfigError, ConfigFile, load, load_with, parse, parse_with};
 pub use format::{Format, Syntax};
-pub use home::Folders;
+pub use home::{Folders, client_files};
 pub use input::Input;
 pub use native::{HubFile, Listen};
 pub use place::{Place, Problem};

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use toolbay_config::{Edit, EditError, Folders, Format, Written, edit_text, parse};
+use toolbay_config::{Edit, EditError, Folders, Format, Written, client_files, edit_text, parse};
 
 fn sample(name: &str) -> Vec<Written> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats").join(name);
@@ -211,4 +211,34 @@ fn what_is_no_variable_does_not_become_one() {
     assert!(file.warnings.is_empty() && exported(&servers, Format::Zed).is_ok());
     let error = exported(&servers, Format::ClaudeCode).unwrap_err().to_string();
     assert!(error.contains("looks like a variable of claude-code, and is none"), "{error}");
+}
+
+#[test]
+fn files_of_clients_are_found() {
+    let place = tempfile::tempdir().unwrap();
+    let folders = Folders { home: place.path().join("h"), config: place.path().join("h/.config") };
+    let project = place.path().join("p");
+    for file in ["h/.codex/config.toml", "h/.config/goose/config.yaml", "p/.mcp.json", "p/.vscode/mcp.json"] {
+        let file = place.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "").unwrap();
+    }
+    let found = |project| {
+        let files = client_files(&folders, project).into_iter();
+        files
+            .map(|(format, path)| format!("{format} {}", path.strip_prefix(place.path()).unwrap().display()))
+            .collect()
+    };
+    let all: Vec<String> = found(Some(project.as_path()));
+    assert_eq!(
+        all,
+        [
+            "claude-code p/.mcp.json",
+            "vscode p/.vscode/mcp.json",
+            "codex h/.codex/config.toml",
+            "goose h/.config/goose/config.yaml"
+        ]
+    );
+    let of_user: Vec<String> = found(None);
+    assert_eq!(of_user, ["codex h/.codex/config.toml", "goose h/.config/goose/config.yaml"]);
 }
