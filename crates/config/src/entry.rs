@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub(crate) use crate::duration;
 use crate::{
     Format, Place, Standing, Transport, Written,
-    fields::{Fields, texts},
+    table::{Fields, texts},
     template::{Style, Template},
     transport::{Kind, kind},
     tree::Node,

@@ -13,8 +13,8 @@ pub(crate) use keys::{ENTRY, HUB, TOP, TUNING};
 
 use crate::{
     Place, Problem, Standing, Tuning, Written,
-    fields::Fields,
     suggest::nearest,
+    table::Fields,
     template::{Style, Template},
     transport::{Kind, kind},
     tree::{Key, Node},

@@ -2,7 +2,7 @@
 
 use crate::{
     Written,
-    fields::Fields,
+    table::Fields,
     template::{Lack, Style, Template},
     tree::Node,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{Format, duration, fields::Fields, format::Timeout};
+use crate::{Format, duration, format::Timeout, table::Fields};
 
 /// The most that Cline and Roo know; more is a number of milliseconds, most likely.
 const HOUR: f64 = 3600.0;

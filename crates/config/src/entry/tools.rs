@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::fields::{self, Fields};
+use crate::table::{self, Fields};
 
 pub(super) fn read(entry: &mut Fields<'_>, tuning: &mut Map<String, Value>) -> Result<(), String> {
     let mut allow = entry.texts(&["includeTools", "enabled_tools"])?;
     // For goose, none in the list means all.
     let available = entry.texts(&["available_tools"])?.filter(|tools| !tools.is_empty());
     let listed = entry.take_if("tools", |node| node.list().is_some());
-    let listed = listed.map(|node| fields::texts("tools", node)).transpose()?;
+    let listed = listed.map(|node| table::texts("tools", node)).transpose()?;
     allow = allow.or(available).or(listed).filter(|tools| !tools.iter().any(|tool| tool == "*"));
     let deny = entry.texts(&["excludeTools", "disabled_tools", "disabledTools"])?.unwrap_or_default();
     // Gemini lets arguments follow in brackets.
