@@ -1,6 +1,5 @@
 //! What all servers offer, and who owns which name.
 
-mod filter;
 mod ingest;
 mod naming;
 mod pages;

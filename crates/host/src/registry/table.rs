@@ -12,7 +12,6 @@ use toolbay_protocol::{
 use toolbay_upstream::{Catalogue, Kind, Timeouts, UpstreamHandle};
 
 use super::{
-    filter::passes,
     ingest::{Quarantined, check_description, check_name, check_tool, has_tasks, needs_task},
     naming::{Naming, exposed, qualified_uri, slug_of, slugs, split_qualified},
     pages::Pages,
@@ -230,7 +229,7 @@ impl Table {
                 .map_err(|error| error.to_string())
                 .and_then(|tool| self.check(&tool).map(|validator| (tool, validator)));
             match checked {
-                Ok((tool, _)) if !passes(&offer.tuning.tools, tool.name()) => {}
+                Ok((tool, _)) if !offer.tuning.tools.passes(tool.name()) => {}
                 Ok((tool, validator)) => {
                     let name = exposed_name(slug, tool.name(), naming);
                     let text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
