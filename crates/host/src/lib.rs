@@ -16,21 +16,28 @@ mod arrival;
 mod caching;
 mod changes;
 mod dispatch;
+mod error;
 mod host;
 mod instances;
 mod launch;
 mod registry;
+mod result;
 mod watch;
 
 pub use changes::{Changed, Changes};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
+pub use error::{Error, Fault};
 pub use host::{Host, HostOptions, InProcess};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };
+pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, OutputLimit, ReadResourceResult};
+pub use toolbay_protocol::view::{
+    ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
+};
 pub use toolbay_upstream::{
     Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
-    InFlight, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim, Source, State,
-    Status, UpstreamHandle, custom, events, shim,
+    InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim,
+    Source, State, Status, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;

@@ -6,6 +6,7 @@ mod bay; // a host to test with
 mod caching; // how long merged lists may be kept
 mod custom; // a transport of one's own, as the example shows it
 mod names; // who is called what
+mod outputs; // results whole and as views, and how long they may be
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
 mod tables; // pages, changes, unknown names
