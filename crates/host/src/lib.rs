@@ -9,25 +9,33 @@
 //! - Routing is an exact table made when lists arrive, never a split of a string that somebody sent.
 //! - The registry knows no transport and no revision.
 //! - One failing server takes nothing from the others: not their tools, not their time.
+//! - Calls of this program take the way of all others, [`Host::dispatch`]; there is no back door.
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod arrival;
 mod caching;
 mod changes;
 mod dispatch;
 mod error;
+mod exchange;
+pub mod handlers;
 mod host;
 mod instances;
 mod launch;
+mod options;
 mod registry;
 mod result;
 mod watch;
 
+pub use agent::{Agent, Completing};
 pub use changes::{Changed, Changes};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
+pub use handlers::{BoxError, BoxFuture, Handlers};
 pub use host::{Host, HostOptions, InProcess};
+pub use options::{CallOptions, LogMessage, Progress};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };

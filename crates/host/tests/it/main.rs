@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arguments; // checked before they are sent
+mod asking; // what servers ask in the middle of a call, and who answers
 mod bay; // a host to test with
 mod caching; // how long merged lists may be kept
+mod calls; // what a program asks of a host
 mod custom; // a transport of one's own, as the example shows it
 mod names; // who is called what
 mod outputs; // results whole and as views, and how long they may be
