@@ -27,6 +27,7 @@ mod launch;
 mod options;
 mod registry;
 mod result;
+mod tool;
 mod watch;
 
 pub use agent::{Agent, Completing};
@@ -40,6 +41,7 @@ pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };
 pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, OutputLimit, ReadResourceResult};
+pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
 pub use toolbay_protocol::view::{
     ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
 };

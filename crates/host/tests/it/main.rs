@@ -12,3 +12,4 @@ mod outputs; // results whole and as views, and how long they may be
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
 mod tables; // pages, changes, unknown names
+mod tools; // what agents run
