@@ -17,7 +17,9 @@ mod agent;
 mod arrival;
 mod caching;
 mod changes;
+mod client;
 mod dispatch;
+mod entry;
 mod error;
 mod exchange;
 pub mod handlers;
@@ -32,6 +34,7 @@ mod watch;
 
 pub use agent::{Agent, Completing};
 pub use changes::{Changed, Changes};
+pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
 pub use handlers::{BoxError, BoxFuture, Handlers};

@@ -6,7 +6,9 @@ mod asking; // what servers ask in the middle of a call, and who answers
 mod bay; // a host to test with
 mod caching; // how long merged lists may be kept
 mod calls; // what a program asks of a host
+mod clients; // one connection without a host
 mod custom; // a transport of one's own, as the example shows it
+mod errors; // what went wrong, whose fault it is, and what to do
 mod names; // who is called what
 mod outputs; // results whole and as views, and how long they may be
 mod quarantine; // what may enter the table
