@@ -15,6 +15,7 @@
 
 mod agent;
 mod arrival;
+mod builder;
 mod caching;
 mod changes;
 mod client;
@@ -33,6 +34,7 @@ mod tool;
 mod watch;
 
 pub use agent::{Agent, Completing};
+pub use builder::HostBuilder;
 pub use changes::{Changed, Changes};
 pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};

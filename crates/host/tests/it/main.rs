@@ -4,6 +4,7 @@
 mod arguments; // checked before they are sent
 mod asking; // what servers ask in the middle of a call, and who answers
 mod bay; // a host to test with
+mod building; // a host in a few lines
 mod caching; // how long merged lists may be kept
 mod calls; // what a program asks of a host
 mod clients; // one connection without a host
