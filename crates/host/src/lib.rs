@@ -4,6 +4,10 @@
 //! sends calls to whoever owns a name. The table is made anew whenever a server's lists change and swapped in whole:
 //! readers never wait, and never see half of a change.
 //!
+//! For agents there is more: [`Host::builder`] describes a host in a few lines, [`Host::as_tools`] gives everything as
+//! [`Tool`]s, [`adapter`] puts them into the formats of model APIs, an [`Agent`] answers what servers ask back, and a
+//! [`Client`] is one connection without a host. `docs/library.md` is the guide.
+//!
 //! # Invariants
 //!
 //! - Routing is an exact table made when lists arrive, never a split of a string that somebody sent.
@@ -13,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adapter;
 mod agent;
 mod arrival;
 mod builder;

@@ -1,6 +1,7 @@
 //! Many servers as one, tested over wires in memory.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod adapters; // tools in the formats of model APIs
 mod arguments; // checked before they are sent
 mod asking; // what servers ask in the middle of a call, and who answers
 mod bay; // a host to test with
