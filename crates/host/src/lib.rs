@@ -28,11 +28,11 @@ mod dispatch;
 mod entry;
 mod error;
 mod exchange;
-pub mod handlers;
 mod host;
 mod instances;
 mod launch;
 mod options;
+pub mod questions;
 mod registry;
 mod result;
 mod tool;
@@ -44,9 +44,9 @@ pub use changes::{Changed, Changes};
 pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
-pub use handlers::{BoxError, BoxFuture, Handlers};
 pub use host::{Host, HostOptions, InProcess};
 pub use options::{CallOptions, LogMessage, Progress};
+pub use questions::{BoxError, BoxFuture, Handlers};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };

@@ -16,7 +16,7 @@ pub use function::tool_fn;
 pub use local::serve_tools;
 pub use of_host::{HostTool, ToolNames};
 
-use crate::{CallOptions, CallToolResult, Error, Progress, handlers::BoxFuture};
+use crate::{CallOptions, CallToolResult, Error, Progress, questions::BoxFuture};
 
 /// Something that a model can have done.
 ///

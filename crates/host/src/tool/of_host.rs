@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolbay_protocol::{ServerName, decode_string, view};
 
 use super::{Tool, ToolContext, ToolOutput};
-use crate::{Agent, Error, Host, handlers::BoxFuture};
+use crate::{Agent, Error, Host, questions::BoxFuture};
 
 /// How tools are called in [`Agent::as_tools_named`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

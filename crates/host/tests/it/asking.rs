@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use toolbay_host::{
     BoxError, Error, Handlers, Host, Naming,
-    handlers::{BoxFuture, ElicitRequest, Elicited, Root, Roots, Sampled, Sampling, SamplingRequest},
+    questions::{BoxFuture, ElicitRequest, Elicited, Root, Roots, Sampled, Sampling, SamplingRequest},
 };
 use toolbay_protocol::ServerName;
 use toolbay_testkit::{Era, TestServer};

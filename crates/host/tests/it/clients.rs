@@ -8,7 +8,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::Tuning;
 use toolbay_host::{
     CallOptions, Client, Completing, Error, Handlers, InProcess, Kind, ServerNotification,
-    handlers::{ElicitRequest, Elicited},
+    questions::{ElicitRequest, Elicited},
 };
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::{Era, TestServer};

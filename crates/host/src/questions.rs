@@ -5,11 +5,11 @@
 //! servers, and one that asks all the same is told so.
 //!
 //! ```
-//! use toolbay_host::handlers::{Elicited, Handlers, Root};
+//! use toolbay_host::questions::{Elicited, Handlers, Root};
 //!
 //! let handlers = Handlers::new()
 //!     .roots(vec![Root::new("file:///home/ada/project")])
-//!     .elicitation(|asked: toolbay_host::handlers::ElicitRequest| async move {
+//!     .elicitation(|asked: toolbay_host::questions::ElicitRequest| async move {
 //!         eprintln!("{} asks: {}", asked.server, asked.message());
 //!         Elicited::Decline
 //!     });
