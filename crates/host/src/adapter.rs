@@ -30,6 +30,8 @@ pub mod anthropic;
 pub mod gemini;
 mod names;
 pub mod openai;
+#[cfg(feature = "rig")]
+pub mod rig;
 mod schema;
 
 use std::sync::Arc;
