@@ -11,6 +11,7 @@ mod calls; // what a program asks of a host
 mod clients; // one connection without a host
 mod custom; // a transport of one's own, as the example shows it
 mod errors; // what went wrong, whose fault it is, and what to do
+mod examples; // they do what they say
 mod names; // who is called what
 mod outputs; // results whole and as views, and how long they may be
 mod quarantine; // what may enter the table
