@@ -71,16 +71,15 @@ impl Client {
     pub async fn initialize(&self) -> Result<ServerInfo, Error> {
         let starting = self.begin()?;
         let running = Running::start(&self.shared)?;
-        let info = match running.settled().await {
-            State::Running => ServerInfo::of(&running.handle.status().borrow()),
-            State::Backoff { failure, .. } | State::Failed { failure } => {
-                running.stop().await;
-                return Err(Error::Init { server: self.shared.name.clone(), failure });
-            }
-            State::Starting { .. } | State::Stopped => {
-                return Err(Error::Connection(CallError::Stopped { server: self.shared.name.clone() }));
-            }
-        };
+        if let Err(failure) = running.settled().await {
+            running.stop().await;
+            let server = self.shared.name.clone();
+            return Err(match failure {
+                Some(failure) => Error::Init { server, failure },
+                None => Error::Connection(CallError::Stopped { server }),
+            });
+        }
+        let info = ServerInfo::of(&running.handle.status().borrow());
         starting.done(running);
         Ok(info)
     }

@@ -222,7 +222,8 @@ fn fault_of(failure: &Failure) -> Fault {
         Failure::Spawn { .. } | Failure::Handshake { .. } | Failure::Neither { .. } => Fault::Setup,
         _ if says_address_in_use(failure) => Fault::Setup,
         Failure::Remote { why } => fault_on_the_way(why),
-        Failure::Exited { .. } | Failure::Closed { .. } | Failure::StartTimeout { .. } => Fault::Server,
+        // It ended, said nothing in time, or whatever else a server should not do.
+        _ => Fault::Server,
     }
 }
 

@@ -17,7 +17,11 @@ impl Client {
     ///
     /// When the server cannot be reached or answers with an error. A tool that fails is a result all the same.
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
-        let result = self.ask(name, method::TOOLS_CALL, named_params(name, arguments)?).await?;
+        let mut params = named_params(name, arguments)?;
+        if self.only_as_task(name) {
+            params.insert("task".to_owned(), json!({}));
+        }
+        let result = self.ask(name, method::TOOLS_CALL, params).await?;
         CallToolResult::parse(&self.shared.name, &result)
     }
 
@@ -106,6 +110,18 @@ impl Client {
                 data: None,
             },
         })
+    }
+
+    /// Whether the server does that only as a task of 2025-11-25.
+    fn only_as_task(&self, name: &str) -> bool {
+        let has_tasks = self.capabilities().is_some_and(|declared| {
+            declared.pointer("/tasks/requests/tools/call").is_some_and(Value::is_object)
+        });
+        has_tasks
+            && self.cached_tools().iter().any(|tool| {
+                let execution = tool.item().raw("execution").and_then(|text| serde_json::from_str(text).ok());
+                tool.name() == name && execution.unwrap_or(Value::Null)["taskSupport"] == "required"
+            })
     }
 
     /// Sends a request; `what` is for people.

@@ -1,10 +1,10 @@
 //! A connection that was opened.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
-use toolbay_upstream::{Call, State, UpstreamHandle, start};
+use toolbay_upstream::{Call, Failure, State, UpstreamHandle, start};
 
 use super::{Shared, notifications::forward};
 use crate::{Asked, Dispatched, Error, exchange::Line};
@@ -29,11 +29,15 @@ impl Running {
         Ok(Self { handle, tasks })
     }
 
-    /// Waits until the server is up, or known not to be.
-    pub(super) async fn settled(&self) -> State {
+    /// Waits until the server is up, or known not to be; then why, unless it was stopped.
+    pub(super) async fn settled(&self) -> Result<(), Option<Arc<Failure>>> {
         let mut status = self.handle.status();
         let settled = status.wait_for(|status| !matches!(status.state, State::Starting { .. })).await;
-        settled.map_or(State::Stopped, |status| status.state.clone())
+        match settled.as_deref().map(|status| &status.state) {
+            Ok(State::Running) => Ok(()),
+            Ok(state) => Err(state.failure().cloned()),
+            Err(_) => Err(None),
+        }
     }
 
     pub(super) async fn stop(&self) {

@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
-use toolbay_host::{CallOptions, Completing, Error, Host, HostOptions, InProcess, Naming, Shim};
-use toolbay_protocol::{LogLevel, ServerName};
+use toolbay_host::{CallOptions, Completing, Error, Host, InProcess, Naming};
+use toolbay_protocol::LogLevel;
 use toolbay_testkit::{Era, TestServer};
 
 use crate::bay::{eventually, host, server};
@@ -116,8 +116,7 @@ async fn a_call_waits_for_a_server_that_may_bring_the_name() {
             outside
         })
     };
-    let options = HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::none() };
-    let host = Host::start(&[], vec![(ServerName::new("late"), late)], &options);
+    let host = Host::builder().in_process("late", late).patience(Duration::ZERO).build().await.unwrap();
     let by_name = host.call_tool("late__x", Value::Null);
     let by_server = host.call_tool_on("late", "x", Value::Null);
     let (by_name, by_server, ()) = tokio::join!(by_name, by_server, async {

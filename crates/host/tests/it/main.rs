@@ -12,6 +12,7 @@ mod clients; // one connection without a host
 mod custom; // a transport of one's own, as the example shows it
 mod errors; // what went wrong, whose fault it is, and what to do
 mod examples; // they do what they say
+mod long_calls; // what a server does only as a task
 mod names; // who is called what
 mod outputs; // results whole and as views, and how long they may be
 mod quarantine; // what may enter the table

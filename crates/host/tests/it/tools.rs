@@ -7,10 +7,9 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_host::{
-    BoxFuture, CallOptions, Host, HostOptions, Naming, OutputLimit, Progress, Shim, Tool, ToolContext,
-    ToolNames, ToolOutput, serve_tools, tool_fn,
+    BoxFuture, CallOptions, Host, Naming, OutputLimit, Progress, Tool, ToolContext, ToolNames, ToolOutput,
+    tool_fn,
 };
-use toolbay_protocol::ServerName;
 use toolbay_testkit::TestServer;
 
 use crate::bay::{eventually, host, server};
@@ -140,10 +139,8 @@ async fn own_tools_are_offered_like_all_others() {
     };
     let schema = json!({"type": "object", "properties": {"to": {"type": "integer"}}, "required": ["to"]});
     let fail = tool_fn("fail", "", json!({"type": "object"}), |_| async { Err("broken".into()) });
-    let own = serve_tools(vec![Arc::new(Counter(schema)), hang, fail]);
-    let options = HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::none() };
-    let host = Host::start(&[], vec![(ServerName::new("own"), own)], &options);
-    host.settled().await;
+    let host =
+        Host::builder().tools("own", vec![Arc::new(Counter(schema)), hang, fail]).build().await.unwrap();
 
     let steps = Arc::new(Mutex::new(Vec::new()));
     let told = steps.clone();
