@@ -4,12 +4,17 @@
 //! and to which server; [`Error::hint`] says what to do, [`Error::whose_fault`] who must do it, and
 //! [`Error::is_retryable`] whether the same call may simply be made again.
 
+mod fault;
+mod hint;
+
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use toolbay_config::ConfigError;
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
-use toolbay_upstream::{CallError, Failure, NoAnswer, Phase};
+use toolbay_upstream::{CallError, Failure};
+
+pub use fault::Fault;
 
 /// Why something did not work.
 ///
@@ -26,19 +31,44 @@ use toolbay_upstream::{CallError, Failure, NoAnswer, Phase};
 pub enum Error {
     /// No server has that name.
     #[error("there is no server `{server}`{}", list("; there are", known))]
-    ServerNotFound { server: String, known: Vec<String> },
+    ServerNotFound {
+        /// What was asked for.
+        server: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// No server offers that tool.
     #[error("no server offers the tool `{name}`{}", did_you_mean(similar))]
-    ToolNotFound { name: String, similar: Vec<String> },
+    ToolNotFound {
+        /// What was asked for.
+        name: String,
+        /// Names that look like it.
+        similar: Vec<String>,
+    },
     /// No server offers that prompt.
     #[error("no server offers the prompt `{name}`{}", did_you_mean(similar))]
-    PromptNotFound { name: String, similar: Vec<String> },
+    PromptNotFound {
+        /// What was asked for.
+        name: String,
+        /// Names that look like it.
+        similar: Vec<String>,
+    },
     /// No server has that resource, or several could.
     #[error("no server has the resource `{uri}`{}", list("; several could:", candidates))]
-    ResourceNotFound { uri: String, candidates: Vec<String> },
+    ResourceNotFound {
+        /// What was asked for.
+        uri: String,
+        /// Servers that could have it.
+        candidates: Vec<String>,
+    },
     /// The server did not come up, and is not tried again by itself.
     #[error("server `{server}` is not up: {failure}")]
-    Init { server: ServerName, failure: Arc<Failure> },
+    Init {
+        /// Which.
+        server: ServerName,
+        /// Why.
+        failure: Arc<Failure>,
+    },
     /// The way to the server is gone: it died, was stopped, or cannot be reached.
     #[error(transparent)]
     Connection(CallError),
@@ -47,47 +77,74 @@ pub enum Error {
     Timeout(CallError),
     /// The call took longer than its caller allowed.
     #[error("`{what}` took longer than {} s, which is what the caller allowed", after.as_secs_f32())]
-    CallerTimeout { what: String, after: Duration },
+    CallerTimeout {
+        /// What took so long.
+        what: String,
+        /// How long it was allowed to take.
+        after: Duration,
+    },
     /// Too many calls at once.
     #[error(transparent)]
     Busy(CallError),
     /// The server answered with an error.
     #[error("server `{server}` answered with error {code}: {message}")]
-    Server { server: ServerName, code: ErrorCode, message: String, data: Option<Arc<RawValue>> },
+    Server {
+        /// Which.
+        server: ServerName,
+        /// The code, as the server gave it.
+        code: ErrorCode,
+        /// What it said.
+        message: String,
+        /// More, for programs.
+        data: Option<Arc<RawValue>>,
+    },
     /// The request cannot be sent to anyone.
     #[error("the request was refused: {message} ({code})")]
-    Refused { code: ErrorCode, message: String },
+    Refused {
+        /// The code that a client would get.
+        code: ErrorCode,
+        /// Why.
+        message: String,
+    },
     /// The server answered with something that cannot be used.
     #[error("server `{server}` does not keep to the protocol: {reason}")]
-    Protocol { server: ServerName, reason: String },
+    Protocol {
+        /// Which.
+        server: ServerName,
+        /// What is wrong.
+        reason: String,
+    },
     /// The client was not initialized yet.
     #[error("the client of server `{server}` is not initialized")]
-    NotInitialized { server: ServerName },
+    NotInitialized {
+        /// Which.
+        server: ServerName,
+    },
     /// The client was initialized before.
     #[error("the client of server `{server}` is initialized already")]
-    AlreadyInitialized { server: ServerName },
+    AlreadyInitialized {
+        /// Which.
+        server: ServerName,
+    },
     /// A configuration file cannot be used.
     #[error("{0}")]
     Config(Arc<ConfigError>),
     /// What a program said about a server cannot be used.
     #[error("server `{server}` cannot be set up: {reason}")]
-    Setup { server: String, reason: String },
+    Setup {
+        /// Which.
+        server: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// Settings do not fit the schema that was given for them.
     #[error("JSON schema validation failed for {what}: {}", faults.join("; "))]
-    Schema { what: String, faults: Vec<String> },
-}
-
-/// Who must do something about an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// Whoever made the call: a name, arguments, the order of things.
-    Caller,
-    /// Whoever set things up: a missing program, a wrong URL, missing credentials.
-    Setup,
-    /// The server, or who wrote it.
-    Server,
-    /// The way to the server.
-    Network,
+    Schema {
+        /// Whose settings.
+        what: String,
+        /// What does not fit, each with its JSON pointer.
+        faults: Vec<String>,
+    },
 }
 
 impl Error {
@@ -101,64 +158,6 @@ impl Error {
                 _ => false,
             },
             _ => false,
-        }
-    }
-
-    /// Who must do something about it.
-    pub fn whose_fault(&self) -> Fault {
-        match self {
-            Self::ServerNotFound { .. }
-            | Self::ToolNotFound { .. }
-            | Self::PromptNotFound { .. }
-            | Self::ResourceNotFound { .. }
-            | Self::CallerTimeout { .. }
-            | Self::Refused { .. }
-            | Self::Busy(_)
-            | Self::NotInitialized { .. }
-            | Self::AlreadyInitialized { .. } => Fault::Caller,
-            Self::Config(_) | Self::Setup { .. } | Self::Schema { .. } => Fault::Setup,
-            Self::Protocol { .. } => Fault::Server,
-            Self::Init { failure, .. } => fault_of(failure),
-            Self::Connection(error) | Self::Timeout(error) => match error {
-                CallError::Died { failure, .. } | CallError::Down { failure, .. } => fault_of(failure),
-                CallError::Stopped { .. } => Fault::Caller,
-                CallError::NoAnswer { why, .. } => fault_on_the_way(why),
-                _ => Fault::Server,
-            },
-            Self::Server { code, .. } => match *code {
-                ErrorCode::INVALID_PARAMS | ErrorCode::INVALID_REQUEST | ErrorCode::METHOD_NOT_FOUND => {
-                    Fault::Caller
-                }
-                _ => Fault::Server,
-            },
-        }
-    }
-
-    /// One line on what to do about it, where we know one.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Init { failure, .. } => hint_of(failure),
-            Self::Connection(CallError::Died { failure, .. } | CallError::Down { failure, .. })
-                if says_address_in_use(failure) =>
-            {
-                hint_of(failure)
-            }
-            Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.hint(),
-            Self::ResourceNotFound { uri, candidates } if !candidates.is_empty() => {
-                Some(format!("say which server is meant: toolbay://<server>/{uri}"))
-            }
-            Self::NotInitialized { .. } => Some("call `initialize` first".to_owned()),
-            Self::CallerTimeout { .. } => Some("allow the call more time".to_owned()),
-            Self::Schema { .. } => Some("change the settings so that they fit the schema".to_owned()),
-            _ => None,
-        }
-    }
-
-    /// The error and, on a line of its own, what to do about it.
-    pub fn explained(&self) -> String {
-        match self.hint() {
-            Some(hint) => format!("{self}\nhint: {hint}"),
-            None => self.to_string(),
         }
     }
 
@@ -215,47 +214,6 @@ impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Self::Config(Arc::new(error))
     }
-}
-
-fn fault_of(failure: &Failure) -> Fault {
-    match failure {
-        Failure::Spawn { .. } | Failure::Handshake { .. } | Failure::Neither { .. } => Fault::Setup,
-        _ if says_address_in_use(failure) => Fault::Setup,
-        Failure::Remote { why } => fault_on_the_way(why),
-        // It ended, said nothing in time, or whatever else a server should not do.
-        _ => Fault::Server,
-    }
-}
-
-fn fault_on_the_way(why: &NoAnswer) -> Fault {
-    match why {
-        why if why.is_unauthorized() => Fault::Setup,
-        NoAnswer::Garbled { .. } | NoAnswer::TooLong { .. } => Fault::Server,
-        _ => Fault::Network,
-    }
-}
-
-fn hint_of(failure: &Failure) -> Option<String> {
-    if says_address_in_use(failure) {
-        return Some("another process has the server's port: end it, or give the server another port".into());
-    }
-    match failure {
-        Failure::StartTimeout { phase: Phase::Handshaking, .. } => {
-            Some("look at what the server logged; if it is just slow, raise its `startup_timeout`".into())
-        }
-        failure => failure.hint(),
-    }
-}
-
-/// Whether a server's last words are that it could not listen.
-fn says_address_in_use(failure: &Failure) -> bool {
-    let (Failure::Exited { stderr, .. } | Failure::StartTimeout { stderr, .. }) = failure else {
-        return false;
-    };
-    stderr.0.iter().any(|line| {
-        let line = line.to_ascii_lowercase();
-        line.contains("address already in use") || line.contains("eaddrinuse")
-    })
 }
 
 fn did_you_mean(similar: &[String]) -> String {

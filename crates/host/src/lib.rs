@@ -61,3 +61,8 @@ pub use toolbay_upstream::{
     Source, State, Status, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;
+
+/// The examples of the guide are tested, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;
