@@ -75,7 +75,7 @@ impl Plan {
         }
         let options = HostOptions {
             naming: self.naming.unwrap_or(context.args.global.naming),
-            base_env: context.env.inherited.clone(),
+            base_env: context.env.variables.clone(),
             shim: Shim::current_exe(),
             ..HostOptions::default()
         };

@@ -79,10 +79,10 @@ impl Host {
     /// Sends a request that names a tool, a resource or a prompt to its owner.
     pub fn dispatch(&self, asked: Asked) -> Dispatched {
         let outcome = match asked.request.call.method() {
-            method::TOOLS_CALL => self.call_tool(asked),
-            method::PROMPTS_GET => self.get_prompt(asked),
-            method::RESOURCES_READ => self.read_resource(asked),
-            method::COMPLETE => self.complete(asked),
+            method::TOOLS_CALL => self.dispatch_tool(asked),
+            method::PROMPTS_GET => self.dispatch_prompt(asked),
+            method::RESOURCES_READ => self.dispatch_read(asked),
+            method::COMPLETE => self.dispatch_completion(asked),
             _ if is_about_task(&asked.request.call) => self.use_task(asked),
             other => Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{other}`"))),
         };
@@ -95,7 +95,7 @@ impl Host {
         table.tool(tool).map(|route| &route.mirrored).filter(|params| !params.is_empty()).cloned()
     }
 
-    fn call_tool(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_tool(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
         let call = &asked.request.call;
         let name_span = required(call.param("name"), "name")?;
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
@@ -125,7 +125,7 @@ impl Host {
         Ok(self.send(&server, asked, change))
     }
 
-    fn get_prompt(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_prompt(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
         let call = &asked.request.call;
         let name_span = required(call.param("name"), "name")?;
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
@@ -139,7 +139,7 @@ impl Host {
         Ok(self.send(&server, asked, Change { renamed, ..Change::default() }))
     }
 
-    fn read_resource(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_read(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
         let call = &asked.request.call;
         let uri_span = required(call.param("uri"), "uri")?;
         let uri = decode_string(&call.text[uri_span.range()]).ok_or_else(|| not_a_string("uri"))?;
@@ -149,7 +149,7 @@ impl Host {
         Ok(self.send(&route.server, asked, Change { renamed, ..Change::default() }))
     }
 
-    fn complete(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_completion(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
         let call = &asked.request.call;
         let reference = required(call.param("ref"), "ref")?;
         let item = toolbay_protocol::view::Item::parse(call.text.slice(reference.range()))

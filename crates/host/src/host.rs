@@ -40,7 +40,8 @@ pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>;
 pub struct HostOptions {
     /// How names are made.
     pub naming: Naming,
-    /// What every server inherits.
+    /// Our own variables. Servers inherit those that programs need to run and none of our secrets, unless their entries say
+    /// otherwise.
     pub base_env: BTreeMap<OsString, OsString>,
     /// How process trees are kept together.
     pub shim: Shim,

@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use toolbay_config::{Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport};
+use toolbay_config::{
+    Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport, server_environment,
+};
 use toolbay_transport::{
     http::client::{HttpTimeouts, Proxies, Route, Target},
     stdio::MAX_MESSAGE,
@@ -26,7 +28,7 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
 const BESIDE_CALLS: usize = 256;
 
-/// How to reach a configured server. `base_env` is what every server that we run inherits; it names proxies, too.
+/// How to reach a configured server. `base_env` is our own environment; it names proxies, too.
 pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsString>, shim: &Shim) -> Source {
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
@@ -70,8 +72,6 @@ fn process(
     base_env: &BTreeMap<OsString, OsString>,
     shim: &Shim,
 ) -> Source {
-    let mut env = base_env.clone();
-    env.extend(command.env.iter().map(|(key, value)| (key.into(), value.into())));
     let grace = config
         .tuning
         .stop_grace
@@ -81,7 +81,7 @@ fn process(
             name: config.name.as_str().to_owned(),
             command: command.command.clone().into(),
             args: command.args.iter().map(OsString::from).collect(),
-            env,
+            env: server_environment(base_env, config),
             cwd: command.cwd.clone(),
             stderr: match &config.tuning.stderr {
                 Stderr::Capture => StderrPolicy::Capture,

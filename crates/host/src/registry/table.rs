@@ -179,6 +179,16 @@ impl Table {
         self.tools.get(name)
     }
 
+    /// The name under which clients see a tool, found by its server and the name that the server uses.
+    pub fn tool_of(&self, server: &str, name: &str) -> Option<&str> {
+        let raw = encode_string(name);
+        let is_it = |(exposed, route): &(&String, &Route)| {
+            let is_called_so = route.renamed.as_ref().map_or(*exposed == name, |renamed| *renamed == raw);
+            route.server.name().as_str() == server && is_called_so
+        };
+        self.tools.iter().find(is_it).map(|(exposed, _)| exposed.as_str())
+    }
+
     /// Where a prompt is.
     pub fn prompt(&self, name: &str) -> Option<&Route> {
         self.prompts.get(name)

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use tokio::{net::TcpListener, runtime};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Host, HostOptions, InProcess, Naming, Shim};
+use toolbay_host::{Host, HostOptions, InProcess, Shim};
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::TestServer;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
