@@ -3,34 +3,24 @@
 //! Reads our own `toolbay.toml` and every format that people already have ([`Format`]): JSON with comments, TOML and YAML.
 //! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
 //!
-//! The way of a file: `tree` (one tree for all syntaxes) → `detect` (whose it is, and where its servers are) → `entry` or
-//! `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `check` (a [`ServerConfig`], with
-//! the [`Variables`] that the caller gave).
+//! The way of a file: `tree` (one tree for all syntaxes) → `file::detect` (whose it is, and where its servers are) →
+//! `entry` or `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `file::check` (a
+//! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
 
 #![forbid(unsafe_code)]
 
-mod check;
-mod detect;
-mod dotenv;
 mod duration;
 mod edit;
 mod entry;
 mod environment;
-mod export;
 mod file;
 mod format;
-mod home;
-mod input;
 mod native;
 mod place;
-mod policy;
 mod remote;
-mod root;
 mod schema;
 mod server;
 mod show;
-mod slug;
-mod store;
 mod suggest;
 mod table;
 mod template;
@@ -39,13 +29,11 @@ mod tree;
 mod variables;
 mod written;
 
-pub use edit::{Edit, EditError, Edited, edit, edit_text};
+pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text};
 pub use entry::Extension;
 pub use environment::inherited;
-pub use file::{ConfigError, ConfigFile, load, load_with, parse, parse_with};
+pub use file::{ConfigError, ConfigFile, Input, load, load_with, parse, parse_with};
 pub use format::{Format, Syntax};
-pub use home::{Folders, client_files};
-pub use input::Input;
 pub use native::{HubFile, Listen};
 pub use place::{Place, Problem};
 pub use schema::schema;

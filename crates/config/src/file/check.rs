@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
+use super::dotenv;
 use crate::{
-    Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, dotenv, remote,
+    Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, remote,
     template::{Lack, Template},
     variables::Missing,
 };
