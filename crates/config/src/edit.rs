@@ -1,6 +1,9 @@
 //! Changing a file of servers: comments, order and every other byte stay.
 
+mod export;
+mod home;
 mod json;
+mod store;
 mod toml;
 
 use std::{
@@ -11,16 +14,18 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use crate::file::MARK;
 use crate::{
     Format, Place, Syntax, Written,
-    detect::{Entry, detect},
     entry::{self, Reading},
-    export::{self, Exported, Pairs, switch},
-    home, store,
+    file::{
+        MARK,
+        detect::{Entry, detect},
+    },
     suggest::nearest,
     tree,
 };
+use export::{Exported, Pairs, switch};
+pub use home::{Folders, client_files};
 
 /// A change to a file.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,13 @@
 //! A whole file, of any format.
 
+mod check;
+pub(crate) mod detect;
+mod dotenv;
+mod input;
+mod policy;
+mod root;
+mod slug;
+
 use std::{
     collections::{BTreeMap, HashMap},
     fs, io,
@@ -10,13 +18,14 @@ use std::{
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Extension, Format, HubFile, Input, Place, Problem, ServerConfig, Standing, Syntax, Variables, Written,
-    check::check,
-    detect::{Entry, Found, detect},
+    Extension, Format, HubFile, Place, Problem, ServerConfig, Standing, Syntax, Variables, Written,
     entry::{self, Reading},
-    input, native, policy, root, slug,
+    native,
     tree::{self, Node},
 };
+use check::check;
+use detect::{Entry, Found, detect};
+pub use input::Input;
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;

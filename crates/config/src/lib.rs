@@ -3,44 +3,34 @@
 //! Reads our own `toolbay.toml` and every format that people already have ([`Format`]): JSON with comments, TOML and YAML.
 //! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
 //!
-//! The way of a file: `tree` (one tree for all syntaxes) → `detect` (whose it is, and where its servers are) → `entry` or
-//! `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `check` (a [`ServerConfig`], with
-//! the [`Variables`] that the caller gave).
+//! The way of a file: `tree` (one tree for all syntaxes) → `file::detect` (whose it is, and where its servers are) →
+//! `entry` or `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `file::check` (a
+//! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
 
 #![forbid(unsafe_code)]
 
 mod approval;
-mod check;
 pub mod descriptor;
-mod detect;
 mod diff;
-mod dotenv;
 mod duration;
 mod edit;
 mod entry;
 mod environment;
-mod export;
 mod fields;
 mod file;
 mod format;
 mod glob;
-mod home;
-mod input;
 mod launch_hash;
 mod native;
 mod place;
-mod policy;
 mod powerful_env;
 mod private_file;
 mod redact;
 mod remote;
-mod root;
 mod schema;
 pub mod scope;
 mod server;
 mod show;
-mod slug;
-mod store;
 mod suggest;
 mod table;
 mod template;
@@ -53,15 +43,13 @@ mod written;
 
 pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
-pub use edit::{Edit, EditError, Edited, edit, edit_text};
+pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text};
 pub use entry::Extension;
 pub use environment::{
     EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
 };
-pub use file::{ConfigError, ConfigFile, load, load_with, parse, parse_with};
+pub use file::{ConfigError, ConfigFile, Input, load, load_with, parse, parse_with};
 pub use format::{Format, Syntax};
-pub use home::{Folders, client_files};
-pub use input::Input;
 pub use launch_hash::LaunchHash;
 pub use native::{HubFile, Listen};
 pub use place::{Place, Problem};

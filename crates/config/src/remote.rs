@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use crate::{Remote, Transport};
+use crate::{
+    Remote, Transport,
+    transport::{self, Kind},
+};
 
 /// Headers that the protocol and the connection set themselves.
 const OURS: [&str; 19] = [
@@ -33,9 +36,16 @@ const OURS: [&str; 19] = [
 /// Checks a URL, its type and headers. Errors never show values: they may be secrets.
 pub(crate) fn check(
     url: &str,
-    transport: Transport,
+    kind: Option<&str>,
     headers: &BTreeMap<String, String>,
 ) -> Result<Remote, String> {
+    let transport = match transport::kind(kind)? {
+        Kind::Unsaid => Transport::Auto,
+        Kind::Url(transport) => transport,
+        Kind::Stdio | Kind::BuiltIn(_) => {
+            return Err("`type` is of a server that needs a `command`, not a `url`".to_owned());
+        }
+    };
     let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is no URL: {error}"))?;
     match (uri.scheme_str(), transport) {
         (Some("http" | "https"), _) => {}

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{Described, Descriptor, DescriptorError, DescriptorSource, Origin, Surroundings, settings};
-use crate::{Reach, remote, transport};
+use crate::{Reach, remote};
 use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;
@@ -135,13 +135,7 @@ impl DescriptorSource for RegistryServer {
                 let url = url.one(settings).unwrap_or_default();
                 let filled = |(name, value): &(String, Filler)| Some((name.clone(), value.one(settings)?));
                 let headers: BTreeMap<String, String> = headers.iter().filter_map(filled).collect();
-                let transport = match transport::kind(Some(kind)) {
-                    Ok(transport::Kind::Url(transport)) => Ok(transport),
-                    Ok(_) => Err(format!("`{kind}` is no way to reach a server at a URL")),
-                    Err(unknown) => Err(unknown),
-                };
-                transport
-                    .and_then(|transport| remote::check(&url, transport, &headers))
+                remote::check(&url, Some(kind), &headers)
                     .map(Reach::Url)
                     .map_err(|message| DescriptorError::Broken { id: id(), message })
             }

@@ -3,8 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value as Toml};
 
-use super::Change;
-use crate::export::Pairs;
+use super::{Change, export::Pairs};
 
 pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) -> Result<String, String> {
     let mut document: DocumentMut =

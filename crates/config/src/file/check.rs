@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
+use super::dotenv;
 use crate::{
-    Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, dotenv, remote,
+    Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, remote,
     template::{Lack, Template},
     variables::Missing,
 };
@@ -37,7 +38,7 @@ pub(crate) fn check(written: &Written, base: &Path, variables: &Variables) -> Re
             let ca = tuning.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;
             let headers = expand_all(&written.headers, variables, &mut missing);
             let url = url.expand(variables, &mut missing);
-            let remote = remote::check(&url, written.transport, &headers);
+            let remote = remote::check(&url, Some(written.transport.name()), &headers);
             // What is odd about a URL is most likely the variable in it.
             let remote = remote.map_err(|why| match missing.first() {
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` has no value: {hint}"),
