@@ -11,6 +11,7 @@ mod diff;
 mod entry;
 mod environment;
 mod file;
+mod floating;
 mod glob;
 mod hashing;
 mod launch_hash;

@@ -8,6 +8,7 @@ mod descriptors; // what manifests of extensions and bundles come to
 mod entries; // what one entry comes to, good and bad
 mod environments; // what servers get of our environment
 mod files; // what a whole file comes to
+mod floating; // packages whose version nobody fixed
 mod registry_entries; // what entries of the registry come to
 mod scopes; // which file counts
 mod support; // servers to test with
