@@ -4,7 +4,7 @@ use std::{fmt, os::unix::ffi::OsStrExt};
 
 use crate::{
     Command, InheritEnv, Reach, Remote, ServerConfig, Transport,
-    fields::{Fields, hex},
+    hashing::{Fields, hex},
 };
 
 /// A hash over everything that decides what a launch of a server is: two entries with the same one may share a

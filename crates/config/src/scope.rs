@@ -2,10 +2,12 @@
 
 mod filters;
 mod merge;
+mod reader;
 
 use std::path::{Path, PathBuf};
 
 pub use merge::{Layer, Merged, Outranked, Placed, Why, merge};
+pub use reader::{Reading, ScopeReader};
 
 /// Where an entry comes from. Of two with the same name, that of the smaller scope counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

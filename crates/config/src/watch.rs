@@ -71,23 +71,42 @@ pub fn watch_files(paths: &[PathBuf], tasks: &TaskTracker) -> ConfigWatch {
 fn start(eyes: Eyes, poke: Arc<Notify>, tasks: &TaskTracker) -> ConfigWatch {
     let (changed, changes) = watch::channel(0);
     let (way_now, way) = watch::channel(eyes.way());
-    tasks.spawn(run(eyes, poke, changed, way_now));
+    tasks.spawn(run(eyes, poke, changed, way_now, tasks.clone()));
     ConfigWatch { changes, way }
 }
 
-/// Ends when nobody listens any more.
-async fn run(mut eyes: Eyes, poke: Arc<Notify>, changed: watch::Sender<u64>, way: watch::Sender<WatchWay>) {
+/// Ends when nobody listens any more. Files are looked at on threads for that: a network file system may never answer.
+async fn run(
+    mut eyes: Eyes,
+    poke: Arc<Notify>,
+    changed: watch::Sender<u64>,
+    way: watch::Sender<WatchWay>,
+    tasks: TaskTracker,
+) {
     loop {
-        tokio::select! {
+        let is_sure = tokio::select! {
             () = changed.closed() => return,
-            () = poke.notified() => {}
-            () = sleep(eyes.next_look()) => if !eyes.see_a_change() { continue },
+            () = poke.notified() => true,
+            () = sleep(eyes.next_look()) => false,
+        };
+        if !is_sure {
+            let looked = tasks.spawn_blocking(move || (eyes.see_a_change(), eyes));
+            let Ok((is_changed, back)) = looked.await else { return };
+            eyes = back;
+            if !is_changed {
+                continue;
+            }
         }
         tokio::select! {
             () = changed.closed() => return,
             () = settled(&poke) => {}
         }
-        eyes.walk_again();
+        let walked = tasks.spawn_blocking(move || {
+            eyes.walk_again();
+            eyes
+        });
+        let Ok(back) = walked.await else { return };
+        eyes = back;
         way.send_if_modified(|way| {
             let now = eyes.way();
             let differs = *way != now;

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::{
     Command, InheritEnv, Reach, Remote, ServerConfig, Stderr,
-    fields::{Fields, hex, sha256},
+    hashing::{Fields, hex, sha256},
     launch_hash::transport_word,
     powerful_env::decides_what_runs,
     redact,

@@ -13,7 +13,7 @@ use super::{
     mcpb::{Bundle, Kind, MANIFEST, MAX_MANIFEST, ManifestFile},
 };
 use crate::{
-    fields::{hex, sha256},
+    hashing::{hex, sha256},
     private_file,
 };
 

@@ -60,40 +60,43 @@ pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Merged {
     let mut layers: Vec<Layer> = layers.into_iter().collect();
     // Stable: files of one scope keep their order.
     layers.sort_by_key(|layer| layer.file.scope);
-    let entries = layers.into_iter().flat_map(|layer| {
-        let file = layer.file;
-        layer.servers.into_iter().map(move |server| Placed { server, file: file.clone() })
-    });
+    let placed = |Layer { file, servers }: Layer| {
+        servers.into_iter().map(move |server| Placed { server, file: file.clone() })
+    };
+    let entries: Vec<Placed> = layers.into_iter().flat_map(placed).collect();
+    // What may run, and the file of the first that may.
+    let mut runs: HashMap<ServerName, PathBuf> = HashMap::new();
+    for entry in entries.iter().filter(|entry| !is_inert(entry)) {
+        runs.entry(entry.server.name.clone()).or_insert_with(|| entry.file.path.clone());
+    }
     let mut merged = Merged::default();
     let mut places: HashMap<ServerName, usize> = HashMap::new();
     for entry in entries {
-        match places.get(&entry.server.name) {
-            None => {
-                places.insert(entry.server.name.clone(), merged.servers.len());
+        let name = &entry.server.name;
+        match (places.get(name), runs.get(name)) {
+            (Some(&place), _) => merged.outrank(place, entry),
+            // Not even its place in the order: of two servers with one resource, the first has it.
+            (None, Some(by)) if is_inert(&entry) => {
+                merged.outranked.push(Outranked { by: by.clone(), entry, why: Why::Inert });
+            }
+            (None, _) => {
+                places.insert(name.clone(), merged.servers.len());
                 merged.servers.push(entry);
             }
-            Some(&place) => merged.settle(place, entry),
         }
     }
     merged
 }
 
 impl Merged {
-    /// Two entries with one name; `lower` comes from a file that ranks lower.
-    fn settle(&mut self, place: usize, lower: Placed) {
+    /// Two entries with one name; `lower` comes from a file that ranks lower than the one that has its place.
+    fn outrank(&mut self, place: usize, lower: Placed) {
         let higher = &mut self.servers[place];
-        if is_inert(higher) {
-            let by = lower.file.path.clone();
-            let entry = std::mem::replace(higher, lower);
-            self.outranked.push(Outranked { entry, by, why: Why::Inert });
-            return;
-        }
         if !is_inert(&lower) {
-            higher.server.tuning.tools =
-                filters::both(&higher.server.tuning.tools, &lower.server.tuning.tools);
+            let (ours, theirs) = (&higher.server.tuning.tools, &lower.server.tuning.tools);
+            higher.server.tuning.tools = filters::both(ours, theirs);
         }
-        let by = higher.file.path.clone();
-        self.outranked.push(Outranked { entry: lower, by, why: Why::Rank });
+        self.outranked.push(Outranked { entry: lower, by: higher.file.path.clone(), why: Why::Rank });
     }
 }
 

@@ -66,8 +66,14 @@ fn s22_what_came_with_a_project_waits_until_somebody_approves() {
     assert_eq!(standing(&git()), Standing::Enabled);
     assert!(stage.approvals().is_approved(&stage.project(), &git()));
 
+    // S11: edited on disk, it waits again.
+    let edited =
+        server("git", r#"{"command": "uvx", "args": ["mcp-server-evil"], "env": {"TOKEN": "s3cret"}}"#);
+    assert_eq!(standing(&edited), Standing::Pending);
+
     stage.approvals().reject(&stage.project(), &git()).unwrap();
     assert_eq!(standing(&git()), Standing::Disabled);
+    assert_eq!(standing(&edited), Standing::Pending);
     assert!(stage.approvals().forget(&stage.project(), "git").unwrap());
     assert!(!stage.approvals().forget(&stage.project(), "git").unwrap());
     assert_eq!(standing(&git()), Standing::Pending);

@@ -1,10 +1,10 @@
 //! Which file counts.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use toolbay_config::{
-    Reach, ServerConfig, Standing,
-    scope::{Layer, Merged, Placed, Scope, ScopedFile, Why, merge, scoped_files},
+    Approvals, Reach, ServerConfig, Standing, load,
+    scope::{Layer, Merged, Placed, Scope, ScopeReader, ScopedFile, Why, merge, scoped_files},
 };
 
 use crate::support::{server, servers};
@@ -73,10 +73,17 @@ fn s12_an_entry_that_nobody_approved_takes_nobodys_place() {
         ]);
         assert_eq!(
             lines(&merged),
-            ["github mine Enabled user".to_owned(), format!("fresh fresh {standing:?} .mcp.json")]
+            [format!("fresh fresh {standing:?} .mcp.json"), "github mine Enabled user".to_owned()]
         );
         assert_eq!((merged.outranked[0].why, merged.outranked[0].by.to_str()), (Why::Inert, Some("user")));
     }
+    // Nor does it turn their order.
+    let pending = |name| ServerConfig { standing: Standing::Pending, ..server(name, r#"{"command": "x"}"#) };
+    let merged = merge([
+        layer(Scope::Project, ".mcp.json", vec![pending("b"), pending("a")]),
+        layer(Scope::User, "user", servers(r#""a": {"command": "a"}, "b": {"command": "b"}"#)),
+    ]);
+    assert_eq!(lines(&merged), ["a a Enabled user", "b b Enabled user"]);
     // In the user's own scopes, switching off is how one does without a server here.
     let merged = merge([
         layer(Scope::Local, "local", servers(r#""a": {"command": "x", "disabled": true}"#)),
@@ -140,4 +147,43 @@ fn files_are_looked_for_where_people_put_them() {
         0
     );
     assert_eq!(files.last().unwrap().scope, Scope::User);
+}
+
+#[test]
+fn a_broken_file_or_entry_changes_nothing_and_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("project");
+    fs::create_dir(&project).unwrap();
+    let (user, ours) = (folder.path().join("user.json"), project.join(".mcp.json"));
+    let write =
+        |path: &Path, entries: &str| fs::write(path, format!("{{\"mcpServers\": {{{entries}}}}}")).unwrap();
+    write(&user, r#""a": {"command": "a1"}, "b": {"command": "b1"}"#);
+    write(&ours, r#""c": {"command": "c1"}, "a": {"command": "evil"}"#);
+    let files = vec![
+        ScopedFile { scope: Scope::Project, path: ours.clone() },
+        ScopedFile { scope: Scope::User, path: user.clone() },
+    ];
+    let mut approvals = Approvals::load(&folder.path().join("approvals.json"));
+    let mut reader = ScopeReader::new(files, Some(project.clone()));
+    assert_eq!(reader.paths(), [ours.clone(), user.clone()]);
+    let mut read = |approvals: &Approvals| {
+        let reading = reader.read(approvals, load);
+        let strip = |line: &String| line.rsplit_once(' ').unwrap().0.to_owned();
+        let servers: Vec<String> = lines(&reading.merged).iter().map(strip).collect();
+        (servers.join(", "), reading.errors.len(), reading.problems.len())
+    };
+    let good = "c c1 Pending, a a1 Enabled, b b1 Enabled".to_owned();
+    assert_eq!(read(&approvals), (good.clone(), 0, 0));
+    let c = server("c", r#"{"command": "c1"}"#);
+    approvals.approve(&project, &c).unwrap();
+    assert_eq!(read(&approvals).0, good.replace("Pending", "Enabled"));
+
+    fs::write(&user, "{ half").unwrap();
+    assert_eq!(read(&approvals), (good.replace("Pending", "Enabled"), 1, 0));
+    write(&user, r#""b": {"command": "b2"}, "a": {"comand": "a2"}"#);
+    assert_eq!(read(&approvals), ("c c1 Enabled, b b2 Enabled, a a1 Enabled".to_owned(), 0, 1));
+    fs::remove_file(&user).unwrap();
+    assert_eq!(read(&approvals), ("c c1 Enabled, a evil Pending".to_owned(), 0, 0));
+    write(&ours, r#""c": {"command": "c2"}"#);
+    assert_eq!(read(&approvals), ("c c2 Pending".to_owned(), 0, 0));
 }

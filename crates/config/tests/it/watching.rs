@@ -139,6 +139,10 @@ async fn a_folder_may_go_and_come_again() {
         told(&mut watch, "another folder").await;
         stage.write("up/config/a.toml", "5");
         told(&mut watch, "written in the other folder").await;
+        fs::rename(stage.path("up"), stage.path(&format!("older{round}"))).unwrap();
+        fs::create_dir_all(stage.path("up/config")).unwrap();
+        stage.write("up/config/a.toml", "6");
+        told(&mut watch, "another folder above").await;
     }
 }
 
