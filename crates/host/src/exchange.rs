@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{Map, Value};
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::{Message, Request, Revision, ServerName, method};
+use toolbay_protocol::{Message, Request, Revision, ServerName, meta, method};
 use toolbay_upstream::{
     Answer, CallEvent, ClientIdentity, EventSender, Events, InFlight, LogWish, Owner, events,
 };
@@ -144,7 +144,7 @@ impl Exchange<'_> {
         params: &Map<String, Value>,
         resumes: Option<Resumes>,
     ) -> Result<Sent, Error> {
-        let request = request(asked, params).ok_or_else(|| {
+        let request = self.request(asked, params).ok_or_else(|| {
             Error::protocol(&self.server, format!("the parameters of `{asked}` do not fit into a message"))
         })?;
         let (sender, events): (Option<EventSender>, Option<Events>) = match self.sender.hears_events() {
@@ -157,6 +157,19 @@ impl Exchange<'_> {
             Dispatched::Answered(result) => Ok(Sent::Known(result)),
             Dispatched::Refused(error) => Err(error.into()),
         }
+    }
+
+    /// A request with a wish for progress, if there is one. Which token it has is nobody's business.
+    fn request(&self, asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
+        if self.sender.options.on_progress.is_none() {
+            return request(asked, params);
+        }
+        let mut params = params.clone();
+        let fields = params.entry("_meta").or_insert_with(|| Map::new().into());
+        if let Some(fields) = fields.as_object_mut() {
+            fields.entry(meta::PROGRESS_TOKEN).or_insert_with(|| 1.into());
+        }
+        request(asked, &params)
     }
 
     /// Waits for an answer, and sees to what is said and asked before it.

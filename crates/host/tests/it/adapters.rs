@@ -115,6 +115,7 @@ fn what_strict_mode_cannot_say_stays_loose() {
     for open in [
         json!({"type": "object", "properties": {"map": {"type": "object", "additionalProperties": {"type": "string"}}}}),
         json!({"type": "object", "properties": {"any": {}}}),
+        json!({"type": "object", "properties": {"any": {"type": "object"}}}),
         json!({"type": "object", "properties": {"any": true}}),
     ] {
         let definitions = openai::response_definitions(&with_schema(open.clone()), openai::Mode::Strict);

@@ -1,14 +1,18 @@
 //! What servers ask in the middle of a call, and who answers.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use toolbay_host::{
     BoxError, Error, Handlers, Host, Naming,
     questions::{BoxFuture, ElicitRequest, Elicited, Root, Roots, Sampled, Sampling, SamplingRequest},
 };
-use toolbay_protocol::ServerName;
+use toolbay_protocol::{Message, ServerName};
 use toolbay_testkit::{Era, TestServer};
+use toolbay_transport::{Incoming, memory};
 
 use crate::bay::host;
 
@@ -151,4 +155,61 @@ async fn a_slow_answer_keeps_nothing_waiting() {
         gate.add_permits(1);
     });
     assert_eq!(slow.unwrap().to_text(), "late");
+}
+
+/// A server that asks, thinks better of it, and answers much later.
+fn fickle() -> toolbay_host::InProcess {
+    Arc::new(|tasks| {
+        let (mut inside, outside) = memory::pair(tasks);
+        tasks.spawn(async move {
+            while let Some(Incoming::Message(message)) = inside.incoming.recv().await {
+                let Message::Request(request) = message else { continue };
+                let result = match request.call.method() {
+                    "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                        "serverInfo": {"name": "fickle", "version": "1"}}),
+                    "tools/list" => json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}),
+                    "tools/call" => {
+                        let question = json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create",
+                            "params": {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}});
+                        let never_mind = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                            "params": {"requestId": "q"}});
+                        for text in [question, never_mind] {
+                            inside.outgoing.send(text.to_string().into()).await.unwrap();
+                            tokio::time::sleep(Duration::from_secs(5)).await;
+                        }
+                        json!({"content": []})
+                    }
+                    _ => continue,
+                };
+                let text = toolbay_protocol::result(&request.id, &result.to_string());
+                inside.outgoing.send(text.into()).await.unwrap();
+            }
+        });
+        outside
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_withdrawn_is_not_answered() {
+    /// A form on a screen, and when it went away.
+    struct Shown(tokio::time::Instant, Arc<Mutex<Option<Duration>>>);
+    impl Drop for Shown {
+        fn drop(&mut self) {
+            *self.1.lock().unwrap() = Some(self.0.elapsed());
+        }
+    }
+    let gone = Arc::new(Mutex::new(None));
+    let form = gone.clone();
+    let handlers = Handlers::new().elicitation(move |_: ElicitRequest| {
+        let shown = Shown(tokio::time::Instant::now(), form.clone());
+        async move {
+            std::future::pending::<()>().await;
+            drop(shown);
+            Elicited::Cancel
+        }
+    });
+    let host = Host::builder().in_process("fickle", fickle()).build().await.unwrap();
+    host.agent().handlers(handlers).call_tool("fickle__ask", Value::Null).await.unwrap();
+    let gone = gone.lock().unwrap().unwrap().as_secs();
+    assert_eq!(gone, 5, "with the server's interest, not with the call, which took twice as long");
 }

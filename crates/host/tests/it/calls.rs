@@ -50,10 +50,14 @@ async fn lists_are_typed_and_merged() {
 /// Names are exact, also where a split would mislead (X7).
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_found_by_its_server_and_its_own_name_however_names_are_made() {
-    let (git, git_hub) = (server("git", &["hub_x", "weird name"]), server("git-hub", &["x"]));
+    let (git, git_hub) = (server("git", &["hub_x", "weird name", "same"]), server("git-hub", &["x", "same"]));
     for naming in [Naming::Prefix, Naming::None, Naming::PrefixAndAlias] {
         let host = host(&[("git", &git), ("git-hub", &git_hub)], naming).await;
-        for (server, tool) in [("git", "hub_x"), ("git", "weird name"), ("git-hub", "x")] {
+        let mut tools = vec![("git", "hub_x"), ("git", "weird name"), ("git-hub", "x")];
+        if naming != Naming::None {
+            tools.extend([("git", "same"), ("git-hub", "same")]); // without prefixes they hide each other
+        }
+        for (server, tool) in tools {
             let result = host.call_tool_on(server, tool, Value::Null).await.unwrap();
             assert_eq!(result.structured_value().unwrap()["server"], server, "{naming:?}");
         }
@@ -168,4 +172,46 @@ async fn calls_run_beside_each_other() {
     let results = futures_util::future::join_all(calls).await;
     assert!(results.iter().all(Result::is_ok));
     assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+}
+
+/// Whoever asks for progress gets it from prompts and resources, too.
+#[tokio::test(start_paused = true)]
+async fn progress_is_told_for_everything_that_takes_time() {
+    for era in [Era::Legacy, Era::Modern] {
+        let server = TestServer::new("s")
+            .with_async_resource("s://slow", async |context| {
+                context.progress(1.0, 2.0).await;
+                Ok(json!("read"))
+            })
+            .era(era);
+        let host = host(&[("s", &server)], Naming::Prefix).await;
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let told = steps.clone();
+        let agent = host
+            .agent()
+            .with(CallOptions::new().on_progress(move |step| told.lock().unwrap().push(step.progress)));
+        assert_eq!(agent.read_resource("s://slow").await.unwrap().to_text(), "read");
+        assert_eq!(*steps.lock().unwrap(), [1.0], "{era:?}");
+    }
+}
+
+/// What programs spawn must be `Send`.
+#[tokio::test(start_paused = true)]
+async fn calls_can_be_spawned() {
+    fn spawned<T: Send + 'static>(
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = T> {
+        future
+    }
+    let host = host(&[("demo", &TestServer::demo())], Naming::Prefix).await;
+    let agent = host.agent();
+    let all = spawned(async move {
+        agent.call_tool("demo__add", json!({"a": 1, "b": 1})).await.unwrap();
+        agent.read_resource("test://readme").await.unwrap();
+        agent.get_prompt("demo__hello", Value::Null).await.unwrap();
+        agent.complete(&Completing::Prompt("demo__greet".into()), "name", "").await.unwrap();
+        let tools = toolbay_host::adapter::ToolSet::new(agent.as_tools());
+        tools.run(Vec::new(), &toolbay_host::ToolContext::new()).await.len()
+    });
+    assert_eq!(all.await, 0);
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod adapters; // tools in the formats of model APIs
+mod any_schema; // whatever a schema says, the dialects hold
 mod arguments; // checked before they are sent
 mod asking; // what servers ask in the middle of a call, and who answers
 mod bay; // a host to test with
