@@ -9,16 +9,27 @@
 
 #![forbid(unsafe_code)]
 
+mod approval;
+pub mod descriptor;
+mod diff;
 mod duration;
 mod edit;
 mod entry;
 mod environment;
 mod file;
+mod floating;
 mod format;
+mod glob;
+mod hashing;
+mod launch_hash;
 mod native;
 mod place;
+mod powerful_env;
+mod private_file;
+mod redact;
 mod remote;
 mod schema;
+pub mod scope;
 mod server;
 mod show;
 mod suggest;
@@ -27,13 +38,20 @@ mod template;
 mod transport;
 mod tree;
 mod variables;
+mod visible;
+mod watch;
 mod written;
 
+pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
+pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text};
 pub use entry::Extension;
-pub use environment::inherited;
+pub use environment::{
+    EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
+};
 pub use file::{ConfigError, ConfigFile, Input, load, load_with, parse, parse_with};
 pub use format::{Format, Syntax};
+pub use launch_hash::LaunchHash;
 pub use native::{HubFile, Listen};
 pub use place::{Place, Problem};
 pub use schema::schema;
@@ -44,4 +62,5 @@ pub use server::{
 pub use show::REDACTED;
 pub use template::Template;
 pub use variables::{ReadFiles, Variables};
+pub use watch::{ConfigWatch, WatchWay, watch_files};
 pub use written::Written;
