@@ -28,3 +28,38 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     }
     pattern[p..].iter().all(|c| *c == '*')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ToolFilter;
+
+    #[test]
+    fn a_pattern_fits_whole_names() {
+        for (pattern, fits, others) in [
+            ("read_file", &["read_file"][..], &["read_files", "a_read_file", ""][..]),
+            ("read_*", &["read_", "read_file"], &["read", "unread_x"]),
+            ("*_file", &["_file", "read_file", "a_file_file"], &["_file_", "file"]),
+            ("*a*b*", &["ab", "xaxbx", "aab"], &["ba", "a", "b"]),
+            ("?", &["x", "ü"], &["", "xx"]),
+            ("*", &["", "anything"], &[]),
+            ("", &[""], &["x"]),
+        ] {
+            fits.iter().for_each(|name| assert!(matches(pattern, name), "{pattern} {name}"));
+            others.iter().for_each(|name| assert!(!matches(pattern, name), "{pattern} {name}"));
+        }
+    }
+
+    #[test]
+    fn what_is_denied_is_denied_even_if_allowed() {
+        let filter = |allow: Option<&[&str]>, deny: &[&str]| ToolFilter {
+            allow: allow.map(|all| all.iter().map(ToString::to_string).collect()),
+            deny: deny.iter().map(ToString::to_string).collect(),
+        };
+        assert!(filter(None, &[]).passes("x"));
+        assert!(!filter(Some(&[]), &[]).passes("x"));
+        assert!(filter(Some(&["read_*"]), &["*_secret"]).passes("read_file"));
+        assert!(!filter(Some(&["read_*"]), &["*_secret"]).passes("read_secret"));
+        assert!(!filter(Some(&["read_*"]), &[]).passes("write_file"));
+    }
+}

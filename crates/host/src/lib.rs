@@ -4,33 +4,74 @@
 //! sends calls to whoever owns a name. The table is made anew whenever a server's lists change and swapped in whole:
 //! readers never wait, and never see half of a change.
 //!
+//! For agents there is more: [`Host::builder`] describes a host in a few lines, [`Host::as_tools`] gives everything as
+//! [`Tool`]s, [`adapter`] puts them into the formats of model APIs, an [`Agent`] answers what servers ask back, and a
+//! [`Client`] is one connection without a host. `docs/library.md` is the guide.
+//!
 //! # Invariants
 //!
 //! - Routing is an exact table made when lists arrive, never a split of a string that somebody sent.
 //! - The registry knows no transport and no revision.
 //! - One failing server takes nothing from the others: not their tools, not their time.
+//! - Calls of this program take the way of all others, [`Host::dispatch`]; there is no back door.
 
 #![forbid(unsafe_code)]
 
+pub mod adapter;
+mod agent;
 mod arrival;
+mod builder;
+mod cache;
 mod caching;
 mod changes;
+mod client;
 mod dispatch;
+mod entry;
+mod error;
+mod exchange;
 mod host;
 mod instances;
+mod journal;
+mod keeper;
 mod launch;
+mod options;
+pub mod questions;
 mod registry;
+mod result;
+mod roster;
+mod state;
+mod store;
+mod tool;
 mod watch;
 
+pub use agent::{Agent, Completing};
+pub use builder::HostBuilder;
 pub use changes::{Changed, Changes};
+pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
-pub use host::{Host, HostOptions, InProcess};
+pub use error::{Error, Fault};
+pub use host::{Connector, Host, HostOptions, InProcess};
+pub use journal::{Event, EventStream, News};
+pub use options::{CallOptions, LogMessage, Progress};
+pub use questions::{BoxError, BoxFuture, Handlers};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };
+pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, OutputLimit, ReadResourceResult};
+pub use state::ServerState;
+pub use store::{Applied, ServerStatus, StoreError};
+pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
+pub use toolbay_protocol::view::{
+    ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
+};
 pub use toolbay_upstream::{
     Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
-    InFlight, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim, Source, State,
-    Status, UpstreamHandle, custom, events, shim,
+    InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim,
+    Source, State, Status, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;
+
+/// The examples of the guide are tested, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

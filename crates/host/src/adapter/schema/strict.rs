@@ -1,0 +1,123 @@
+//! The dialect of OpenAI's strict mode.
+
+use serde_json::{Map, Value, json};
+
+use super::with_plain_top;
+
+/// Words that strict mode knows.
+const KNOWN: [&str; 22] = [
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "anyOf",
+    "enum",
+    "const",
+    "description",
+    "title",
+    "pattern",
+    "format",
+    "multipleOf",
+    "maximum",
+    "minimum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "minItems",
+    "maxItems",
+    "$ref",
+    "$defs",
+    "definitions",
+];
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+
+/// A schema as strict mode wants it; nothing where that cannot be said.
+pub(in crate::adapter) fn strict(schema: &Value) -> Option<Value> {
+    let mut strict = with_plain_top(schema);
+    tighten(&mut strict)?;
+    Some(strict)
+}
+
+fn tighten(schema: &mut Value) -> Option<()> {
+    let Value::Object(object) = schema else {
+        return None; // `true`: anything goes
+    };
+    if let Some(choices) = object.remove("oneOf") {
+        object.entry("anyOf").or_insert(choices);
+    }
+    if object.contains_key("allOf") || object.contains_key("not") || object.contains_key("if") {
+        return None;
+    }
+    object.retain(|word, _| KNOWN.contains(&word.as_str()));
+    if object.get("format").is_some_and(|format| !FORMATS.iter().any(|known| format == known)) {
+        object.remove("format");
+    }
+    if object.is_empty() || object.keys().all(|word| word == "description" || word == "title") {
+        return None; // says nothing of what it is
+    }
+    if is_object(object) {
+        close(object)?;
+    }
+    if let Some(items) = object.get_mut("items") {
+        tighten(items)?;
+    }
+    for word in ["$defs", "definitions"] {
+        for definition in object.get_mut(word).and_then(Value::as_object_mut).into_iter().flatten() {
+            tighten(definition.1)?;
+        }
+    }
+    for choice in object.get_mut("anyOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        tighten(choice)?;
+    }
+    Some(())
+}
+
+fn is_object(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+        None => schema.contains_key("properties"),
+    }
+}
+
+/// Closes an object: no properties but those named, all of them there, the optional ones perhaps null.
+fn close(object: &mut Map<String, Value>) -> Option<()> {
+    let is_map = object.get("additionalProperties").is_some_and(Value::is_object);
+    let properties = object.get("properties").and_then(Value::as_object).cloned();
+    // Whatever has no named properties may have any.
+    let may_have_any = properties.is_none() && object.get("additionalProperties") != Some(&json!(false));
+    if is_map || may_have_any {
+        return None;
+    }
+    let required: Vec<Value> = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut closed = Map::new();
+    for (name, mut property) in properties.unwrap_or_default() {
+        tighten(&mut property)?;
+        if !required.contains(&json!(name)) {
+            property = or_null(property);
+        }
+        closed.insert(name, property);
+    }
+    let names: Vec<Value> = closed.keys().map(|name| json!(name)).collect();
+    object.insert("properties".to_owned(), closed.into());
+    object.insert("required".to_owned(), names.into());
+    object.insert("additionalProperties".to_owned(), json!(false));
+    Some(())
+}
+
+/// The same, or null.
+fn or_null(mut schema: Value) -> Value {
+    let is_plain = schema.get("enum").is_none() && schema.get("const").is_none();
+    match schema.get("type").cloned() {
+        Some(Value::String(kind)) if is_plain && kind != "null" => schema["type"] = json!([kind, "null"]),
+        Some(Value::Array(mut kinds)) if is_plain => {
+            if !kinds.iter().any(|kind| kind == "null") {
+                kinds.push(json!("null"));
+            }
+            schema["type"] = kinds.into();
+        }
+        _ => return json!({ "anyOf": [schema, { "type": "null" }] }),
+    }
+    schema
+}

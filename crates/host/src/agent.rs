@@ -1,0 +1,293 @@
+//! Using what a host offers.
+//!
+//! An [`Agent`] is someone who calls tools, reads resources and gets prompts: it has a name, handlers for what servers ask
+//! back, and limits. Its calls take the way that calls of every other client take, [`Host::dispatch`], with the same
+//! checks. For those who need none of that there are the same methods on [`Host`].
+
+mod lists;
+mod on_host;
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value, json};
+use toolbay_protocol::{ErrorCode, ServerName, method};
+use toolbay_upstream::{Status, UpstreamHandle};
+
+use crate::{
+    Asked, CallOptions, CallToolResult, CompleteResult, Dispatched, Error, GetPromptResult, Handlers, Host,
+    OutputLimit, ReadResourceResult,
+    exchange::{Exchange, Line, Sender, request},
+};
+
+/// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
+/// clones are calls of one client.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    host: Host,
+    sender: Arc<Sender>,
+    limit: Arc<OutputLimit>,
+}
+
+/// What is to be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completing {
+    /// An argument of a prompt, by the name that the host has for it.
+    Prompt(String),
+    /// A variable of a resource template, such as `file:///{path}`.
+    Template(String),
+}
+
+impl Line for Host {
+    fn send(&self, asked: Asked) -> Dispatched {
+        self.dispatch(asked)
+    }
+
+    fn tasks(&self) -> &tokio_util::task::TaskTracker {
+        Host::tasks(self)
+    }
+}
+
+impl Agent {
+    pub(crate) fn new(host: Host) -> Self {
+        Self { host, sender: Arc::new(Sender::new()), limit: Arc::default() }
+    }
+
+    /// What this program is to servers when it does not say who it is: always the same client.
+    pub(crate) fn of_program(host: Host) -> Self {
+        static PROGRAM: OnceLock<Arc<Sender>> = OnceLock::new();
+        let sender = PROGRAM.get_or_init(|| Arc::new(Sender::new())).clone();
+        Self { host, sender, limit: Arc::default() }
+    }
+
+    /// The same one under this name, which servers are told.
+    pub fn named(self, name: &str, version: &str) -> Self {
+        self.changed(|sender| sender.named(name, version))
+    }
+
+    /// The same one, with answers for what servers ask in the middle of a call.
+    pub fn handlers(self, handlers: Handlers) -> Self {
+        self.changed(|sender| sender.with_handlers(handlers))
+    }
+
+    /// The same one, who wants this of its calls.
+    pub fn with(&self, options: CallOptions) -> Self {
+        self.clone().changed(|sender| sender.with_options(options))
+    }
+
+    /// The same one, whose tools give no more than this at once.
+    pub fn output_limit(self, limit: OutputLimit) -> Self {
+        Self { limit: Arc::new(limit), ..self }
+    }
+
+    /// The host that it uses.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(crate) fn limit(&self) -> &OutputLimit {
+        &self.limit
+    }
+
+    fn changed(self, change: impl FnOnce(Sender) -> Sender) -> Self {
+        let sender = change((*self.sender).clone());
+        Self { sender: Arc::new(sender), ..self }
+    }
+
+    /// Calls a tool by the name that the host has for it. `arguments` is an object, or null for none.
+    ///
+    /// A tool that fails is a result all the same, with [`CallToolResult::is_error`]; so are arguments that do not fit its
+    /// schema, which never reach the server. A name that a starting server may bring is waited for. Dropping the future
+    /// cancels the call, and the server is told.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has such a tool, its server cannot be reached or answers with an error, or time runs out.
+    pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
+        self.sender.within(name, self.call(name, arguments)).await
+    }
+
+    /// As [`Agent::call_tool`], by the server and the name that the server itself uses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::call_tool`], and when there is no such server.
+    pub async fn call_tool_on(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<CallToolResult, Error> {
+        let work = async {
+            let name = self.exposed(server, tool).await?;
+            self.call(&name, arguments).await
+        };
+        self.sender.within(tool, work).await
+    }
+
+    /// Reads a resource, whoever has it.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has it, or several could; `toolbay://<server>/<uri>` then says who is meant.
+    pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
+        let work = async {
+            let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+            self.arrived(method::RESOURCES_READ, &params).await;
+            let route = self.host.table().resource(uri).map_err(|candidates| Error::ResourceNotFound {
+                uri: uri.to_owned(),
+                candidates: candidates.iter().map(ServerName::to_string).collect(),
+            })?;
+            let server = route.server.name().clone();
+            let result = self.ask(&server, method::RESOURCES_READ, params).await?;
+            ReadResourceResult::parse(&server, &result)
+        };
+        self.sender.within(uri, work).await
+    }
+
+    /// Gets a prompt by the name that the host has for it. `arguments` is an object of strings, or null for none.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has such a prompt, or its server does not give it.
+    pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<GetPromptResult, Error> {
+        let work = async {
+            let params = named_params(name, arguments)?;
+            self.arrived(method::PROMPTS_GET, &params).await;
+            let server = self.owner_of_prompt(name)?;
+            let result = self.ask(&server, method::PROMPTS_GET, params).await?;
+            GetPromptResult::parse(&server, &result)
+        };
+        self.sender.within(name, work).await
+    }
+
+    /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has the prompt or template, or its server completes nothing.
+    pub async fn complete(
+        &self,
+        what: &Completing,
+        argument: &str,
+        begun: &str,
+    ) -> Result<CompleteResult, Error> {
+        let server = match what {
+            Completing::Prompt(name) => self.owner_of_prompt(name)?,
+            Completing::Template(template) => {
+                let table = self.host.table();
+                let route = table.template(template).ok_or_else(|| Error::ResourceNotFound {
+                    uri: template.clone(),
+                    candidates: Vec::new(),
+                })?;
+                route.server.name().clone()
+            }
+        };
+        let params = what.params(argument, begun);
+        let result = self.sender.within(argument, self.ask(&server, method::COMPLETE, params)).await?;
+        CompleteResult::parse(&server, &result)
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
+        let mut params = named_params(name, arguments)?;
+        self.arrived(method::TOOLS_CALL, &params).await;
+        let (server, only_as_task) = {
+            let table = self.host.table();
+            let route = table.tool(name).ok_or_else(|| {
+                let server = name.split_once("__").and_then(|(slug, _)| self.host.by_slug(slug));
+                server.and_then(|server| not_up(&server.status().borrow())).unwrap_or_else(|| {
+                    let similar = owned(&table.similar_tools(name));
+                    Error::ToolNotFound { name: name.to_owned(), similar }
+                })
+            })?;
+            (route.server.name().clone(), route.only_as_task)
+        };
+        if only_as_task {
+            params.insert("task".to_owned(), json!({}));
+        }
+        let result = self.ask(&server, method::TOOLS_CALL, params).await?;
+        CallToolResult::parse(&server, &result)
+    }
+
+    async fn ask(
+        &self,
+        server: &ServerName,
+        asked: &str,
+        params: Map<String, Value>,
+    ) -> Result<String, Error> {
+        Exchange { line: &self.host, sender: &self.sender, server: server.clone() }.ask(asked, params).await
+    }
+
+    /// Waits for servers on their way up that may bring what is named.
+    async fn arrived(&self, asked: &str, params: &Map<String, Value>) {
+        if let Some(request) = request(asked, params)
+            && let Some(arrival) = self.host.arrival(&request)
+        {
+            arrival.await;
+        }
+    }
+
+    /// The name that the host has for a tool of a server; a server on its way up is waited for.
+    async fn exposed(&self, server: &str, tool: &str) -> Result<String, Error> {
+        let find = || self.host.table().tool_of(server, tool).map(str::to_owned);
+        if let Some(name) = find() {
+            return Ok(name);
+        }
+        let Some(handle) = self.host.server(server) else {
+            let servers = self.host.servers();
+            let known = servers.iter().map(UpstreamHandle::name).map(ServerName::to_string).collect();
+            return Err(Error::ServerNotFound { server: server.to_owned(), known });
+        };
+        let status = handle.status();
+        self.host.settled_for_a_while(&[handle]).await;
+        if let Some(name) = find() {
+            return Ok(name);
+        }
+        Err(not_up(&status.borrow()).unwrap_or_else(|| Error::ToolNotFound {
+            name: format!("{tool} of {server}"),
+            similar: owned(&self.host.table().similar_tools(tool)),
+        }))
+    }
+
+    fn owner_of_prompt(&self, name: &str) -> Result<ServerName, Error> {
+        let table = self.host.table();
+        let route = table.prompt(name).ok_or_else(|| Error::PromptNotFound {
+            name: name.to_owned(),
+            similar: owned(&table.similar_prompts(name)),
+        })?;
+        Ok(route.server.name().clone())
+    }
+}
+
+impl Completing {
+    pub(crate) fn params(&self, argument: &str, begun: &str) -> Map<String, Value> {
+        let reference = match self {
+            Self::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            Self::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
+        };
+        let argument = json!({ "name": argument, "value": begun });
+        Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), argument)])
+    }
+}
+
+/// `params` with a name and arguments.
+pub(crate) fn named_params(name: &str, arguments: Value) -> Result<Map<String, Value>, Error> {
+    let arguments = match arguments {
+        Value::Null => json!({}),
+        Value::Object(_) => arguments,
+        other => {
+            let message = format!("the arguments of `{name}` must be an object, not {other}");
+            return Err(Error::Refused { code: ErrorCode::INVALID_PARAMS, message });
+        }
+    };
+    Ok(Map::from_iter([("name".to_owned(), json!(name)), ("arguments".to_owned(), arguments)]))
+}
+
+/// Why a server offers nothing, if it is down.
+fn not_up(status: &Status) -> Option<Error> {
+    let failure = status.state.failure()?.clone();
+    Some(Error::Init { server: status.name.clone(), failure })
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}

@@ -1,0 +1,230 @@
+//! A host in a few lines.
+
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use toolbay_config::{Problem, ServerConfig};
+use toolbay_protocol::ServerName;
+use toolbay_upstream::{Shim, Source, custom};
+
+use crate::{Error, Host, HostOptions, InProcess, Naming, Tool, entry, serve_tools};
+
+/// How long [`HostBuilder::build`] waits for servers, unless told otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+type OnProblem = Box<dyn Fn(&Problem) + Send + Sync>;
+
+/// A host that is being described: [`Host::builder`].
+///
+/// ```no_run
+/// use toolbay_host::{Host, shim};
+///
+/// # async fn example() -> Result<(), toolbay_host::Error> {
+/// let host = Host::builder()
+///     .environment(std::env::vars_os())
+///     .stdio_server("git", "uvx", ["mcp-server-git"])
+///     .http_server("docs", "https://example.com/mcp")
+///     .build()
+///     .await?;
+/// for tool in host.as_tools() {
+///     eprintln!("{}: {}", tool.name(), tool.description());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Process trees
+///
+/// What a server starts must end with it, and all of it with this program, `kill -9` included. For that a small process of
+/// our own stands between this program and each server: this same program, which turns into it when it is started so. Call
+/// [`shim::run_if_asked`](crate::shim::run_if_asked) first in `main`, before anything else, runtime included, and say
+/// [`HostBuilder::shim`] with [`Shim::current_exe`]. Without it servers run all the same; they are ended with this
+/// program whenever it ends in an orderly way.
+///
+/// ```no_run
+/// use toolbay_host::{Host, Shim, shim};
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     shim::run_if_asked();
+///     tokio::runtime::Runtime::new()?.block_on(async {
+///         let host = Host::builder().shim(Shim::current_exe()).build().await?;
+///         host.stop(std::time::Duration::from_secs(10)).await;
+///         Ok(())
+///     })
+/// }
+/// ```
+#[must_use = "nothing happens before `build`"]
+pub struct HostBuilder {
+    servers: Vec<Result<ServerConfig, Error>>,
+    files: Vec<PathBuf>,
+    embedded: Vec<(ServerName, Source)>,
+    naming: Naming,
+    environment: BTreeMap<OsString, OsString>,
+    shim: Shim,
+    cache: Option<PathBuf>,
+    patience: Duration,
+    on_problem: Option<OnProblem>,
+}
+
+impl Host {
+    /// Describes a host in a few lines.
+    pub fn builder() -> HostBuilder {
+        HostBuilder {
+            servers: Vec::new(),
+            files: Vec::new(),
+            embedded: Vec::new(),
+            naming: Naming::default(),
+            environment: BTreeMap::new(),
+            shim: Shim::none(),
+            cache: None,
+            patience: PATIENCE,
+            on_problem: None,
+        }
+    }
+}
+
+impl HostBuilder {
+    /// A server to run, which speaks on its standard streams.
+    ///
+    /// It is looked up in the `PATH` of [`HostBuilder::environment`].
+    pub fn stdio_server<S: Into<String>>(
+        mut self,
+        name: &str,
+        command: &str,
+        args: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.servers.push(entry::program(name, command, args));
+        self
+    }
+
+    /// A server at a URL; `http`, `https`, `ws` or `wss`. What is spoken there is found out.
+    pub fn http_server(self, name: &str, url: &str) -> Self {
+        self.http_server_with(name, url, std::iter::empty::<(String, String)>())
+    }
+
+    /// As [`HostBuilder::http_server`], with headers for every request. They are never printed.
+    pub fn http_server_with<N: Into<String>, V: Into<String>>(
+        mut self,
+        name: &str,
+        url: &str,
+        headers: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self.servers.push(entry::remote(name, url, &headers));
+        self
+    }
+
+    /// A server as a configuration describes it: with variables, time limits, filters and all.
+    pub fn server(mut self, server: ServerConfig) -> Self {
+        self.servers.push(Ok(server));
+        self
+    }
+
+    /// A server in this process.
+    pub fn in_process(mut self, name: &str, server: InProcess) -> Self {
+        self.embedded.push((ServerName::new(name), Source::InProcess(server)));
+        self
+    }
+
+    /// Tools of this program, offered like those of every other server.
+    pub fn tools(self, name: &str, tools: Vec<Arc<dyn Tool>>) -> Self {
+        self.in_process(name, serve_tools(tools))
+    }
+
+    /// A server behind a transport of one's own.
+    pub fn custom_server(mut self, name: &str, transport: Arc<dyn custom::Transport>) -> Self {
+        self.embedded.push((ServerName::new(name), Source::Custom(transport)));
+        self
+    }
+
+    /// All servers of a configuration file. An entry that cannot be used takes nothing from the others: see
+    /// [`HostBuilder::on_problem`].
+    pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.files.push(path.into());
+        self
+    }
+
+    /// Called for each entry of a file that cannot be used. Without it they are logged as warnings.
+    pub fn on_problem(self, told: impl Fn(&Problem) + Send + Sync + 'static) -> Self {
+        Self { on_problem: Some(Box::new(told)), ..self }
+    }
+
+    /// How the names of tools and prompts are made.
+    pub fn naming(self, naming: Naming) -> Self {
+        Self { naming, ..self }
+    }
+
+    /// Our own variables, such as `std::env::vars_os()`. Servers inherit those that programs need to run, and none that may
+    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even found in `PATH`.
+    pub fn environment(self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self { environment: variables.into_iter().collect(), ..self }
+    }
+
+    /// How process trees are kept together.
+    pub fn shim(self, shim: Shim) -> Self {
+        Self { shim, ..self }
+    }
+
+    /// A folder in which is kept what servers offer, so that it is known before they are up.
+    pub fn cache(self, folder: impl Into<PathBuf>) -> Self {
+        Self { cache: Some(folder.into()), ..self }
+    }
+
+    /// How long [`HostBuilder::build`] waits for servers to come up. With zero it does not: they join when they are ready.
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Starts all servers at once, and waits until each is up or known not to be, but no longer than
+    /// [`HostBuilder::patience`]. One that does not come up takes nothing from the others.
+    ///
+    /// # Errors
+    ///
+    /// When something was described that cannot be: a file that cannot be read, a URL that is none, one name twice.
+    pub async fn build(self) -> Result<Host, Error> {
+        let mut servers = self.servers.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for path in &self.files {
+            let file = toolbay_config::load(path)?;
+            for problem in &file.problems {
+                match &self.on_problem {
+                    Some(told) => told(problem),
+                    None => tracing::warn!("{}:{problem}", path.display()),
+                }
+            }
+            servers.extend(file.servers);
+        }
+        let embedded = self.embedded.iter().map(|(name, _)| name);
+        all_different(embedded.chain(servers.iter().map(|server| &server.name)))?;
+        let options = HostOptions {
+            naming: self.naming,
+            base_env: self.environment,
+            shim: self.shim,
+            cache: self.cache,
+            connector: None,
+        };
+        let host = Host::start_with(&servers, self.embedded, &options);
+        let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
+        Ok(host)
+    }
+}
+
+fn all_different<'a>(names: impl Iterator<Item = &'a ServerName>) -> Result<(), Error> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            let reason = "another server has the same name".to_owned();
+            return Err(Error::Setup { server: name.to_string(), reason });
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let embedded: Vec<_> = self.embedded.iter().map(|(name, _)| name).collect();
+        f.debug_struct("HostBuilder")
+            .field("servers", &self.servers.len())
+            .field("files", &self.files)
+            .field("embedded", &embedded)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! One connection to one server, without a host.
+
+mod calls;
+mod introduction;
+mod lists;
+mod notifications;
+mod running;
+mod setup;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use tokio::sync::broadcast;
+use toolbay_protocol::ServerName;
+use toolbay_upstream::{CallError, State, Status, UpstreamHandle};
+
+pub use introduction::ServerInfo;
+pub use notifications::{Notifications, ServerNotification};
+pub use setup::ClientBuilder;
+
+use self::{running::Running, setup::Setup};
+use crate::{CallOptions, Error, exchange::Sender};
+
+/// A connection to one server. Clones are cheap and mean the same connection; it ends with [`Client::close`], or when the
+/// last clone is dropped.
+///
+/// ```no_run
+/// use serde_json::json;
+/// use toolbay_host::Client;
+///
+/// # async fn example() -> Result<(), toolbay_host::Error> {
+/// let client = Client::stdio("uvx", ["mcp-server-git"]).environment(std::env::vars_os()).connect().await?;
+/// eprintln!("{:?}", client.server_info());
+/// let status = client.call_tool("git_status", json!({"repo_path": "."})).await?;
+/// eprintln!("{}", status.to_text());
+/// client.close().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The connection is kept up: a server that dies is started again, and calls wait for it. Calls run beside each other;
+/// none waits for another.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    sender: Arc<Sender>,
+}
+
+struct Shared {
+    name: ServerName,
+    setup: Setup,
+    slot: Mutex<Slot>,
+    notifications: broadcast::Sender<ServerNotification>,
+}
+
+/// Whether there is a connection.
+enum Slot {
+    Idle,
+    Starting,
+    Ready(Arc<Running>),
+}
+
+impl Client {
+    /// Opens the connection, shakes hands and lists what the server offers.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not come up, which may be tried again, or when that was done already.
+    pub async fn initialize(&self) -> Result<ServerInfo, Error> {
+        let starting = self.begin()?;
+        let running = Running::start(&self.shared)?;
+        if let Err(failure) = running.settled().await {
+            running.stop().await;
+            let server = self.shared.name.clone();
+            return Err(match failure {
+                Some(failure) => Error::Init { server, failure },
+                None => Error::Connection(CallError::Stopped { server }),
+            });
+        }
+        let info = ServerInfo::of(&running.handle.status().borrow());
+        starting.done(running);
+        Ok(info)
+    }
+
+    /// Ends the connection: the process with everything below it, or the session at a URL. Afterwards the client may be
+    /// initialized anew.
+    pub async fn close(&self) {
+        let slot = std::mem::replace(&mut *self.shared.slot(), Slot::Idle);
+        if let Slot::Ready(running) = slot {
+            running.stop().await;
+        }
+    }
+
+    /// The same connection, for calls of which this is wanted.
+    pub fn with(&self, options: CallOptions) -> Self {
+        let sender = (*self.sender).clone().with_options(options);
+        Self { sender: Arc::new(sender), ..self.clone() }
+    }
+
+    /// Whether the server is up.
+    pub fn is_connected(&self) -> bool {
+        self.status().is_some_and(|status| matches!(status.state, State::Running))
+    }
+
+    /// What the server said about itself; nothing before [`Client::initialize`].
+    pub fn server_info(&self) -> Option<ServerInfo> {
+        self.status().map(|status| ServerInfo::of(&status))
+    }
+
+    /// What the server can do, as it said; nothing before [`Client::initialize`].
+    pub fn capabilities(&self) -> Option<serde_json::Value> {
+        serde_json::from_str(self.status()?.catalogue.capabilities.as_deref()?).ok()
+    }
+
+    /// The server behind it, for whoever wants its state, log or counts; nothing before [`Client::initialize`].
+    pub fn handle(&self) -> Option<UpstreamHandle> {
+        self.running().ok().map(|running| running.handle.clone())
+    }
+
+    /// What the server says from now on that belongs to no call.
+    pub fn notifications(&self) -> Notifications {
+        Notifications::new(self.shared.notifications.subscribe())
+    }
+
+    fn status(&self) -> Option<Status> {
+        self.running().ok().map(|running| running.handle.status().borrow().clone())
+    }
+
+    fn running(&self) -> Result<Arc<Running>, Error> {
+        match &*self.shared.slot() {
+            Slot::Ready(running) => Ok(running.clone()),
+            Slot::Idle | Slot::Starting => Err(Error::NotInitialized { server: self.shared.name.clone() }),
+        }
+    }
+
+    fn begin(&self) -> Result<Starting<'_>, Error> {
+        let mut slot = self.shared.slot();
+        match *slot {
+            Slot::Idle => {
+                *slot = Slot::Starting;
+                Ok(Starting { shared: &self.shared })
+            }
+            Slot::Starting | Slot::Ready(_) => {
+                Err(Error::AlreadyInitialized { server: self.shared.name.clone() })
+            }
+        }
+    }
+}
+
+/// A connection that is being made; dropped before it is done, there is none.
+struct Starting<'a> {
+    shared: &'a Shared,
+}
+
+impl Starting<'_> {
+    fn done(self, running: Running) {
+        *self.shared.slot() = Slot::Ready(Arc::new(running));
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let mut slot = self.shared.slot();
+        if matches!(*slot, Slot::Starting) {
+            *slot = Slot::Idle;
+        }
+    }
+}
+
+impl Shared {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("server", &self.shared.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! What a client asks its server.
+
+use serde_json::{Map, Value, json};
+use toolbay_protocol::{ErrorCode, method};
+use toolbay_upstream::{Interest, NotWatched};
+
+use super::Client;
+use crate::{
+    CallToolResult, CompleteResult, Completing, Error, GetPromptResult, ReadResourceResult,
+    agent::named_params, exchange::Exchange,
+};
+
+impl Client {
+    /// Calls a tool. `arguments` is an object, or null for none. Dropping the future cancels the call.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached or answers with an error. A tool that fails is a result all the same.
+    pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
+        let mut params = named_params(name, arguments)?;
+        if self.only_as_task(name) {
+            params.insert("task".to_owned(), json!({}));
+        }
+        let result = self.ask(name, method::TOOLS_CALL, params).await?;
+        CallToolResult::parse(&self.shared.name, &result)
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, or does not have it.
+    pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
+        let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+        let result = self.ask(uri, method::RESOURCES_READ, params).await?;
+        ReadResourceResult::parse(&self.shared.name, &result)
+    }
+
+    /// Gets a prompt. `arguments` is an object of strings, or null for none.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, or does not have it.
+    pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<GetPromptResult, Error> {
+        let result = self.ask(name, method::PROMPTS_GET, named_params(name, arguments)?).await?;
+        GetPromptResult::parse(&self.shared.name, &result)
+    }
+
+    /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached, or completes nothing.
+    pub async fn complete(
+        &self,
+        what: &Completing,
+        argument: &str,
+        begun: &str,
+    ) -> Result<CompleteResult, Error> {
+        let result = self.ask(argument, method::COMPLETE, what.params(argument, begun)).await?;
+        CompleteResult::parse(&self.shared.name, &result)
+    }
+
+    /// Asks the server whether it is there.
+    ///
+    /// # Errors
+    ///
+    /// When it is not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        // The stateless era has no ping; whoever introduces itself is there.
+        let is_modern =
+            self.status().and_then(|status| status.revision).is_some_and(|spoken| spoken.is_modern());
+        let asked = if is_modern { method::DISCOVER } else { method::PING };
+        self.ask(asked, asked, Map::new()).await.map(drop)
+    }
+
+    /// Sends any request, for what has no method here; gives the result.
+    ///
+    /// # Errors
+    ///
+    /// When `params` are neither an object nor null, or as for all requests.
+    pub async fn request(&self, asked: &str, params: Value) -> Result<Value, Error> {
+        let params = match params {
+            Value::Null => Map::new(),
+            Value::Object(params) => params,
+            other => {
+                let message = format!("the parameters of `{asked}` must be an object, not {other}");
+                return Err(Error::Refused { code: ErrorCode::INVALID_PARAMS, message });
+            }
+        };
+        let result = self.ask(asked, asked, params).await?;
+        serde_json::from_str(&result).map_err(|error| Error::protocol(&self.shared.name, error))
+    }
+
+    /// Watches a resource for as long as the interest is kept; changes come as [`Client::notifications`].
+    ///
+    /// # Errors
+    ///
+    /// When the server does not tell of changes, or is not there.
+    pub async fn watch(&self, uri: &str) -> Result<Interest, Error> {
+        let running = self.running()?;
+        let server = running.handle.name();
+        running.handle.watch(uri).await.map_err(|why| match why {
+            NotWatched::Refused(error) => Error::answered(server, *error),
+            NotWatched::Down(error) => error.into(),
+            why => Error::Server {
+                server: server.clone(),
+                code: ErrorCode::METHOD_NOT_FOUND,
+                message: format!("`{uri}` cannot be watched: {why}"),
+                data: None,
+            },
+        })
+    }
+
+    /// Whether the server does that only as a task of 2025-11-25.
+    fn only_as_task(&self, name: &str) -> bool {
+        let has_tasks = self.capabilities().is_some_and(|declared| {
+            declared.pointer("/tasks/requests/tools/call").is_some_and(Value::is_object)
+        });
+        has_tasks
+            && self.cached_tools().iter().any(|tool| {
+                let execution = tool.item().raw("execution").and_then(|text| serde_json::from_str(text).ok());
+                tool.name() == name && execution.unwrap_or(Value::Null)["taskSupport"] == "required"
+            })
+    }
+
+    /// Sends a request; `what` is for people.
+    async fn ask(&self, what: &str, asked: &str, params: Map<String, Value>) -> Result<String, Error> {
+        let running = self.running()?;
+        let exchange = Exchange { line: &*running, sender: &self.sender, server: self.shared.name.clone() };
+        self.sender.within(what, exchange.ask(asked, params)).await
+    }
+}

@@ -1,0 +1,202 @@
+//! One connection without a host (R038–R040).
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_config::Tuning;
+use toolbay_host::{
+    CallOptions, Client, Completing, Error, Handlers, InProcess, Kind, ServerNotification,
+    questions::{ElicitRequest, Elicited},
+};
+use toolbay_protocol::{Revision, ServerName};
+use toolbay_testkit::{Era, TestServer};
+
+use crate::bay::eventually;
+
+fn in_memory(server: &TestServer) -> InProcess {
+    let server = server.clone();
+    Arc::new(move |tasks| server.in_memory(tasks))
+}
+
+/// The test server as a program, which the workspace builds beside its tests.
+pub(crate) fn test_server() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().and_then(|deps| deps.parent()).unwrap().join("toolbay-test-server");
+    assert!(program.exists(), "{} is missing; first: cargo build -p toolbay-testkit", program.display());
+    program
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_does_everything_in_both_eras() {
+    for (era, revision) in [(Era::Legacy, Revision::LATEST_LEGACY), (Era::Modern, Revision::LATEST)] {
+        let server = TestServer::demo().era(era).page_size(2);
+        let client = Client::in_process(in_memory(&server)).name("demo").build();
+        assert!(!client.is_connected() && client.server_info().is_none() && client.cached_tools().is_empty());
+        let info = client.initialize().await.unwrap();
+        assert_eq!((info.name.as_str(), info.revision), ("toolbay-test-server", Some(revision)));
+        assert_eq!(info.instructions.as_deref(), Some("For tests only."));
+        assert_eq!(client.server_info(), Some(info));
+        assert!(client.capabilities().unwrap()["tools"].is_object());
+        client.ping().await.unwrap();
+
+        let tools = client.list_tools().await.unwrap();
+        assert!(tools.len() > 10, "over all pages");
+        assert_eq!(client.cached_tools().len(), tools.len());
+        assert_eq!(client.list_prompts().await.unwrap().len(), client.cached_prompts().len());
+        assert_eq!(client.list_resources().await.unwrap().len(), client.cached_resources().len());
+        assert_eq!(client.list_resource_templates().await.unwrap()[0].uri_template(), "test://user/{id}");
+
+        let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
+        assert_eq!(sum.structured_value().unwrap()["sum"], 3);
+        assert_eq!(client.read_resource("test://readme").await.unwrap().to_text(), "Read me.");
+        let prompt = client.get_prompt("greet", json!({"name": "Ada"})).await.unwrap();
+        assert_eq!(prompt.messages()[0].role, "user");
+        let names = client.complete(&Completing::Prompt("greet".into()), "name", "G").await.unwrap();
+        assert_eq!(names.values(), ["Grace"]);
+        let raw = client
+            .request("tools/call", json!({"name": "echo", "arguments": {"text": "raw"}}))
+            .await
+            .unwrap();
+        assert_eq!(raw["content"][0]["text"], "raw");
+        let error = client.request("no/such", Value::Null).await.unwrap_err();
+        assert!(matches!(error, Error::Server { .. }), "{error:?}");
+        client.close().await;
+        assert!(matches!(client.ping().await, Err(Error::NotInitialized { .. })));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_initialized_once_and_again_after_it_was_closed() {
+    let client = Client::in_process(in_memory(&TestServer::demo())).build();
+    assert!(matches!(client.call_tool("add", Value::Null).await, Err(Error::NotInitialized { .. })));
+    client.initialize().await.unwrap();
+    assert!(matches!(client.initialize().await, Err(Error::AlreadyInitialized { .. })));
+    client.close().await;
+    client.initialize().await.unwrap();
+    assert!(client.is_connected());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_was_given_up_or_failed_can_be_repeated() {
+    let never: InProcess = Arc::new(|tasks| {
+        let (mut inside, outside) = toolbay_transport::memory::pair(tasks);
+        tasks.spawn(async move {
+            while inside.incoming.recv().await.is_some() {}
+            drop(inside);
+        });
+        outside
+    });
+    let client = Client::in_process(never).name("mute").build();
+    assert!(timeout(Duration::from_secs(1), client.initialize()).await.is_err());
+    for _ in 0..2 {
+        let error = client.initialize().await.unwrap_err();
+        assert!(matches!(&error, Error::Init { server, .. } if server.as_str() == "mute"), "{error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_says_comes_as_a_stream() {
+    let server = TestServer::demo();
+    let client = Client::in_process(in_memory(&server)).connect().await.unwrap();
+    let mut said = client.notifications();
+    server.handle().add_tool("new", |_| Ok(json!(1)));
+    assert!(matches!(said.recv().await, Some(ServerNotification::ListChanged(Kind::Tools))));
+    assert!(client.cached_tools().iter().any(|tool| tool.name() == "new"), "the cache is the new list");
+    let watched = client.watch("test://readme").await.unwrap();
+    server.handle().notify_updated("test://readme");
+    assert!(
+        matches!(said.recv().await, Some(ServerNotification::ResourceUpdated { uri }) if uri == "test://readme")
+    );
+    // Whoever does not read is told how much was missed, and nobody waits.
+    for _ in 0..400 {
+        server.handle().notify_updated("test://readme");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(matches!(said.recv().await, Some(ServerNotification::Missed(missed)) if missed > 0));
+    drop(watched);
+    let handle = client.handle().unwrap();
+    handle.restart().await;
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        match said.recv().await.unwrap() {
+            ServerNotification::Disconnected => seen.push("gone"),
+            ServerNotification::Connected => seen.push("back"),
+            _ => {}
+        }
+    }
+    assert_eq!(seen, ["gone", "back"]);
+    drop((client, handle));
+    while said.recv().await.is_some() {} // ends with the client
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_and_options_are_the_same_as_with_a_host() {
+    for era in [Era::Legacy, Era::Modern] {
+        let handlers = Handlers::new()
+            .elicitation(|_: ElicitRequest| async { Elicited::accept(json!({"name": "Ada"})) });
+        let server = TestServer::demo().era(era);
+        let client = Client::in_process(in_memory(&server)).handlers(handlers).connect().await.unwrap();
+        assert_eq!(client.call_tool("elicit", Value::Null).await.unwrap().to_text(), "Ada", "{era:?}");
+        let quick = client.with(CallOptions::new().timeout(Duration::from_secs(1)));
+        let error = quick.call_tool("sleep", json!({"ms": 9000})).await.unwrap_err();
+        assert!(matches!(error, Error::CallerTimeout { .. }), "{error:?}");
+        eventually("the server is told", || server.handle().count("notifications/cancelled") == 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_runs_a_real_program_and_ends_it() {
+    let client = Client::stdio(test_server().to_str().unwrap(), ["--era", "legacy"])
+        .environment(std::env::vars_os())
+        .env("GREETING", "hello")
+        .client_info("it", "1.2.3")
+        .connect()
+        .await
+        .unwrap();
+    let value = client.call_tool("env", json!({"name": "GREETING"})).await.unwrap();
+    assert_eq!(value.structured_value().unwrap()["value"], "hello");
+    let pid =
+        |result: toolbay_host::CallToolResult| result.structured_value().unwrap()["pid"].as_u64().unwrap();
+    let first = pid(client.call_tool("pid", Value::Null).await.unwrap());
+    let error = client.call_tool("crash", json!({"code": 3})).await.unwrap_err();
+    assert!(error.to_string().contains("about to crash"), "its last words: {error}");
+    let second = pid(client.call_tool("pid", Value::Null).await.unwrap());
+    assert_ne!(first, second, "it was started again");
+    client.close().await;
+    assert!(!PathBuf::from(format!("/proc/{second}")).exists(), "it is gone");
+}
+
+#[tokio::test]
+async fn a_client_finds_out_what_is_spoken_at_a_url() {
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let server = TestServer::demo();
+    for url in [
+        server.start_http(&tasks, stop.clone()).await.unwrap(),
+        server.start_sse(&tasks, stop.clone()).await.unwrap(),
+        server.start_ws(&tasks, stop.clone()).await.unwrap(),
+    ] {
+        let client = Client::http(&url).name("remote").header("X-Test", "yes").connect().await.unwrap();
+        let sum = client.call_tool("add", json!({"a": 20, "b": 22})).await.unwrap();
+        assert_eq!(sum.structured_value().unwrap()["sum"], 42, "{url}");
+        client.close().await;
+    }
+    stop.cancel();
+    let tuning = Tuning { connect_timeout: Some(Duration::from_secs(2)), ..Tuning::default() };
+    let error = Client::http("http://127.0.0.1:9/mcp").tuning(tuning).connect().await.unwrap_err();
+    assert!(matches!(error, Error::Init { .. }) && error.is_retryable(), "{error:?}");
+    let error = Client::http("no url").connect().await.unwrap_err();
+    assert!(matches!(error, Error::Setup { .. }), "{error:?}");
+    let error =
+        Client::http("http://127.0.0.1:9/").header("bad name", "secret!").connect().await.unwrap_err();
+    assert!(!error.explained().contains("secret!"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_stands_already_can_be_used() {
+    let tasks = TaskTracker::new();
+    let client = Client::wire(TestServer::demo().in_memory(&tasks)).name("once").connect().await.unwrap();
+    assert_eq!(client.call_tool("echo", json!({"text": "hi"})).await.unwrap().to_text(), "hi");
+    assert_eq!(client.handle().unwrap().name(), &ServerName::new("once"));
+}
