@@ -80,8 +80,9 @@ impl ConfigFile {
     /// The servers, and those of `before` whose entries cannot be used now.
     fn servers_or(&self, before: &[ServerConfig]) -> Vec<ServerConfig> {
         let is_there = |name: &str| self.servers.iter().any(|server| server.name.as_str() == name);
-        let is_broken =
-            |name: &str| self.problems.iter().any(|problem| problem.server == name) && !is_there(name);
+        let is_broken = |name: &str| {
+            self.problems.iter().any(|problem| problem.server.as_deref() == Some(name)) && !is_there(name)
+        };
         let kept = before.iter().filter(|server| is_broken(server.name.as_str()));
         self.servers.iter().chain(kept).cloned().collect()
     }
