@@ -60,6 +60,7 @@ pub struct HostBuilder {
     naming: Naming,
     environment: BTreeMap<OsString, OsString>,
     shim: Shim,
+    roots: Option<Vec<String>>,
     patience: Duration,
     on_problem: Option<OnProblem>,
 }
@@ -74,6 +75,7 @@ impl Host {
             naming: Naming::default(),
             environment: BTreeMap::new(),
             shim: Shim::none(),
+            roots: None,
             patience: PATIENCE,
             on_problem: None,
         }
@@ -90,7 +92,19 @@ impl HostBuilder {
         command: &str,
         args: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.servers.push(entry::program(name, command, args));
+        self.servers.push(entry::program(name, command, args, &[]));
+        self
+    }
+
+    /// As [`HostBuilder::stdio_server`], with variables of its own. They are never printed.
+    pub fn stdio_server_with<S: Into<String>, N: Into<String>, V: Into<String>>(
+        mut self,
+        name: &str,
+        command: &str,
+        args: impl IntoIterator<Item = S>,
+        env: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.servers.push(entry::program(name, command, args, &pairs(env)));
         self
     }
 
@@ -106,8 +120,7 @@ impl HostBuilder {
         url: &str,
         headers: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
-        let headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        self.servers.push(entry::remote(name, url, &headers));
+        self.servers.push(entry::remote(name, url, &pairs(headers)));
         self
     }
 
@@ -157,6 +170,11 @@ impl HostBuilder {
         Self { environment: toolbay_config::inherited(variables), ..self }
     }
 
+    /// What servers are told about the folders they may look at, where their entries say nothing else: URIs.
+    pub fn roots<S: Into<String>>(self, uris: impl IntoIterator<Item = S>) -> Self {
+        Self { roots: Some(uris.into_iter().map(Into::into).collect()), ..self }
+    }
+
     /// How process trees are kept together.
     pub fn shim(self, shim: Shim) -> Self {
         Self { shim, ..self }
@@ -185,6 +203,9 @@ impl HostBuilder {
             }
             servers.extend(file.servers);
         }
+        for server in &mut servers {
+            server.tuning.roots = server.tuning.roots.take().or_else(|| self.roots.clone());
+        }
         let embedded = self.embedded.iter().map(|(name, _)| name);
         all_different(embedded.chain(servers.iter().map(|server| &server.name)))?;
         let options = HostOptions { naming: self.naming, base_env: self.environment, shim: self.shim };
@@ -192,6 +213,10 @@ impl HostBuilder {
         let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
         Ok(host)
     }
+}
+
+fn pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Vec<(String, String)> {
+    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 fn all_different<'a>(names: impl Iterator<Item = &'a ServerName>) -> Result<(), Error> {

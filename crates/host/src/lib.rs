@@ -52,9 +52,15 @@ pub use registry::{
 };
 pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, OutputLimit, ReadResourceResult};
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
-pub use toolbay_protocol::view::{
-    ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
+pub use toolbay_config::{Problem, ServerConfig, Tuning};
+pub use toolbay_protocol::{
+    ErrorCode, LogLevel, Revision, ServerName,
+    view::{
+        ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate,
+        Tool as ToolDefinition,
+    },
 };
+pub use toolbay_transport::{Wire, memory};
 pub use toolbay_upstream::{
     Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
     InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim,

@@ -49,7 +49,7 @@ impl Client {
         let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or("server");
         ClientBuilder::new(
             name,
-            entry::program(name, command, args).map(|config| Way::Configured(config.into())),
+            entry::program(name, command, args, &[]).map(|config| Way::Configured(config.into())),
         )
     }
 
