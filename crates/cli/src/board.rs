@@ -1,11 +1,12 @@
 //! The servers as they come up: a table that is drawn anew in place on a terminal, else a line per change.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
-use futures_util::future::select_all;
-use tokio::sync::watch;
 use toolbay_control::ServerSnapshot;
-use toolbay_host::{Host, Status, UpstreamHandle};
+use toolbay_host::{EventStream, Host};
 
 use crate::{
     output::{Output, to_stderr},
@@ -23,7 +24,10 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Board<'a> {
     out: &'a Output,
-    rows: Vec<Row>,
+    host: Host,
+    events: EventStream,
+    /// What is known of each server.
+    known: HashMap<String, Known>,
     started: Instant,
     /// The lines that stand on the terminal and are drawn over.
     drawn: Vec<String>,
@@ -42,10 +46,8 @@ enum Form {
     Nothing,
 }
 
-#[derive(Debug)]
-struct Row {
-    server: UpstreamHandle,
-    status: watch::Receiver<Status>,
+#[derive(Debug, Default)]
+struct Known {
     ready_after: Option<Duration>,
     /// What was last said about it.
     said: String,
@@ -53,17 +55,13 @@ struct Row {
 
 impl<'a> Board<'a> {
     pub(crate) fn new(host: &Host, out: &'a Output) -> Self {
-        let rows = host
-            .servers()
-            .into_iter()
-            .map(|server| Row { status: server.status(), server, ready_after: None, said: String::new() })
-            .collect();
         let form = match () {
             () if out.is_quiet() => Form::Nothing,
             () if out.stderr_is_terminal => Form::Table,
             () => Form::Lines,
         };
-        Self { out, rows, started: Instant::now(), drawn: Vec::new(), form }
+        let (host, events) = (host.clone(), host.events());
+        Self { out, host, events, known: HashMap::new(), started: Instant::now(), drawn: Vec::new(), form }
     }
 
     /// As [`Board::new`]; with `--json`, changes are data.
@@ -74,7 +72,7 @@ impl<'a> Board<'a> {
 
     /// Shows changes for ever. On a terminal the table is finished once all servers are settled.
     pub(crate) async fn follow(&mut self) {
-        if self.form == Form::Nothing || self.rows.is_empty() {
+        if self.form == Form::Nothing {
             return std::future::pending().await;
         }
         loop {
@@ -85,7 +83,7 @@ impl<'a> Board<'a> {
             }
             let is_table = self.form == Form::Table;
             tokio::select! {
-                () = self.changed() => tokio::time::sleep(TOGETHER).await,
+                _ = self.events.next() => tokio::time::sleep(TOGETHER).await,
                 () = tokio::time::sleep(TICK), if is_table => {}
             }
         }
@@ -96,8 +94,8 @@ impl<'a> Board<'a> {
         let snapshots = self.look();
         self.show(&snapshots);
         if self.form == Form::Table {
-            for (row, server) in self.rows.iter_mut().zip(&snapshots) {
-                row.said = key(server);
+            for server in &snapshots {
+                self.known.entry(server.name.clone()).or_default().said = key(server);
             }
             self.form = Form::Lines;
         }
@@ -111,40 +109,23 @@ impl<'a> Board<'a> {
         }
     }
 
-    async fn changed(&mut self) {
-        let waits = self.rows.iter_mut().map(|row| {
-            Box::pin(async {
-                if row.status.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            })
-        });
-        select_all(waits).await;
-    }
-
     fn look(&mut self) -> Vec<ServerSnapshot> {
         let elapsed = self.started.elapsed();
-        self.rows
-            .iter_mut()
-            .map(|row| {
-                row.status.mark_unchanged();
-                let snapshot = ServerSnapshot::of(&row.server);
-                if snapshot.state == "ready" {
-                    row.ready_after.get_or_insert(elapsed);
-                }
-                snapshot
-            })
-            .collect()
+        let statuses = self.host.statuses();
+        for status in statuses.iter().filter(|status| status.state.is_up()) {
+            let known = self.known.entry(status.name.as_str().to_owned()).or_default();
+            known.ready_after.get_or_insert(elapsed);
+        }
+        statuses.iter().map(ServerSnapshot::of).collect()
     }
 
     fn draw(&mut self, snapshots: &[ServerSnapshot]) {
         let elapsed = self.started.elapsed();
-        let times: Vec<Option<Duration>> = self
-            .rows
-            .iter()
-            .zip(snapshots)
-            .map(|(row, server)| row.ready_after.or((server.state == "starting").then_some(elapsed)))
-            .collect();
+        let time = |server: &ServerSnapshot| {
+            let ready_after = self.known.get(&server.name).and_then(|known| known.ready_after);
+            ready_after.or((server.state == "starting").then_some(elapsed))
+        };
+        let times: Vec<Option<Duration>> = snapshots.iter().map(time).collect();
         let lines = server_lines(snapshots, &times, self.out.paint_status);
         if lines == self.drawn {
             return;
@@ -163,21 +144,21 @@ impl<'a> Board<'a> {
     }
 
     fn tell(&mut self, snapshots: &[ServerSnapshot]) {
-        for (row, server) in self.rows.iter_mut().zip(snapshots) {
-            let key = key(server);
-            if key == row.said {
+        for server in snapshots {
+            let (key, known) = (key(server), self.known.entry(server.name.clone()).or_default());
+            if key == known.said {
                 continue;
             }
-            row.said = key;
+            known.said = key;
             if self.form == Form::Events {
                 let fields = serde_json::to_string(server).unwrap_or_default();
                 // Nobody reading is no reason to stop serving.
                 let _ = self.out.json_fields(&format!("\"event\":\"server\",\"server\":{fields}"));
                 continue;
             }
-            let time = row.ready_after.map(|time| format!(", {}", short(time))).unwrap_or_default();
+            let time = known.ready_after.map(|time| format!(", {}", short(time))).unwrap_or_default();
             let detail = match server.state.as_str() {
-                "ready" => format!(" ({}, {}{time})", revision(server), offers(server)),
+                "ready" | "degraded" => format!(" ({}, {}{time})", revision(server), offers(server)),
                 "starting" => String::new(),
                 _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
             };
@@ -191,7 +172,7 @@ impl<'a> Board<'a> {
 /// What is worth a line when it changes.
 fn key(server: &ServerSnapshot) -> String {
     match server.state.as_str() {
-        "ready" => format!("ready {}", offers(server)),
+        state if server.is_up => format!("{state} {}", offers(server)),
         state => format!("{state} {:?}", server.failure),
     }
 }
@@ -263,8 +244,8 @@ pub(crate) fn trouble(server: &ServerSnapshot) -> Option<String> {
 fn look(server: &ServerSnapshot) -> Look {
     match server.state.as_str() {
         "ready" => Look::Good,
-        "starting" | "restarting" => Look::Busy,
-        "failed" => Look::Bad,
+        "starting" | "restarting" | "stopping" | "degraded" | "needs approval" => Look::Busy,
+        "failed" | "auth required" => Look::Bad,
         _ => Look::Dim,
     }
 }

@@ -21,8 +21,8 @@ pub(crate) struct Env {
     pub(crate) log_filter: Option<String>,
     /// Whether `NO_COLOR` and `TERM` allow colours.
     pub(crate) allows_colour: bool,
-    /// What servers inherit.
-    pub(crate) inherited: BTreeMap<OsString, OsString>,
+    /// All of it, for servers to inherit from as their entries say.
+    pub(crate) variables: BTreeMap<OsString, OsString>,
 }
 
 impl Env {
@@ -38,7 +38,7 @@ impl Env {
                 .or_else(|| Some(get("HOME").and_then(absolute)?.join(".local/state"))),
             log_filter: get("RUST_LOG").and_then(|value| value.to_str()).map(str::to_owned),
             allows_colour: get("NO_COLOR").is_none() && get("TERM").is_none_or(|term| term != "dumb"),
-            inherited: toolbay_config::inherited(variables),
+            variables,
         }
     }
 

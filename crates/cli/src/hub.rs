@@ -75,8 +75,9 @@ impl Plan {
         }
         let options = HostOptions {
             naming: self.naming.unwrap_or(context.args.global.naming),
-            base_env: context.env.inherited.clone(),
+            base_env: context.env.variables.clone(),
             shim: Shim::current_exe(),
+            ..HostOptions::default()
         };
         let host = Host::start(&self.file.servers, in_process, &options);
         // Set once, here.

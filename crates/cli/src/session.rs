@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         known: impl IntoIterator<Item = &'b str>,
     ) -> CliError {
         let servers = self.client.snapshot().await.map(|snapshot| snapshot.servers).unwrap_or_default();
-        let missing = servers.into_iter().filter(|server| server.state != "ready");
+        let missing = servers.into_iter().filter(|server| !server.is_up);
         CliError::Unknown {
             kind,
             name: name.to_owned(),

@@ -1,114 +1,227 @@
-//! An entry as the user wrote it.
+//! An entry of any format, in the words of all.
 
-use std::{collections::BTreeMap, path::Path};
+mod credentials;
+mod timeouts;
+mod tools;
 
-use serde::Deserialize;
-use serde_json::Value;
-use toolbay_protocol::ServerName;
+use serde_json::{Map, Value};
 
-use crate::{Command, Reach, Remote, ServerConfig, Standing, Tuning, remote};
+pub(crate) use crate::duration;
+use crate::{
+    Format, Place, Standing, Transport, Written,
+    table::{Fields, texts},
+    template::{Style, Template},
+    transport::{Kind, kind},
+    tree::Node,
+};
 
-/// An entry of `mcpServers`. Keys that other programs put there are theirs and stay unread.
-#[derive(Debug, Deserialize)]
-struct EntryFile {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    cwd: Option<String>,
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(default)]
-    disabled: bool,
-    enabled: Option<bool>,
-    #[serde(default)]
-    toolbay: Tuning,
+/// What an entry comes to.
+pub(crate) enum Reading {
+    Server(Box<Written>),
+    /// A server that an extension describes.
+    Extension(Extension),
+    /// It is no server that we could run, and nobody's mistake: why.
+    Elsewhere(String),
 }
 
-/// Checks one entry; the error is a sentence for people.
-pub(crate) fn check(name: &str, value: Value, base: &Path) -> Result<ServerConfig, String> {
+/// A server of which the file holds the settings alone: an extension knows how to start it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension {
+    /// The key of its entry.
+    pub name: String,
+    /// What the extension is told.
+    pub settings: Value,
+    /// Whether it may run.
+    pub standing: Standing,
+    /// Where the entry stands.
+    pub place: Place,
+}
+
+/// What there is besides a command and a URL.
+enum Reach {
+    Here,
+    Extension,
+    Elsewhere(String),
+}
+
+/// Reads an entry. The error is a sentence for people; `notes` takes what is odd and does no harm.
+pub(crate) fn read(
+    name: &str,
+    place: Place,
+    node: &Node,
+    format: Format,
+    notes: &mut Vec<String>,
+) -> Result<Reading, String> {
     if name.trim().is_empty() {
         return Err("a server needs a name".to_owned());
     }
-    let entry: EntryFile = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    let standing = match entry.disabled || entry.enabled == Some(false) {
-        true => Standing::Disabled,
-        false => Standing::Enabled,
-    };
-    let reach = match (entry.command, entry.url) {
-        (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
-        (Some(command), None) => {
-            let cwd = entry.cwd.map(|cwd| base.join(cwd));
-            if entry.toolbay.ca.is_some() {
-                return Err("`toolbay.ca` is for servers at a `url`".to_owned());
-            }
-            Reach::Command(check_command(Command { command, args: entry.args, env: entry.env, cwd })?)
+    let mut fields = Fields::of(node)?;
+    // Cline puts what is about the connection into an object of its own, and so did goose.
+    let is_table = |node: &Node| node.entries().is_some();
+    let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
+    let mut connection = Fields::of(nested.unwrap_or(node))?;
+    let mut reader = Reader { written: Written::named(name, place), style: format.style(), format };
+    let reach = reader.reach(&mut connection, notes)?;
+    if nested.is_none() {
+        // Both look at the same keys: what the one took, the other need not keep.
+        fields = connection;
+    }
+    for key in ["id", "name"] {
+        fields.take_if(key, |node| node.text() == Some(name));
+    }
+    reader.standing(&mut fields)?;
+    timeouts::read(&mut fields, format, &mut reader.written.tuning, notes);
+    tools::read(&mut fields, &mut reader.written.tuning)?;
+    reader.tuning(&mut fields)?;
+    reader.keep(fields.rest());
+    Ok(match reach {
+        Reach::Here => Reading::Server(Box::new(reader.written)),
+        Reach::Extension => {
+            let settings = node.get("settings").map(Node::to_json).unwrap_or_default();
+            Reading::Extension(Extension {
+                name: name.to_owned(),
+                settings,
+                standing: reader.written.standing,
+                place,
+            })
         }
-        (None, Some(url)) => {
-            let ca = entry.toolbay.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;
-            let remote = remote::check(&url, entry.kind.as_deref(), &entry.headers)?;
-            Reach::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
-        }
-        (None, None) => return Err("`command` is missing, or `url`".to_owned()),
-    };
-    Ok(ServerConfig { name: ServerName::new(name), reach, standing, tuning: entry.toolbay })
+        Reach::Elsewhere(why) => Reading::Elsewhere(why),
+    })
 }
 
-fn check_command(command: Command) -> Result<Command, String> {
-    if command.command.trim().is_empty() {
-        return Err("`command` is empty".to_owned());
-    }
-    let nul = |text: &str| text.contains('\0');
-    let env_is_odd =
-        command.env.iter().any(|(key, value)| key.is_empty() || key.contains('=') || nul(key) || nul(value));
-    if nul(&command.command) || command.args.iter().any(|arg| nul(arg)) || env_is_odd {
-        return Err("`command`, `args` and `env` must not contain NUL, nor an `env` name `=`".to_owned());
-    }
-    Ok(command)
+struct Reader {
+    written: Written,
+    style: Style,
+    format: Format,
 }
 
-/// Durations as people write them: `"500ms"`, `"2s"`, `"1.5s"`, `"10m"`, or a number of seconds.
-pub(crate) mod duration {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, de::Error};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Seconds(f64),
-        Text(String),
+impl Reader {
+    /// How the server is reached.
+    fn reach(&mut self, fields: &mut Fields<'_>, notes: &mut Vec<String>) -> Result<Reach, String> {
+        let kind = kind(fields.text(&["type", "transportType", "transport"])?)?;
+        self.command(fields)?;
+        self.url(fields, kind, notes)?;
+        credentials::read(fields, &mut self.written, self.style, notes)?;
+        match (kind, &self.written.command, &self.written.url) {
+            (Kind::BuiltIn(what), None, None) => {
+                Ok(Reach::Elsewhere(format!("`{what}` is a part of {} itself; it is left out", self.format)))
+            }
+            (_, Some(_), Some(_)) => Err("`command` and `url` exclude each other".to_owned()),
+            (Kind::Stdio, None, Some(_)) => {
+                Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned())
+            }
+            (_, None, None) => self.nowhere(fields),
+            (Kind::Url(_), Some(_), None) => {
+                notes.push(
+                    "`type` is of a server at a URL, but there is a `command`, which counts".to_owned(),
+                );
+                Ok(Reach::Here)
+            }
+            _ => Ok(Reach::Here),
+        }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let (number, unit) = match Written::deserialize(deserializer)? {
-            Written::Seconds(seconds) => (seconds, 1.0),
-            Written::Text(text) => {
-                let text = text.trim();
-                let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-                let unit = match &text[split..] {
-                    "ms" => 0.001,
-                    "s" | "" => 1.0,
-                    "m" | "min" => 60.0,
-                    "h" => 3600.0,
-                    other => {
-                        return Err(D::Error::custom(format!("unknown unit `{other}`; use ms, s, m or h")));
-                    }
-                };
-                let number: f64 = text[..split].trim().parse().map_err(|_| {
-                    D::Error::custom(format!("`{text}` is no duration; write for example \"2s\""))
-                })?;
-                (number, unit)
+    /// Neither a command nor a URL.
+    fn nowhere(&self, fields: &mut Fields<'_>) -> Result<Reach, String> {
+        let rest = fields.rest();
+        if rest.contains_key("tcp") {
+            return Err(
+                "`tcp` is not supported; use `httpUrl`, or a `url` that begins with `ws://`".to_owned()
+            );
+        }
+        match self.format {
+            Format::OpenCode if rest.contains_key("enabled") => {
+                Ok(Reach::Elsewhere("it only switches a server of another file on or off".to_owned()))
             }
+            Format::Zed if rest.contains_key("settings") || rest.contains_key("source") => {
+                Ok(Reach::Extension)
+            }
+            _ => Err("`command` is missing, or `url`".to_owned()),
+        }
+    }
+
+    fn command(&mut self, fields: &mut Fields<'_>) -> Result<(), String> {
+        let style = self.style;
+        let mut args = fields.texts(&["args"])?.unwrap_or_default();
+        let mut env = fields.map(&["env", "environment", "envs"])?;
+        match fields.take(&["command", "cmd"]) {
+            None => {}
+            Some((_, Node::Text(command))) => self.written.command = Some(Template::parse(command, style)),
+            Some((key, node @ Node::List(_))) => {
+                let mut words = texts(key, node)?.into_iter();
+                let command = words.next().ok_or_else(|| format!("`{key}` is empty"))?;
+                self.written.command = Some(Template::parse(&command, style));
+                args = words.chain(args).collect();
+            }
+            Some((key, node @ Node::Map(_))) => {
+                let mut inner = Fields::of(node)?;
+                let path =
+                    inner.text(&["path", "command"])?.ok_or_else(|| format!("`{key}.path` is missing"))?;
+                self.written.command = Some(Template::parse(path, style));
+                args = inner.texts(&["args"])?.unwrap_or(args);
+                env.extend(inner.map(&["env"])?);
+            }
+            Some((key, node)) => return Err(format!("`{key}` must be a text, but it is {}", node.kind())),
+        }
+        let parse = |text: &String| Template::parse(text, style);
+        self.written.args = args.iter().map(parse).collect();
+        self.written.env = env.iter().map(|(name, value)| (name.clone(), parse(value))).collect();
+        self.written.cwd = fields
+            .text(&["cwd", "working_directory", "workingDirectory"])?
+            .map(|cwd| Template::parse(cwd, style));
+        self.written.env_file =
+            fields.text(&["envFile", "env_file"])?.map(|file| Template::parse(file, style));
+        Ok(())
+    }
+
+    fn url(&mut self, fields: &mut Fields<'_>, kind: Kind, notes: &mut Vec<String>) -> Result<(), String> {
+        let keys = ["httpUrl", "url", "serverUrl", "uri", "base_url", "baseUrl"];
+        let Some((key, node)) = fields.take(&keys) else { return Ok(()) };
+        let url = node.text().ok_or_else(|| format!("`{key}` must be a text, but it is {}", node.kind()))?;
+        self.written.url = Some(Template::parse(url, self.style));
+        self.written.transport = match kind {
+            Kind::Url(transport) => transport,
+            _ if key == "httpUrl" => Transport::Http,
+            _ if url.starts_with("ws:") || url.starts_with("wss:") => Transport::Auto,
+            Kind::Unsaid => {
+                if self.format == Format::Roo {
+                    notes.push(
+                        "Roo wants a `type` with a `url`; what is spoken there is found out".to_owned(),
+                    );
+                }
+                self.format.bare_url()
+            }
+            _ => Transport::Auto,
         };
-        Duration::try_from_secs_f64(number * unit)
-            .map(Some)
-            .map_err(|_| D::Error::custom("a duration must be positive and finite"))
+        Ok(())
+    }
+
+    fn standing(&mut self, fields: &mut Fields<'_>) -> Result<(), String> {
+        let disabled = fields.flag(&["disabled"])? == Some(true);
+        let enabled = fields.flag(&["enabled"])? != Some(false);
+        if disabled || !enabled {
+            self.written.standing = Standing::Disabled;
+        }
+        Ok(())
+    }
+
+    /// Our own object in entries of others; it counts more than what was made of their keys.
+    fn tuning(&mut self, fields: &mut Fields<'_>) -> Result<(), String> {
+        match fields.take(&["toolbay"]) {
+            None => Ok(()),
+            Some((_, node @ Node::Map(_))) => {
+                if let Value::Object(own) = node.to_json() {
+                    self.written.tuning.extend(own);
+                }
+                Ok(())
+            }
+            Some((key, node)) => Err(format!("`{key}` must be a table, but it is {}", node.kind())),
+        }
+    }
+
+    fn keep(&mut self, rest: Map<String, Value>) {
+        if !rest.is_empty() {
+            self.written.extra.insert(self.format.name().to_owned(), rest);
+        }
     }
 }

@@ -1,85 +1,59 @@
-//! A whole file.
+//! A whole file, of any format.
+
+mod check;
+pub(crate) mod detect;
+mod dotenv;
+mod input;
+mod policy;
+mod root;
+mod slug;
 
 use std::{
-    collections::HashSet,
-    fmt, fs, io,
+    collections::{BTreeMap, HashMap},
+    fs, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use jsonc_parser::{
-    CollectOptions, ParseOptions,
-    ast::{ObjectProp, Value as Ast},
-    common::Ranged,
-    parse_to_ast,
-};
+use toolbay_protocol::ServerName;
 
-use crate::{ServerConfig, entry::check};
+use crate::{
+    Extension, Format, HubFile, Place, Problem, ServerConfig, Standing, Syntax, Variables, Written,
+    entry::{self, Reading},
+    native,
+    tree::{self, Node},
+};
+use check::check;
+use detect::{Entry, Found, detect};
+pub use input::Input;
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// JSON with comments and trailing commas, and nothing else: a forgotten comma is a mistake worth a word.
-const JSONC: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_loose_object_property_names: false,
-    allow_trailing_commas: true,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
+/// Some editors begin files with this.
+pub(crate) const MARK: char = '\u{feff}';
 
 /// What a file says.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
+    /// Whose file it is.
+    pub format: Format,
     /// The servers, in the order of the file.
     pub servers: Vec<ServerConfig>,
+    /// The same servers as written, in the same order.
+    pub written: Vec<Written>,
+    /// Servers that extensions describe.
+    pub extensions: Vec<Extension>,
+    /// What people are asked for.
+    pub inputs: Vec<Input>,
+    /// Settings of the hub itself, in our own format.
+    pub hub: HubFile,
     /// Entries that cannot be used, and why.
     pub problems: Vec<Problem>,
-}
-
-/// Why one entry cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The entry.
-    pub server: String,
-    /// What is wrong with it.
-    pub message: String,
-    /// Where it stands.
-    pub place: Place,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: server `{}`: {}", self.place, self.server, self.message)
-    }
-}
-
-/// A place in a file, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The line.
-    pub line: usize,
-    /// The character in it.
-    pub column: usize,
-}
-
-impl Place {
-    fn of(text: &str, byte: usize) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
+    /// What is odd, and does not keep an entry from being used.
+    pub warnings: Vec<Problem>,
+    /// Servers that will hardly work, because these variables have no value.
+    pub incomplete: BTreeMap<ServerName, Vec<String>>,
 }
 
 /// Why a whole file cannot be used.
@@ -94,16 +68,24 @@ pub enum ConfigError {
     /// It is too large.
     #[error("the configuration {} is larger than {} MiB", path.display(), MAX_FILE >> 20)]
     TooLarge { path: PathBuf },
-    /// It is no JSON.
+    /// It is not in the syntax that it seems to be in.
     #[error("{}:{place}: {message}", path.display())]
     Syntax { path: PathBuf, place: Place, message: String },
     /// It has no servers in a place we know.
-    #[error("{}: there is no `mcpServers` object in it{}", path.display(), hint.as_deref().unwrap_or(""))]
-    NoServers { path: PathBuf, hint: Option<String> },
+    #[error("{}: {}", path.display(), what.as_deref().unwrap_or(NO_SERVERS))]
+    NoServers { path: PathBuf, what: Option<String> },
 }
 
-/// Reads a file.
+const NO_SERVERS: &str =
+    "there are no servers in it; the usual place is an object `mcpServers`, or `[servers.NAME]` in TOML";
+
+/// Reads a file. Variables in it have no values.
 pub fn load(path: &Path) -> Result<ConfigFile, ConfigError> {
+    load_with(path, &Variables::default())
+}
+
+/// Reads a file and fills in variables.
+pub fn load_with(path: &Path, variables: &Variables) -> Result<ConfigFile, ConfigError> {
     let read = |source| ConfigError::Read { path: path.to_owned(), source };
     let metadata = fs::metadata(path).map_err(read)?;
     if metadata.is_file() && metadata.permissions().mode() & 0o002 != 0 {
@@ -113,49 +95,132 @@ pub fn load(path: &Path) -> Result<ConfigFile, ConfigError> {
         return Err(ConfigError::TooLarge { path: path.to_owned() });
     }
     let text = fs::read_to_string(path).map_err(read)?;
-    parse(&text, path)
+    parse_with(&text, path, variables)
 }
 
-/// Reads the text of a file. Relative folders in it start where the file is.
+/// Reads the text of a file. Relative folders in it start where the file is, or at the project that its folder belongs to.
 pub fn parse(text: &str, path: &Path) -> Result<ConfigFile, ConfigError> {
-    let syntax = |byte, message: String| ConfigError::Syntax {
-        path: path.to_owned(),
-        place: Place::of(text, byte),
-        message,
-    };
-    let ast = parse_to_ast(text, &CollectOptions::default(), &JSONC)
-        .map_err(|error| syntax(error.range().start, error.kind().to_string()))?
-        .value;
-    let Some(Ast::Object(root)) = ast else {
-        return Err(syntax(0, "a configuration is a JSON object".to_owned()));
-    };
-    let Some(Ast::Object(servers)) = root.get("mcpServers").map(|property| &property.value) else {
-        let hint = root
-            .get("servers")
-            .map(|_| "; it has `servers`, as VS Code writes it: rename that key to `mcpServers`".to_owned());
-        return Err(ConfigError::NoServers { path: path.to_owned(), hint });
-    };
-    let base = path.parent().unwrap_or(Path::new(""));
-    let mut file = ConfigFile::default();
-    let mut seen = HashSet::new();
-    for property in &servers.properties {
-        file.take(text, property, base, &mut seen);
-    }
-    Ok(file)
+    parse_with(text, path, &Variables::default())
 }
 
-impl ConfigFile {
-    fn take(&mut self, text: &str, property: &ObjectProp<'_>, base: &Path, seen: &mut HashSet<String>) {
-        let name = property.name.as_str().to_owned();
-        let place = Place::of(text, property.start());
-        let checked = if seen.insert(name.clone()) {
-            check(&name, property.value.clone().into(), base)
+/// Reads the text of a file and fills in variables.
+pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<ConfigFile, ConfigError> {
+    let text = text.trim_start_matches(MARK);
+    let syntax = Syntax::of(text, path);
+    let wrong = |(place, message)| ConfigError::Syntax { path: path.to_owned(), place, message };
+    let root = tree::parse(text, syntax).map_err(wrong)?;
+    if root.entries().is_none() {
+        return Err(wrong((
+            Place::START,
+            "a configuration is a table of keys, such as a JSON object".to_owned(),
+        )));
+    }
+    let found =
+        detect(&root, syntax, path).map_err(|what| ConfigError::NoServers { path: path.to_owned(), what })?;
+    let inputs = found.inputs.map(input::read).unwrap_or_default();
+    let folder = root::of(path, found.format);
+    let defaults = input::defaults(&inputs);
+    let mut reader = Reader {
+        text,
+        root: &root,
+        folder: &folder,
+        variables: variables.for_file(path, &folder, &defaults),
+        file: ConfigFile { format: found.format, inputs, ..ConfigFile::default() },
+        slugs: HashMap::new(),
+    };
+    if found.format == Format::Toolbay {
+        let (hub, mut problems) = native::hub(&root, text);
+        reader.file.hub = hub;
+        reader.file.problems.append(&mut problems);
+    }
+    for entry in chosen(found, variables.workspace.as_deref()) {
+        reader.take(&entry);
+    }
+    Ok(reader.file)
+}
+
+/// Where a file holds entries of several projects: those of the user and of our project, whose own come first. If no
+/// project is ours, all of them.
+fn chosen<'a>(found: Found<'a>, workspace: Option<&Path>) -> Vec<Entry<'a>> {
+    let ours = |entry: &Entry<'_>| {
+        entry.project.zip(workspace).is_some_and(|(project, workspace)| workspace.starts_with(project))
+    };
+    if !found.entries.iter().any(ours) {
+        return found.entries;
+    }
+    let (own, others): (Vec<_>, Vec<_>) = found.entries.into_iter().partition(ours);
+    own.into_iter().chain(others.into_iter().filter(|entry| entry.project.is_none())).collect()
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    root: &'a Node,
+    folder: &'a Path,
+    variables: Variables,
+    file: ConfigFile,
+    /// Names of servers, by what clients will see of them.
+    slugs: HashMap<String, String>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, entry: &Entry<'_>) {
+        let place = entry.at.place(self.text);
+        let problem = |message| Problem { server: Some(entry.name.clone()), message, place };
+        if self.file.written.iter().any(|written| written.name == entry.name) {
+            let message = "the name stands twice; the first entry counts".to_owned();
+            return self.file.problems.push(problem(message));
+        }
+        if let Some(first) = self.slugs.get(&slug::slug(&entry.name)) {
+            if self.file.format == Format::Toolbay {
+                let message = format!(
+                    "its tools would be named like those of `{first}`; names must differ in more than case and punctuation"
+                );
+                return self.file.problems.push(problem(message));
+            }
+            let message = format!("its tools get a longer prefix, because its name is like `{first}`");
+            self.file.warnings.push(problem(message));
+        }
+        let mut notes = Vec::new();
+        let reading = if self.file.format == Format::Toolbay {
+            match native::read(&entry.name, place, entry.node, self.text) {
+                Ok(written) => Ok(Reading::Server(Box::new(written))),
+                Err(mut problems) => return self.file.problems.append(&mut problems),
+            }
         } else {
-            Err("the name stands twice; the first entry counts".to_owned())
+            entry::read(&entry.name, place, entry.node, self.file.format, &mut notes)
         };
-        match checked {
-            Ok(server) => self.servers.push(server),
-            Err(message) => self.problems.push(Problem { server: name, message, place }),
+        match reading {
+            Ok(Reading::Server(written)) => self.server(*written, entry.project, &mut notes),
+            Ok(Reading::Extension(extension)) => self.file.extensions.push(extension),
+            Ok(Reading::Elsewhere(why)) => notes.push(why),
+            Err(message) => self.file.problems.push(problem(message)),
+        }
+        self.file.warnings.extend(notes.into_iter().map(problem));
+    }
+
+    fn server(&mut self, mut written: Written, project: Option<&str>, notes: &mut Vec<String>) {
+        self.slugs.entry(slug::slug(&written.name)).or_insert_with(|| written.name.clone());
+        notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
+        match check(&written, self.folder, &self.variables) {
+            Ok(checked) => {
+                // Whoever switched it off has no use for the rest.
+                let runs = written.standing != Standing::Disabled;
+                for missing in checked.missing.iter().filter(|_| runs) {
+                    let note = |fate| format!("`{}` has no value, so {fate}; {}", missing.name, missing.hint);
+                    notes.extend(missing.fate().map(note));
+                }
+                let lacking = checked.missing.into_iter().filter(|missing| runs && missing.matters());
+                let lacking: Vec<String> = lacking.map(|missing| missing.name).collect();
+                if !lacking.is_empty() {
+                    self.file.incomplete.insert(checked.server.name.clone(), lacking);
+                }
+                self.file.servers.push(checked.server);
+                self.file.written.push(written);
+            }
+            Err(message) => {
+                let (server, place) = (Some(written.name), written.place);
+                self.file.problems.push(Problem { server, message, place });
+            }
         }
     }
 }

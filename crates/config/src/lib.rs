@@ -1,19 +1,66 @@
 //! Configuration files to checked settings.
 //!
-//! Reads `mcpServers` files as people already have them (JSON with comments and trailing commas). Each entry is
-//! judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
+//! Reads our own `toolbay.toml` and every format that people already have ([`Format`]): JSON with comments, TOML and YAML.
+//! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
+//!
+//! The way of a file: `tree` (one tree for all syntaxes) → `file::detect` (whose it is, and where its servers are) →
+//! `entry` or `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `file::check` (a
+//! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
 
 #![forbid(unsafe_code)]
 
+mod approval;
+pub mod descriptor;
+mod diff;
+mod duration;
+mod edit;
 mod entry;
 mod environment;
 mod file;
+mod floating;
+mod format;
+mod glob;
+mod hashing;
+mod launch_hash;
+mod native;
+mod place;
+mod powerful_env;
+mod private_file;
+mod redact;
 mod remote;
+mod schema;
+pub mod scope;
 mod server;
+mod show;
+mod suggest;
+mod table;
+mod template;
+mod transport;
+mod tree;
+mod variables;
+mod visible;
+mod watch;
+mod written;
 
-pub use environment::inherited;
-pub use file::{ConfigError, ConfigFile, Place, Problem, load, parse};
+pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
+pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
+pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text};
+pub use entry::Extension;
+pub use environment::{
+    EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
+};
+pub use file::{ConfigError, ConfigFile, Input, load, load_with, parse, parse_with};
+pub use format::{Format, Syntax};
+pub use launch_hash::LaunchHash;
+pub use native::{HubFile, Listen};
+pub use place::{Place, Problem};
+pub use schema::schema;
 pub use server::{
     Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
     ToolTuning, Transport, Tuning, Validate,
 };
+pub use show::REDACTED;
+pub use template::Template;
+pub use variables::{ReadFiles, Variables};
+pub use watch::{ConfigWatch, WatchWay, watch_files};
+pub use written::Written;

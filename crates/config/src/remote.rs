@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use crate::{Remote, Transport};
+use crate::{
+    Remote, Transport,
+    transport::{self, Kind},
+};
 
 /// Headers that the protocol and the connection set themselves.
 const OURS: [&str; 19] = [
@@ -30,33 +33,25 @@ const OURS: [&str; 19] = [
     "upgrade",
 ];
 
-/// What other programs call the transports.
-fn transport(kind: Option<&str>) -> Result<Transport, String> {
-    match kind {
-        None | Some("auto" | "remote") => Ok(Transport::Auto),
-        Some("http" | "streamable-http" | "streamableHttp" | "streamable_http") => Ok(Transport::Http),
-        Some("sse") => Ok(Transport::Sse),
-        Some("ws" | "websocket") => Ok(Transport::WebSocket),
-        Some("stdio" | "local") => Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned()),
-        Some(other) => Err(format!(
-            "the transport `{other}` is unknown; use `http`, `sse` or `ws`, or leave `type` out to have it found out"
-        )),
-    }
-}
-
 /// Checks a URL, its type and headers. Errors never show values: they may be secrets.
 pub(crate) fn check(
     url: &str,
     kind: Option<&str>,
     headers: &BTreeMap<String, String>,
 ) -> Result<Remote, String> {
-    let transport = transport(kind)?;
+    let transport = match transport::kind(kind)? {
+        Kind::Unsaid => Transport::Auto,
+        Kind::Url(transport) => transport,
+        Kind::Stdio | Kind::BuiltIn(_) => {
+            return Err("`type` is of a server that needs a `command`, not a `url`".to_owned());
+        }
+    };
     let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is no URL: {error}"))?;
     match (uri.scheme_str(), transport) {
         (Some("http" | "https"), _) => {}
         (Some("ws" | "wss"), Transport::Auto | Transport::WebSocket) => {}
         (Some(scheme @ ("ws" | "wss")), _) => {
-            let kind = kind.unwrap_or_default();
+            let kind = transport.name();
             return Err(format!(
                 "`url` begins with `{scheme}`, which means WebSocket, but `type` is `{kind}`"
             ));

@@ -7,6 +7,8 @@ use rustls_pki_types::CertificateDer;
 use serde::Deserialize;
 use toolbay_protocol::ServerName;
 
+use crate::glob::matches;
+
 /// A server to use, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
@@ -210,6 +212,14 @@ pub struct ToolFilter {
     pub allow: Option<Vec<String>>,
     /// But not these.
     pub deny: Vec<String>,
+}
+
+impl ToolFilter {
+    /// Whether a tool is offered.
+    pub fn passes(&self, tool: &str) -> bool {
+        let named_in = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, tool));
+        self.allow.as_deref().is_none_or(named_in) && !named_in(&self.deny)
+    }
 }
 
 /// How a single tool is treated.

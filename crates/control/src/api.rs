@@ -3,9 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::Deserialize;
+use tokio::sync::watch;
 use toolbay_host::{
-    Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, State, UpstreamHandle,
-    list_page,
+    Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, State, Status,
+    StoreError, UpstreamHandle, list_page,
 };
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, method as mcp, result};
 
@@ -49,6 +50,11 @@ struct Named {
     server: String,
 }
 
+#[derive(Debug, Deserialize)]
+struct After {
+    after: u64,
+}
+
 impl Api {
     /// The API of a host.
     pub fn new(host: Host, about: About) -> Self {
@@ -84,6 +90,9 @@ impl Api {
             method::READY => self.ready(&request).await,
             method::LOGS => self.logs(&request).await,
             method::RESTART => self.restart(&request).await,
+            method::START => self.start(&request).await,
+            method::STOP => self.stop(&request).await,
+            method::EVENTS => self.events(&request).await,
             mcp::TOOLS_LIST => self.list(Kind::Tools, &request),
             mcp::RESOURCES_LIST => self.list(Kind::Resources, &request),
             mcp::RESOURCE_TEMPLATES_LIST => self.list(Kind::ResourceTemplates, &request),
@@ -160,16 +169,52 @@ impl Api {
     }
 
     async fn restart(&self, request: &Request) -> Result<String, ErrorObject> {
-        let wanted: Named = params(request)?;
-        let server = self.server(&wanted.server)?;
-        let mut status = server.status();
+        let (name, mut status) = self.watched(request)?;
         let before = status.borrow().starts;
-        server.restart().await;
+        self.host.restart_server(&name).await.map_err(refused)?;
         // Ends at the latest with the server's start timeout; an error means that it is gone for good.
         let _ = status
             .wait_for(|status| status.starts > before && !matches!(status.state, State::Starting { .. }))
             .await;
-        Ok(json(&ServerSnapshot::of(&server)))
+        self.told(&name)
+    }
+
+    async fn start(&self, request: &Request) -> Result<String, ErrorObject> {
+        let (name, mut status) = self.watched(request)?;
+        let before = status.borrow().starts;
+        if !matches!(status.borrow().state, State::Running | State::Starting { .. }) {
+            self.host.start_server(&name).await.map_err(refused)?;
+            let _ = status.wait_for(|status| status.starts > before).await;
+        }
+        let _ = status.wait_for(|status| !matches!(status.state, State::Starting { .. })).await;
+        self.told(&name)
+    }
+
+    async fn stop(&self, request: &Request) -> Result<String, ErrorObject> {
+        let (name, mut status) = self.watched(request)?;
+        self.host.stop_server(&name).await.map_err(refused)?;
+        let _ = status.wait_for(|status| matches!(status.state, State::Stopped { wakes: false })).await;
+        self.told(&name)
+    }
+
+    async fn events(&self, request: &Request) -> Result<String, ErrorObject> {
+        let wanted: After = params(request)?;
+        let mut events = self.host.events();
+        if self.host.revision() <= wanted.after {
+            let _ = events.next().await;
+        }
+        Ok(json(&self.snapshot()))
+    }
+
+    fn watched(&self, request: &Request) -> Result<(String, watch::Receiver<Status>), ErrorObject> {
+        let wanted: Named = params(request)?;
+        let status = self.server(&wanted.server)?.status();
+        Ok((wanted.server, status))
+    }
+
+    fn told(&self, name: &str) -> Result<String, ErrorObject> {
+        let status = self.host.status(name).ok_or_else(|| refused(StoreError::Unknown(name.to_owned())))?;
+        Ok(json(&ServerSnapshot::of(&status)))
     }
 
     fn server(&self, name: &str) -> Result<UpstreamHandle, ErrorObject> {
@@ -186,6 +231,16 @@ impl Api {
 fn params<'a, T: Deserialize<'a> + 'a>(request: &'a Request) -> Result<T, ErrorObject> {
     serde_json::from_str(request.call.params_text().unwrap_or("{}"))
         .map_err(|why| ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string()))
+}
+
+fn refused(why: StoreError) -> ErrorObject {
+    let hint = match &why {
+        StoreError::Unknown(_) => None,
+        StoreError::Disabled(server) => Some(format!("`toolbay enable {server}` switches it on")),
+        StoreError::Pending(server) => Some(format!("look at it, then `toolbay approve {server}`")),
+    };
+    let error = ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string());
+    detailed(error, Reason::NotReady, hint)
 }
 
 fn failed(why: &CallError) -> ErrorObject {

@@ -6,5 +6,12 @@ pub const STATUS: &str = "status";
 pub const READY: &str = "ready";
 /// Lines of a server's log from number `since` on: a [`LogPage`](crate::LogPage). With `follow`, waits for one.
 pub const LOGS: &str = "logs";
+/// Starts a server that is down and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is up, or known not to
+/// come up.
+pub const START: &str = "start";
+/// Stops a server until somebody starts it, and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is down.
+pub const STOP: &str = "stop";
+/// Waits until something happened to servers after event number `after`, and answers with a [`Snapshot`](crate::Snapshot).
+pub const EVENTS: &str = "events";
 /// Restarts a server and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.
 pub const RESTART: &str = "restart";

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use toolbay_host::{Host, Kind, LogLine, LogSource, State, Status, UpstreamHandle};
+use toolbay_host::{Host, Kind, LogLine, LogSource, ServerState, ServerStatus};
 
 /// A hub at one moment.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub resource_templates: usize,
     /// As `tools`.
     pub prompts: usize,
+    /// The number of the last event: what is asked for with [`EVENTS`](crate::method::EVENTS) begins after it.
+    pub revision: u64,
     /// Offers that were set aside, and why.
     pub quarantined: Vec<Box<RawValue>>,
 }
@@ -40,7 +42,8 @@ pub struct Snapshot {
 pub struct ServerSnapshot {
     /// Its configured name.
     pub name: String,
-    /// `starting`, `ready`, `restarting`, `failed` or `stopped`.
+    /// `disabled`, `needs approval`, `starting`, `ready`, `degraded`, `auth required`, `restarting`, `stopping`, `asleep`,
+    /// `stopped` or `failed`.
     pub state: String,
     /// How it is reached.
     pub transport: String,
@@ -76,6 +79,8 @@ pub struct ServerSnapshot {
     pub retry_in_ms: Option<u64>,
     /// What could not be listed, and why.
     pub problems: Vec<String>,
+    /// Whether it answers calls now.
+    pub is_up: bool,
 }
 
 /// Lines of a log.
@@ -101,21 +106,18 @@ pub struct LogEntry {
 }
 
 impl ServerSnapshot {
-    /// A server now.
-    pub fn of(server: &UpstreamHandle) -> Self {
-        let status = server.status();
-        let status: &Status = &status.borrow();
-        let counts = server.counts();
-        let catalogue = &status.catalogue;
+    /// A server at the moment of its status.
+    pub fn of(status: &ServerStatus) -> Self {
+        let ServerStatus { counts, catalogue, .. } = status;
         let failure = status.state.failure();
         let retry_in = match &status.state {
-            State::Backoff { until, .. } => Some(until.saturating_duration_since(Instant::now())),
+            ServerState::Backoff { until, .. } => Some(until.saturating_duration_since(Instant::now())),
             _ => None,
         };
         Self {
             name: status.name.as_str().to_owned(),
             state: status.state.word().to_owned(),
-            transport: server.transport().to_owned(),
+            transport: status.transport.to_owned(),
             revision: status.revision.map(|revision| revision.as_str().to_owned()),
             pid: status.pid,
             server_info: catalogue.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
@@ -132,6 +134,7 @@ impl ServerSnapshot {
             hint: failure.and_then(|failure| failure.hint()),
             retry_in_ms: retry_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             problems: catalogue.problems.clone(),
+            is_up: status.state.is_up(),
         }
     }
 }
@@ -145,11 +148,12 @@ impl Snapshot {
             pid: std::process::id(),
             config: None,
             url: None,
-            servers: host.servers().iter().map(ServerSnapshot::of).collect(),
+            servers: host.statuses().iter().map(ServerSnapshot::of).collect(),
             tools: table.count(Kind::Tools),
             resources: table.count(Kind::Resources),
             resource_templates: table.count(Kind::ResourceTemplates),
             prompts: table.count(Kind::Prompts),
+            revision: host.revision(),
             quarantined: table
                 .quarantined
                 .iter()

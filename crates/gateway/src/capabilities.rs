@@ -1,7 +1,7 @@
 //! What we say that we can do.
 
 use serde_json::{Map, Value, json};
-use toolbay_host::{Host, State};
+use toolbay_host::Host;
 use toolbay_protocol::{Revision, extension};
 
 /// What we can do, in the words of a revision. Servers come and go, so we always can do what the core has; of
@@ -37,7 +37,7 @@ pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
 /// The capabilities of every server that is up, or will be in a moment, and the revision it speaks.
 fn declared(host: &Host) -> Vec<(Value, Revision)> {
     let of = |status: &toolbay_host::Status| {
-        if matches!(status.state, State::Failed { .. } | State::Stopped) {
+        if status.state.is_down() {
             return None;
         }
         let declared = serde_json::from_str(status.catalogue.capabilities.as_deref()?).ok()?;

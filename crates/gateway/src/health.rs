@@ -10,11 +10,9 @@ impl Gateway {
     pub(crate) fn health(&self) -> Value {
         let servers: Vec<Value> = self
             .host
-            .servers()
+            .statuses()
             .iter()
-            .map(|server| {
-                let status = server.status();
-                let status = status.borrow();
+            .map(|status| {
                 let offers: serde_json::Map<String, Value> = Kind::ALL
                     .into_iter()
                     .map(|kind| (kind.field().to_owned(), status.catalogue.list(kind).len().into()))
@@ -22,10 +20,10 @@ impl Gateway {
                 json!({
                     "name": status.name.as_str(),
                     "state": status.state.word(),
-                    "transport": server.transport(),
+                    "transport": status.transport,
                     "revision": status.revision.map(|revision| revision.as_str()),
                     "offers": offers,
-                    "counts": server.counts(),
+                    "counts": status.counts,
                     "starts": status.starts,
                     "pid": status.pid,
                     "error": status.state.failure().map(ToString::to_string),

@@ -108,12 +108,12 @@ impl Gateway {
     fn instructions(&self) -> Option<String> {
         let parts: Vec<String> = self
             .host
-            .servers()
+            .statuses()
             .iter()
+            .filter(|server| server.state.is_offered())
             .filter_map(|server| {
-                let status = server.status();
-                let instructions = status.borrow().catalogue.instructions.clone()?;
-                Some(format!("# {}\n\n{instructions}", server.name()))
+                let instructions = server.catalogue.instructions.as_ref()?;
+                Some(format!("# {}\n\n{instructions}", server.name))
             })
             .collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))

@@ -11,7 +11,7 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 use toolbay_host::{
-    Host, HostOptions, Kind, Naming, Shim, Source,
+    Host, HostOptions, Kind, Source,
     custom::{Connection, Texts, Transport},
 };
 use toolbay_protocol::ServerName;
@@ -78,7 +78,7 @@ async fn serve(listener: UnixListener) -> io::Result<()> {
 pub(crate) async fn tools_behind(socket: PathBuf) -> io::Result<(&'static str, String)> {
     let listener = UnixListener::bind(&socket)?;
     let server = (ServerName::new("small"), Source::Custom(Arc::new(Lines(socket))));
-    let options = HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::none() };
+    let options = HostOptions::default();
     let host = Host::start_with(&[], vec![server], &options);
     let serving = tokio::select! {
         served = serve(listener) => served,

@@ -61,6 +61,7 @@ pub struct HostBuilder {
     environment: BTreeMap<OsString, OsString>,
     shim: Shim,
     roots: Option<Vec<String>>,
+    cache: Option<PathBuf>,
     patience: Duration,
     on_problem: Option<OnProblem>,
 }
@@ -76,6 +77,7 @@ impl Host {
             environment: BTreeMap::new(),
             shim: Shim::none(),
             roots: None,
+            cache: None,
             patience: PATIENCE,
             on_problem: None,
         }
@@ -165,9 +167,10 @@ impl HostBuilder {
     }
 
     /// Our own variables, such as `std::env::vars_os()`. Servers inherit those that programs need to run, and none that may
-    /// be a secret; proxies are taken from them, too. Without this, servers are not even found in `PATH`.
+    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even
+    /// found in `PATH`.
     pub fn environment(self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { environment: toolbay_config::inherited(variables), ..self }
+        Self { environment: variables.into_iter().collect(), ..self }
     }
 
     /// What servers are told about the folders they may look at, where their entries say nothing else: URIs.
@@ -178,6 +181,11 @@ impl HostBuilder {
     /// How process trees are kept together.
     pub fn shim(self, shim: Shim) -> Self {
         Self { shim, ..self }
+    }
+
+    /// A folder in which is kept what servers offer, so that it is known before they are up.
+    pub fn cache(self, folder: impl Into<PathBuf>) -> Self {
+        Self { cache: Some(folder.into()), ..self }
     }
 
     /// How long [`HostBuilder::build`] waits for servers to come up. With zero it does not: they join when they are ready.
@@ -208,7 +216,13 @@ impl HostBuilder {
         }
         let embedded = self.embedded.iter().map(|(name, _)| name);
         all_different(embedded.chain(servers.iter().map(|server| &server.name)))?;
-        let options = HostOptions { naming: self.naming, base_env: self.environment, shim: self.shim };
+        let options = HostOptions {
+            naming: self.naming,
+            base_env: self.environment,
+            shim: self.shim,
+            cache: self.cache,
+            connector: None,
+        };
         let host = Host::start_with(&servers, self.embedded, &options);
         let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
         Ok(host)

@@ -13,7 +13,7 @@ use toolbay_upstream::{
     Call, ClientIdentity, EventSender, InFlight, LogSource, LogWish, Owner, Timeouts, UpstreamHandle,
 };
 
-use crate::{Host, ResourceRoute, Route};
+use crate::{Host, ResourceRoute, Route, ServerState};
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -71,6 +71,8 @@ struct Change {
     /// A name or URI, and what the server calls it.
     renamed: Option<(Span, Bytes)>,
     only_as_task: bool,
+    /// How long this may take, where that is not as usual with its server.
+    timeouts: Option<Timeouts>,
 }
 
 impl Host {
@@ -99,7 +101,7 @@ impl Host {
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
         let table = self.peek_table();
         let Some(route) = table.tool(&name) else {
-            return Err(unknown("tool", &name, &table.similar_tools(&name), self.is_starting()));
+            return Err(self.unknown("tool", &name, &table.similar_tools(&name)));
         };
         let arguments = call.param("arguments");
         if let Some(span) = arguments
@@ -117,9 +119,10 @@ impl Host {
             route.server.log().push(LogSource::Event, &note);
         }
         let renamed = route.renamed.clone().map(|raw| (name_span, raw));
-        let (server, only_as_task) = (route.server.clone(), route.only_as_task);
+        let change = Change { renamed, only_as_task: route.only_as_task, timeouts: route.timeouts };
+        let server = route.server.clone();
         drop(name);
-        Ok(self.send(&server, asked, Change { renamed, only_as_task }))
+        Ok(self.send(&server, asked, change))
     }
 
     fn dispatch_prompt(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
@@ -128,12 +131,12 @@ impl Host {
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
         let table = self.peek_table();
         let Some(route) = table.prompt(&name) else {
-            return Err(unknown("prompt", &name, &table.similar_prompts(&name), self.is_starting()));
+            return Err(self.unknown("prompt", &name, &table.similar_prompts(&name)));
         };
         let renamed = route.renamed.clone().map(|raw| (name_span, raw));
         let server = route.server.clone();
         drop(name);
-        Ok(self.send(&server, asked, Change { renamed, only_as_task: false }))
+        Ok(self.send(&server, asked, Change { renamed, ..Change::default() }))
     }
 
     fn dispatch_read(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
@@ -143,7 +146,7 @@ impl Host {
         let route = self.peek_table().resource(&uri).map_err(|candidates| no_resource(&uri, &candidates))?;
         let renamed = route.renamed.map(|raw| (uri_span, raw));
         drop(uri);
-        Ok(self.send(&route.server, asked, Change { renamed, only_as_task: false }))
+        Ok(self.send(&route.server, asked, Change { renamed, ..Change::default() }))
     }
 
     fn dispatch_completion(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
@@ -160,9 +163,9 @@ impl Host {
         {
             Some("ref/prompt") => {
                 let name = item.string("name").ok_or_else(|| not_a_string("ref.name"))?;
-                let route = table.prompt(&name).ok_or_else(|| {
-                    unknown("prompt", &name, &table.similar_prompts(&name), self.is_starting())
-                })?;
+                let route = table
+                    .prompt(&name)
+                    .ok_or_else(|| self.unknown("prompt", &name, &table.similar_prompts(&name)))?;
                 (route.server.clone(), inner("name").zip(route.renamed.clone()))
             }
             Some("ref/resource") => {
@@ -179,7 +182,7 @@ impl Host {
                 return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             }
         };
-        Ok(self.send(&server, asked, Change { renamed, only_as_task: false }))
+        Ok(self.send(&server, asked, Change { renamed, ..Change::default() }))
     }
 
     /// What a task is about only its server knows; the caller knows the server.
@@ -193,10 +196,23 @@ impl Host {
         Ok(self.send(&server, asked, Change::default()))
     }
 
+    fn unknown(&self, kind: &str, name: &str, similar: &[&str]) -> ErrorObject {
+        let mut message = format!("no server offers the {kind} `{name}`");
+        if let Some(absent) = self.absent_owner(name) {
+            let verb = if matches!(absent.state, ServerState::Pending) { "" } else { "is " };
+            message.push_str(&format!("; server `{}` {verb}{}", absent.name, absent.state.word()));
+        } else if !similar.is_empty() {
+            message.push_str(&format!("; did you mean `{}`?", similar.join("`, `")));
+        } else if self.is_starting() {
+            message.push_str("; some servers are still starting, try again in a moment");
+        }
+        ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
+    }
+
     /// Sends a request to the process of `server` that serves its client.
     fn send(&self, server: &UpstreamHandle, asked: Asked, change: Change) -> Dispatched {
         let Asked { request, caller, events, resumes } = asked;
-        let Change { renamed, only_as_task } = change;
+        let Change { renamed, only_as_task, timeouts } = change;
         let mut renamed: SmallVec<[(Span, Bytes); 1]> = renamed.into_iter().collect();
         if let Some(Resumes { server: owner, state }) = resumes {
             if owner != *server.name() {
@@ -207,7 +223,7 @@ impl Host {
             }
             renamed.extend(state);
         }
-        let timeouts = patience(server, request.call.method());
+        let timeouts = patience(server, request.call.method()).or(timeouts);
         // Tasks outlive the calls that made them, and the first process is the only one that stays.
         let about_task = only_as_task || request.call.param("task").is_some() || is_about_task(&request.call);
         let (instance, lease) =
@@ -276,16 +292,6 @@ fn required(span: Option<Span>, name: &str) -> Result<Span, ErrorObject> {
 
 fn not_a_string(name: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`params.{name}` must be a string"))
-}
-
-fn unknown(kind: &str, name: &str, similar: &[&str], starting: bool) -> ErrorObject {
-    let mut message = format!("no server offers the {kind} `{name}`");
-    if !similar.is_empty() {
-        message.push_str(&format!("; did you mean `{}`?", similar.join("`, `")));
-    } else if starting {
-        message.push_str("; some servers are still starting, try again in a moment");
-    }
-    ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
 }
 
 pub(crate) fn no_resource(uri: &str, candidates: &[ServerName]) -> ErrorObject {

@@ -1,33 +1,36 @@
 //! The host.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
 
 use arc_swap::ArcSwap;
 use tokio::{
-    sync::{broadcast, mpsc, watch},
+    sync::{Notify, broadcast, mpsc, watch},
     time::Duration,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_config::{ServerConfig, Standing, Validate};
-use toolbay_protocol::{Notification, ServerName, method};
+use toolbay_config::ServerConfig;
+use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Wire;
-use toolbay_upstream::{
-    Catalogue, Kind, LogSource, Owner, Settings, Shim, Source, Status, UpstreamHandle, start,
-};
+use toolbay_upstream::{Catalogue, Owner, Shim, Source, UpstreamHandle};
 
 use crate::{
-    Changed, Changes, Naming, Offer, Table,
+    Changed, Changes, Naming, Table,
     arrival::is_starting,
-    instances::{Instances, Lease, StartAnother},
-    launch::{settings, source},
-    registry::slugs,
+    cache::CatalogueCache,
+    instances::Lease,
+    journal::Journal,
+    keeper::keep_table,
+    roster::{Member, Roster},
 };
 
 /// How many changes a reader may fall behind.
 const CHANGES: usize = 256;
-
-/// How often what nobody uses any more is looked for.
-const TIDYING: Duration = Duration::from_secs(60);
 
 /// A server of our own that runs in this process; called anew for each of its lives.
 pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>;
@@ -37,35 +40,85 @@ pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>;
 pub struct HostOptions {
     /// How names are made.
     pub naming: Naming,
-    /// What every server inherits.
+    /// Our own variables. Servers inherit those that programs need to run and none of our secrets, unless their entries say
+    /// otherwise.
     pub base_env: BTreeMap<OsString, OsString>,
     /// How process trees are kept together.
     pub shim: Shim,
+    /// The folder in which is kept what servers offer, so that it is known before they are up; without it, nothing is.
+    pub cache: Option<PathBuf>,
+    /// Reaches configured servers in ways of its own.
+    pub connector: Option<Connector>,
+}
+
+/// Says how a configured server is reached, where that is not what its entry says: inside this program, say, or in a test.
+#[derive(Clone)]
+pub struct Connector(Arc<dyn Fn(&ServerConfig) -> Option<Source> + Send + Sync>);
+
+impl Connector {
+    /// A connector that asks a function; servers for which it says nothing are reached as their entries say.
+    pub fn new(connect: impl Fn(&ServerConfig) -> Option<Source> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(connect))
+    }
+
+    pub(crate) fn connect(&self, config: &ServerConfig) -> Option<Source> {
+        (self.0)(config)
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl Default for HostOptions {
+    /// Prefixed names; servers inherit nothing, their trees are not kept together by a shim, and nothing is kept on disk.
+    fn default() -> Self {
+        Self {
+            naming: Naming::Prefix,
+            base_env: BTreeMap::new(),
+            shim: Shim::none(),
+            cache: None,
+            connector: None,
+        }
+    }
 }
 
 /// Many servers as one. Clones are cheap and mean the same host.
 #[derive(Clone)]
 pub struct Host {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
-struct Shared {
-    servers: Vec<Member>,
-    table: ArcSwap<Table>,
-    /// What the table was made of, one catalogue per server.
-    made_of: watch::Sender<Vec<Arc<Catalogue>>>,
-    changes: broadcast::Sender<Changed>,
-    naming: Naming,
-    stop: CancellationToken,
-    tasks: TaskTracker,
+/// What the host and its tasks have in common.
+pub(crate) struct Shared {
+    pub(crate) roster: ArcSwap<Roster>,
+    /// Held while the roster is replaced.
+    pub(crate) applying: Mutex<()>,
+    pub(crate) table: ArcSwap<Table>,
+    pub(crate) made_of: watch::Sender<MadeOf>,
+    pub(crate) changes: broadcast::Sender<Changed>,
+    pub(crate) journal: Arc<Journal>,
+    /// Something about servers may have changed.
+    pub(crate) stirred: Arc<Notify>,
+    /// Where servers tell of what belongs to no call.
+    pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
+    pub(crate) cache: Option<Arc<CatalogueCache>>,
+    pub(crate) naming: Naming,
+    pub(crate) base_env: BTreeMap<OsString, OsString>,
+    pub(crate) shim: Shim,
+    pub(crate) connector: Option<Connector>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
 }
 
-struct Member {
-    handle: UpstreamHandle,
-    instances: Instances,
-    /// What the names of its offers begin with.
-    slug: String,
-    validate: Validate,
+/// What the table was made of.
+#[derive(Clone, Default)]
+pub(crate) struct MadeOf {
+    pub(crate) roster: Option<Arc<Roster>>,
+    /// One per server.
+    pub(crate) catalogues: Vec<Arc<Catalogue>>,
 }
 
 impl Host {
@@ -86,38 +139,29 @@ impl Host {
         embedded: Vec<(ServerName, Source)>,
         options: &HostOptions,
     ) -> Self {
-        let tasks = TaskTracker::new();
         let (updates, updated) = mpsc::channel(CHANGES);
-        let servers: Vec<_> = servers.iter().filter(|config| config.standing == Standing::Enabled).collect();
-        let names = embedded.iter().map(|(name, _)| name).chain(servers.iter().map(|config| &config.name));
-        let mut slugs = slugs(&names.cloned().collect::<Vec<_>>()).into_iter();
-        let mut slug = || slugs.next().unwrap_or_default();
-        let mut members = Vec::new();
-        let mut add = |settings: Settings, source: Source, validate| {
-            let (updates, tasks) = (updates.clone(), tasks.clone());
-            let another: StartAnother =
-                Arc::new(move || start(settings.clone(), source.clone(), updates.clone(), &tasks));
-            let handle = another();
-            let instances = Instances::new(handle.clone(), another);
-            members.push(Member { handle, instances, slug: slug(), validate });
-        };
-        for (name, source) in embedded {
-            add(Settings::new(name), source, Validate::Enforce);
-        }
-        for config in servers {
-            let source = source(config, &options.base_env, &options.shim);
-            add(settings(config), source, config.tuning.validate);
-        }
         let shared = Arc::new(Shared {
-            servers: members,
+            roster: ArcSwap::default(),
+            applying: Mutex::default(),
             table: ArcSwap::default(),
             made_of: watch::Sender::default(),
             changes: broadcast::Sender::new(CHANGES),
+            journal: Arc::new(Journal::new()),
+            stirred: Arc::default(),
+            updates,
+            cache: options.cache.clone().map(|folder| Arc::new(CatalogueCache::new(folder))),
             naming: options.naming,
+            base_env: options.base_env.clone(),
+            shim: options.shim.clone(),
+            connector: options.connector.clone(),
             stop: CancellationToken::new(),
-            tasks: tasks.clone(),
+            tasks: TaskTracker::new(),
         });
-        tasks.spawn(keep_table(shared.clone(), updated));
+        let embedded = embedded.into_iter().map(|(name, source)| shared.embed(name, source));
+        let mut members: Vec<Arc<Member>> = embedded.collect();
+        members.extend(servers.iter().map(|config| shared.admit(config, None)));
+        shared.roster.store(Arc::new(Roster::new(members)));
+        shared.tasks.spawn(keep_table(shared.clone(), updated));
         Self { shared }
     }
 
@@ -138,31 +182,30 @@ impl Host {
 
     /// All servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<UpstreamHandle> {
-        self.shared.servers.iter().map(|member| member.handle.clone()).collect()
+        self.shared.roster.load().members.iter().map(|member| member.handle().clone()).collect()
     }
 
     /// The server of that name.
     pub fn server(&self, name: &str) -> Option<UpstreamHandle> {
-        self.servers().into_iter().find(|server| server.name().as_str() == name)
+        self.shared.roster.load().get(name).map(|member| member.handle().clone())
     }
 
     /// Whether any server is still on its way up for the first time.
     pub fn is_starting(&self) -> bool {
-        self.shared.servers.iter().any(|member| is_starting(&member.handle.status().borrow()))
+        self.servers().iter().any(|server| is_starting(&server.status().borrow()))
     }
 
     /// The server whose offers begin with that slug.
-    pub(crate) fn by_slug(&self, slug: &str) -> Option<&UpstreamHandle> {
-        self.shared.servers.iter().find(|member| member.slug == slug).map(|member| &member.handle)
+    pub(crate) fn by_slug(&self, slug: &str) -> Option<UpstreamHandle> {
+        self.shared.roster.load().by_slug(slug).map(|member| member.handle().clone())
     }
 
     /// The process of a server that a call of `owner` goes to.
     pub(crate) fn instance(&self, server: &UpstreamHandle, owner: Owner) -> (UpstreamHandle, Option<Lease>) {
         if server.asks_clients()
-            && let Some(member) =
-                self.shared.servers.iter().find(|member| member.handle.name() == server.name())
+            && let Some(member) = self.shared.roster.load().get(server.name().as_str())
         {
-            return member.instances.lease(owner);
+            return member.runner.instances.lease(owner);
         }
         (server.clone(), None)
     }
@@ -183,14 +226,15 @@ impl Host {
             // The watch ends only with the server, which then is as settled as can be.
             let _ = server.status().wait_for(|status| !is_starting(status)).await;
         }
-        let servers = self.servers();
         // The table follows the last status in a moment.
         let mut made_of = self.shared.made_of.subscribe();
-        let follows = |made_of: &Vec<Arc<Catalogue>>| {
-            let is_newest = |(server, known): (&UpstreamHandle, &Arc<Catalogue>)| {
-                Arc::ptr_eq(&server.status().borrow().catalogue, known)
+        let follows = |made_of: &MadeOf| {
+            let roster = self.shared.roster.load();
+            let is_newest = |(member, known): (&Arc<Member>, &Arc<Catalogue>)| {
+                Arc::ptr_eq(&member.handle().status().borrow().catalogue, known)
             };
-            made_of.len() == servers.len() && servers.iter().zip(made_of).all(is_newest)
+            made_of.roster.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster))
+                && roster.members.iter().zip(&made_of.catalogues).all(is_newest)
         };
         tokio::select! {
             _ = made_of.wait_for(follows) => {}
@@ -206,8 +250,8 @@ impl Host {
     /// Stops every server and waits until all are gone, but no longer than `patience`.
     pub async fn stop(&self, patience: Duration) {
         self.shared.stop.cancel();
-        for member in &self.shared.servers {
-            member.instances.stop();
+        for member in &self.shared.roster.load().members {
+            member.runner.instances.stop();
         }
         self.shared.tasks.close();
         if tokio::time::timeout(patience, self.shared.tasks.wait()).await.is_err() {
@@ -218,98 +262,6 @@ impl Host {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("servers", &self.shared.servers.len()).finish_non_exhaustive()
+        f.debug_struct("Host").field("servers", &self.servers().len()).finish_non_exhaustive()
     }
-}
-
-/// Makes the table anew whenever a server's lists change, and says what changed.
-async fn keep_table(shared: Arc<Shared>, mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>) {
-    let mut statuses: Vec<watch::Receiver<Status>> =
-        shared.servers.iter().map(|member| member.handle.status()).collect();
-    // Nothing is known at first, so that a server which was up before this task ran is not overlooked.
-    let mut known: Vec<Arc<Catalogue>> = statuses.iter().map(|_| Arc::default()).collect();
-    statuses.iter_mut().for_each(watch::Receiver::mark_changed);
-    let mut versions = [0; 4];
-    let mut tidying = tokio::time::interval(TIDYING);
-    loop {
-        tokio::select! {
-            () = shared.stop.cancelled() => return,
-            _ = tidying.tick() => shared.servers.iter().for_each(|member| member.instances.sweep()),
-            Some((server, notification)) = updated.recv() => {
-                let is_task = notification.method() == method::TASK_STATUS;
-                let notification = Arc::from(notification);
-                // Nobody listening is fine.
-                let _ = shared.changes.send(match is_task {
-                    true => Changed::Task { server, notification },
-                    false => Changed::Resource { server, notification },
-                });
-            }
-            index = any_changed(&mut statuses) => {
-                let catalogue = statuses[index].borrow_and_update().catalogue.clone();
-                if Arc::ptr_eq(&catalogue, &known[index]) {
-                    continue;
-                }
-                let before = std::mem::replace(&mut known[index], catalogue);
-                let changed: Vec<Kind> =
-                    Kind::ALL.into_iter().filter(|kind| before.list(*kind) != known[index].list(*kind)).collect();
-                for kind in &changed {
-                    versions[*kind as usize] += 1;
-                }
-                let offers: Vec<Offer> = shared
-                    .servers
-                    .iter()
-                    .zip(&known)
-                    .map(|(member, catalogue)| Offer {
-                        server: member.handle.clone(),
-                        catalogue: catalogue.clone(),
-                        validate: member.validate,
-                    })
-                    .collect();
-                let table = Table::new(&offers, shared.naming, versions);
-                remark(&shared.table.load(), &table);
-                shared.table.store(Arc::new(table));
-                shared.made_of.send_replace(known.clone());
-                for kind in changed {
-                    let _ = shared.changes.send(Changed::List(kind));
-                }
-            }
-        }
-    }
-}
-
-/// Writes what servers should know about their offers into their logs, once.
-fn remark(before: &Table, now: &Table) {
-    for (server, remark) in &now.remarks {
-        let is_known =
-            |(other, known): &(UpstreamHandle, String)| other.name() == server.name() && known == remark;
-        if !before.remarks.iter().any(is_known) {
-            server.log().push(LogSource::Event, remark);
-        }
-    }
-}
-
-/// The index of a status that changed. Statuses that ended never change again.
-async fn any_changed(statuses: &mut [watch::Receiver<Status>]) -> usize {
-    use std::{future::poll_fn, pin::pin, task::Poll};
-    let mut waits: Vec<_> = statuses
-        .iter_mut()
-        .enumerate()
-        .map(|(index, status)| {
-            Box::pin(async move {
-                if status.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-                index
-            })
-        })
-        .collect();
-    poll_fn(|context| {
-        for wait in &mut waits {
-            if let Poll::Ready(index) = pin!(wait).poll(context) {
-                return Poll::Ready(index);
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }

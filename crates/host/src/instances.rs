@@ -1,19 +1,27 @@
-//! More than one process of a server, for servers that ask their clients.
+//! More than one process of a server: for servers that ask their clients, and where the configuration says so.
 //!
 //! On a pipe nothing links a question to a call. As long as a server has calls of one client only, the client that is
 //! meant is plain. Once a server was seen to ask while calls of several clients were running, it gets processes of its
 //! own for clients that would otherwise meet: one process never has calls of two clients at once.
+//!
+//! A server `per-session` never shows two clients the same process, not even one after the other; a `pool` has the process
+//! take a call that has the fewest.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolbay_config::Sharing;
 use toolbay_upstream::{LogSource, Owner, UpstreamHandle};
 
-/// How many processes one server may have besides its first.
+/// How many processes one server may have besides its first because it asks.
 const MAX_EXTRA: usize = 7;
+/// How many it may have because each client gets its own.
+const MAX_SESSIONS: usize = 256;
 /// How long one that nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -22,6 +30,7 @@ pub(crate) type StartAnother = Arc<dyn Fn() -> UpstreamHandle + Send + Sync>;
 
 /// The processes of one server.
 pub(crate) struct Instances {
+    sharing: Sharing,
     start: StartAnother,
     all: Mutex<Vec<Instance>>,
 }
@@ -44,33 +53,70 @@ pub(crate) struct Lease {
 }
 
 impl Instances {
-    pub(crate) fn new(first: UpstreamHandle, start: StartAnother) -> Self {
-        Self { start, all: Mutex::new(vec![Instance::new(first)]) }
+    pub(crate) fn new(sharing: Sharing, first: UpstreamHandle, start: StartAnother) -> Self {
+        Self { sharing, start, all: Mutex::new(vec![Instance::new(first)]) }
     }
 
-    /// A process for a call of `owner`: the one it used last, else one that nobody uses, else a new one. When there
-    /// are too many, the first: then a question may go unanswered, but the call is served.
+    /// A process for a call of `owner`, and the right to use it.
     pub(crate) fn lease(&self, owner: Owner) -> (UpstreamHandle, Option<Lease>) {
+        match self.sharing {
+            Sharing::Shared => self.apart(owner, Instance::is_free, MAX_EXTRA, "it asks its clients"),
+            Sharing::PerSession => {
+                self.apart(owner, Instance::is_untouched, MAX_SESSIONS, "each client has its own")
+            }
+            Sharing::Pool(size) => self.least_busy(owner, size.get()),
+        }
+    }
+
+    fn least_busy(&self, owner: Owner, size: usize) -> (UpstreamHandle, Option<Lease>) {
+        let mut all = self.lock();
+        sweep(&mut all);
+        let calls = |instance: &Instance| lock(&instance.use_).calls;
+        let least = (0..all.len()).min_by_key(|index| calls(&all[*index])).unwrap_or_default();
+        if calls(&all[least]) > 0 && all.len() < size {
+            all.push(Instance::new((self.start)()));
+            let newest = all.len() - 1;
+            return all[newest].lease(owner);
+        }
+        all[least].lease(owner)
+    }
+
+    /// The process that the client used last, else one that is `free` for it, else a new one. When there are too many, the
+    /// first: then a question may go unanswered, but the call is served.
+    fn apart(
+        &self,
+        owner: Owner,
+        free: fn(&Instance) -> bool,
+        max_extra: usize,
+        why: &str,
+    ) -> (UpstreamHandle, Option<Lease>) {
         let mut all = self.lock();
         sweep(&mut all);
         let known = all.iter().position(|instance| lock(&instance.use_).owner == Some(owner));
-        let free = known.or_else(|| all.iter().position(Instance::is_free));
-        let index = match free {
+        let index = match known.or_else(|| all.iter().position(free)) {
             Some(index) => index,
-            None if all.len() > MAX_EXTRA => return (all[0].handle.clone(), None),
+            None if all.len() > max_extra => return (all[0].handle.clone(), None),
             None => {
                 let instance = Instance::new((self.start)());
-                let note = format!("it asks its clients, so it gets process number {}", all.len() + 1);
+                let note = format!("{why}, so it gets process number {}", all.len() + 1);
                 all[0].handle.log().push(LogSource::Event, &note);
                 all.push(instance);
                 all.len() - 1
             }
         };
-        let Instance { handle, use_ } = &all[index];
-        let mut now = lock(use_);
-        now.owner = Some(owner);
-        now.calls += 1;
-        (handle.clone(), Some(Lease { use_: use_.clone() }))
+        all[index].lease(owner)
+    }
+
+    /// Lets all of them finish what they have, but no longer than `patience`, and stops them for good. When
+    /// all is `over`, at once.
+    pub(crate) async fn retire(&self, patience: Duration, over: CancellationToken) {
+        let handles: Vec<UpstreamHandle> =
+            self.lock().iter().map(|instance| instance.handle.clone()).collect();
+        let all_gone = join_all(handles.into_iter().map(|handle| handle.retire(patience)));
+        tokio::select! {
+            _ = all_gone => {}
+            () = over.cancelled() => self.stop(),
+        }
     }
 
     /// Ends processes that nobody has used for long.
@@ -91,6 +137,18 @@ impl Instances {
 impl Instance {
     fn new(handle: UpstreamHandle) -> Self {
         Self { handle, use_: Arc::new(Mutex::new(Use { owner: None, calls: 0, since: Instant::now() })) }
+    }
+
+    fn lease(&self, owner: Owner) -> (UpstreamHandle, Option<Lease>) {
+        let mut now = lock(&self.use_);
+        now.owner = Some(owner);
+        now.calls += 1;
+        (self.handle.clone(), Some(Lease { use_: self.use_.clone() }))
+    }
+
+    /// Whether no client ever used it.
+    fn is_untouched(&self) -> bool {
+        lock(&self.use_).owner.is_none() && self.is_free()
     }
 
     /// Whether nobody has calls there, not even from before anyone counted.

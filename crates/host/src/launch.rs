@@ -4,9 +4,12 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::Path,
+    time::Duration,
 };
 
-use toolbay_config::{Command, Era, Reach, Remote, ServerConfig, Transport};
+use toolbay_config::{
+    Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport, server_environment,
+};
 use toolbay_transport::{
     http::client::{HttpTimeouts, Proxies, Route, Target},
     stdio::MAX_MESSAGE,
@@ -19,10 +22,13 @@ use toolbay_upstream::{
 const PACKAGE_RUNNERS: [&str; 10] =
     ["npx", "uvx", "bunx", "pnpx", "pipx", "uv", "npm", "pnpm", "docker", "podman"];
 
+/// How often a connection without traffic is looked after; 0 in a configuration means never.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
 /// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
 const BESIDE_CALLS: usize = 256;
 
-/// How to reach a configured server. `base_env` is what every server that we run inherits; it names proxies, too.
+/// How to reach a configured server. `base_env` is our own environment; it names proxies, too.
 pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsString>, shim: &Shim) -> Source {
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
@@ -66,8 +72,6 @@ fn process(
     base_env: &BTreeMap<OsString, OsString>,
     shim: &Shim,
 ) -> Source {
-    let mut env = base_env.clone();
-    env.extend(command.env.iter().map(|(key, value)| (key.into(), value.into())));
     let grace = config
         .tuning
         .stop_grace
@@ -77,9 +81,14 @@ fn process(
             name: config.name.as_str().to_owned(),
             command: command.command.clone().into(),
             args: command.args.iter().map(OsString::from).collect(),
-            env,
+            env: server_environment(base_env, config),
             cwd: command.cwd.clone(),
-            stderr: StderrPolicy::Capture,
+            stderr: match &config.tuning.stderr {
+                Stderr::Capture => StderrPolicy::Capture,
+                Stderr::Inherit => StderrPolicy::Inherit,
+                Stderr::Null => StderrPolicy::Null,
+                Stderr::File(path) => StderrPolicy::File(path.clone()),
+            },
         },
         shim: shim.clone(),
         grace,
@@ -114,6 +123,9 @@ pub(crate) fn settings(config: &ServerConfig) -> Settings {
             let roots: Vec<_> = roots.iter().map(|uri| serde_json::json!({ "uri": uri })).collect();
             serde_json::Value::from(roots).to_string()
         }),
+        idle_stop: tuning.idle_stop,
+        heartbeat: Some(tuning.heartbeat.unwrap_or(HEARTBEAT)).filter(|pause| !pause.is_zero()),
+        is_separate: tuning.instances != Sharing::Shared,
         ..defaults
     }
 }

@@ -21,6 +21,7 @@ pub mod adapter;
 mod agent;
 mod arrival;
 mod builder;
+mod cache;
 mod caching;
 mod changes;
 mod client;
@@ -30,11 +31,16 @@ mod error;
 mod exchange;
 mod host;
 mod instances;
+mod journal;
+mod keeper;
 mod launch;
 mod options;
 pub mod questions;
 mod registry;
 mod result;
+mod roster;
+mod state;
+mod store;
 mod tool;
 mod watch;
 
@@ -44,13 +50,16 @@ pub use changes::{Changed, Changes};
 pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
 pub use dispatch::{Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
-pub use host::{Host, HostOptions, InProcess};
+pub use host::{Connector, Host, HostOptions, InProcess};
+pub use journal::{Event, EventStream, News};
 pub use options::{CallOptions, LogMessage, Progress};
 pub use questions::{BoxError, BoxFuture, Handlers};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
 };
 pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, OutputLimit, ReadResourceResult};
+pub use state::ServerState;
+pub use store::{Applied, ServerStatus, StoreError};
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
 pub use toolbay_config::{Problem, ServerConfig, Tuning};
 pub use toolbay_protocol::{

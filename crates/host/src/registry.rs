@@ -8,6 +8,7 @@ mod table;
 mod template;
 
 pub use ingest::Quarantined;
+pub(crate) use naming::slug_of;
 pub use naming::{Naming, qualified_uri, slugs};
 pub use pages::list_page;
 pub use schema::Validator;

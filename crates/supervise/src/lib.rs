@@ -21,7 +21,8 @@
 //!
 //! # Invariants
 //!
-//! - This crate knows no MCP, and starts no shell: a command is one program, never split at spaces.
+//! - This crate knows no MCP, and starts no shell but to ask for its `PATH`: a command is one program, never split at
+//!   spaces.
 //! - A server's environment is what [`Launch`] says, plus the marker; nothing of the host's leaks in.
 //! - stderr is always read, however much comes; memory stays within [`LogRing`]'s bounds.
 //! - Only children that we started, or that they left behind, are reaped: the host may have others.
@@ -32,6 +33,7 @@ mod error;
 mod exit;
 mod launch;
 mod log_ring;
+mod login_shell;
 mod process;
 mod procfs;
 mod rate;
@@ -48,6 +50,7 @@ pub use error::{CommandNotFound, SpawnError};
 pub use exit::{Exit, ExitCause};
 pub use launch::{Launch, StderrPolicy, StopGrace};
 pub use log_ring::{LogLine, LogRing, LogSource};
+pub use login_shell::{LoginPathError, login_path};
 pub use process::{ChildStdin, ChildStdout, Process, ProcessHandle};
 pub use restart::{Decision, RestartMode, RestartPolicy};
 pub use shim::Shim;

@@ -1,5 +1,7 @@
 //! What a server offers.
 
+mod kept;
+
 use bytes::Bytes;
 use toolbay_protocol::method;
 

@@ -2,6 +2,7 @@
 
 mod incoming;
 mod questions;
+mod rest;
 mod upkeep;
 
 use std::{
@@ -13,7 +14,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, oneshot},
     time::{Instant, sleep_until},
 };
 use toolbay_protocol::{LogLevel, RequestId, Revision, Rope, method};
@@ -21,9 +22,9 @@ use toolbay_supervise::{LogSource, ProcessHandle};
 use toolbay_translate::{Readdressed, request as translate_request};
 use toolbay_transport::{Incoming, Wire, http::client::HeaderRules};
 
-use self::questions::Questions;
+use self::{questions::Questions, rest::Rest};
 use crate::{
-    Catalogue, Failure, Kind, Settings, State, Status,
+    Catalogue, Failure, Kind, Settings, State,
     calls::{Calls, Queued},
     freshness::Freshness,
     handshake::{Introduction, introduce},
@@ -32,7 +33,7 @@ use crate::{
     listing::{Listed, announced, catalogue, declared},
     log_wish::Verbosity,
     peer::{Peer, PeerOrder},
-    status::Phase,
+    status::{Board, Phase},
     subscriber::{Acknowledged, Subscriber},
     way::Way,
 };
@@ -53,6 +54,10 @@ pub(crate) enum End {
     Stop,
     /// Someone wants it to start anew.
     Restart,
+    /// Someone wants it to rest until someone wants it back.
+    Off,
+    /// Nobody needs it now.
+    Unused,
     /// It failed, perhaps because of the question for its era.
     Failed { failure: Failure, probing: bool },
     /// The connection ended; the process may know why.
@@ -73,7 +78,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) inputs: &'a mut Inputs,
     pub(crate) calls: &'a mut Calls,
-    pub(crate) status: &'a Arc<watch::Sender<Status>>,
+    pub(crate) status: &'a Arc<Board>,
     pub(crate) outputs: &'a Outputs,
     /// The process at the other end, if there is one.
     pub(crate) process: Option<&'a ProcessHandle>,
@@ -110,6 +115,7 @@ pub(crate) struct Conversation<'a> {
     /// The newest subscription that the server acknowledged and has not ended.
     subscription: Option<u64>,
     verbosity: Verbosity,
+    rest: Rest,
 }
 
 impl<'a> Conversation<'a> {
@@ -128,6 +134,7 @@ impl<'a> Conversation<'a> {
         let probe = if around.rules.is_some() { timeouts.start } else { timeouts.probe };
         let chore = set_up(peer.clone(), era, probe, around.status.clone());
         let mut conversation = Conversation {
+            rest: Rest::new(around.settings),
             around,
             outgoing,
             peer,
@@ -158,7 +165,8 @@ impl<'a> Conversation<'a> {
         let stopped = self.around.inputs.stop.clone().cancelled_owned();
         let cancelled = self.around.inputs.cancelled.clone();
         let look = sleep_until(start_deadline);
-        tokio::pin!(stopped, look);
+        let rest = sleep_until(self.first_look());
+        tokio::pin!(stopped, look, rest);
         loop {
             let ready = self.revision.is_some();
             let may_send = ready
@@ -198,13 +206,29 @@ impl<'a> Conversation<'a> {
                     }
                     None => return End::Stop,
                 },
-                () = room(&self.outgoing), if may_send => self.send_waiting(),
+                is_open = room(&self.outgoing), if may_send && self.rest.deaf.is_none() => {
+                    if is_open {
+                        self.send_waiting();
+                    } else {
+                        rest.as_mut().reset(self.rest.is_deaf());
+                    }
+                }
                 Some(order) = next_order(&self.outgoing, &mut self.orders) => self.obey(order),
                 () = cancelled.arrived.notified() => self.cancel(),
                 () = &mut look, if next_look.is_some() => self.expire(),
+                () = &mut rest => match self.look_after() {
+                    Ok(next) => rest.as_mut().reset(next),
+                    Err(end) => return end,
+                },
                 () = &mut stopped => return End::Stop,
                 Some(command) = self.around.inputs.commands.recv() => match command {
                     Command::Restart => return End::Restart,
+                    Command::Stop => return End::Off,
+                    Command::Start => {}
+                    Command::Retire { until } => {
+                        self.around.inputs.retire_by = Some(until);
+                        rest.as_mut().reset(Instant::now());
+                    }
                     Command::Refresh(kind) => self.refresh(kind),
                 },
                 done = async { self.chore.as_mut().expect("checked").await }, if self.chore.is_some() => {
@@ -215,6 +239,9 @@ impl<'a> Conversation<'a> {
                 }
                 () = async { self.subscriber.as_mut().expect("checked").await }, if self.subscriber.is_some() => {
                     self.subscriber = None;
+                }
+                came = async { self.rest.pulse.as_mut().expect("checked").await }, if self.rest.pulse.is_some() => {
+                    self.rest.felt(came);
                 }
                 (id, reply) = self.questions.next() => self.replied(&id, reply),
                 () = sleep_until(self.look_again.unwrap_or(start_deadline)),
@@ -279,7 +306,7 @@ impl<'a> Conversation<'a> {
         if !revision.is_modern() {
             freshness.announced = announced(capabilities);
         }
-        self.around.status.send_modify(|status| {
+        self.around.status.modify(|status| {
             status.state = State::Running;
             status.transport = way;
             status.revision = Some(revision);
@@ -395,9 +422,9 @@ async fn next_order(
     orders.recv().await
 }
 
-/// Waits until a message may be sent.
-async fn room(outgoing: &mpsc::Sender<Rope>) {
-    drop(outgoing.reserve().await);
+/// Waits until a message may be sent; says whether one ever may again.
+async fn room(outgoing: &mpsc::Sender<Rope>) -> bool {
+    outgoing.reserve().await.is_ok()
 }
 
 /// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
@@ -427,16 +454,11 @@ fn text_of(queued: &Queued, revision: Revision) -> Rope {
     translate_request(&call.request, &change, call.revision, revision, &call.client)
 }
 
-async fn set_up(
-    peer: Peer,
-    era: crate::EraPolicy,
-    probe: Duration,
-    status: Arc<watch::Sender<Status>>,
-) -> Done {
+async fn set_up(peer: Peer, era: crate::EraPolicy, probe: Duration, status: Arc<Board>) -> Done {
     Done::Ready(Box::new(
         async {
             let introduction = introduce(&peer, era, probe).await?;
-            status.send_modify(|status| {
+            status.modify(|status| {
                 if let State::Starting { phase, .. } = &mut status.state {
                     *phase = Phase::Discovering;
                 }

@@ -20,6 +20,9 @@ pub enum Failure {
     /// The connection ended without a process to tell why.
     #[error("it closed the connection {phase}")]
     Closed { phase: Phase },
+    /// It was up, but gave no sign of life.
+    #[error("it was asked for a sign of life, and gave none within {} s", after.as_secs_f32())]
+    Unresponsive { after: Duration },
     /// It was not ready in time.
     #[error("it was not ready within {} s (it was {phase}){stderr}", after.as_secs_f32())]
     StartTimeout { after: Duration, phase: Phase, stderr: Tail },
@@ -35,6 +38,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether the server wants to know first who we are.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Remote { why } if why.is_unauthorized())
+    }
+
     /// Whether trying again cannot help: somebody must change something first.
     pub(crate) fn is_hopeless(&self) -> bool {
         match self {
@@ -57,7 +65,9 @@ impl Failure {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Spawn { source } => source.hint(),
-            Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } => None,
+            Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } | Self::Unresponsive { .. } => {
+                None
+            }
             Self::Exited { .. } => {
                 Some("run the command by hand in a terminal to see what it needs".to_owned())
             }
@@ -183,7 +193,8 @@ impl CallError {
                 Some("raise `max_message` of the server, or ask it for less".into())
             }
             Self::NoAnswer { why, .. } => remote_hint(why),
-            Self::BadAnswer { .. } | Self::Stopped { .. } => None,
+            Self::Stopped { server } => Some(format!("`toolbay start {server}` starts it")),
+            Self::BadAnswer { .. } => None,
         }
     }
 }

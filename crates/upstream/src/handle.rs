@@ -2,10 +2,13 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Duration, Instant},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Notification, ServerName};
 use toolbay_supervise::LogRing;
@@ -60,7 +63,7 @@ pub fn start(
         log: Arc::new(LogRing::new()),
         gauges: Arc::default(),
         ids: Arc::new(AtomicU64::new(1)),
-        asks_clients: Arc::default(),
+        asks_clients: Arc::new(AtomicBool::new(settings.is_separate)),
     };
     let inputs = Inputs {
         queue: queued,
@@ -68,6 +71,7 @@ pub fn start(
         cancelled: cancelled.clone(),
         interests: interests.clone(),
         stop: stop.clone(),
+        retire_by: None,
     };
     let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
@@ -131,7 +135,8 @@ impl UpstreamHandle {
         self.shared.outputs.gauges.read()
     }
 
-    /// Whether it was seen to ask while calls of several clients were running, so that nobody knew who was meant.
+    /// Whether its clients must not share a process: it was seen to ask while calls of several clients were running, so
+    /// that nobody knew who was meant, or its settings say so.
     pub fn asks_clients(&self) -> bool {
         self.shared.outputs.asks_clients.load(Ordering::Relaxed)
     }
@@ -147,7 +152,10 @@ impl UpstreamHandle {
     pub async fn watch(&self, uri: &str) -> Result<Interest, NotWatched> {
         let interest = self.shared.interests.add(uri)?;
         let mut status = self.status();
-        let is_down = |status: &Status| matches!(status.state, State::Failed { .. } | State::Stopped);
+        if matches!(status.borrow().state, State::Stopped { wakes: true }) {
+            self.start().await;
+        }
+        let is_down = |status: &Status| status.state.is_down();
         let settled = tokio::select! {
             biased;
             settled = interest.settled() => settled,
@@ -176,6 +184,23 @@ impl UpstreamHandle {
     pub async fn restart(&self) {
         // The only failure is a server that is gone for good.
         let _ = self.shared.commands.send(Command::Restart).await;
+    }
+
+    /// Starts it if it rests, with a clean record.
+    pub async fn start(&self) {
+        let _ = self.shared.commands.send(Command::Start).await;
+    }
+
+    /// Stops it until somebody wants it back; calls fail until then.
+    pub async fn rest(&self) {
+        let _ = self.shared.commands.send(Command::Stop).await;
+    }
+
+    /// Lets it finish what it has, but no longer than `patience`, and stops it for good.
+    pub async fn retire(self, patience: Duration) {
+        let _ = self.shared.commands.send(Command::Retire { until: Instant::now() + patience }).await;
+        let mut status = self.status();
+        while status.changed().await.is_ok() {}
     }
 
     /// Stops it for good; its task ends once the process is gone.

@@ -102,6 +102,11 @@ impl Interests {
         Ok(Interest { interests: self.clone(), uri, standing })
     }
 
+    /// Whether nobody wants anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// What the server should be asked for: all that is wanted and was not refused.
     pub(crate) fn to_ask(&self) -> BTreeSet<Arc<str>> {
         let all = self.lock();

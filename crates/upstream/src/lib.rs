@@ -56,9 +56,9 @@ pub use handle::{UpstreamHandle, start};
 pub use interest::{Interest, NotWatched};
 pub use log_wish::LogWish;
 pub use question::{Question, Reply};
-pub use settings::{EraPolicy, Settings, Timeouts};
+pub use settings::{EraPolicy, Settings, StartPolicy, Timeouts};
 pub use source::{ProcessSource, Source};
-pub use status::{Phase, State, Status};
+pub use status::{Observer, Phase, State, Status};
 pub use toolbay_supervise::{
     Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
 };

@@ -15,7 +15,7 @@ use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartPoli
 use toolbay_transport::Incoming;
 
 use crate::{
-    CallError, EraPolicy, Failure, Kind, Phase, Settings, Source, State, Status,
+    CallError, Catalogue, EraPolicy, Failure, Kind, Phase, Settings, Source, StartPolicy, State, Status,
     call::Cancelled,
     calls::{Calls, Queued},
     conversation::{Conversation, End, Surroundings},
@@ -24,6 +24,7 @@ use crate::{
     freshness::Freshness,
     interest::Interests,
     source::Opened,
+    status::Board,
     way::{Way, Ways},
 };
 
@@ -42,7 +43,14 @@ const LOOK_FOR_CALL: Duration = Duration::from_secs(1);
 /// What a handle may ask for.
 #[derive(Debug)]
 pub(crate) enum Command {
+    Start,
     Restart,
+    /// Rest until someone asks.
+    Stop,
+    /// Finish what there is, and end.
+    Retire {
+        until: Instant,
+    },
     /// Ask again what may be out of date: a list, or without one who the server is.
     Refresh(Option<Kind>),
 }
@@ -55,6 +63,8 @@ pub(crate) struct Inputs {
     pub(crate) cancelled: Arc<Cancelled>,
     pub(crate) interests: Arc<Interests>,
     pub(crate) stop: CancellationToken,
+    /// Set once it shall end with its last call.
+    pub(crate) retire_by: Option<Instant>,
 }
 
 /// What the task shows to the outside.
@@ -78,7 +88,7 @@ pub(crate) struct Life {
     tasks: TaskTracker,
     calls: Calls,
     policy: RestartPolicy,
-    status: Arc<watch::Sender<Status>>,
+    status: Arc<Board>,
     /// How it is spoken to, as far as that is known from earlier lives.
     ways: Ways,
     /// What is known of the server's era from earlier lives.
@@ -93,6 +103,7 @@ pub(crate) struct Life {
 enum Next {
     Start,
     Wait { outlook: Outlook, failure: Arc<Failure> },
+    Rest { wakes: bool },
     Stop,
 }
 
@@ -125,6 +136,15 @@ impl Outlook {
     }
 }
 
+/// What a server does at first.
+fn first_step(settings: &Settings) -> Next {
+    match settings.start {
+        StartPolicy::Off => Next::Rest { wakes: false },
+        StartPolicy::OnDemand if *settings.known != Catalogue::default() => Next::Rest { wakes: true },
+        StartPolicy::OnDemand | StartPolicy::Eager => Next::Start,
+    }
+}
+
 impl Life {
     pub(crate) fn new(
         settings: Settings,
@@ -134,16 +154,20 @@ impl Life {
         tasks: TaskTracker,
     ) -> (Self, watch::Receiver<Status>) {
         let ways = Ways::of(&source);
-        let (status, seen) = watch::channel(Status {
+        let first = Status {
             name: settings.name.clone(),
             transport: ways.name(),
-            state: State::Starting { phase: Phase::Spawning, attempt: 1 },
-            catalogue: Arc::default(),
+            state: match first_step(&settings) {
+                Next::Rest { wakes } => State::Stopped { wakes },
+                _ => State::Starting { phase: Phase::Spawning, attempt: 1 },
+            },
+            catalogue: settings.known.clone(),
             revision: None,
             pid: None,
             starts: 0,
             freshness: Freshness::default(),
-        });
+        };
+        let (status, seen) = Board::new(first, settings.observer.clone());
         let life = Self {
             calls: Calls::new(
                 settings.name.clone(),
@@ -157,7 +181,7 @@ impl Life {
             era: settings.era,
             failure: None,
             is_looking: false,
-            status: Arc::new(status),
+            status,
             settings,
             source,
             inputs,
@@ -168,18 +192,19 @@ impl Life {
     }
 
     pub(crate) async fn run(mut self) {
-        let mut next = Next::Start;
+        let mut next = first_step(&self.settings);
         loop {
             next = match next {
                 Next::Start => self.live().await,
                 Next::Wait { outlook, failure } => self.wait(outlook, failure).await,
+                Next::Rest { wakes } => self.rest(wakes).await,
                 Next::Stop => break,
             };
         }
         let error = CallError::Stopped { server: self.settings.name.clone() };
         self.calls.fail_pending(&error);
         self.calls.fail_waiting(&error);
-        self.set(State::Stopped);
+        self.set(State::Stopped { wakes: false });
         self.outputs.log.push(LogSource::Event, "stopped");
     }
 
@@ -189,9 +214,9 @@ impl Life {
         let attempt = u32::try_from(self.policy.failures()).unwrap_or(u32::MAX).saturating_add(1);
         // Those who watch need not see every look.
         let is_looking = std::mem::take(&mut self.is_looking);
-        self.status.send_modify(|status| {
+        self.status.modify(|status| {
             if !is_looking {
-                status.state = State::Starting { phase: Phase::Handshaking, attempt };
+                status.state = State::Starting { phase: Phase::Spawning, attempt };
             }
             status.starts += u64::from(!self.ways.goes_on());
         });
@@ -201,6 +226,9 @@ impl Life {
             Ok(opened) => opened,
             Err(failure) => return self.failed(failure),
         };
+        if !is_looking {
+            self.set(State::Starting { phase: Phase::Handshaking, attempt });
+        }
         let era = match way {
             // Older than the stateless era, and never used with it.
             Way::Sse if self.era == EraPolicy::Auto => EraPolicy::Legacy,
@@ -225,12 +253,21 @@ impl Life {
             self.ways.found();
             self.learn(started);
         }
-        self.status.send_modify(|status| status.pid = None);
+        self.status.modify(|status| {
+            status.pid = None;
+            if matches!(end, End::Stop | End::Restart | End::Off | End::Unused) {
+                status.state = State::Stopping;
+            }
+        });
         match end {
-            End::Stop => {
+            End::Stop | End::Off | End::Unused => {
                 self.calls.fail_pending(&CallError::Stopped { server: self.settings.name.clone() });
                 bury(process, incoming, Patience::Long).await;
-                Next::Stop
+                match end {
+                    End::Off => Next::Rest { wakes: false },
+                    End::Unused => Next::Rest { wakes: true },
+                    _ => Next::Stop,
+                }
             }
             End::Restart => {
                 self.fail_pending(Failure::Closed { phase: Phase::Serving });
@@ -280,7 +317,7 @@ impl Life {
         let (tried, said) = (self.ways.current(), failure.to_string());
         let failure = self.ways.failed(failure);
         let name = self.ways.name();
-        self.status.send_if_modified(|status| std::mem::replace(&mut status.transport, name) != name);
+        self.status.modify_if(|status| std::mem::replace(&mut status.transport, name) != name);
         if failure.is_none() {
             let next = self.ways.current().name();
             let note = format!("no answer over {} ({said}); trying {next}", tried.name());
@@ -319,17 +356,22 @@ impl Life {
             self.calls.fail_waiting(&down);
         }
         loop {
+            if self.may_leave() {
+                return Next::Stop;
+            }
             let next_look = self.calls.next_look();
             let wake = until.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased; // a call made after an order must see its effect
                 () = self.inputs.stop.cancelled() => return Next::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    Command::Restart => {
+                    Command::Start | Command::Restart => {
                         self.policy.reset();
                         self.is_looking = false;
                         return Next::Start;
                     }
+                    Command::Stop => return Next::Rest { wakes: false },
+                    Command::Retire { until } => self.inputs.retire_by = Some(until),
                     Command::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
                 },
                 () = sleep_until(wake), if until.is_some() => return Next::Start,
@@ -351,6 +393,49 @@ impl Life {
                 () = sleep_until(next_look.unwrap_or(wake)), if next_look.is_some() => {
                     self.calls.expire("waiting to be restarted");
                 }
+            }
+        }
+    }
+
+    /// Whether it shall end with its last call, and that is over.
+    fn may_leave(&self) -> bool {
+        self.inputs.retire_by.is_some_and(|until| self.calls.waiting() == 0 || Instant::now() >= until)
+    }
+
+    /// Down, and nothing is wrong. Calls fail, or start it where it `wakes`.
+    async fn rest(&mut self, wakes: bool) -> Next {
+        self.set(State::Stopped { wakes });
+        let note = if wakes { "resting until it is called" } else { "stopped until someone asks" };
+        self.outputs.log.push(LogSource::Event, note);
+        self.policy.reset();
+        self.failure = None;
+        let stopped = CallError::Stopped { server: self.settings.name.clone() };
+        if wakes && self.calls.waiting() > 0 {
+            return Next::Start; // it was called on its way down
+        }
+        self.calls.fail_waiting(&stopped);
+        loop {
+            if self.may_leave() {
+                return Next::Stop;
+            }
+            tokio::select! {
+                biased; // a call made after an order must see its effect
+                () = self.inputs.stop.cancelled() => return Next::Stop,
+                Some(command) = self.inputs.commands.recv() => match command {
+                    Command::Start | Command::Restart => return Next::Start,
+                    Command::Stop if wakes => return Next::Rest { wakes: false },
+                    Command::Stop | Command::Refresh(_) => {}
+                    Command::Retire { until } => self.inputs.retire_by = Some(until),
+                },
+                queued = self.inputs.queue.recv() => match queued {
+                    Some(queued) if wakes => {
+                        self.calls.wait(queued);
+                        return Next::Start;
+                    }
+                    Some(queued) => queued.fail(stopped.clone()),
+                    None => return Next::Stop,
+                },
+                () = self.inputs.cancelled.arrived.notified() => drop(self.inputs.cancelled.take()),
             }
         }
     }
@@ -420,7 +505,7 @@ impl Life {
     }
 
     fn set(&self, state: State) {
-        self.status.send_modify(|status| status.state = state);
+        self.status.modify(|status| status.state = state);
     }
 }
 

@@ -1,9 +1,11 @@
 //! How one server is to be treated.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
+
+use crate::{Catalogue, Observer};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
@@ -22,6 +24,30 @@ pub struct Settings {
     pub restart: RestartMode,
     /// What the server is told about roots, as JSON text of an array; without it `roots/list` is answered with an error.
     pub roots: Option<String>,
+    /// When it is started.
+    pub start: StartPolicy,
+    /// How long it stays up without calls; without it, always.
+    pub idle_stop: Option<Duration>,
+    /// How often a connection without traffic is looked after; without it, never.
+    pub heartbeat: Option<Duration>,
+    /// Whether its clients never share a process.
+    pub is_separate: bool,
+    /// What it offered when it was last seen.
+    pub known: Arc<Catalogue>,
+    /// Who is told of every change of its status.
+    pub observer: Option<Observer>,
+}
+
+/// When a server is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StartPolicy {
+    /// At once.
+    #[default]
+    Eager,
+    /// With the first call; at once if nobody knows yet what it offers.
+    OnDemand,
+    /// When someone asks for it.
+    Off,
 }
 
 impl Settings {
@@ -35,6 +61,12 @@ impl Settings {
             max_waiting: 1024,
             restart: RestartMode::default(),
             roots: None,
+            start: StartPolicy::Eager,
+            idle_stop: None,
+            heartbeat: None,
+            is_separate: false,
+            known: Arc::default(),
+            observer: None,
         }
     }
 }

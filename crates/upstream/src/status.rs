@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use toolbay_protocol::{Revision, ServerName};
 
 use crate::{Catalogue, Failure, freshness::Freshness};
@@ -44,8 +44,10 @@ pub enum State {
     Backoff { until: Instant, failure: Arc<Failure> },
     /// Down until someone asks again.
     Failed { failure: Arc<Failure> },
-    /// Down because someone asked.
-    Stopped,
+    /// On its way down.
+    Stopping,
+    /// Down because someone asked, or because nobody needs it: then a call starts it.
+    Stopped { wakes: bool },
 }
 
 impl State {
@@ -56,7 +58,8 @@ impl State {
             Self::Running => "ready",
             Self::Backoff { .. } => "restarting",
             Self::Failed { .. } => "failed",
-            Self::Stopped => "stopped",
+            Self::Stopping => "stopping",
+            Self::Stopped { .. } => "stopped",
         }
     }
 
@@ -64,8 +67,13 @@ impl State {
     pub fn failure(&self) -> Option<&Arc<Failure>> {
         match self {
             Self::Backoff { failure, .. } | Self::Failed { failure } => Some(failure),
-            Self::Starting { .. } | Self::Running | Self::Stopped => None,
+            Self::Starting { .. } | Self::Running | Self::Stopping | Self::Stopped { .. } => None,
         }
+    }
+
+    /// Whether calls are refused until somebody does something.
+    pub fn is_down(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::Stopping | Self::Stopped { wakes: false })
     }
 }
 
@@ -89,4 +97,59 @@ pub struct Status {
     pub starts: u64,
     /// How current all this is.
     pub(crate) freshness: Freshness,
+}
+
+/// Told of every new status of a server, in order and before anyone else sees it. It must not wait for anything.
+#[derive(Clone)]
+pub struct Observer(Arc<dyn Fn(&Status) + Send + Sync>);
+
+impl Observer {
+    /// An observer that calls a function.
+    pub fn new(tell: impl Fn(&Status) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
+}
+
+/// Where a task writes its status.
+#[derive(Debug)]
+pub(crate) struct Board {
+    status: watch::Sender<Status>,
+    observer: Option<Observer>,
+}
+
+impl Board {
+    pub(crate) fn new(status: Status, observer: Option<Observer>) -> (Arc<Self>, watch::Receiver<Status>) {
+        let (status, seen) = watch::channel(status);
+        let board = Self { status, observer };
+        board.modify(|_| {});
+        (Arc::new(board), seen)
+    }
+
+    pub(crate) fn modify(&self, change: impl FnOnce(&mut Status)) {
+        self.modify_if(|status| {
+            change(status);
+            true
+        });
+    }
+
+    /// As [`Board::modify`], where the change says whether there was one.
+    pub(crate) fn modify_if(&self, change: impl FnOnce(&mut Status) -> bool) {
+        self.status.send_if_modified(|status| {
+            let is_new = change(status);
+            if let Some(Observer(tell)) = self.observer.as_ref().filter(|_| is_new) {
+                tell(status);
+            }
+            is_new
+        });
+    }
+
+    pub(crate) fn borrow(&self) -> watch::Ref<'_, Status> {
+        self.status.borrow()
+    }
 }

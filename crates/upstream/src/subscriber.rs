@@ -8,14 +8,14 @@ mod stateless_era;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use toolbay_protocol::{Notification, Revision};
 use toolbay_supervise::{LogRing, LogSource};
 
 use crate::{
-    Status,
     interest::{Interests, NotWatched, Standing},
     peer::Peer,
+    status::Board,
 };
 
 /// How long a server may take to answer; then those who wait are told so.
@@ -33,7 +33,7 @@ pub(crate) struct Subscriber {
     peer: Peer,
     interests: Arc<Interests>,
     acknowledged: mpsc::Receiver<Acknowledged>,
-    status: Arc<watch::Sender<Status>>,
+    status: Arc<Board>,
     log: Arc<LogRing>,
     /// Whether it was said that the server tells of no resource; once is enough.
     noted: bool,
@@ -44,7 +44,7 @@ impl Subscriber {
         peer: Peer,
         interests: Arc<Interests>,
         acknowledged: mpsc::Receiver<Acknowledged>,
-        status: Arc<watch::Sender<Status>>,
+        status: Arc<Board>,
         log: Arc<LogRing>,
     ) -> Self {
         Self { peer, interests, acknowledged, status, log, noted: false }

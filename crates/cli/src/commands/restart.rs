@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &Context, args: &RestartArgs) -> Result<(), Cli
                 out.data(&format!("{line}\n"))?;
             }
         }
-        if server.state == "ready" {
+        if server.is_up {
             return Ok(());
         }
         Err(CliError::NotReady { server: args.server.clone(), trouble: trouble(&server) })

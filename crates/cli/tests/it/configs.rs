@@ -31,9 +31,9 @@ fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
 fn a_file_that_cannot_be_used_is_told_with_the_place() {
     for (text, said) in [
         ("{\n \"mcpServers\": {\n  \"a\": {\"command\": \"x\"} \"b\": 1\n }}", "mcp.json:3:"),
-        ("[]", "a configuration is a JSON object"),
-        ("{}", "there is no `mcpServers` object"),
-        (r#"{"servers": {}}"#, "rename that key to `mcpServers`"),
+        ("[]", "a configuration is a table of keys"),
+        ("{}", "there are no servers in it"),
+        (r#"{"manifest_version": "0.3", "server": {}}"#, "the manifest of an MCPB bundle"),
     ] {
         let home = Home::new();
         home.write("mcp.json", text);

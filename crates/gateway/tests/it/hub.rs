@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Host, HostOptions, InProcess, Kind, Naming, Shim};
+use toolbay_host::{Host, HostOptions, InProcess, Kind};
 use toolbay_protocol::ServerName;
 use toolbay_testkit::{TestServer, TestServerHandle, ToolContext};
 
@@ -64,8 +64,7 @@ impl Hub {
         handle: TestServerHandle,
         options: GatewayOptions,
     ) -> Self {
-        let host_options =
-            HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::none() };
+        let host_options = HostOptions::default();
         let host = Host::start(&[], servers, &host_options);
         host.settled().await;
         assert!(host.table().count(Kind::Tools) > 0);

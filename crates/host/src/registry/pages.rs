@@ -9,7 +9,7 @@ const PAGE: usize = 1024 * 1024;
 /// A list as JSON arrays, ready to be sent.
 ///
 /// Invariant: there is always a first page, if an empty one; a client may ask before any server is up.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pages(Vec<Bytes>);
 
 impl Default for Pages {

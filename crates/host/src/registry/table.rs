@@ -3,13 +3,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use toolbay_config::Validate;
+use toolbay_config::{ToolTuning, Tuning, Validate};
 use toolbay_protocol::{
     Rope, ServerName, Splice, encode_string,
     mirrored::{HeaderParam, header_params, without_annotations},
     view::{Prompt, Resource, ResourceTemplate, Tool},
 };
-use toolbay_upstream::{Catalogue, Kind, UpstreamHandle};
+use toolbay_upstream::{Catalogue, Kind, Timeouts, UpstreamHandle};
 
 use super::{
     ingest::{Quarantined, check_description, check_name, check_tool, has_tasks, needs_task},
@@ -26,8 +26,8 @@ pub struct Offer {
     pub server: UpstreamHandle,
     /// What it offers now.
     pub catalogue: Arc<Catalogue>,
-    /// What happens to arguments that do not fit.
-    pub validate: Validate,
+    /// How it is treated.
+    pub tuning: Arc<Tuning>,
 }
 
 /// Where a call to a name goes.
@@ -45,6 +45,8 @@ pub struct Route {
     pub mirrored: Arc<[HeaderParam]>,
     /// Whether the owner does it only as a task.
     pub only_as_task: bool,
+    /// How long a call may take, where that is not as with the owner's other tools.
+    pub timeouts: Option<Timeouts>,
 }
 
 /// Where a resource is read.
@@ -72,11 +74,18 @@ pub struct Table {
     /// Scheme and authority of every listed URI, with its servers.
     origins: HashMap<String, Vec<UpstreamHandle>>,
     slugs: HashMap<String, UpstreamHandle>,
+    /// What was found out about each tool, by its text: checking one anew costs more than all else.
+    checked: HashMap<Bytes, CheckedTool>,
+    /// The same of the table before, while this one is made.
+    known: HashMap<Bytes, CheckedTool>,
     /// Offers that were set aside.
     pub quarantined: Vec<Quarantined>,
     /// What servers should know about their offers.
     pub(crate) remarks: Vec<(UpstreamHandle, String)>,
 }
+
+/// How its arguments are checked, or why a tool is not offered.
+type CheckedTool = Result<Arc<Validator>, String>;
 
 /// An offer under the name that clients see.
 struct Named {
@@ -91,9 +100,13 @@ struct Named {
 impl Table {
     /// Makes the table. `offers` stand in the order of the configuration.
     pub fn new(offers: &[Offer], naming: Naming, versions: [u64; 4]) -> Self {
+        Self { versions, ..Self::default() }.made(offers, naming)
+    }
+
+    fn made(self, offers: &[Offer], naming: Naming) -> Self {
         let names: Vec<ServerName> = offers.iter().map(|offer| offer.server.name().clone()).collect();
         let slugs = slugs(&names);
-        let mut table = Self { versions, ..Self::default() };
+        let mut table = self;
         let (mut tools, mut prompts) = (Vec::new(), Vec::new());
         let mut listed: [Vec<Rope>; 4] = Default::default();
         for (offer, slug) in offers.iter().zip(&slugs) {
@@ -114,6 +127,27 @@ impl Table {
         table.counts = [0, 1, 2, 3].map(|kind| listed[kind].len());
         table.lists = listed.map(|list| Pages::new(list.into_iter()));
         table
+    }
+
+    /// Makes the table that takes the place of this one: lists that are the same keep their versions, the others get new
+    /// ones. Says which.
+    pub(crate) fn next(&self, offers: &[Offer], naming: Naming) -> (Self, Vec<Kind>) {
+        let known = Self { versions: self.versions, known: self.checked.clone(), ..Self::default() };
+        let mut next = known.made(offers, naming);
+        next.known = HashMap::new();
+        let changed = next.differs_from(self);
+        for kind in &changed {
+            next.versions[*kind as usize] += 1;
+        }
+        (next, changed)
+    }
+
+    fn differs_from(&self, before: &Self) -> Vec<Kind> {
+        let is_other = |kind: &Kind| {
+            let same_on_http = *kind != Kind::Tools || self.tools_on_http == before.tools_on_http;
+            self.lists[*kind as usize] != before.lists[*kind as usize] || !same_on_http
+        };
+        Kind::ALL.into_iter().filter(is_other).collect()
     }
 
     /// A page of a list as a JSON array, and the cursor of the next; nothing for a cursor that is not ours.
@@ -203,13 +237,16 @@ impl Table {
         for text in offer.catalogue.list(Kind::Tools) {
             let checked = Tool::parse(text.clone())
                 .map_err(|error| error.to_string())
-                .and_then(|tool| check_tool(&tool).map(|validator| (tool, validator)));
+                .and_then(|tool| self.check(&tool).map(|validator| (tool, validator)));
             match checked {
+                Ok((tool, _)) if !offer.tuning.tools.passes(tool.name()) => {}
                 Ok((tool, validator)) => {
                     let name = exposed_name(slug, tool.name(), naming);
                     let text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
-                    let mut route = route(offer, tool.name(), &name, Some(Arc::new(validator)));
+                    let mut route = route(offer, tool.name(), &name, Some(validator));
                     route.only_as_task = has_tasks && needs_task(&tool);
+                    route.timeouts =
+                        offer.tuning.tool.get(tool.name()).map(|tuning| timeouts(offer, *tuning));
                     let mut text_on_http = None;
                     match header_params(tool.input_schema().unwrap_or_default()) {
                         Ok(params) => route.mirrored = params.into(),
@@ -224,6 +261,16 @@ impl Table {
                 Err(reason) => self.set_aside(offer, "tool", text, reason),
             }
         }
+    }
+
+    fn check(&mut self, tool: &Tool) -> CheckedTool {
+        let text = tool.item().text();
+        let checked = match self.known.get(text) {
+            Some(known) => known.clone(),
+            None => check_tool(tool).map(Arc::new),
+        };
+        self.checked.insert(text.clone(), checked.clone());
+        checked
     }
 
     fn take_prompts(&mut self, offer: &Offer, slug: &str, naming: Naming, prompts: &mut Vec<Named>) {
@@ -361,9 +408,19 @@ fn route(offer: &Offer, raw: &str, name: &str, validator: Option<Arc<Validator>>
         server: offer.server.clone(),
         renamed: (raw != name).then(|| encode_string(raw).into()),
         validator,
-        validate: offer.validate,
+        validate: offer.tuning.validate,
         mirrored: Arc::default(),
         only_as_task: false,
+        timeouts: None,
+    }
+}
+
+fn timeouts(offer: &Offer, tuning: ToolTuning) -> Timeouts {
+    let usual = offer.server.timeouts();
+    Timeouts {
+        idle: tuning.idle_timeout.unwrap_or(usual.idle),
+        total: tuning.total_timeout.unwrap_or(usual.total),
+        ..usual
     }
 }
 

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolbay_config::Validate;
+use toolbay_config::{Tuning, Validate};
 use toolbay_host::{
     Asked, Caller, ClientIdentity, Dispatched, Host, HostOptions, InProcess, Kind, LogWish, Naming, Offer,
-    Owner, Shim, Table,
+    Owner, Table,
 };
 use toolbay_protocol::{Message, Revision, ServerName};
 use toolbay_testkit::TestServer;
@@ -18,7 +18,7 @@ pub(crate) async fn host(servers: &[(&str, &TestServer)], naming: Naming) -> Hos
         Arc::new(move |tasks| server.in_memory(tasks))
     };
     let servers = servers.iter().map(|(name, server)| (ServerName::new(*name), connect(server))).collect();
-    let options = HostOptions { naming, base_env: Default::default(), shim: Shim::none() };
+    let options = HostOptions { naming, ..HostOptions::default() };
     let host = Host::start(&[], servers, &options);
     host.settled().await;
     host
@@ -28,7 +28,7 @@ pub(crate) async fn host(servers: &[(&str, &TestServer)], naming: Naming) -> Hos
 pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<Offer> {
     let offer = |server: toolbay_host::UpstreamHandle| {
         let catalogue = server.status().borrow().catalogue.clone();
-        Offer { server, catalogue, validate }
+        Offer { server, catalogue, tuning: Arc::new(Tuning { validate, ..Tuning::default() }) }
     };
     host.servers().into_iter().map(offer).collect()
 }
@@ -78,6 +78,20 @@ pub(crate) async fn ask(host: &Host, method: &str, params: Value) -> Value {
         Dispatched::Sent(call) => serde_json::from_slice(&call.await.unwrap().response.text).unwrap(),
         Dispatched::Answered(result) => json!({"result": serde_json::from_str::<Value>(&result).unwrap()}),
         Dispatched::Refused(error) => json!({"error": serde_json::to_value(&error).unwrap()}),
+    }
+}
+
+/// Calls a tool that takes so long, and gives its text or why there is none.
+pub(crate) async fn text_of(host: &Host, tool: &str, ms: u64) -> Result<String, String> {
+    let params = json!({ "name": tool, "arguments": { "ms": ms } }).to_string();
+    match dispatch(host, "tools/call", &params) {
+        Dispatched::Sent(call) => {
+            let response = call.await.map_err(|error| error.to_string())?.response;
+            let answer: Value = serde_json::from_slice(&response.text).unwrap();
+            Ok(answer["result"]["content"][0]["text"].as_str().unwrap().to_owned())
+        }
+        Dispatched::Answered(result) => Err(result),
+        Dispatched::Refused(error) => Err(error.message),
     }
 }
 

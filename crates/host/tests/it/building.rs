@@ -49,7 +49,7 @@ async fn servers_of_all_kinds_are_one_host() {
     let greeting = host.call_tool("varied__env", json!({"name": "GREETING"})).await.unwrap();
     assert_eq!(greeting.structured_value().unwrap()["value"], "hello");
     assert_eq!(host.call_tool("varied__list_roots", json!({})).await.unwrap().to_text(), "file:///srv");
-    assert_eq!(*problems.lock().unwrap(), ["bad"]);
+    assert_eq!(*problems.lock().unwrap(), [Some("bad".to_owned())]);
     // A server that does not come up takes nothing from the others, and says why when it is called (X2).
     for error in [
         host.call_tool_on("missing", "x", json!({})).await.unwrap_err(),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolbay_host::{Hints, Host, HostOptions, InProcess, Kind, Naming, Shim};
+use toolbay_host::{Hints, Host, HostOptions, InProcess, Kind};
 use toolbay_protocol::ServerName;
 use toolbay_testkit::Era;
 use toolbay_transport::memory;
@@ -23,7 +23,7 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
         theirs
     });
     let servers = vec![(ServerName::new("quick"), quick), (ServerName::new("silent"), silent)];
-    let options = HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::none() };
+    let options = HostOptions::default();
     let host = Host::start(&[], servers, &options);
     let table_is_there = || host.table().count(Kind::Tools) == 1;
     crate::bay::eventually("the quick one is up", table_is_there).await;

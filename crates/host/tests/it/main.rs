@@ -18,5 +18,8 @@ mod names; // who is called what
 mod outputs; // results whole and as views, and how long they may be
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
+mod simulation; // whatever happens, in whatever order
+mod store; // the lives of servers, on a clock of their own
 mod tables; // pages, changes, unknown names
 mod tools; // what agents run
+mod troupe; // servers that do what a test wants

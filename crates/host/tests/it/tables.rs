@@ -134,7 +134,7 @@ async fn an_unknown_tool_is_refused_with_what_may_have_been_meant() {
 async fn a_server_that_fails_takes_nothing_from_the_others() {
     let (good, bad) = (server("good", &["t"]), server("bad", &["t"]));
     let host = host(&[("good", &good), ("bad", &bad)], Naming::Prefix).await;
-    host.server("bad").unwrap().stop();
+    host.server("bad").unwrap().restart().await;
     assert_eq!(crate::bay::owner(&host, "good__t").await, "good");
     assert_eq!(names(&host.table(), Kind::Tools), ["good__t", "bad__t"], "its tools do not flicker");
 }

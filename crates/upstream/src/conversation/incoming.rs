@@ -15,6 +15,7 @@ use crate::{
 impl Conversation<'_> {
     /// Takes what arrived; never waits.
     pub(super) fn take(&mut self, incoming: Incoming) {
+        self.rest.heard = true;
         match incoming {
             Incoming::Message(message) => self.heard(message, None),
             Incoming::About(id, message) => self.heard(message, id.as_number()),

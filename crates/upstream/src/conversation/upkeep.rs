@@ -51,7 +51,7 @@ impl Conversation<'_> {
             listed.store(kind, &mut catalogue);
         }
         self.mind_headers(&mut catalogue);
-        self.around.status.send_modify(|status| {
+        self.around.status.modify(|status| {
             status.freshness = freshness;
             // The same catalogue stays in its place: making a table of it is work.
             if catalogue != *status.catalogue {

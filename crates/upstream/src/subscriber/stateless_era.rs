@@ -194,7 +194,7 @@ impl Subscriber {
     }
 
     fn announces(&self, agreed: &Agreed) {
-        self.status.send_if_modified(|status| {
+        self.status.modify_if(|status| {
             let announced = Kind::ALL.map(|kind| agreed.announces(kind));
             std::mem::replace(&mut status.freshness.announced, announced) != announced
         });

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use tokio::{net::TcpListener, runtime};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Host, HostOptions, InProcess, Naming, Shim};
+use toolbay_host::{Host, HostOptions, InProcess, Shim};
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::TestServer;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
@@ -79,7 +79,6 @@ impl Drop for MemoryHub {
 fn host(server: Revision) -> Host {
     let server = TestServer::demo().revision(server);
     let connect: InProcess = Arc::new(move |tasks| server.in_memory(tasks));
-    let options =
-        HostOptions { naming: Naming::Prefix, base_env: Default::default(), shim: Shim::current_exe() };
+    let options = HostOptions { shim: Shim::current_exe(), ..HostOptions::default() };
     Host::start(&[], vec![(ServerName::new("it"), connect)], &options)
 }

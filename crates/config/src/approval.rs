@@ -1,0 +1,159 @@
+//! Which servers that came with a project may run.
+//!
+//! A cloned repository must not start programs. So an entry of a project is inert until somebody approved of exactly
+//! that launch in exactly that folder; whatever changes about it later asks again (S11, S22). What is bound is in
+//! `launch_text`: the command, its arguments, the names of its variables, where it runs, its URL and headers, and the
+//! settings by which it would be given more than others.
+
+mod launch_text;
+mod line_diff;
+mod store;
+
+use std::path::{Path, PathBuf};
+
+pub use line_diff::DiffLine;
+pub use store::ApprovalError;
+
+use crate::{ServerConfig, Standing};
+use launch_text::LaunchText;
+use line_diff::line_diff;
+use store::{Projects, Record, Said};
+
+/// What people said about the servers of projects.
+///
+/// Reading and writing take as long as a small file takes; another process that writes at the same time is waited for.
+#[derive(Debug)]
+pub struct Approvals {
+    path: PathBuf,
+    projects: Projects,
+    problem: Option<ApprovalError>,
+}
+
+/// What was said about a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Approved,
+    /// It may not.
+    Rejected,
+    /// Something was said about another launch under this name.
+    Changed,
+    /// Nothing was said.
+    Unknown,
+}
+
+impl Approvals {
+    /// Reads the file. One that is missing approves of nothing, and so does one that cannot be trusted or understood;
+    /// [`problem`](Self::problem) tells then.
+    pub fn load(path: &Path) -> Self {
+        match store::read(path) {
+            Ok(projects) => Self { path: path.to_owned(), projects, problem: None },
+            Err(problem) => Self { path: path.to_owned(), projects: Projects::new(), problem: Some(problem) },
+        }
+    }
+
+    /// Why nothing is approved, if the file is the reason.
+    pub fn problem(&self) -> Option<&ApprovalError> {
+        self.problem.as_ref()
+    }
+
+    /// What was said about this launch in this project.
+    pub fn verdict(&self, project: &Path, server: &ServerConfig) -> Verdict {
+        match self.record(project, server) {
+            None => Verdict::Unknown,
+            Some(record) if record.hash != LaunchText::of(server).hash() => Verdict::Changed,
+            Some(Record { said: Said::Approved, .. }) => Verdict::Approved,
+            Some(Record { said: Said::Rejected, .. }) => Verdict::Rejected,
+        }
+    }
+
+    /// Whether exactly this launch was approved in this project.
+    pub fn is_approved(&self, project: &Path, server: &ServerConfig) -> bool {
+        self.verdict(project, server) == Verdict::Approved
+    }
+
+    /// Gives a server of a project its standing: what nobody approved of waits, what was rejected is off.
+    pub fn judge(&self, project: &Path, server: &mut ServerConfig) {
+        if server.standing == Standing::Disabled {
+            return;
+        }
+        server.standing = match self.verdict(project, server) {
+            Verdict::Approved => Standing::Enabled,
+            Verdict::Rejected => Standing::Disabled,
+            Verdict::Changed | Verdict::Unknown => Standing::Pending,
+        };
+    }
+
+    /// Lets this launch run in this project.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written down; it is not approved then.
+    pub fn approve(&mut self, project: &Path, server: &ServerConfig) -> Result<(), ApprovalError> {
+        self.say(project, server, Said::Approved)
+    }
+
+    /// Keeps this launch from running in this project, without asking again until it changes.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written down.
+    pub fn reject(&mut self, project: &Path, server: &ServerConfig) -> Result<(), ApprovalError> {
+        self.say(project, server, Said::Rejected)
+    }
+
+    /// Takes back whatever was said about the server of this name. Returns whether there was anything.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written down.
+    pub fn forget(&mut self, project: &Path, server: &str) -> Result<bool, ApprovalError> {
+        let key = key(project);
+        let mut was_there = false;
+        self.projects = store::change(&self.path, |projects| {
+            was_there = projects.get_mut(&key).is_some_and(|servers| servers.remove(server).is_some());
+        })?;
+        self.problem = None;
+        Ok(was_there)
+    }
+
+    /// This launch against the one that something was said about; all lines are [`DiffLine::Added`] when there is none.
+    /// Secrets are not shown.
+    pub fn diff(&self, project: &Path, server: &ServerConfig) -> Vec<DiffLine> {
+        let now = LaunchText::of(server);
+        let Some(record) = self.record(project, server) else {
+            return line_diff(&[], &now.lines);
+        };
+        let mut lines = line_diff(&record.launch, &now.lines);
+        let all_same = lines.iter().all(|line| matches!(line, DiffLine::Same(_)));
+        if all_same && now.hash() != record.hash {
+            lines.push(DiffLine::HiddenChange);
+        }
+        lines
+    }
+
+    fn record(&self, project: &Path, server: &ServerConfig) -> Option<&Record> {
+        self.projects.get(&key(project))?.get(server.name.as_str())
+    }
+
+    fn say(&mut self, project: &Path, server: &ServerConfig, said: Said) -> Result<(), ApprovalError> {
+        let mut text = LaunchText::of(server);
+        let launch = std::mem::take(&mut text.lines);
+        let record = Record { said, hash: text.hash(), launch };
+        self.projects = store::change(&self.path, |projects| {
+            projects.entry(key(project)).or_default().insert(server.name.as_str().to_owned(), record);
+        })?;
+        self.problem = None;
+        Ok(())
+    }
+}
+
+/// One name per folder, however it was reached.
+fn key(project: &Path) -> String {
+    let folder = project
+        .canonicalize()
+        .or_else(|_| std::path::absolute(project))
+        .unwrap_or_else(|_| project.to_owned());
+    // A name that is no text is escaped, which no two names share.
+    folder.to_str().map_or_else(|| format!("{folder:?}"), str::to_owned)
+}

@@ -1,0 +1,218 @@
+//! Servers that can be installed: what they are, what they must be told, and how they are started then.
+//!
+//! Three kinds of people describe servers: authors of extensions (`manifest`), of bundles (`mcpb`), and those who publish in
+//! the registry (`registry_json`). Each is a [`DescriptorSource`]; what they have in common is here. None of
+//! them is trusted: what they say is filled in as text, never run through a shell, and what reaches beyond the server
+//! itself must be confirmed first (S22).
+
+mod archive;
+mod error;
+mod install;
+mod manifest;
+mod mcpb;
+mod registry_json;
+mod settings;
+mod template;
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+
+use serde_json::{Map, Value};
+use toolbay_protocol::ServerName;
+
+pub use error::{DescriptorError, SettingProblem};
+pub use install::{InstallError, install_bundle};
+pub use manifest::read_manifest;
+pub use mcpb::Bundle;
+pub use registry_json::read_server_json;
+
+use crate::{Command, Reach, ServerConfig, Standing, Tuning};
+
+/// A server that can be installed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Descriptor {
+    /// Unique among all; settings and people refer to it.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// What it is good for.
+    pub description: Option<String>,
+    /// Its own version.
+    pub version: Option<String>,
+    /// A picture: a URL, or a file in its bundle.
+    pub icon: Option<String>,
+    /// Where to read more.
+    pub homepage: Option<String>,
+    /// What its settings must look like: a JSON Schema. A property that is `writeOnly` is a secret.
+    pub settings_schema: Value,
+    /// What to do when its command is missing.
+    pub installation_instructions: Option<String>,
+    /// Who says all that.
+    pub origin: Origin,
+    /// What it asks for beyond being started, to be shown to people and confirmed.
+    pub asks: Vec<String>,
+}
+
+/// Who describes a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The manifest of an extension.
+    Manifest,
+    /// A bundle (`.mcpb`).
+    Bundle,
+    /// A `server.json`, as the registry has it.
+    Registry,
+}
+
+/// Whatever can describe a server and tell how it is reached.
+pub trait DescriptorSource: fmt::Debug + Send + Sync {
+    /// What it is.
+    fn descriptor(&self) -> &Descriptor;
+
+    /// How it is reached with these settings, which fit the schema and have their defaults.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be reached from here, whatever the settings.
+    fn reach(&self, settings: &Map<String, Value>, here: &Surroundings) -> Result<Reach, DescriptorError>;
+}
+
+/// What a file describes.
+#[derive(Debug, Default)]
+pub struct Described {
+    /// What can be used.
+    pub sources: Vec<Arc<dyn DescriptorSource>>,
+    /// What cannot, and why.
+    pub problems: Vec<DescriptorError>,
+}
+
+/// What a server may be told about this machine.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The user's home.
+    pub home: PathBuf,
+    /// What we run on.
+    pub platform: Platform,
+}
+
+/// An operating system, as bundles name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    /// `linux`
+    Linux,
+    /// `darwin`
+    Mac,
+    /// `win32`
+    Windows,
+}
+
+impl Platform {
+    /// The one that this program was built for.
+    pub const HERE: Self = if cfg!(target_os = "macos") {
+        Self::Mac
+    } else if cfg!(windows) {
+        Self::Windows
+    } else {
+        Self::Linux
+    };
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Mac => "darwin",
+            Self::Windows => "win32",
+        }
+    }
+}
+
+/// Whether people have seen and agreed to what a server [asks](Descriptor::asks) for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// They have.
+    Yes,
+    /// They have not.
+    No,
+}
+
+/// What is known of servers that can be installed.
+#[derive(Debug, Clone, Default)]
+pub struct Descriptors {
+    sources: BTreeMap<String, Arc<dyn DescriptorSource>>,
+}
+
+impl Descriptors {
+    /// Adds one. The first of two with the same id stays.
+    ///
+    /// # Errors
+    ///
+    /// When there is one with that id.
+    pub fn add(&mut self, source: Arc<dyn DescriptorSource>) -> Result<(), DescriptorError> {
+        let id = source.descriptor().id.clone();
+        if self.sources.contains_key(&id) {
+            return Err(DescriptorError::Taken { id });
+        }
+        self.sources.insert(id, source);
+        Ok(())
+    }
+
+    /// The one with this id.
+    pub fn get(&self, id: &str) -> Option<&Descriptor> {
+        self.sources.get(id).map(|source| source.descriptor())
+    }
+
+    /// All of them, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Descriptor> {
+        self.sources.values().map(|source| source.descriptor())
+    }
+
+    /// The server that a descriptor and some settings come to. `finds` says whether there is such a command.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such descriptor, the settings do not fit its schema, it asks for something that nobody
+    /// confirmed, or its command is missing: then with what to do about it.
+    pub fn resolve(
+        &self,
+        id: &str,
+        name: ServerName,
+        settings: &Value,
+        confirmed: Confirmed,
+        here: &Surroundings,
+        finds: impl FnOnce(&str) -> bool,
+    ) -> Result<ServerConfig, DescriptorError> {
+        let source = self.sources.get(id).ok_or_else(|| DescriptorError::Unknown { id: id.to_owned() })?;
+        let descriptor = source.descriptor();
+        let settings = settings::check(descriptor, settings)?;
+        if confirmed == Confirmed::No && !descriptor.asks.is_empty() {
+            return Err(DescriptorError::Unconfirmed { id: id.to_owned(), asks: descriptor.asks.clone() });
+        }
+        let reach = source.reach(&settings, here)?;
+        if let Reach::Command(command) = &reach {
+            check_command(id, command)?;
+            if !finds(&command.command) {
+                return Err(DescriptorError::CommandMissing {
+                    id: id.to_owned(),
+                    command: command.command.clone(),
+                    instructions: descriptor.installation_instructions.clone(),
+                });
+            }
+        }
+        Ok(ServerConfig { name, reach, standing: Standing::Enabled, tuning: Tuning::default() })
+    }
+}
+
+/// What no system could run, whatever filled it in.
+fn check_command(id: &str, command: &Command) -> Result<(), DescriptorError> {
+    let nul = |text: &String| text.contains('\0');
+    let odd_name = |name: &String| name.is_empty() || name.contains('=') || nul(name);
+    let odd = command.command.trim().is_empty()
+        || nul(&command.command)
+        || command.args.iter().any(nul)
+        || command.env.iter().any(|(name, value)| odd_name(name) || nul(value));
+    match odd {
+        true => Err(DescriptorError::Broken {
+            id: id.to_owned(),
+            message: "its command is empty, or holds a NUL, or a variable's name a `=`".to_owned(),
+        }),
+        false => Ok(()),
+    }
+}

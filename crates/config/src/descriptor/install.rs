@@ -1,0 +1,103 @@
+//! Installing a bundle: all of it, or nothing.
+
+use std::{
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    DescriptorError,
+    archive::{self, Archive, Limits},
+    mcpb::{Bundle, Kind, MANIFEST, MAX_MANIFEST, ManifestFile},
+};
+use crate::{
+    hashing::{hex, sha256},
+    private_file,
+};
+
+/// A larger file is no bundle.
+const MAX_ARCHIVE: u64 = 512 << 20;
+
+/// Why a bundle cannot be installed. Nothing is left of it then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// The bundle cannot be read.
+    #[error("cannot read the bundle {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    /// It is not the one that was announced.
+    #[error("the bundle {} is not what was announced: its SHA-256 is {found}, not {expected}", path.display())]
+    Hash { path: PathBuf, found: String, expected: String },
+    /// There is something in it that must not be.
+    #[error("the bundle {} is refused: {message}", path.display())]
+    Refused { path: PathBuf, message: String },
+    /// It cannot be unpacked.
+    #[error("cannot unpack the bundle {}", path.display())]
+    Unpack { path: PathBuf, source: io::Error },
+    /// It cannot be used.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+}
+
+/// Unpacks a bundle beneath `into`, in a folder named after it, in place of an earlier version. `expected` is the SHA-256 that
+/// whoever pointed to it announced.
+///
+/// Takes as long as the disk takes: not for a task that others wait for.
+///
+/// # Errors
+///
+/// When the bundle is not what was announced, holds what must not be, or cannot be used. What was installed before stays
+/// then.
+pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Result<Bundle, InstallError> {
+    let path = || bundle.to_owned();
+    let bytes =
+        archive::read(bundle, MAX_ARCHIVE).map_err(|source| InstallError::Read { path: path(), source })?;
+    if let Some(expected) = expected {
+        let found = hex(&sha256(&bytes));
+        if !found.eq_ignore_ascii_case(expected.trim()) {
+            return Err(InstallError::Hash { path: path(), found, expected: expected.to_owned() });
+        }
+    }
+    let refused = |message| InstallError::Refused { path: path(), message };
+    let archive = Archive::open(&bytes, Limits::BUNDLE).map_err(refused)?;
+    let text = archive.text(MANIFEST, MAX_MANIFEST).map_err(refused)?;
+    let manifest = ManifestFile::parse(&text).map_err(refused)?;
+
+    let unpack = |source| InstallError::Unpack { path: path(), source };
+    let target = into.join(&manifest.name);
+    // No bundle's name begins with a dot, so these are nobody's.
+    let ours = into.join(format!(".{}", manifest.name));
+    let _lock = private_file::lock(&ours).map_err(unpack)?;
+    let unfinished = private_file::beside(&ours, ".unfinished");
+    archive::discard(&unfinished);
+    DirBuilder::new().mode(0o700).create(&unfinished).map_err(unpack)?;
+    let program = (manifest.server.kind == Kind::Binary).then_some(manifest.server.entry_point.as_str());
+    let unpacked = archive.unpack(&unfinished, program).map_err(unpack);
+    let finished = unpacked.and_then(|()| {
+        Bundle::open(&unfinished)?;
+        put_in_place(&unfinished, &target, &private_file::beside(&ours, ".old")).map_err(unpack)
+    });
+    if let Err(error) = finished {
+        archive::discard(&unfinished);
+        return Err(error);
+    }
+    Ok(Bundle::open(&target)?)
+}
+
+/// A server that runs from the old folder keeps the files that it has open.
+fn put_in_place(unfinished: &Path, target: &Path, old: &Path) -> io::Result<()> {
+    archive::discard(old);
+    match fs::rename(target, old) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if let Err(error) = fs::rename(unfinished, target) {
+        // Better the old one than none.
+        drop(fs::rename(old, target));
+        return Err(error);
+    }
+    archive::discard(old);
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! A server in the words of another program, for that program's file.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Format, Standing, Transport, Written,
+    template::{Style, Template, Unsayable},
+};
+
+/// An entry for a file, its keys in the order in which people write them.
+pub(crate) struct Exported {
+    pub(crate) entry: Pairs,
+    /// What the program has no words for.
+    pub(crate) lost: Vec<String>,
+}
+
+/// Keys and values in order.
+pub(crate) type Pairs = Vec<(String, Value)>;
+
+/// The entry of a server in a format; the error says why there can be none.
+pub(crate) fn entry(server: &Written, format: Format) -> Result<Exported, String> {
+    if format == Format::Goose {
+        return Err("the file of goose is YAML, which is not written".to_owned());
+    }
+    let mut writer = Writer { format, style: format.style(), entry: Vec::new(), lost: Vec::new() };
+    match (&server.command, &server.url) {
+        (Some(command), _) => writer.program(command, server)?,
+        (None, Some(url)) => writer.remote(url, server)?,
+        (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+    }
+    writer.standing(server.standing)?;
+    writer.tuning(&server.tuning);
+    writer.extra(server);
+    Ok(Exported { entry: writer.entry, lost: writer.lost })
+}
+
+struct Writer {
+    format: Format,
+    style: Style,
+    entry: Pairs,
+    lost: Vec<String>,
+}
+
+impl Writer {
+    fn put(&mut self, key: &str, value: impl Into<Value>) {
+        self.entry.push((key.to_owned(), value.into()));
+    }
+
+    fn text(&self, text: &Template) -> Result<String, String> {
+        match self.format {
+            Format::Toolbay => Ok(text.native()),
+            format => text.in_style(self.style).map_err(|why| match why {
+                Unsayable::Variable(variable) => {
+                    format!("it uses the variable {variable}, and {format} has no way to write that there")
+                }
+                Unsayable::Literal => {
+                    format!("a text in it looks like a variable of {format}, and is none")
+                }
+            }),
+        }
+    }
+
+    fn texts(&self, texts: &[Template]) -> Result<Vec<String>, String> {
+        texts.iter().map(|text| self.text(text)).collect()
+    }
+
+    fn program(&mut self, command: &Template, server: &Written) -> Result<(), String> {
+        let command = self.text(command)?;
+        let args = self.texts(&server.args)?;
+        match self.format {
+            Format::ClaudeCode | Format::ClaudeUser | Format::VsCode | Format::Cline | Format::Factory => {
+                self.put("type", "stdio")
+            }
+            Format::CopilotCli | Format::OpenCode => self.put("type", "local"),
+            Format::Rovo => self.put("transport", "stdio"),
+            _ => {}
+        }
+        if self.format == Format::OpenCode {
+            self.put("command", [vec![command], args].concat());
+        } else {
+            self.put("command", command);
+            self.put("args", args);
+        }
+        self.env(server)?;
+        self.folder("cwd", server.cwd.as_ref())?;
+        self.folder("envFile", server.env_file.as_ref())?;
+        if self.format == Format::CopilotCli {
+            self.put("tools", json!(["*"]));
+        }
+        Ok(())
+    }
+
+    fn env(&mut self, server: &Written) -> Result<(), String> {
+        // Codex lists the names of variables that pass; it has no other way.
+        let passes = |name: &String, text: &Template| {
+            self.format == Format::Codex && text.as_env() == Some(("", name))
+        };
+        let (passing, said): (Vec<_>, Vec<_>) =
+            server.env.iter().partition(|(name, text)| passes(name, text));
+        let said: Map<String, Value> = said
+            .into_iter()
+            .map(|(name, text)| Ok((name.clone(), self.text(text)?.into())))
+            .collect::<Result<_, String>>()?;
+        if !passing.is_empty() {
+            let names: Vec<&String> = passing.into_iter().map(|(name, _)| name).collect();
+            self.put("env_vars", json!(names));
+        }
+        if !said.is_empty() {
+            self.put(if self.format == Format::OpenCode { "environment" } else { "env" }, said);
+        }
+        Ok(())
+    }
+
+    /// Where it runs, or the file with its variables, if there is a word for that.
+    fn folder(&mut self, what: &str, text: Option<&Template>) -> Result<(), String> {
+        use Format::{
+            Cline, Codex, CopilotCli, Cursor, Gemini, JetBrains, McpServers, OpenCode, Roo, Toolbay, VsCode,
+            Warp,
+        };
+        let Some(text) = text else { return Ok(()) };
+        let key = match (what, self.format) {
+            (
+                "cwd",
+                Cursor | VsCode | Codex | Gemini | Cline | Roo | OpenCode | CopilotCli | McpServers | Toolbay,
+            ) => "cwd",
+            ("cwd", Warp) => "working_directory",
+            ("cwd", JetBrains) => "workingDirectory",
+            ("envFile", Cursor | VsCode | McpServers) => "envFile",
+            ("envFile", Toolbay) => "env_file",
+            _ => {
+                self.lost.push(format!("`{what}`"));
+                return Ok(());
+            }
+        };
+        let text = self.text(text)?;
+        self.put(key, text);
+        Ok(())
+    }
+
+    fn remote(&mut self, url: &Template, server: &Written) -> Result<(), String> {
+        use Format::{
+            Antigravity, ClaudeCode, ClaudeDesktop, ClaudeManaged, ClaudePlugin, ClaudeUser, Cline,
+            CopilotCli, Devin, Factory, Gemini, McpServers, OpenCode, Roo, Rovo, Toolbay, VsCode, Windsurf,
+        };
+        let spoken = server.spoken();
+        let url = self.text(url)?;
+        let mut key = "url";
+        match self.format {
+            ClaudeDesktop => {
+                return Err("Claude Desktop runs programs only; export the hub to it instead".to_owned());
+            }
+            ClaudeCode | ClaudeUser | ClaudePlugin | ClaudeManaged | VsCode | CopilotCli | Factory => {
+                self.put("type", spoken)
+            }
+            Cline => self.put("type", if spoken == "http" { "streamableHttp" } else { spoken }),
+            Roo => self.put("type", if spoken == "http" { "streamable-http" } else { spoken }),
+            Rovo => self.put("transport", spoken),
+            OpenCode => self.put("type", "remote"),
+            Toolbay if server.transport != Transport::Auto => self.put("transport", spoken),
+            McpServers if server.transport != Transport::Auto => self.put("type", spoken),
+            Gemini if spoken == "http" => key = "httpUrl",
+            Windsurf | Antigravity | Devin => key = "serverUrl",
+            _ => {}
+        }
+        self.put(key, url);
+        self.headers(server)?;
+        if self.format == CopilotCli {
+            self.put("tools", json!(["*"]));
+        }
+        Ok(())
+    }
+
+    fn headers(&mut self, server: &Written) -> Result<(), String> {
+        let (mut said, mut named) = (Map::new(), Map::new());
+        for (name, text) in &server.headers {
+            match text.as_env().filter(|_| self.format == Format::Codex) {
+                Some(("Bearer ", variable)) if name.eq_ignore_ascii_case("authorization") => {
+                    self.put("bearer_token_env_var", variable);
+                }
+                Some(("", variable)) => {
+                    named.insert(name.clone(), variable.into());
+                }
+                _ => {
+                    said.insert(name.clone(), self.text(text)?.into());
+                }
+            }
+        }
+        let key = if self.format == Format::Codex { "http_headers" } else { "headers" };
+        for (key, headers) in [(key, said), ("env_http_headers", named)] {
+            if !headers.is_empty() {
+                self.put(key, headers);
+            }
+        }
+        Ok(())
+    }
+
+    fn standing(&mut self, standing: Standing) -> Result<(), String> {
+        if standing != Standing::Disabled {
+            return Ok(());
+        }
+        let (key, value) = switch(self.format).ok_or_else(|| {
+            format!("it is switched off, and {} has no word for that; leave it out", self.format)
+        })?;
+        self.put(key, value);
+        Ok(())
+    }
+
+    fn tuning(&mut self, tuning: &Map<String, Value>) {
+        match self.format {
+            _ if tuning.is_empty() => {}
+            Format::Toolbay => self.entry.extend(tuning.clone()),
+            Format::McpServers => self.put("toolbay", tuning.clone()),
+            _ => {
+                let mut rest = tuning.clone();
+                if let Some(Value::Object(mut filter)) = rest.remove("tools") {
+                    let (allow, deny) = match self.format {
+                        Format::Codex => (Some("enabled_tools"), Some("disabled_tools")),
+                        Format::Gemini => (Some("includeTools"), Some("excludeTools")),
+                        Format::Amp => (Some("includeTools"), None),
+                        Format::Windsurf | Format::Roo | Format::Kiro => (None, Some("disabledTools")),
+                        _ => (None, None),
+                    };
+                    for (ours, theirs) in [("allow", allow), ("deny", deny)] {
+                        match (filter.remove(ours), theirs) {
+                            (Some(names), Some(key)) => self.put(key, names),
+                            (Some(_), None) => self.lost.push(format!("`tools.{ours}`")),
+                            (None, _) => {}
+                        }
+                    }
+                }
+                self.lost.extend(rest.keys().map(|key| format!("`{key}`")));
+            }
+        }
+    }
+
+    /// What the program had in its entry before.
+    fn extra(&mut self, server: &Written) {
+        if self.format == Format::Toolbay {
+            if !server.extra.is_empty() {
+                self.put("extra", json!(server.extra));
+            }
+            return;
+        }
+        for (key, value) in server.extra.get(self.format.name()).into_iter().flatten() {
+            if !self.entry.iter().any(|(it, _)| it == key) {
+                self.put(key, value.clone());
+            }
+        }
+    }
+}
+
+/// How a server is switched off in a format.
+pub(crate) fn switch(format: Format) -> Option<(&'static str, bool)> {
+    match format {
+        Format::Toolbay
+        | Format::Zed
+        | Format::Codex
+        | Format::OpenCode
+        | Format::JetBrains
+        | Format::Goose => Some(("enabled", false)),
+        Format::McpServers
+        | Format::Windsurf
+        | Format::Antigravity
+        | Format::Cline
+        | Format::Roo
+        | Format::Kiro
+        | Format::Factory => Some(("disabled", true)),
+        _ => None,
+    }
+}

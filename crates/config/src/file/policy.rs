@@ -1,0 +1,92 @@
+//! Lists beside the servers that switch some of them off, and tools of theirs.
+
+use serde_json::{Value, json};
+
+use crate::{Format, Standing, Written, tree::Node};
+
+/// Applies what the file says beside its entries; gives what was switched off, and by which list.
+pub(crate) fn apply(
+    root: &Node,
+    format: Format,
+    project: Option<&str>,
+    server: &mut Written,
+) -> Option<String> {
+    let by = match format {
+        Format::Gemini => gemini(root, &server.name),
+        Format::ClaudeManaged => managed(root, server),
+        Format::ClaudeUser => claude(root, project, &server.name),
+        Format::OpenCode => {
+            tools(root, server);
+            None
+        }
+        _ => None,
+    };
+    let by = by.filter(|_| server.standing == Standing::Enabled)?;
+    server.standing = Standing::Disabled;
+    Some(format!("`{by}` switches it off"))
+}
+
+fn lists(node: Option<&Node>, name: &str) -> bool {
+    node.and_then(Node::texts).is_some_and(|names| names.contains(&name))
+}
+
+fn gemini(root: &Node, name: &str) -> Option<&'static str> {
+    let mcp = root.get("mcp")?;
+    if lists(mcp.get("excluded"), name) {
+        return Some("mcp.excluded");
+    }
+    (mcp.has("allowed") && !lists(mcp.get("allowed"), name)).then_some("mcp.allowed")
+}
+
+fn claude(root: &Node, project: Option<&str>, name: &str) -> Option<&'static str> {
+    let home = match project {
+        Some(project) => root.get("projects")?.get(project)?,
+        None => root,
+    };
+    ["disabledMcpServers", "disabledMcpjsonServers"].into_iter().find(|key| lists(home.get(key), name))
+}
+
+/// What an organisation allows. A list that denies counts more than one that allows.
+fn managed(root: &Node, server: &Written) -> Option<&'static str> {
+    let rules = |key| root.get(key).and_then(Node::list);
+    let names_it = |rules: &[Node]| rules.iter().any(|rule| matches(rule, server));
+    if rules("deniedMcpServers").is_some_and(names_it) {
+        return Some("deniedMcpServers");
+    }
+    rules("allowedMcpServers").is_some_and(|rules| !names_it(rules)).then_some("allowedMcpServers")
+}
+
+fn matches(rule: &Node, server: &Written) -> bool {
+    if let Some(name) = rule.get("serverName").and_then(Node::text) {
+        return name == server.name;
+    }
+    if let Some(words) = rule.get("serverCommand").and_then(Node::texts) {
+        let command = server.command.iter().chain(&server.args).map(|word| word.shown());
+        return server.command.is_some() && command.eq(words.iter().map(|word| (*word).to_owned()));
+    }
+    let pattern = rule.get("serverUrl").and_then(Node::text);
+    pattern.zip(server.url.as_ref()).is_some_and(|(pattern, url)| fits(pattern, &url.shown()))
+}
+
+/// Whether a text is what a pattern says, in which `*` stands for any characters.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => text.strip_prefix(head).is_some_and(|text| {
+            let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.any(|at| fits(rest, &text[at..]))
+        }),
+    }
+}
+
+/// opencode switches single tools at the root, by `<server>_<tool>`.
+fn tools(root: &Node, server: &mut Written) {
+    let switches = root.get("tools").and_then(Node::entries).unwrap_or_default();
+    let prefix = format!("{}_", server.name);
+    let off = switches.iter().filter(|(_, node)| node.flag() == Some(false));
+    let deny: Vec<&str> = off.filter_map(|(key, _)| key.text.strip_prefix(&prefix)).collect();
+    if !deny.is_empty() && !server.tuning.contains_key("tools") {
+        let filter: Value = json!({ "deny": deny });
+        server.tuning.insert("tools".to_owned(), filter);
+    }
+}

@@ -1,0 +1,99 @@
+//! What makes two processes, or two connections, the same.
+
+use std::{fmt, os::unix::ffi::OsStrExt};
+
+use crate::{
+    Command, InheritEnv, Reach, Remote, ServerConfig, Transport,
+    hashing::{Fields, hex},
+};
+
+/// A hash over everything that decides what a launch of a server is: two entries with the same one may share a
+/// process, and a catalogue that one of them offered is that of the other.
+///
+/// It holds the values of variables and headers, but nobody can read them off it. It is the same on every run and every
+/// machine, so it can name a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LaunchHash([u8; 32]);
+
+impl fmt::Display for LaunchHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for LaunchHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LaunchHash({self})")
+    }
+}
+
+impl ServerConfig {
+    /// The hash of this server's launch. Its name, its timeouts and what it may offer are no part of it.
+    pub fn launch_hash(&self) -> LaunchHash {
+        let mut fields = Fields::new("toolbay launch 1");
+        match &self.reach {
+            Reach::Command(command) => {
+                add_command(&mut fields, command);
+                add_inherited(&mut fields, &self.tuning.inherit_env);
+            }
+            Reach::Url(remote) => add_remote(&mut fields, remote),
+        }
+        LaunchHash(fields.finish())
+    }
+}
+
+fn add_command(fields: &mut Fields, command: &Command) {
+    fields.add("command", &command.command);
+    for argument in &command.args {
+        fields.add("argument", argument);
+    }
+    for (name, value) in &command.env {
+        fields.add("variable", name);
+        fields.add("value", value);
+    }
+    if let Some(cwd) = &command.cwd {
+        fields.add("cwd", cwd.as_os_str().as_bytes());
+    }
+}
+
+fn add_inherited(fields: &mut Fields, inherited: &InheritEnv) {
+    match inherited {
+        InheritEnv::Usual => fields.add("inherit", "usual"),
+        InheritEnv::All => fields.add("inherit", "all"),
+        InheritEnv::None => fields.add("inherit", "none"),
+        InheritEnv::Also(patterns) => {
+            // A set, however it is written.
+            let mut patterns: Vec<&String> = patterns.iter().collect();
+            patterns.sort();
+            patterns.dedup();
+            fields.add("inherit", "also");
+            patterns.into_iter().for_each(|pattern| fields.add("pattern", pattern));
+        }
+    }
+}
+
+fn add_remote(fields: &mut Fields, remote: &Remote) {
+    fields.add("url", remote.url.to_string());
+    fields.add("transport", transport_word(remote.transport));
+    let mut names: Vec<_> = remote.headers.keys().collect();
+    names.sort_by_key(|name| name.as_str());
+    for name in names {
+        fields.add("header", name.as_str());
+        for value in remote.headers.get_all(name) {
+            fields.add("value", value.as_bytes());
+        }
+    }
+    for certificate in &remote.ca {
+        fields.add("certificate", certificate);
+    }
+}
+
+/// What people write for a transport.
+pub(crate) fn transport_word(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Auto => "auto",
+        Transport::Http => "http",
+        Transport::Sse => "sse",
+        Transport::WebSocket => "ws",
+    }
+}

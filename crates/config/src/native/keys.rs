@@ -1,0 +1,55 @@
+//! All keys of `toolbay.toml`. The schema has the same, and a test sees to it.
+
+/// At the root.
+pub(crate) const TOP: [&str; 2] = ["hub", "servers"];
+
+/// In `[hub]`.
+pub(crate) const HUB: [&str; 2] = ["listen", "naming"];
+
+/// In `[servers.NAME]`: what the server is.
+pub(crate) const ENTRY: [&str; 11] =
+    ["command", "args", "env", "env_file", "cwd", "url", "transport", "type", "headers", "enabled", "extra"];
+
+/// In `[servers.NAME]`: how it is treated, the fields of `Tuning`.
+pub(crate) const TUNING: [&str; 24] = [
+    "startup_timeout",
+    "idle_timeout",
+    "total_timeout",
+    "probe_timeout",
+    "stop_grace",
+    "restart_delay",
+    "connect_timeout",
+    "first_byte_timeout",
+    "stream_idle_timeout",
+    "ca",
+    "era",
+    "validate",
+    "max_in_flight",
+    "max_waiting",
+    "max_message",
+    "roots",
+    "start",
+    "idle_stop",
+    "heartbeat",
+    "instances",
+    "stderr",
+    "inherit_env",
+    "tools",
+    "tool",
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Tuning;
+
+    #[test]
+    fn the_keys_are_the_fields() {
+        let error = serde_json::from_value::<Tuning>(json!({ "no such": 1 })).unwrap_err().to_string();
+        let (_, fields) = error.split_once("expected one of ").unwrap();
+        let fields: Vec<&str> = fields.split(", ").map(|field| field.trim_matches('`')).collect();
+        assert_eq!(fields, TUNING);
+    }
+}

@@ -1,0 +1,64 @@
+//! Where configurations live, and which of them counts.
+
+mod filters;
+mod merge;
+mod reader;
+
+use std::path::{Path, PathBuf};
+
+pub use merge::{Layer, Merged, Outranked, Placed, Why, merge};
+pub use reader::{Reading, ScopeReader};
+
+/// Where an entry comes from. Of two with the same name, that of the smaller scope counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Whoever looks after the machine.
+    Managed,
+    /// The user, for this run or this copy of a project.
+    Local,
+    /// The project: whoever can write to its repository.
+    Project,
+    /// The user, everywhere.
+    User,
+    /// An extension or the registry.
+    Extension,
+    /// Another program's configuration, found.
+    Discovered,
+}
+
+/// A file, whether it is there or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopedFile {
+    /// Whose it is.
+    pub scope: Scope,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// The user's own file, in the folder where programs keep their configurations.
+pub fn user_file(config_dir: &Path) -> PathBuf {
+    config_dir.join("toolbay/toolbay.toml")
+}
+
+/// The files that a project may bring, the first of which counts.
+pub fn project_files(project: &Path) -> [PathBuf; 3] {
+    ["toolbay.toml", ".toolbay/toolbay.toml", ".mcp.json"].map(|name| project.join(name))
+}
+
+/// All files to read and to watch, those that count first.
+pub fn scoped_files(config_dir: Option<&Path>, project: Option<&Path>) -> Vec<ScopedFile> {
+    let user = config_dir.map(user_file);
+    let mut files: Vec<ScopedFile> = project
+        .into_iter()
+        .flat_map(project_files)
+        // Whoever works in the folder of their own configuration need not approve of it.
+        .filter(|path| user.as_ref().is_none_or(|user| !is_same(user, path)))
+        .map(|path| ScopedFile { scope: Scope::Project, path })
+        .collect();
+    files.extend(user.map(|path| ScopedFile { scope: Scope::User, path }));
+    files
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}

@@ -1,0 +1,105 @@
+//! Many files as one configuration.
+
+use std::{collections::HashMap, path::PathBuf};
+
+use toolbay_protocol::ServerName;
+
+use super::{Scope, ScopedFile, filters};
+use crate::{ServerConfig, Standing};
+
+/// What one file says.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// The file.
+    pub file: ScopedFile,
+    /// Its servers; those of a project [judged](crate::Approvals::judge).
+    pub servers: Vec<ServerConfig>,
+}
+
+/// A server, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The server.
+    pub server: ServerConfig,
+    /// The file that says so.
+    pub file: ScopedFile,
+}
+
+/// What counts, and what does not.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// The servers, each name once: those that count most first, then as in their files.
+    pub servers: Vec<Placed>,
+    /// Entries whose name another one has.
+    pub outranked: Vec<Outranked>,
+}
+
+/// An entry that does not count.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outranked {
+    /// The entry.
+    pub entry: Placed,
+    /// The file whose entry counts instead.
+    pub by: PathBuf,
+    /// The reason.
+    pub why: Why,
+}
+
+/// Why an entry does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The other file ranks higher.
+    Rank,
+    /// It came with a project and may not run, so it takes nobody's place: else any repository could switch off the user's own servers.
+    Inert,
+}
+
+/// Puts files together. Of two entries with one name the higher counts, and keeps within what the lower one allows of
+/// its tools.
+pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Merged {
+    let mut layers: Vec<Layer> = layers.into_iter().collect();
+    // Stable: files of one scope keep their order.
+    layers.sort_by_key(|layer| layer.file.scope);
+    let placed = |Layer { file, servers }: Layer| {
+        servers.into_iter().map(move |server| Placed { server, file: file.clone() })
+    };
+    let entries: Vec<Placed> = layers.into_iter().flat_map(placed).collect();
+    // What may run, and the file of the first that may.
+    let mut runs: HashMap<ServerName, PathBuf> = HashMap::new();
+    for entry in entries.iter().filter(|entry| !is_inert(entry)) {
+        runs.entry(entry.server.name.clone()).or_insert_with(|| entry.file.path.clone());
+    }
+    let mut merged = Merged::default();
+    let mut places: HashMap<ServerName, usize> = HashMap::new();
+    for entry in entries {
+        let name = &entry.server.name;
+        match (places.get(name), runs.get(name)) {
+            (Some(&place), _) => merged.outrank(place, entry),
+            // Not even its place in the order: of two servers with one resource, the first has it.
+            (None, Some(by)) if is_inert(&entry) => {
+                merged.outranked.push(Outranked { by: by.clone(), entry, why: Why::Inert });
+            }
+            (None, _) => {
+                places.insert(name.clone(), merged.servers.len());
+                merged.servers.push(entry);
+            }
+        }
+    }
+    merged
+}
+
+impl Merged {
+    /// Two entries with one name; `lower` comes from a file that ranks lower than the one that has its place.
+    fn outrank(&mut self, place: usize, lower: Placed) {
+        let higher = &mut self.servers[place];
+        if !is_inert(&lower) {
+            let (ours, theirs) = (&higher.server.tuning.tools, &lower.server.tuning.tools);
+            higher.server.tuning.tools = filters::both(ours, theirs);
+        }
+        self.outranked.push(Outranked { entry: lower, by: higher.file.path.clone(), why: Why::Rank });
+    }
+}
+
+fn is_inert(entry: &Placed) -> bool {
+    entry.file.scope == Scope::Project && entry.server.standing != Standing::Enabled
+}

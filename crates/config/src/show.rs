@@ -1,0 +1,91 @@
+//! A server in the words that all formats share, fit to be shown to anyone.
+
+use serde_json::{Map, Value, json};
+
+use crate::{ConfigFile, Standing, Transport, Written, template::Template};
+
+/// What stands where a secret may be.
+pub const REDACTED: &str = "***";
+
+/// Endings of names whose values are secrets.
+const SECRET: [&str; 9] =
+    ["key", "token", "secret", "password", "passwd", "pat", "auth", "credential", "credentials"];
+
+impl ConfigFile {
+    /// All servers in normal form.
+    pub fn normalised(&self) -> Vec<Value> {
+        self.written.iter().map(Written::normalised).collect()
+    }
+}
+
+impl Written {
+    /// The server as `name`, `transport`, `command`, `args`, `env`, `url`, `headers` and `enabled`, whatever its format.
+    ///
+    /// Variables are shown by name, never by value. Values in `env` and `headers` are shown if they are nothing but
+    /// variables, and as `***` otherwise.
+    pub fn normalised(&self) -> Value {
+        let map = |texts: &std::collections::BTreeMap<String, Template>| -> Map<String, Value> {
+            let shown = |text: &Template| text.without_secrets().unwrap_or_else(|| REDACTED.to_owned());
+            texts.iter().map(|(name, text)| (name.clone(), shown(text).into())).collect()
+        };
+        json!({
+            "name": self.name,
+            "transport": self.spoken(),
+            "command": self.command.as_ref().map(Template::shown),
+            "args": args(&self.args),
+            "env": map(&self.env),
+            "url": self.url.as_ref().map(|url| without_query_secrets(&url.shown())),
+            "headers": map(&self.headers),
+            "enabled": self.standing == Standing::Enabled,
+        })
+    }
+
+    /// What is spoken with it, or tried first where that is to be found out.
+    pub(crate) fn spoken(&self) -> &'static str {
+        let Some(url) = &self.url else { return "stdio" };
+        let url = url.shown();
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        match self.transport {
+            Transport::Auto if url.starts_with("ws:") || url.starts_with("wss:") => "ws",
+            Transport::Auto if path.trim_end_matches('/').ends_with("/sse") => "sse",
+            Transport::Auto => "http",
+            said => said.name(),
+        }
+    }
+}
+
+/// Arguments, but not those that follow an option which wants a secret.
+fn args(args: &[Template]) -> Vec<String> {
+    let mut follows_secret = false;
+    let shown = args.iter().map(|arg| {
+        let text = arg.shown();
+        let hide = std::mem::take(&mut follows_secret) && !text.starts_with('-');
+        match text.split_once('=') {
+            _ if hide => arg.without_secrets().unwrap_or_else(|| REDACTED.to_owned()),
+            Some((option, value))
+                if option.starts_with('-') && is_secret(option) && !value.starts_with("${") =>
+            {
+                format!("{option}={REDACTED}")
+            }
+            _ => {
+                follows_secret = text.starts_with("--") && !text.contains('=') && is_secret(&text);
+                text
+            }
+        }
+    });
+    shown.collect()
+}
+
+fn without_query_secrets(url: &str) -> String {
+    let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, value)) if is_secret(name) && !value.starts_with("${") => format!("{name}={REDACTED}"),
+        _ => pair.to_owned(),
+    });
+    format!("{before}?{}", pairs.collect::<Vec<_>>().join("&"))
+}
+
+fn is_secret(name: &str) -> bool {
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name).to_lowercase();
+    SECRET.contains(&last.as_str()) || last.ends_with("apikey") || last.ends_with("token")
+}

@@ -1,0 +1,284 @@
+//! A text that may name variables, as some format writes them.
+//!
+//! A template keeps what was written apart from what it comes to, so that what is printed or exported never holds
+//! the value of a variable. Only names of letters, digits and `_` are variables: `${x%y}` of a shell is none.
+
+mod scan;
+
+use std::fmt::{self, Write as _};
+
+use crate::{REDACTED, Variables, variables::Missing};
+
+pub(crate) use scan::Style;
+
+/// A text with variables.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Variable(Variable),
+}
+
+/// A variable, as found in a text.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) source: Source,
+    pub(crate) default: Option<String>,
+    /// How the file writes it; this stays where it has no value.
+    pub(crate) written: String,
+    /// What becomes of it where it has no value.
+    pub(crate) lack: Lack,
+}
+
+/// What becomes of a variable without a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// It stays as written, and the server will hardly work.
+    Stays,
+    /// It comes to nothing.
+    Empties,
+    /// What it is the value of is left out, and the server will hardly work.
+    LeavesOut,
+    /// What it is the value of is left out, which is fine.
+    IsFine,
+}
+
+/// Where the value of a variable is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Env(String),
+    /// What somebody is asked for.
+    Input(String),
+    /// The content of a file.
+    File(String),
+    /// A word that the format defines, such as `workspaceFolder`.
+    Word(Word),
+}
+
+/// Words that formats define.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    Workspace,
+    WorkspaceName,
+    Home,
+    Separator,
+    /// The folder of the file itself.
+    Folder,
+}
+
+/// Why a text cannot be said in a style.
+pub(crate) enum Unsayable {
+    /// It has no word for this variable.
+    Variable(String),
+    /// It would take something for a variable that is none.
+    Literal,
+}
+
+impl Template {
+    /// Finds the variables in a text.
+    pub(crate) fn parse(text: &str, style: Style) -> Self {
+        Self(scan::parts(text, style))
+    }
+
+    /// A variable of the environment, and what stands before it.
+    pub(crate) fn of_env(before: &str, name: &str, lack: Lack) -> Self {
+        let literal = (!before.is_empty()).then(|| Part::Literal(before.to_owned()));
+        let variable = Variable {
+            source: Source::Env(name.to_owned()),
+            default: None,
+            written: format!("${{{name}}}"),
+            lack,
+        };
+        Self(literal.into_iter().chain([Part::Variable(variable)]).collect())
+    }
+
+    /// What it comes to. What has no value is told.
+    pub(crate) fn expand(&self, variables: &Variables, missing: &mut Vec<Missing>) -> String {
+        let mut out = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Literal(text) => out.push_str(text),
+                Part::Variable(variable) => out.push_str(&variables.value_of(variable, missing)),
+            }
+        }
+        out
+    }
+
+    /// The text with its variables in our own style, and none of their values.
+    pub fn shown(&self) -> String {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Literal(text) => text.clone(),
+            Part::Variable(variable) => variable.native(),
+        });
+        parts.collect()
+    }
+
+    /// The text in the style of our own file: what looks like a variable and is none is escaped.
+    pub(crate) fn native(&self) -> String {
+        let nexts = self.0.iter().skip(1).map(Some).chain([None]);
+        let parts = self.0.iter().zip(nexts).map(|(part, next)| match part {
+            Part::Literal(text) => scan::escape(text, matches!(next, Some(Part::Variable(_)))),
+            Part::Variable(variable) => variable.native(),
+        });
+        parts.collect()
+    }
+
+    /// The text for a file of another program.
+    pub(crate) fn in_style(&self, style: Style) -> Result<String, Unsayable> {
+        let mut out = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Literal(text) => {
+                    // What was none must not become one.
+                    let is_literal = |part: &Part| matches!(part, Part::Literal(_));
+                    if !scan::parts(text, style).iter().all(is_literal) {
+                        return Err(Unsayable::Literal);
+                    }
+                    out.push_str(text);
+                }
+                Part::Variable(variable) => {
+                    let said = variable.in_style(style);
+                    out.push_str(&said.ok_or_else(|| Unsayable::Variable(variable.native()))?);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The text if its variables are all that could be secret in it; else nothing.
+    pub(crate) fn without_secrets(&self) -> Option<String> {
+        let literals_are_plain = self.0.iter().all(|part| match part {
+            // A reference in a style that the format does not know is no secret either.
+            Part::Literal(text) => scan::parts(text, Style::Dollar).iter().all(Part::is_plain),
+            variable => variable.is_plain(),
+        });
+        literals_are_plain.then(|| self.shown())
+    }
+
+    /// The name of the variable of the environment that this is, and what stands before it.
+    pub(crate) fn as_env(&self) -> Option<(&str, &str)> {
+        let (before, variable) = match &self.0[..] {
+            [Part::Variable(variable)] => ("", variable),
+            [Part::Literal(before), Part::Variable(variable)] => (before.as_str(), variable),
+            _ => return None,
+        };
+        match (&variable.source, &variable.default) {
+            (Source::Env(name), None) => Some((before, name)),
+            _ => None,
+        }
+    }
+}
+
+/// Literals may be secrets.
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template")
+            .field(&self.without_secrets().unwrap_or_else(|| REDACTED.to_owned()))
+            .finish()
+    }
+}
+
+impl Part {
+    /// Whether it holds nothing that could be a secret.
+    fn is_plain(&self) -> bool {
+        match self {
+            Self::Literal(text) => {
+                matches!(text.trim(), "" | "Bearer" | "Basic" | "Token" | "token" | "ApiKey")
+            }
+            Self::Variable(variable) => variable.default.as_deref().is_none_or(str::is_empty),
+        }
+    }
+}
+
+impl Variable {
+    fn native(&self) -> String {
+        let mut out = format!("${{{}", self.source.name());
+        if let Some(default) = &self.default {
+            let _ = write!(out, ":-{default}");
+        }
+        out.push('}');
+        out
+    }
+
+    fn in_style(&self, style: Style) -> Option<String> {
+        match (style, &self.source, &self.default) {
+            (Style::Native, ..) => Some(self.native()),
+            (Style::Claude, Source::Env(_), _) => Some(self.native()),
+            (Style::Dollar, Source::Env(name), None) => Some(format!("${{{name}}}")),
+            (Style::Editor, Source::Env(name), None) => Some(format!("${{env:{name}}}")),
+            (Style::Editor, _, None) => Some(self.native()),
+            (Style::OpenCode, Source::Env(name), None) => Some(format!("{{env:{name}}}")),
+            (Style::OpenCode, Source::File(path), None) => Some(format!("{{file:{path}}}")),
+            _ => None,
+        }
+    }
+}
+
+impl Source {
+    /// What stands between `${` and `}` in our own style.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Env(name) => name.clone(),
+            Self::Input(id) => format!("input:{id}"),
+            Self::File(path) => format!("file:{path}"),
+            Self::Word(word) => word.name().to_owned(),
+        }
+    }
+}
+
+impl Word {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspaceFolder",
+            Self::WorkspaceName => "workspaceFolderBasename",
+            Self::Home => "userHome",
+            Self::Separator => "pathSeparator",
+            Self::Folder => "__dirname",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a template is made of, however it was written.
+    fn meaning(template: &Template) -> Vec<String> {
+        let parts = template.0.iter().map(|part| match part {
+            Part::Literal(text) => format!("text {text}"),
+            Part::Variable(variable) => format!("variable {:?} {:?}", variable.source, variable.default),
+        });
+        parts.collect()
+    }
+
+    /// All short texts of the characters that matter.
+    fn texts() -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut longest = all.clone();
+        for _ in 0..6 {
+            longest =
+                longest.iter().flat_map(|text| ['$', '{', '}', 'A'].map(|c| format!("{text}{c}"))).collect();
+            all.extend(longest.iter().cloned());
+        }
+        all.extend(
+            ["$${env:A}", "$${A:-x}$", "{env:A}${A}", "${A:-$}{", "${workspaceFolder}$${"].map(str::to_owned),
+        );
+        all
+    }
+
+    #[test]
+    fn our_own_style_can_say_everything() {
+        for style in
+            [Style::Plain, Style::Claude, Style::Editor, Style::Dollar, Style::OpenCode, Style::Native]
+        {
+            for text in texts() {
+                let template = Template::parse(&text, style);
+                let native = template.native();
+                let back = Template::parse(&native, Style::Native);
+                assert_eq!(meaning(&back), meaning(&template), "{style:?} {text} -> {native}");
+            }
+        }
+    }
+}

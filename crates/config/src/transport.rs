@@ -1,0 +1,47 @@
+//! What formats call the ways to reach a server.
+
+use crate::Transport;
+
+/// What the `type` of an entry says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind<'a> {
+    /// Nothing.
+    Unsaid,
+    /// A program.
+    Stdio,
+    /// Something at a URL.
+    Url(Transport),
+    /// A part of the program whose file it is.
+    BuiltIn(&'a str),
+}
+
+pub(crate) fn kind(word: Option<&str>) -> Result<Kind<'_>, String> {
+    Ok(match word {
+        None => Kind::Unsaid,
+        Some("stdio" | "local") => Kind::Stdio,
+        Some("auto" | "remote") => Kind::Url(Transport::Auto),
+        Some("http" | "https" | "streamable-http" | "streamableHttp" | "streamable_http") => {
+            Kind::Url(Transport::Http)
+        }
+        Some("sse") => Kind::Url(Transport::Sse),
+        Some("ws" | "wss" | "websocket") => Kind::Url(Transport::WebSocket),
+        Some(word @ ("sdk" | "builtin" | "platform" | "frontend" | "inline_python")) => Kind::BuiltIn(word),
+        Some(other) => {
+            return Err(format!(
+                "the transport `{other}` is unknown; use `stdio`, `http`, `sse` or `ws`, or leave `type` out to have it found out"
+            ));
+        }
+    })
+}
+
+impl Transport {
+    /// Its name in files and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::WebSocket => "ws",
+        }
+    }
+}

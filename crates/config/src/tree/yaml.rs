@@ -1,0 +1,124 @@
+//! YAML: the first document, with the types of its core schema. Aliases are copies, up to a bound.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
+use serde_json::Number;
+
+use super::{Key, Node, SyntaxError};
+use crate::{Place, place::At};
+
+/// Deeper or larger is no configuration, but perhaps an attack with aliases.
+const MAX_DEPTH: usize = 64;
+const MAX_NODES: usize = 100_000;
+
+pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    let mut reader = Reader { events: Parser::new_from_str(text), anchors: HashMap::new(), nodes: 0 };
+    loop {
+        match reader.next()? {
+            (Event::StreamEnd, span) => return Err((place(&span.start), "it is empty".to_owned())),
+            (Event::StreamStart | Event::DocumentStart(_) | Event::Nothing, _) => {}
+            (event, span) => return reader.node(event, span, 0),
+        }
+    }
+}
+
+struct Reader<'a> {
+    events: Parser<'a, StrInput<'a>>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), SyntaxError> {
+        let failed = |error: ScanError| (place(error.marker()), error.info().to_owned());
+        match self.events.next() {
+            Some(event) => event.map_err(failed),
+            None => Err((Place::START, "it ends too early".to_owned())),
+        }
+    }
+
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, SyntaxError> {
+        self.count(1, depth, span)?;
+        let (anchor, node) = match event {
+            Event::Scalar(text, style, anchor, _) => (anchor, scalar(&text, style)),
+            Event::SequenceStart(anchor, _) => {
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        (Event::SequenceEnd, _) => break,
+                        (event, span) => items.push(self.node(event, span, depth + 1)?),
+                    }
+                }
+                (anchor, Node::List(items))
+            }
+            Event::MappingStart(anchor, _) => (anchor, self.map(depth)?),
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).cloned().unwrap_or(Node::Null);
+                self.count(size(&node), depth, span)?;
+                (0, node)
+            }
+            _ => return Err((place(&span.start), "a value is missing".to_owned())),
+        };
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Node, SyntaxError> {
+        let mut entries = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            let place = place(&span.start);
+            let text = match event {
+                Event::MappingEnd => return Ok(Node::Map(entries)),
+                Event::Scalar(text, ..) => text.into_owned(),
+                _ => return Err((place, "a key must be a text".to_owned())),
+            };
+            let (event, span) = self.next()?;
+            entries.push((Key { text, at: At::Known(place) }, self.node(event, span, depth + 1)?));
+        }
+    }
+
+    fn count(&mut self, nodes: usize, depth: usize, span: Span) -> Result<(), SyntaxError> {
+        self.nodes += nodes;
+        match depth > MAX_DEPTH || self.nodes > MAX_NODES {
+            true => Err((place(&span.start), "it is too deep or too large for a configuration".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+fn size(node: &Node) -> usize {
+    match node {
+        Node::List(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Node::Map(entries) => 1 + entries.iter().map(|(_, node)| size(node)).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+fn scalar(text: &str, style: ScalarStyle) -> Node {
+    if style != ScalarStyle::Plain {
+        return Node::Text(text.to_owned());
+    }
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Node::Null,
+        "true" | "True" | "TRUE" => Node::Flag(true),
+        "false" | "False" | "FALSE" => Node::Flag(false),
+        _ => number(text).map_or_else(|| Node::Text(text.to_owned()), Node::Number),
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.into());
+    }
+    // Rust knows `inf` and `nan` by other names than YAML; both are no number of a configuration.
+    let looks_so = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    Number::from_f64(text.parse().ok().filter(|_| looks_so)?)
+}
+
+fn place(marker: &Marker) -> Place {
+    Place { line: marker.line(), column: marker.col() + 1 }
+}

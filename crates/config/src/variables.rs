@@ -1,0 +1,150 @@
+//! The values of variables, as the caller gives them: nothing here looks at the environment.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::template::{Lack, Source, Variable, Word};
+
+/// A file that stands for a secret is short.
+const MAX_SECRET_FILE: u64 = 64 * 1024;
+
+/// Whether files are read that hold values: those of `${file:…}`, and files of variables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReadFiles {
+    /// They are not: for showing and importing.
+    #[default]
+    Never,
+    /// They are: for starting servers.
+    Now,
+}
+
+/// What variables in a file come to.
+#[derive(Clone, Default)]
+pub struct Variables {
+    /// The environment.
+    pub env: BTreeMap<String, String>,
+    /// `${workspaceFolder}`; without it, the folder that the file belongs to.
+    pub workspace: Option<PathBuf>,
+    /// `${userHome}`.
+    pub home: Option<PathBuf>,
+    /// `${input:…}`, by id.
+    pub inputs: BTreeMap<String, String>,
+    /// Whether files with values are read.
+    pub files: ReadFiles,
+    /// `${CLAUDE_PLUGIN_ROOT}`, and where relative paths in `${file:…}` start; without it, the folder of the file.
+    pub folder: Option<PathBuf>,
+}
+
+/// Values may be secrets.
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.inputs.keys().collect();
+        f.debug_struct("Variables")
+            .field("workspace", &self.workspace)
+            .field("home", &self.home)
+            .field("inputs", &names)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Missing {
+    /// Whether a server will hardly work without it.
+    pub(crate) fn matters(&self) -> bool {
+        matches!(self.lack, Lack::Stays | Lack::LeavesOut)
+    }
+
+    /// What became of it, for people.
+    pub(crate) fn fate(&self) -> Option<&'static str> {
+        match self.lack {
+            Lack::Stays => Some("it stays as written"),
+            Lack::Empties => Some("it comes to nothing"),
+            Lack::LeavesOut => Some("what needs it is left out"),
+            Lack::IsFine => None,
+        }
+    }
+}
+
+/// A variable without a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// What to call it in a message.
+    pub(crate) name: String,
+    /// What to do about it.
+    pub(crate) hint: String,
+    /// What became of it.
+    pub(crate) lack: Lack,
+}
+
+impl Variables {
+    /// Those of a file: what the file says itself fills what nobody gave.
+    pub(crate) fn for_file(&self, path: &Path, root: &Path, defaults: &BTreeMap<String, String>) -> Self {
+        let mut all = self.clone();
+        all.folder.get_or_insert_with(|| path.parent().unwrap_or(Path::new("")).to_owned());
+        all.workspace.get_or_insert_with(|| root.to_owned());
+        for (id, value) in defaults {
+            all.inputs.entry(id.clone()).or_insert_with(|| value.clone());
+        }
+        all
+    }
+
+    /// What a variable comes to: its value, its default, or what was written.
+    pub(crate) fn value_of(&self, variable: &Variable, missing: &mut Vec<Missing>) -> String {
+        let found = match &variable.source {
+            Source::Env(name) => self.env(name).ok_or_else(|| format!("set {name} in the environment")),
+            Source::Input(id) => {
+                self.inputs.get(id).cloned().ok_or_else(|| format!("give a value for the input {id}"))
+            }
+            Source::File(_) if self.files == ReadFiles::Never => return variable.written.clone(),
+            Source::File(path) => self.read(path),
+            Source::Word(word) => {
+                self.word(*word).ok_or_else(|| format!("nobody said what {} is", word.name()))
+            }
+        };
+        // As a shell has it: `:-` stands in for what is empty, too.
+        match (found, &variable.default) {
+            (Ok(value), Some(default)) if value.is_empty() => default.clone(),
+            (Ok(value), _) => value,
+            (Err(_), Some(default)) => default.clone(),
+            (Err(hint), None) => {
+                missing.push(Missing { name: variable.source.name(), hint, lack: variable.lack });
+                match variable.lack {
+                    Lack::Stays => variable.written.clone(),
+                    Lack::Empties | Lack::LeavesOut | Lack::IsFine => String::new(),
+                }
+            }
+        }
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        let home = || self.word(Word::Home).filter(|_| name == "HOME");
+        self.env.get(name).cloned().or_else(home)
+    }
+
+    fn word(&self, word: Word) -> Option<String> {
+        let text = |path: &Path| path.to_str().map(str::to_owned);
+        match word {
+            Word::Workspace => text(self.workspace.as_deref()?),
+            Word::WorkspaceName => text(Path::new(self.workspace.as_deref()?.file_name()?)),
+            Word::Home => text(self.home.as_deref()?),
+            Word::Separator => Some(std::path::MAIN_SEPARATOR.to_string()),
+            Word::Folder => text(self.folder.as_deref()?),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        let path = match (path.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.folder.as_deref().unwrap_or(Path::new("")).join(path),
+        };
+        let failed = |why: &dyn fmt::Display| format!("cannot read {}: {why}", path.display());
+        let size = fs::metadata(&path).map_err(|error| failed(&error))?.len();
+        if size > MAX_SECRET_FILE {
+            return Err(failed(&"it is larger than 64 KiB"));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| failed(&error))?;
+        Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}

@@ -1,0 +1,69 @@
+//! A server as its file writes it: in words that no format owns, variables unexpanded.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde_json::{Map, Value};
+
+use crate::{Place, Standing, Transport, template::Template};
+
+/// A server as written. This is what is printed, exported and put into files; never the values of variables.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The key of its entry.
+    pub name: String,
+    /// Where the entry stands.
+    pub place: Place,
+    /// The program, if it is one.
+    pub command: Option<Template>,
+    /// Its arguments.
+    pub args: Vec<Template>,
+    /// What is added to its environment.
+    pub env: BTreeMap<String, Template>,
+    /// A file with more of that.
+    pub env_file: Option<Template>,
+    /// Where it runs.
+    pub cwd: Option<Template>,
+    /// Where it is, if it runs already.
+    pub url: Option<Template>,
+    /// What is spoken there.
+    pub transport: Transport,
+    /// What is sent with every request.
+    pub headers: BTreeMap<String, Template>,
+    /// Whether it may run.
+    pub standing: Standing,
+    /// How it is treated: the keys of [`Tuning`](crate::Tuning).
+    pub tuning: Map<String, Value>,
+    /// Keys that mean nothing to us, by format: they are kept for the way back.
+    pub extra: BTreeMap<String, Map<String, Value>>,
+}
+
+impl Written {
+    /// One of which nothing is known but its name.
+    pub(crate) fn named(name: &str, place: Place) -> Self {
+        Self {
+            name: name.to_owned(),
+            place,
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            env_file: None,
+            cwd: None,
+            url: None,
+            transport: Transport::Auto,
+            headers: BTreeMap::new(),
+            standing: Standing::Enabled,
+            tuning: Map::new(),
+            extra: BTreeMap::new(),
+        }
+    }
+}
+
+/// Literals may be secrets.
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Written")
+            .field("name", &self.name)
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,168 @@
+//! Our own file: what is told about mistakes, its schema and its example.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toolbay_config::{
+    ConfigFile, Format, InheritEnv, Listen, Reach, Sharing, Standing, Start, Stderr, Transport, parse, schema,
+};
+
+const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
+
+fn file(text: &str) -> ConfigFile {
+    parse(text, Path::new("/etc/toolbay.toml")).unwrap()
+}
+
+fn problems(text: &str) -> String {
+    file(text).problems.iter().map(|problem| format!("{problem}\n")).collect()
+}
+
+fn as_json(text: &str) -> Value {
+    serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap()
+}
+
+fn fits_schema(text: &str) -> bool {
+    jsonschema::is_valid(&schema(), &as_json(text))
+}
+
+#[test]
+fn a_mistake_is_told_where_it_stands() {
+    for (text, said) in [
+        ("[servers.a]\ncomand = 'x'\n", "2:1: server `a`: `comand` is unknown; did you mean `command`?\n"),
+        (
+            "[servers.a]\ncommand = 'x'\n  startupTimeout = 1\n",
+            "3:3: server `a`: `startupTimeout` is unknown; did you mean `startup_timeout`?\n",
+        ),
+        (
+            "[servers.a]\ncommand = 'x'\nidle_timeout = 'soon'\nera = 'stone'\n",
+            "3:1: server `a`: `idle_timeout`: unknown unit `soon`; use ms, s, m or h\n4:1: server `a`: `era`: unknown variant `stone`, expected one of `auto`, `legacy`, `modern`\n",
+        ),
+        (
+            "[servers.a]\ncommand = 'x'\ntools = { alow = ['x'] }\n",
+            "3:1: server `a`: `tools`: unknown field `alow`, expected `allow` or `deny`\n",
+        ),
+        ("[servers.a]\nargs = 'x'\n", "1:10: server `a`: `args` must be a list of texts, but it is a text\n"),
+        (
+            "[servers.a]\ncommand = 'x'\ntransport = 'http'\n",
+            "1:10: server `a`: `transport` is of a server at a `url`, which is missing\n",
+        ),
+        ("[servers]\na = 5\n", "2:1: server `a`: it is a number, but an entry is a table of keys\n"),
+        ("[server.a]\ncommand = 'x'\n[hub]\n", "1:2: `server` is unknown; did you mean `servers`?\n"),
+        ("[hub]\nlistn = 'x'\n", "2:1: `listn` is unknown; did you mean `listen`?\n"),
+        (
+            "[hub]\nlisten = 'everywhere'\nnaming = 'short'\n",
+            "2:1: `everywhere` must be ADDR:PORT or unix:PATH\n3:1: `naming` must be one of prefix, none, prefix+alias\n",
+        ),
+        ("[hub]\nlisten = 5\n", "2:1: `listen` must be a text or a list of texts, but it is a number\n"),
+        ("hub = 1\n", "1:1: `hub` must be a table\n"),
+    ] {
+        assert_eq!(problems(text), said, "{text}");
+    }
+}
+
+#[test]
+fn one_bad_entry_drops_no_other() {
+    let file = file("[servers.a]\ncomand = 'x'\n[servers.b]\ncommand = 'x'\n[servers.c]\nurl = 'ftp://x'\n");
+    let names: Vec<&str> = file.servers.iter().map(|server| server.name.as_str()).collect();
+    assert_eq!(names, ["b"]);
+}
+
+#[test]
+fn broken_toml_says_where() {
+    let error = parse("[servers.a]\ncommand = 'x\n", Path::new("toolbay.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("toolbay.toml:2:"), "{error}");
+    let error = parse("[servers.a]\n[servers.a]\n", Path::new("toolbay.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("toolbay.toml:2:"), "{error}");
+}
+
+/// F29: names that clients could not tell apart.
+#[test]
+fn names_with_the_same_slug_are_reported() {
+    let text = "[servers.my-server]\ncommand = 'x'\n[servers.'My Server']\ncommand = 'y'\n";
+    assert_eq!(
+        problems(text),
+        "3:10: server `My Server`: its tools would be named like those of `my-server`; names must differ in more than case and punctuation\n"
+    );
+    assert_eq!(file(text).servers.len(), 1);
+}
+
+#[test]
+fn everything_in_it_is_read() {
+    let file = file(EXAMPLE);
+    assert_eq!((problems(EXAMPLE).as_str(), file.format), ("", Format::Toolbay));
+    assert_eq!(file.hub.listen[0], Listen::Http("127.0.0.1:4100".parse().unwrap()));
+    assert_eq!(file.hub.listen[1], Listen::Unix("/run/user/1000/toolbay-mcp.sock".into()));
+    assert_eq!(file.hub.naming.as_deref(), Some("prefix"));
+    let [files, issues, git, browser, intranet] = &file.servers[..] else { panic!("{file:?}") };
+    let Reach::Command(command) = &files.reach else { panic!("{files:?}") };
+    assert_eq!((command.command.as_str(), command.cwd.as_deref()), ("npx", Some(Path::new("/etc/."))));
+    let Reach::Url(remote) = &issues.reach else { panic!("{issues:?}") };
+    assert_eq!(remote.transport, Transport::Http);
+    assert_eq!(git.tuning.tools.deny, ["git_push", "git_reset*"]);
+    assert_eq!(git.tuning.tool["git_clone"].idle_timeout.map(|time| time.as_secs()), Some(300));
+    assert_eq!(browser.standing, Standing::Disabled);
+    assert_eq!((browser.tuning.start, browser.tuning.instances), (Start::OnDemand, Sharing::PerSession));
+    assert_eq!(browser.tuning.stderr, Stderr::File("/var/log/browser-mcp.log".into()));
+    assert_eq!(browser.tuning.inherit_env, InheritEnv::Also(vec!["DISPLAY".into(), "WAYLAND_*".into()]));
+    assert_eq!(intranet.tuning.heartbeat.map(|time| time.as_secs()), Some(30));
+    assert_eq!(file.written[4].extra["cline"]["autoApprove"], serde_json::json!(["search"]));
+}
+
+#[test]
+fn the_example_shows_every_key_and_fits_the_schema() {
+    assert!(fits_schema(EXAMPLE));
+    for key in schema()["definitions"]["server"]["properties"].as_object().unwrap().keys() {
+        assert!(EXAMPLE.contains(key), "{key}");
+    }
+}
+
+/// What the schema says is what the reader says, one key at a time.
+#[test]
+fn the_schema_agrees_with_the_reader() {
+    for (line, is_fine) in [
+        ("command = 'x'", true),
+        ("url = 'https://h/'", true),
+        ("command = ''", false),
+        ("command = 'x'\nurl = 'https://h/'", false),
+        ("args = ['x']", false),
+        ("command = 'x'\nargs = ['x', 1]", true),
+        ("command = 'x'\nargs = 'x'", false),
+        ("command = 'x'\nenv = { A = 'b', C = 1 }", true),
+        ("command = 'x'\nenv = { A = [] }", false),
+        ("command = 'x'\nenabled = false", true),
+        ("command = 'x'\nenabled = 'no'", false),
+        ("command = 'x'\nidle_timeout = '1.5s'", true),
+        ("command = 'x'\nidle_timeout = 90", true),
+        ("command = 'x'\nidle_timeout = -1", false),
+        ("command = 'x'\nidle_timeout = 'soon'", false),
+        ("command = 'x'\nera = 'modern'", true),
+        ("command = 'x'\nera = 'stone'", false),
+        ("command = 'x'\nvalidate = 'off'", true),
+        ("command = 'x'\nvalidate = false", false),
+        ("command = 'x'\nmax_in_flight = 3", true),
+        ("command = 'x'\nmax_in_flight = -3", false),
+        ("command = 'x'\nstart = 'on-demand'", true),
+        ("command = 'x'\nstart = 'later'", false),
+        ("command = 'x'\ninstances = { pool = 4 }", true),
+        ("command = 'x'\ninstances = { pool = 0 }", false),
+        ("command = 'x'\ninstances = 'many'", false),
+        ("command = 'x'\nstderr = { file = 'f' }", true),
+        ("command = 'x'\nstderr = 'null'", true),
+        ("command = 'x'\nstderr = 'file'", false),
+        ("command = 'x'\ninherit_env = 'none'", true),
+        ("command = 'x'\ninherit_env = ['A_*']", true),
+        ("command = 'x'\ninherit_env = 'some'", false),
+        ("command = 'x'\ntools.allow = ['a']", true),
+        ("command = 'x'\ntools.alow = ['a']", false),
+        ("command = 'x'\ntool.t.total_timeout = 1", true),
+        ("command = 'x'\ntool.t.retries = 1", false),
+        ("command = 'x'\nroots = ['file:///']", true),
+        ("command = 'x'\nroots = 'file:///'", false),
+        ("command = 'x'\nextra.cline.x = 1", true),
+        ("command = 'x'\ncolour = 'red'", false),
+    ] {
+        let text = format!("[servers.a]\n{line}\n");
+        assert_eq!(fits_schema(&text), is_fine, "the schema: {text}");
+        assert_eq!(problems(&text).is_empty(), is_fine, "the reader: {text}{}", problems(&text));
+    }
+}

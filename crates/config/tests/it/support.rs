@@ -1,0 +1,19 @@
+//! Servers to test with.
+
+use std::path::Path;
+
+use toolbay_config::{ServerConfig, parse};
+
+/// The server that an entry comes to.
+pub(crate) fn server(name: &str, entry: &str) -> ServerConfig {
+    let mut servers = servers(&format!("{name:?}: {entry}"));
+    assert_eq!(servers.len(), 1);
+    servers.remove(0)
+}
+
+/// The servers that some entries come to.
+pub(crate) fn servers(entries: &str) -> Vec<ServerConfig> {
+    let file = parse(&format!("{{\"mcpServers\": {{{entries}}}}}"), Path::new("/etc/mcp.json")).unwrap();
+    assert_eq!(file.problems, []);
+    file.servers
+}

@@ -1,0 +1,70 @@
+//! What servers offered when they were last seen, on disk.
+//!
+//! A host that starts cold can list at once what slow servers will offer in a minute. Entries are named after the hash of
+//! the launch, so that a server which is launched otherwise begins anew. Everything here may fail: then a server is
+//! simply not known before it is up.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use toolbay_config::ServerConfig;
+use toolbay_upstream::Catalogue;
+
+/// A larger file is none of ours.
+const MAX_FILE: u64 = 32 * 1024 * 1024;
+
+/// The folder.
+#[derive(Debug)]
+pub(crate) struct CatalogueCache {
+    folder: PathBuf,
+}
+
+impl CatalogueCache {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// What a server offered when it was last seen.
+    pub(crate) fn load(&self, config: &ServerConfig) -> Option<Arc<Catalogue>> {
+        let path = self.path(config);
+        if fs::metadata(&path).ok()?.len() > MAX_FILE {
+            return None;
+        }
+        let catalogue = Catalogue::from_json(&fs::read(path).ok()?)?;
+        Some(Arc::new(catalogue))
+    }
+
+    /// Keeps what a server offers.
+    pub(crate) fn store(&self, config: &ServerConfig, catalogue: &Catalogue) {
+        if let Err(error) = self.write(config, catalogue) {
+            tracing::warn!(server = %config.name, %error, "cannot keep what the server offers");
+        }
+    }
+
+    /// A file is there whole or not at all, whoever else writes the same.
+    fn write(&self, config: &ServerConfig, catalogue: &Catalogue) -> io::Result<()> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        // Descriptions are not secret, but nobody else's business either.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let draft = self.folder.join(format!(".{}-{number}", std::process::id()));
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        let written = io::Write::write_all(&mut file, catalogue.to_json().as_bytes())
+            .and_then(|()| fs::rename(&draft, self.path(config)));
+        if written.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        written
+    }
+
+    fn path(&self, config: &ServerConfig) -> PathBuf {
+        self.folder.join(format!("{}.json", config.launch_hash()))
+    }
+}

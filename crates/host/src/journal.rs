@@ -1,0 +1,143 @@
+//! What happens to servers, in order and with numbers.
+//!
+//! Every transition is written down the moment it happens, by the task that makes it, and handed to whoever listens. A
+//! listener that is too slow misses something and is told so; it never holds anyone up. Numbers have no gaps, so that a
+//! snapshot and the events after it fit together.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use tokio::sync::broadcast::{self, error::RecvError};
+use toolbay_protocol::ServerName;
+
+use crate::ServerState;
+
+/// How many events a listener may fall behind.
+const BEHIND: usize = 1024;
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Counts up from 1, without gaps.
+    pub revision: u64,
+    /// What happened.
+    pub news: News,
+}
+
+/// What may happen.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum News {
+    /// A server is in another state.
+    State {
+        /// The server.
+        server: ServerName,
+        /// The state it is in now.
+        state: ServerState,
+    },
+    /// A server is no longer configured.
+    Removed {
+        /// The server.
+        server: ServerName,
+    },
+    /// A configuration was read and is in force.
+    Applied(Arc<crate::Applied>),
+    /// A configuration was read and cannot be used; the one before it stays in force.
+    Rejected {
+        /// Why, with file, line and column.
+        why: Arc<str>,
+    },
+    /// This listener was too slow for some events; look at [`Host::statuses`](crate::Host::statuses).
+    Missed {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// What happens from now on.
+#[derive(Debug)]
+pub struct EventStream {
+    events: broadcast::Receiver<Event>,
+    seen: u64,
+}
+
+impl EventStream {
+    /// The next event; nothing once the host is gone. Cancel safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        match self.events.recv().await {
+            Ok(event) => {
+                self.seen = event.revision;
+                Some(event)
+            }
+            Err(RecvError::Lagged(count)) => {
+                self.seen += count;
+                Some(Event { revision: self.seen, news: News::Missed { count } })
+            }
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+/// Where it is written down.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    written: Mutex<Written>,
+    events: broadcast::Sender<Event>,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    revision: u64,
+    states: HashMap<ServerName, ServerState>,
+}
+
+impl Journal {
+    pub(crate) fn new() -> Self {
+        Self { written: Mutex::default(), events: broadcast::Sender::new(BEHIND) }
+    }
+
+    pub(crate) fn listen(&self) -> EventStream {
+        let written = self.lock();
+        EventStream { events: self.events.subscribe(), seen: written.revision }
+    }
+
+    /// The number of the last event.
+    pub(crate) fn revision(&self) -> u64 {
+        self.lock().revision
+    }
+
+    /// Writes down the state of a server, if it is another than before.
+    pub(crate) fn state(&self, server: &ServerName, state: ServerState) {
+        let mut written = self.lock();
+        if written.states.get(server).is_some_and(|known| known.is_same(&state)) {
+            return;
+        }
+        written.states.insert(server.clone(), state.clone());
+        self.write(&mut written, News::State { server: server.clone(), state });
+    }
+
+    pub(crate) fn removed(&self, server: &ServerName) {
+        let mut written = self.lock();
+        if written.states.remove(server).is_some() {
+            self.write(&mut written, News::Removed { server: server.clone() });
+        }
+    }
+
+    /// Writes down something that is about no single server.
+    pub(crate) fn note(&self, news: News) {
+        self.write(&mut self.lock(), news);
+    }
+
+    /// The number is given and the event sent under one lock, so that nobody sees them in another order.
+    fn write(&self, written: &mut Written, news: News) {
+        written.revision += 1;
+        // Nobody listening is fine.
+        let _ = self.events.send(Event { revision: written.revision, news });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

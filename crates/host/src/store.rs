@@ -1,0 +1,349 @@
+//! What servers there should be, and making it so.
+//!
+//! [`Host::apply`] is given all servers that should be there and compares them with those that are: what is new is
+//! started, what is gone is stopped, what is launched otherwise is replaced, and all else is left alone. A server that is
+//! replaced or removed finishes the calls it has; new ones go to its successor at once.
+
+use std::{sync::Arc, time::Duration};
+
+use toolbay_config::{ServerConfig, Standing, Start, Tuning};
+use toolbay_protocol::{Revision, ServerName};
+use toolbay_upstream::{Catalogue, Counts, Settings, Source, StartPolicy, Status, UpstreamHandle, start};
+
+use crate::{
+    EventStream, Host, News, ServerState,
+    host::Shared,
+    instances::Instances,
+    launch::{settings, source},
+    registry::slug_of,
+    roster::{Badge, Member, Roster, Runner, observer},
+};
+
+/// How long a server that is replaced or removed may take to finish its calls.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What became of each server when a configuration was applied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// New ones.
+    pub added: Vec<ServerName>,
+    /// No longer wanted.
+    pub removed: Vec<ServerName>,
+    /// Replaced by one that is launched otherwise.
+    pub replaced: Vec<ServerName>,
+    /// Only presented otherwise, or switched on or off.
+    pub adjusted: Vec<ServerName>,
+}
+
+/// One server at one moment.
+#[derive(Debug, Clone)]
+pub struct ServerStatus {
+    /// Its configured name.
+    pub name: ServerName,
+    /// Where it is in its life.
+    pub state: ServerState,
+    /// How it is reached.
+    pub transport: &'static str,
+    /// The protocol revision it speaks, once known.
+    pub revision: Option<Revision>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// How often it was started.
+    pub starts: u64,
+    /// What it offers, or did when it was last seen.
+    pub catalogue: Arc<Catalogue>,
+    /// What happened so far.
+    pub counts: Counts,
+    /// What was asked for; nothing for servers that the program itself brought.
+    pub config: Option<Arc<ServerConfig>>,
+}
+
+/// Why something cannot be done with a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// There is none of that name.
+    #[error("there is no server `{0}`")]
+    Unknown(String),
+    /// It must be switched on first.
+    #[error("server `{0}` is disabled; enable it first")]
+    Disabled(ServerName),
+    /// It must be approved first.
+    #[error("server `{0}` came with a project and needs your approval first")]
+    Pending(ServerName),
+}
+
+/// Something to tell a server once everybody can see that it was decided.
+enum Order {
+    Start(UpstreamHandle),
+    Rest(UpstreamHandle),
+    Retire(Arc<Member>),
+}
+
+impl Host {
+    /// Makes these the configured servers, in this order. Servers that the program itself brought stay.
+    pub async fn apply(&self, servers: &[ServerConfig]) -> Applied {
+        let (applied, orders) = {
+            let _one_at_a_time = self.shared.applying.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let old = self.shared.roster.load_full();
+            let (members, applied, orders) = self.shared.reconcile(&old, servers);
+            self.shared.roster.store(Arc::new(Roster::new(members)));
+            (applied, orders)
+        };
+        self.shared.stirred.notify_one();
+        self.obey(orders).await;
+        if applied != Applied::default() {
+            self.shared.journal.note(News::Applied(Arc::new(applied.clone())));
+        }
+        applied
+    }
+
+    /// Tells whoever listens that a configuration cannot be used.
+    pub fn reject(&self, why: &str) {
+        self.shared.journal.note(News::Rejected { why: why.into() });
+    }
+
+    /// What happens to servers from now on.
+    pub fn events(&self) -> EventStream {
+        self.shared.journal.listen()
+    }
+
+    /// The number of the last event.
+    pub fn revision(&self) -> u64 {
+        self.shared.journal.revision()
+    }
+
+    /// One server now.
+    pub fn status(&self, name: &str) -> Option<ServerStatus> {
+        self.shared.roster.load().get(name).map(|member| member.status())
+    }
+
+    /// All servers now, in the order of the configuration.
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.shared.roster.load().members.iter().map(|member| member.status()).collect()
+    }
+
+    /// Those that answer calls now.
+    pub fn running(&self) -> Vec<ServerStatus> {
+        self.statuses().into_iter().filter(|status| status.state.is_up()).collect()
+    }
+
+    /// The server that a name belongs to, if it is one whose offers nobody sees now.
+    pub(crate) fn absent_owner(&self, name: &str) -> Option<ServerStatus> {
+        let roster = self.shared.roster.load();
+        let status = roster.by_slug(slug_of(name)?)?.status();
+        (!status.state.is_offered()).then_some(status)
+    }
+
+    /// Starts a server that is down.
+    pub async fn start_server(&self, name: &str) -> Result<(), StoreError> {
+        self.may_run(name)?.start().await;
+        Ok(())
+    }
+
+    /// Stops a server until somebody starts it again; what it offers is no longer listed.
+    pub async fn stop_server(&self, name: &str) -> Result<(), StoreError> {
+        self.member(name)?.handle().rest().await;
+        Ok(())
+    }
+
+    /// Stops a server and starts it anew, with a clean record.
+    pub async fn restart_server(&self, name: &str) -> Result<(), StoreError> {
+        self.may_run(name)?.restart().await;
+        Ok(())
+    }
+
+    /// Switches a server on, whether it was switched off or never approved of.
+    pub async fn enable_server(&self, name: &str) -> Result<(), StoreError> {
+        self.stand(name, Standing::Enabled).await
+    }
+
+    /// Switches a server off.
+    pub async fn disable_server(&self, name: &str) -> Result<(), StoreError> {
+        self.stand(name, Standing::Disabled).await
+    }
+
+    /// Waits until a server is up, or known not to come up, and says where it is then.
+    pub async fn wait_for(&self, name: &str) -> Result<ServerState, StoreError> {
+        let handle = self.member(name)?.handle().clone();
+        self.settled_among(&[handle]).await;
+        Ok(self.member(name)?.status().state)
+    }
+
+    async fn stand(&self, name: &str, standing: Standing) -> Result<(), StoreError> {
+        let member = self.member(name)?;
+        if let Some(order) = self.shared.turn(&member, standing) {
+            self.obey(vec![order]).await;
+        }
+        Ok(())
+    }
+
+    fn member(&self, name: &str) -> Result<Arc<Member>, StoreError> {
+        self.shared.roster.load().get(name).cloned().ok_or_else(|| StoreError::Unknown(name.to_owned()))
+    }
+
+    fn may_run(&self, name: &str) -> Result<UpstreamHandle, StoreError> {
+        let member = self.member(name)?;
+        match member.runner.badge.standing() {
+            Standing::Enabled => Ok(member.handle().clone()),
+            Standing::Disabled => Err(StoreError::Disabled(member.name.clone())),
+            Standing::Pending => Err(StoreError::Pending(member.name.clone())),
+        }
+    }
+
+    async fn obey(&self, orders: Vec<Order>) {
+        for order in orders {
+            match order {
+                Order::Start(handle) => handle.start().await,
+                Order::Rest(handle) => handle.rest().await,
+                Order::Retire(member) => {
+                    let over = self.shared.stop.clone();
+                    self.shared.tasks.spawn(async move {
+                        member.runner.instances.retire(DRAIN, over).await;
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// What the roster should be, and what is to be told to whom.
+    fn reconcile(&self, old: &Roster, servers: &[ServerConfig]) -> (Vec<Arc<Member>>, Applied, Vec<Order>) {
+        let (mut applied, mut orders) = (Applied::default(), Vec::new());
+        let mut members: Vec<Arc<Member>> =
+            old.members.iter().filter(|member| member.config.is_none()).cloned().collect();
+        for config in servers {
+            let name = &config.name;
+            if members.iter().any(|member| member.name == *name) {
+                continue; // the first of a name counts
+            }
+            let known = old.get(name.as_str());
+            members.push(match known.and_then(|member| Some((member, member.config.as_deref()?))) {
+                Some((member, before)) if before == config => member.clone(),
+                Some((member, before)) if is_same_launch(before, config) => {
+                    applied.adjusted.push(name.clone());
+                    if before.standing != config.standing {
+                        orders.extend(self.turn(member, config.standing));
+                    }
+                    Arc::new(Member {
+                        name: name.clone(),
+                        tuning: Arc::new(config.tuning.clone()),
+                        config: Some(Arc::new(config.clone())),
+                        runner: member.runner.clone(),
+                    })
+                }
+                Some((member, _)) => {
+                    applied.replaced.push(name.clone());
+                    let seen = member.handle().status().borrow().catalogue.clone();
+                    member.runner.badge.retire();
+                    orders.push(Order::Retire(member.clone()));
+                    self.admit(config, Some(seen))
+                }
+                None => {
+                    applied.added.push(name.clone());
+                    self.admit(config, None)
+                }
+            });
+        }
+        for member in &old.members {
+            if !members.iter().any(|other| other.name == member.name) {
+                applied.removed.push(member.name.clone());
+                member.runner.badge.retire();
+                self.journal.removed(&member.name);
+                orders.push(Order::Retire(member.clone()));
+            }
+        }
+        (members, applied, orders)
+    }
+
+    /// Switches a server on or off; gives what it must be told, if it must.
+    fn turn(&self, member: &Member, standing: Standing) -> Option<Order> {
+        let runner = &member.runner;
+        let before = runner.badge.standing();
+        if before == standing {
+            return None;
+        }
+        runner.badge.set_standing(standing);
+        match (before, standing) {
+            (_, Standing::Enabled) => Some(Order::Start(runner.handle.clone())),
+            (Standing::Enabled, _) => Some(Order::Rest(runner.handle.clone())),
+            _ => {
+                // It was down and stays so: nobody else will tell of it.
+                self.journal.state(&member.name, member.state());
+                None
+            }
+        }
+    }
+
+    /// Takes in a configured server. `seen` is what its predecessor offered.
+    pub(crate) fn admit(&self, config: &ServerConfig, seen: Option<Arc<Catalogue>>) -> Arc<Member> {
+        let config = Arc::new(config.clone());
+        let known = seen.or_else(|| self.cache.as_ref()?.load(&config)).unwrap_or_default();
+        let settings = Settings {
+            start: match (config.standing, config.tuning.start) {
+                (Standing::Enabled, Start::Eager) => StartPolicy::Eager,
+                (Standing::Enabled, Start::OnDemand) => StartPolicy::OnDemand,
+                (Standing::Disabled | Standing::Pending, _) => StartPolicy::Off,
+            },
+            known,
+            ..settings(&config)
+        };
+        let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
+        let source = connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim));
+        let tuning = Arc::new(config.tuning.clone());
+        let runner = self.run(settings, source, config.standing, &tuning);
+        Arc::new(Member { name: config.name.clone(), config: Some(config), tuning, runner })
+    }
+
+    /// Takes in a server that the program itself brought.
+    pub(crate) fn embed(&self, name: ServerName, source: Source) -> Arc<Member> {
+        let tuning = Arc::new(Tuning::default());
+        let runner = self.run(Settings::new(name.clone()), source, Standing::Enabled, &tuning);
+        Arc::new(Member { name, config: None, tuning, runner })
+    }
+
+    fn run(&self, settings: Settings, source: Source, standing: Standing, tuning: &Tuning) -> Arc<Runner> {
+        let badge = Badge::new(standing);
+        let observer = observer(badge.clone(), self.journal.clone(), self.stirred.clone());
+        let (updates, tasks) = (self.updates.clone(), self.tasks.clone());
+        let first = Settings { observer: Some(observer), ..settings.clone() };
+        let handle = start(first, source.clone(), updates.clone(), &tasks);
+        // Only the first process of a server speaks for it; the others are there because they were called.
+        let more = Settings { start: StartPolicy::Eager, idle_stop: None, ..settings };
+        let another = Arc::new(move || start(more.clone(), source.clone(), updates.clone(), &tasks));
+        let instances = Instances::new(tuning.instances, handle.clone(), another);
+        Arc::new(Runner { handle, instances, badge })
+    }
+}
+
+impl Member {
+    pub(crate) fn state(&self) -> ServerState {
+        let badge = &self.runner.badge;
+        ServerState::of(badge.standing(), &self.handle().status().borrow(), badge.flaw())
+    }
+
+    fn status(&self) -> ServerStatus {
+        let state = self.state();
+        let status = self.handle().status();
+        let Status { transport, revision, pid, starts, catalogue, .. } = &*status.borrow();
+        ServerStatus {
+            name: self.name.clone(),
+            state,
+            transport,
+            revision: *revision,
+            pid: *pid,
+            starts: *starts,
+            catalogue: catalogue.clone(),
+            counts: self.handle().counts(),
+            config: self.config.clone(),
+        }
+    }
+}
+
+/// Whether two configurations of a server differ at most in whether it may run and how its offers are presented.
+fn is_same_launch(before: &ServerConfig, now: &ServerConfig) -> bool {
+    let Tuning { tools, tool, validate, .. } = &now.tuning;
+    let tuning =
+        Tuning { tools: tools.clone(), tool: tool.clone(), validate: *validate, ..before.tuning.clone() };
+    now.reach == before.reach && now.tuning == tuning
+}

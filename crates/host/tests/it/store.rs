@@ -1,0 +1,307 @@
+//! The lives of servers as a host tells them, on a clock of their own.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+use toolbay_config::{ServerConfig, Sharing, Standing, Start, ToolFilter, ToolTuning, Tuning, Validate};
+use toolbay_host::{Applied, Host, Kind, News, StoreError};
+
+use crate::{
+    bay::{names, text_of},
+    troupe::{Troupe, config},
+};
+
+/// A host over a troupe, with a diary of all that happens.
+struct Stage {
+    troupe: Arc<Troupe>,
+    host: Host,
+    events: toolbay_host::EventStream,
+    began: Instant,
+}
+
+impl Stage {
+    fn set(servers: &[ServerConfig]) -> Self {
+        Self::with(servers, |_| {})
+    }
+
+    fn with(servers: &[ServerConfig], prepare: impl FnOnce(&Troupe)) -> Self {
+        let troupe = Arc::new(Troupe::default());
+        prepare(&troupe);
+        let options = troupe.options();
+        let host = Host::start(&[], Vec::new(), &options);
+        let events = host.events();
+        let stage = Self { troupe, events, began: Instant::now(), host };
+        futures_util::FutureExt::now_or_never(stage.host.apply(servers)).expect("nothing to wait for");
+        stage
+    }
+
+    /// What happened within `seconds` from now, a line each.
+    async fn diary(&mut self, seconds: u64) -> String {
+        let mut lines = String::new();
+        let end = Instant::now() + Duration::from_secs(seconds);
+        while let Ok(Some(event)) = tokio::time::timeout_at(end, self.events.next()).await {
+            let at = self.began.elapsed().as_millis();
+            let what = match event.news {
+                News::State { server, state } => format!("{server} {state}"),
+                News::Removed { server } => format!("{server} removed"),
+                News::Applied(_) => "applied".to_owned(),
+                News::Rejected { why } => format!("rejected {why}"),
+                other => format!("{other:?}"),
+            };
+            lines.push_str(&format!("{:>7.1} {}\n", at as f64 / 1000.0, what.replace("\n", " ")));
+        }
+        lines
+    }
+
+    async fn call(&self, tool: &str, ms: u64) -> Result<String, String> {
+        text_of(&self.host, tool, ms).await
+    }
+
+    fn tools(&self) -> Vec<String> {
+        names(&self.host.table(), Kind::Tools)
+    }
+}
+
+fn with(config: ServerConfig, change: impl FnOnce(&mut Tuning)) -> ServerConfig {
+    let mut config = config;
+    change(&mut config.tuning);
+    config
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_comes_up_step_by_step_and_goes_down() {
+    let mut stage =
+        Stage::with(&[config("a", &["t"])], |troupe| troupe.start_ms.store(1500, Ordering::Relaxed));
+    insta::assert_snapshot!(stage.diary(5).await, @r"
+    0.0 a starting (while spawning, attempt 1)
+    0.0 applied
+    0.0 a starting (during the handshake, attempt 1)
+    1.5 a starting (while listing what it offers, attempt 1)
+    1.5 a ready
+    ");
+    stage.host.stop_server("a").await.unwrap();
+    insta::assert_snapshot!(stage.diary(5).await, @r"
+    5.0 a stopping
+    5.0 a stopped
+    ");
+    assert!(stage.tools().is_empty());
+    stage.host.start_server("a").await.unwrap();
+    insta::assert_snapshot!(stage.diary(5).await, @r"
+    10.0 a starting (while spawning, attempt 1)
+    10.0 a starting (during the handshake, attempt 1)
+    11.5 a starting (while listing what it offers, attempt 1)
+    11.5 a ready
+    ");
+    assert_eq!(stage.tools(), ["a__t"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crashing_server_is_restarted_until_it_is_given_up() {
+    let steady =
+        with(config("a", &["t", "crash"]), |tuning| tuning.restart_delay = Some(Duration::from_secs(5)));
+    let mut stage = Stage::set(&[steady]);
+    stage.diary(100).await;
+    stage.troupe.is_broken.store(true, Ordering::Relaxed);
+    stage.call("a__crash", 0).await.unwrap_err();
+    insta::assert_snapshot!(stage.diary(60).await, @r"
+    100.0 a restarting: it closed the connection while serving
+    105.0 a starting (while spawning, attempt 2)
+    105.0 a starting (during the handshake, attempt 2)
+    105.0 a starting (while spawning, attempt 2)
+    105.0 a starting (during the handshake, attempt 2)
+    105.0 a restarting: it closed the connection during the handshake
+    110.0 a starting (while spawning, attempt 3)
+    110.0 a starting (during the handshake, attempt 3)
+    110.0 a restarting: it closed the connection during the handshake
+    115.0 a starting (while spawning, attempt 4)
+    115.0 a starting (during the handshake, attempt 4)
+    115.0 a restarting: it closed the connection during the handshake
+    120.0 a starting (while spawning, attempt 5)
+    120.0 a starting (during the handshake, attempt 5)
+    120.0 a failed: it closed the connection during the handshake
+    ");
+    stage.troupe.is_broken.store(false, Ordering::Relaxed);
+    stage.host.restart_server("a").await.unwrap();
+    insta::assert_snapshot!(stage.diary(60).await, @r"
+    160.0 a starting (while spawning, attempt 1)
+    160.0 a starting (during the handshake, attempt 1)
+    160.0 a starting (while listing what it offers, attempt 1)
+    160.0 a ready
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_switched_off_and_on() {
+    let off = ServerConfig { standing: Standing::Disabled, ..config("off", &["t"]) };
+    let new = ServerConfig { standing: Standing::Pending, ..config("new", &["t"]) };
+    let mut stage = Stage::set(&[off, new]);
+    insta::assert_snapshot!(stage.diary(5).await, @r"
+    0.0 off disabled
+    0.0 new needs approval
+    0.0 applied
+    ");
+    assert_eq!(stage.troupe.lives("off") + stage.troupe.lives("new"), 0, "they are inert");
+    assert!(matches!(stage.host.start_server("off").await, Err(StoreError::Disabled(_))));
+    assert!(matches!(stage.host.restart_server("new").await, Err(StoreError::Pending(_))));
+    assert!(matches!(stage.host.start_server("nobody").await, Err(StoreError::Unknown(_))));
+    let refused = stage.call("off__t", 0).await.unwrap_err();
+    assert!(refused.contains("`off` is disabled"), "{refused}");
+    let refused = stage.call("new__t", 0).await.unwrap_err();
+    assert!(refused.contains("`new` needs approval"), "{refused}");
+    stage.host.enable_server("off").await.unwrap();
+    stage.diary(5).await;
+    assert_eq!(stage.tools(), ["off__t"]);
+    stage.host.disable_server("off").await.unwrap();
+    insta::assert_snapshot!(stage.diary(5).await, @r"
+    10.0 off stopping
+    10.0 off disabled
+    ");
+    assert!(stage.tools().is_empty());
+}
+
+/// Acceptance checks 10 and 11: what runs finishes on the old process, the new one serves from then on, and nobody else
+/// notices.
+#[tokio::test(start_paused = true)]
+async fn an_edit_restarts_what_it_changes_and_fails_no_call() {
+    let servers: Vec<ServerConfig> = (0..50).map(|n| config(&format!("s{n}"), &["t"])).collect();
+    let mut stage = Stage::set(&servers);
+    stage.diary(5).await;
+    assert_eq!(stage.tools().len(), 50);
+    let mut edited = servers.clone();
+    edited[7] = config("s7", &["t", "u"]);
+    let (old, other) = (stage.call("s7__t", 3000), stage.call("s8__t", 3000));
+    let edit = async {
+        sleep(Duration::from_secs(1)).await;
+        let applied = stage.host.apply(&edited).await;
+        let replaced = Applied { replaced: vec![edited[7].name.clone()], ..Applied::default() };
+        assert_eq!(applied, replaced);
+        sleep(Duration::from_millis(100)).await;
+        assert_eq!(stage.call("s7__u", 0).await.unwrap(), "u of life 2 of s7");
+    };
+    let (old, other, ()) = tokio::join!(old, other, edit);
+    assert_eq!(old.unwrap(), "t of life 1 of s7");
+    assert_eq!(other.unwrap(), "t of life 1 of s8");
+    assert!((0..50).all(|n| stage.troupe.lives(&format!("s{n}")) == if n == 7 { 2 } else { 1 }));
+    let told = stage.diary(20).await;
+    assert!(told.lines().all(|line| line.contains(" s7 ") || line.contains("applied")), "{told}");
+    assert!(!told.contains("stopp"), "the one that was replaced is nobody's business: {told}");
+    assert_eq!(stage.host.apply(&edited).await, Applied::default(), "nothing changed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_concerns_the_offers_restarts_nothing() {
+    let plain = config("a", &["read", "write", "slow"]);
+    let mut stage = Stage::set(std::slice::from_ref(&plain));
+    stage.diary(5).await;
+    let filtered = with(plain.clone(), |tuning| {
+        tuning.tools = ToolFilter { allow: None, deny: vec!["wr*".to_owned()] };
+        tuning.validate = Validate::Off;
+        let soon = ToolTuning { idle_timeout: Some(Duration::from_secs(1)), total_timeout: None };
+        tuning.tool.insert("slow".to_owned(), soon);
+    });
+    let applied = stage.host.apply(&[filtered]).await;
+    assert_eq!(applied.adjusted.len(), 1, "{applied:?}");
+    stage.diary(1).await;
+    assert_eq!(stage.tools(), ["a__read", "a__slow"]);
+    assert_eq!(stage.troupe.lives("a"), 1);
+    assert!(stage.call("a__read", 5000).await.is_ok());
+    let late = stage.call("a__slow", 5000).await.unwrap_err();
+    assert!(late.contains("no sign of life for 1 s"), "{late}");
+    stage.host.apply(&[]).await;
+    stage.diary(20).await;
+    assert!(stage.tools().is_empty() && stage.host.statuses().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_used_rarely_sleeps_and_wakes() {
+    let rare = with(config("a", &["t"]), |tuning| {
+        tuning.start = Start::OnDemand;
+        tuning.idle_stop = Some(Duration::from_secs(60));
+    });
+    let mut stage = Stage::set(&[rare]);
+    insta::assert_snapshot!(stage.diary(100).await, @r"
+     0.0 a starting (while spawning, attempt 1)
+     0.0 applied
+     0.0 a starting (during the handshake, attempt 1)
+     0.0 a starting (while listing what it offers, attempt 1)
+     0.0 a ready
+    60.0 a stopping
+    60.0 a asleep
+    ");
+    assert_eq!(stage.tools(), ["a__t"], "it is offered while it sleeps");
+    assert_eq!(stage.call("a__t", 0).await.unwrap(), "t of life 2 of a");
+    assert!(stage.call("a__t", 200_000).await.unwrap_err().contains("no sign of life"));
+    insta::assert_snapshot!(stage.diary(100).await, @r"
+    160.0 a starting (while spawning, attempt 1)
+    160.0 a starting (during the handshake, attempt 1)
+    160.0 a starting (while listing what it offers, attempt 1)
+    160.0 a ready
+    205.0 a stopping
+    205.0 a asleep
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_hangs_without_a_call_is_found_out() {
+    let watched = with(config("a", &["t"]), |tuning| tuning.heartbeat = Some(Duration::from_secs(30)));
+    let mut stage = Stage::set(&[watched]);
+    stage.diary(100).await;
+    assert!(stage.troupe.pings.load(Ordering::Relaxed) > 0);
+    stage.troupe.is_mute.store(true, Ordering::Relaxed);
+    stage.diary(100).await;
+    let log = stage.host.server("a").unwrap().log().tail(100);
+    assert!(log.iter().any(|line| line.text.contains("gave none within 30 s")), "{log:?}");
+    stage.troupe.is_mute.store(false, Ordering::Relaxed);
+    stage.diary(100).await;
+    assert!(stage.host.status("a").unwrap().state.is_up());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_never_answers_a_heartbeat_is_left_alone() {
+    let watched = with(config("a", &["t"]), |tuning| tuning.heartbeat = Some(Duration::from_secs(30)));
+    let mut stage = Stage::set(&[watched]);
+    stage.diary(1).await;
+    stage.troupe.is_mute.store(true, Ordering::Relaxed);
+    assert_eq!(stage.diary(1000).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_have_processes_as_the_configuration_says() {
+    let sharing = |name: &str, sharing| with(config(name, &["t"]), |tuning| tuning.instances = sharing);
+    let mut stage = Stage::set(&[
+        sharing("shared", Sharing::Shared),
+        sharing("own", Sharing::PerSession),
+        sharing("pool", Sharing::Pool(3.try_into().unwrap())),
+    ]);
+    stage.diary(5).await;
+    for (server, processes) in [("shared", 1), ("own", 5), ("pool", 3)] {
+        let tool = format!("{server}__t");
+        // Each call is of a client of its own.
+        let calls = (0..5).map(|_| stage.call(&tool, 1000));
+        let answers = futures_util::future::join_all(calls).await;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        assert_eq!(stage.troupe.lives(server), processes, "{server}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_listener_misses_something_and_holds_nobody_up() {
+    let mut stage = Stage::set(&[config("a", &["t"])]);
+    for _ in 0..500 {
+        stage.host.stop_server("a").await.unwrap();
+        stage.host.start_server("a").await.unwrap();
+        stage.host.wait_for("a").await.unwrap();
+    }
+    let first = stage.events.next().await.unwrap();
+    let News::Missed { count } = first.news else { panic!("{first:?}") };
+    assert_eq!(first.revision, count);
+    let mut last = first.revision;
+    while let Ok(Some(event)) = tokio::time::timeout(Duration::from_secs(1), stage.events.next()).await {
+        assert_eq!(event.revision, last + 1, "there are no gaps");
+        last = event.revision;
+    }
+    assert_eq!(last, stage.host.revision());
+}

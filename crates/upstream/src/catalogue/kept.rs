@@ -1,0 +1,106 @@
+//! A catalogue as text, to be kept for another day.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Catalogue, Kind};
+
+/// What is written today; anything else is not read.
+const FORMAT: u32 = 1;
+
+/// How long the server said it may be kept is left out: on another day that is over.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept<'a> {
+    format: u32,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    server_info: Option<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    capabilities: Option<&'a RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    resources: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    resource_templates: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    prompts: Vec<&'a RawValue>,
+}
+
+impl Catalogue {
+    /// As JSON, with the server's own texts in it.
+    pub fn to_json(&self) -> String {
+        let list = |kind| -> Vec<&RawValue> {
+            self.list(kind).iter().filter_map(|item| serde_json::from_slice(item).ok()).collect()
+        };
+        let kept = Kept {
+            format: FORMAT,
+            server_info: raw(self.server_info.as_deref()),
+            capabilities: raw(self.capabilities.as_deref()),
+            instructions: self.instructions.clone(),
+            tools: list(Kind::Tools),
+            resources: list(Kind::Resources),
+            resource_templates: list(Kind::ResourceTemplates),
+            prompts: list(Kind::Prompts),
+        };
+        serde_json::to_string(&kept).unwrap_or_default()
+    }
+
+    /// What [`Catalogue::to_json`] wrote; nothing for any other text.
+    pub fn from_json(text: &[u8]) -> Option<Self> {
+        let kept: Kept<'_> =
+            serde_json::from_slice(text).ok().filter(|kept: &Kept<'_>| kept.format == FORMAT)?;
+        let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
+        let mut catalogue = Self {
+            server_info: text(kept.server_info),
+            capabilities: text(kept.capabilities),
+            instructions: kept.instructions,
+            ..Self::default()
+        };
+        for (kind, items) in [
+            (Kind::Tools, kept.tools),
+            (Kind::Resources, kept.resources),
+            (Kind::ResourceTemplates, kept.resource_templates),
+            (Kind::Prompts, kept.prompts),
+        ] {
+            catalogue.replace(kind, items.into_iter().map(|item| item.get().to_owned().into()).collect());
+        }
+        Some(catalogue)
+    }
+}
+
+fn raw(text: Option<&str>) -> Option<&RawValue> {
+    serde_json::from_str(text?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back_as_it_was() {
+        let mut catalogue = Catalogue {
+            server_info: Some(r#"{"name":"s", "big": 12345678901234567890123, "f": 1.0}"#.to_owned()),
+            capabilities: Some(r#"{"tools":{}}"#.to_owned()),
+            instructions: Some("ask \"nicely\"\n".to_owned()),
+            ..Catalogue::default()
+        };
+        catalogue
+            .replace(Kind::Tools, vec![r#"{"name":"t","x":1e400,"inputSchema":{ "type":"object"}}"#.into()]);
+        catalogue.replace(Kind::Prompts, vec![r#"{"name":"p"}"#.into(), r#"{"name":"\u0070"}"#.into()]);
+        assert_eq!(Catalogue::from_json(catalogue.to_json().as_bytes()), Some(catalogue));
+    }
+
+    #[test]
+    fn what_is_no_catalogue_is_nothing() {
+        let whole = Catalogue::default().to_json();
+        assert!(Catalogue::from_json(whole.as_bytes()).is_some());
+        for end in 0..whole.len() {
+            assert_eq!(Catalogue::from_json(&whole.as_bytes()[..end]), None);
+        }
+        assert_eq!(Catalogue::from_json(whole.replace("\"format\":1", "\"format\":2").as_bytes()), None);
+        assert_eq!(Catalogue::from_json(b"\xff"), None);
+    }
+}
