@@ -60,6 +60,7 @@ pub struct HostBuilder {
     naming: Naming,
     environment: BTreeMap<OsString, OsString>,
     shim: Shim,
+    roots: Option<Vec<String>>,
     cache: Option<PathBuf>,
     patience: Duration,
     on_problem: Option<OnProblem>,
@@ -75,6 +76,7 @@ impl Host {
             naming: Naming::default(),
             environment: BTreeMap::new(),
             shim: Shim::none(),
+            roots: None,
             cache: None,
             patience: PATIENCE,
             on_problem: None,
@@ -92,7 +94,19 @@ impl HostBuilder {
         command: &str,
         args: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.servers.push(entry::program(name, command, args));
+        self.servers.push(entry::program(name, command, args, &[]));
+        self
+    }
+
+    /// As [`HostBuilder::stdio_server`], with variables of its own. They are never printed.
+    pub fn stdio_server_with<S: Into<String>, N: Into<String>, V: Into<String>>(
+        mut self,
+        name: &str,
+        command: &str,
+        args: impl IntoIterator<Item = S>,
+        env: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.servers.push(entry::program(name, command, args, &pairs(env)));
         self
     }
 
@@ -108,8 +122,7 @@ impl HostBuilder {
         url: &str,
         headers: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
-        let headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        self.servers.push(entry::remote(name, url, &headers));
+        self.servers.push(entry::remote(name, url, &pairs(headers)));
         self
     }
 
@@ -154,9 +167,15 @@ impl HostBuilder {
     }
 
     /// Our own variables, such as `std::env::vars_os()`. Servers inherit those that programs need to run, and none that may
-    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even found in `PATH`.
+    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even
+    /// found in `PATH`.
     pub fn environment(self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self { environment: variables.into_iter().collect(), ..self }
+    }
+
+    /// What servers are told about the folders they may look at, where their entries say nothing else: URIs.
+    pub fn roots<S: Into<String>>(self, uris: impl IntoIterator<Item = S>) -> Self {
+        Self { roots: Some(uris.into_iter().map(Into::into).collect()), ..self }
     }
 
     /// How process trees are kept together.
@@ -192,6 +211,9 @@ impl HostBuilder {
             }
             servers.extend(file.servers);
         }
+        for server in &mut servers {
+            server.tuning.roots = server.tuning.roots.take().or_else(|| self.roots.clone());
+        }
         let embedded = self.embedded.iter().map(|(name, _)| name);
         all_different(embedded.chain(servers.iter().map(|server| &server.name)))?;
         let options = HostOptions {
@@ -205,6 +227,10 @@ impl HostBuilder {
         let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
         Ok(host)
     }
+}
+
+fn pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Vec<(String, String)> {
+    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 fn all_different<'a>(names: impl Iterator<Item = &'a ServerName>) -> Result<(), Error> {

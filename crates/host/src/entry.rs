@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolbay_config::ServerConfig;
 
 use crate::Error;
@@ -23,14 +23,17 @@ pub(crate) fn program<S: Into<String>>(
     name: &str,
     command: &str,
     args: impl IntoIterator<Item = S>,
+    env: &[(String, String)],
 ) -> Result<ServerConfig, Error> {
     let args: Vec<String> = args.into_iter().map(Into::into).collect();
-    checked(name, json!({ "command": command, "args": args }))
+    checked(name, json!({ "command": command, "args": args, "env": object(env) }))
 }
 
 /// A server at a URL.
 pub(crate) fn remote(name: &str, url: &str, headers: &[(String, String)]) -> Result<ServerConfig, Error> {
-    let headers: serde_json::Map<String, Value> =
-        headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    checked(name, json!({ "url": url, "headers": headers }))
+    checked(name, json!({ "url": url, "headers": object(headers) }))
+}
+
+fn object(pairs: &[(String, String)]) -> Map<String, Value> {
+    pairs.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
 }

@@ -61,9 +61,15 @@ pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, Outpu
 pub use state::ServerState;
 pub use store::{Applied, ServerStatus, StoreError};
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
-pub use toolbay_protocol::view::{
-    ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
+pub use toolbay_config::{Problem, ServerConfig, Tuning};
+pub use toolbay_protocol::{
+    ErrorCode, LogLevel, Revision, ServerName,
+    view::{
+        ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate,
+        Tool as ToolDefinition,
+    },
 };
+pub use toolbay_transport::{Wire, memory};
 pub use toolbay_upstream::{
     Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
     InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim,

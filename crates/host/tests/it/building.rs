@@ -30,6 +30,8 @@ async fn servers_of_all_kinds_are_one_host() {
     let host = Host::builder()
         .environment(std::env::vars_os())
         .stdio_server("run", program.to_str().unwrap(), ["--page-size", "3"])
+        .stdio_server_with("varied", program.to_str().unwrap(), ["--era", "legacy"], [("GREETING", "hello")])
+        .roots(["file:///srv"])
         .stdio_server("missing", "no-such-mcp-server", Vec::<String>::new())
         .http_server("remote", &url)
         .in_process("memory", Arc::new(move |tasks| memory.in_memory(tasks)))
@@ -44,6 +46,9 @@ async fn servers_of_all_kinds_are_one_host() {
         assert_eq!(sum.structured_value().unwrap()["sum"], 3, "{server}");
     }
     assert_eq!(host.call_tool("own__hello", json!({})).await.unwrap().to_text(), "hello");
+    let greeting = host.call_tool("varied__env", json!({"name": "GREETING"})).await.unwrap();
+    assert_eq!(greeting.structured_value().unwrap()["value"], "hello");
+    assert_eq!(host.call_tool("varied__list_roots", json!({})).await.unwrap().to_text(), "file:///srv");
     assert_eq!(*problems.lock().unwrap(), [Some("bad".to_owned())]);
     // A server that does not come up takes nothing from the others, and says why when it is called (X2).
     for error in [

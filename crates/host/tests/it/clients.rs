@@ -200,3 +200,46 @@ async fn a_connection_that_stands_already_can_be_used() {
     assert_eq!(client.call_tool("echo", json!({"text": "hi"})).await.unwrap().to_text(), "hi");
     assert_eq!(client.handle().unwrap().name(), &ServerName::new("once"));
 }
+
+/// Most servers ask for their roots right after the handshake, when no call is there to ask through.
+#[tokio::test(start_paused = true)]
+async fn roots_are_told_at_any_time() {
+    let told = Arc::new(std::sync::Mutex::new(None));
+    let curious: InProcess = {
+        let told = told.clone();
+        Arc::new(move |tasks| {
+            let (mut inside, outside) = toolbay_transport::memory::pair(tasks);
+            let told = told.clone();
+            tasks.spawn(async move {
+                while let Some(toolbay_transport::Incoming::Message(message)) = inside.incoming.recv().await {
+                    let said: Value = serde_json::from_slice(message.text()).unwrap();
+                    let answer = match said["method"].as_str() {
+                        Some("initialize") => {
+                            json!({"id": said["id"], "result": {"protocolVersion": "2025-06-18",
+                            "capabilities": {}, "serverInfo": {"name": "curious", "version": "1"}}})
+                        }
+                        Some("notifications/initialized") => json!({"id": "r", "method": "roots/list"}),
+                        None if said["id"] == "r" => {
+                            *told.lock().unwrap() = Some(said["result"].clone());
+                            continue;
+                        }
+                        _ if said.get("id").is_none() => continue,
+                        _ => {
+                            json!({"id": said["id"], "error": {"code": -32601, "message": "no such method"}})
+                        }
+                    };
+                    let mut answer = answer;
+                    answer["jsonrpc"] = json!("2.0");
+                    inside.outgoing.send(answer.to_string().into()).await.unwrap();
+                }
+            });
+            outside
+        })
+    };
+    let roots = vec![toolbay_host::questions::Root::new("file:///home/ada").named("home")];
+    let client = Client::in_process(curious).handlers(Handlers::new().roots(roots)).connect().await.unwrap();
+    eventually("it was told", || told.lock().unwrap().is_some()).await;
+    let expected = json!({"roots": [{"uri": "file:///home/ada", "name": "home"}]});
+    assert_eq!(told.lock().unwrap().clone(), Some(expected));
+    client.close().await;
+}
