@@ -1,5 +1,6 @@
 //! A hub that follows its configuration: save a file, and a second later it is so.
 
+use tokio_util::task::TaskTracker;
 use toolbay_config::{ServerConfig, WatchWay, scope::Reading, watch_files};
 use toolbay_host::{Applied, Host};
 
@@ -7,7 +8,8 @@ use crate::{configuration::Configuration, context::Context, output::Output};
 
 /// Applies every change of the files; never ends.
 pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
-    let mut watch = watch_files(&configuration.paths(), host.tasks());
+    // Not the host's: it waits for its tasks before this is dropped.
+    let mut watch = watch_files(&configuration.paths(), &TaskTracker::new());
     if let WatchWay::Polled { reason } = watch.way() {
         tracing::warn!("the configuration is looked at every second: {reason}");
     }
