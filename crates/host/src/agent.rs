@@ -11,11 +11,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 use toolbay_protocol::{ErrorCode, ServerName, method};
-use toolbay_upstream::{Status, UpstreamHandle};
+use toolbay_upstream::{State, Status, UpstreamHandle};
 
 use crate::{
     Asked, CallOptions, CallToolResult, CompleteResult, Dispatched, Error, GetPromptResult, Handlers, Host,
-    OutputLimit, ReadResourceResult,
+    OutputLimit, ReadResourceResult, ServerStatus,
     exchange::{Exchange, Line, Sender, request},
 };
 
@@ -194,7 +194,8 @@ impl Agent {
             let table = self.host.table();
             let route = table.tool(name).ok_or_else(|| {
                 let server = name.split_once("__").and_then(|(slug, _)| self.host.by_slug(slug));
-                server.and_then(|server| not_up(&server.status().borrow())).unwrap_or_else(|| {
+                let status = server.and_then(|server| self.host.status(server.name().as_str()));
+                status.and_then(not_up).unwrap_or_else(|| {
                     let similar = owned(&table.similar_tools(name));
                     Error::ToolNotFound { name: name.to_owned(), similar }
                 })
@@ -237,12 +238,12 @@ impl Agent {
             let known = servers.iter().map(UpstreamHandle::name).map(ServerName::to_string).collect();
             return Err(Error::ServerNotFound { server: server.to_owned(), known });
         };
-        let status = handle.status();
+        wake(&handle).await;
         self.host.settled_for_a_while(&[handle]).await;
         if let Some(name) = find() {
             return Ok(name);
         }
-        Err(not_up(&status.borrow()).unwrap_or_else(|| Error::ToolNotFound {
+        Err(self.host.status(server).and_then(not_up).unwrap_or_else(|| Error::ToolNotFound {
             name: format!("{tool} of {server}"),
             similar: owned(&self.host.table().similar_tools(tool)),
         }))
@@ -283,9 +284,23 @@ pub(crate) fn named_params(name: &str, arguments: Value) -> Result<Map<String, V
 }
 
 /// Why a server offers nothing, if it is down.
-fn not_up(status: &Status) -> Option<Error> {
-    let failure = status.state.failure()?.clone();
-    Some(Error::Init { server: status.name.clone(), failure })
+fn not_up(status: ServerStatus) -> Option<Error> {
+    let ServerStatus { name: server, state, .. } = status;
+    match state.failure().cloned() {
+        Some(failure) => Some(Error::Init { server, failure }),
+        None if !state.is_offered() => Some(Error::NotRunning { server, state }),
+        None => None,
+    }
+}
+
+/// Has a server start that waits for a call, and waits until it does.
+async fn wake(server: &UpstreamHandle) {
+    let mut status = server.status();
+    if matches!(status.borrow().state, State::Stopped { wakes: true }) {
+        server.start().await;
+        let is_awake = |status: &Status| !matches!(status.state, State::Stopped { .. });
+        let _ = tokio::time::timeout(server.timeouts().idle, status.wait_for(is_awake)).await;
+    }
 }
 
 fn owned(names: &[&str]) -> Vec<String> {

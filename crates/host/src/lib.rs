@@ -35,6 +35,7 @@ mod journal;
 mod keeper;
 mod launch;
 mod options;
+mod projections;
 pub mod questions;
 mod registry;
 mod result;
@@ -53,6 +54,7 @@ pub use error::{Error, Fault};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use journal::{Event, EventStream, News};
 pub use options::{CallOptions, LogMessage, Progress};
+pub use projections::{ConnectionState, ContextServerStatus, ManagedState};
 pub use questions::{BoxError, BoxFuture, Handlers};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
@@ -76,8 +78,3 @@ pub use toolbay_upstream::{
     Source, State, Status, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;
-
-/// The examples of the guide are tested, too.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
-struct Guide;
