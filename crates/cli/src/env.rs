@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use toolbay_control::SocketDir;
@@ -15,6 +15,12 @@ pub(crate) struct Env {
     runtime_dir: Option<PathBuf>,
     /// `TMPDIR`, where it is missing.
     temp_dir: PathBuf,
+    /// `HOME`.
+    pub(crate) home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, or `.config` below `HOME`: what people write.
+    pub(crate) config_dir: Option<PathBuf>,
+    /// `XDG_CACHE_HOME`, or `.cache` below `HOME`: what can be found out again.
+    cache_dir: Option<PathBuf>,
     /// `XDG_STATE_HOME`, or `.local/state` below `HOME`: what is to outlive a hub.
     state_dir: Option<PathBuf>,
     /// `RUST_LOG`: what our own log says.
@@ -30,14 +36,19 @@ impl Env {
         let variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let get = |name: &str| variables.get(OsStr::new(name)).filter(|value| !value.is_empty());
         let absolute = |value: &OsString| Some(PathBuf::from(value)).filter(|path| path.is_absolute());
+        let home = get("HOME").and_then(absolute);
+        let folder = |name: &str, below_home: &str| {
+            get(name).and_then(absolute).or_else(|| Some(home.as_ref()?.join(below_home)))
+        };
         Self {
+            config_dir: folder("XDG_CONFIG_HOME", ".config"),
+            cache_dir: folder("XDG_CACHE_HOME", ".cache"),
+            state_dir: folder("XDG_STATE_HOME", ".local/state"),
             runtime_dir: get("XDG_RUNTIME_DIR").and_then(absolute),
             temp_dir: std::env::temp_dir(),
-            state_dir: get("XDG_STATE_HOME")
-                .and_then(absolute)
-                .or_else(|| Some(get("HOME").and_then(absolute)?.join(".local/state"))),
             log_filter: get("RUST_LOG").and_then(|value| value.to_str()).map(str::to_owned),
             allows_colour: get("NO_COLOR").is_none() && get("TERM").is_none_or(|term| term != "dumb"),
+            home,
             variables,
         }
     }
@@ -52,9 +63,13 @@ impl Env {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/tasks.key"))
     }
 
-    /// The configuration that other programs look for in a folder, if it is here.
-    pub(crate) fn project_config() -> Option<&'static Path> {
-        let file = Path::new(".mcp.json");
-        file.is_file().then_some(file)
+    /// Where it is kept which servers of projects may run.
+    pub(crate) fn approvals(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/approvals.json"))
+    }
+
+    /// Where it is kept what servers offer.
+    pub(crate) fn catalogues(&self) -> Option<PathBuf> {
+        self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogues"))
     }
 }

@@ -7,12 +7,17 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolbay_config::{ConfigFile, ServerConfig, Standing};
+use toolbay_config::{ServerConfig, Standing};
 use toolbay_control::Snapshot;
 use toolbay_host::{Host, HostOptions, InProcess, Naming, Shim};
 use toolbay_protocol::ServerName;
 
-use crate::{context::Context, error::CliError};
+use crate::{
+    configuration::{Configuration, runs_something},
+    context::Context,
+    error::CliError,
+    follow::complaints,
+};
 
 /// How long servers may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -20,35 +25,42 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// What a hub shall run.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The configuration, as an absolute path.
+    /// The file by which the hub is found, as an absolute path.
     pub(crate) config: Option<PathBuf>,
-    file: ConfigFile,
+    /// Where the servers come from, if from files.
+    pub(crate) configuration: Option<Configuration>,
+    servers: Vec<ServerConfig>,
     naming: Option<Naming>,
     /// Whether the hub offers a server that tells about itself.
-    tells_of_itself: bool,
+    pub(crate) tells_of_itself: bool,
 }
 
 impl Plan {
-    /// Reads the configuration, if there is one, and tells about entries that cannot be used.
+    /// Reads the configuration and tells about what cannot be used. There need not be one; but one that was named must be
+    /// readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
-        let Some(typed) = &context.args.global.config else {
-            return Ok(Self {
-                config: None,
-                file: ConfigFile::default(),
-                naming: None,
-                tells_of_itself: true,
-            });
-        };
-        let config = absolute(typed)?;
-        let file = toolbay_config::load(&config)?;
-        for problem in &file.problems {
-            context.out.warn(&format!("{}:{problem}", typed.display()));
+        let mut configuration = Configuration::find(context)?;
+        let mut reading = configuration.read();
+        if configuration.is_explicit
+            && let Some(error) = reading.errors.pop()
+        {
+            return Err(error.into());
         }
-        let runs = |server: &ServerConfig| server.standing == Standing::Enabled;
-        if !file.servers.iter().any(runs) {
-            context.out.warn(&format!("{} has no server to run", typed.display()));
+        for complaint in complaints(&reading) {
+            context.out.warn(&complaint);
         }
-        Ok(Self { config: Some(config), file, naming: None, tells_of_itself: false })
+        let runs_something = runs_something(&reading);
+        if configuration.is_explicit && !runs_something {
+            let path = context.args.global.config.as_deref().unwrap_or(Path::new(""));
+            context.out.warn(&format!("{} has no server to run", path.display()));
+        }
+        Ok(Self {
+            config: configuration.key(),
+            tells_of_itself: !configuration.is_explicit && !runs_something,
+            configuration: Some(configuration),
+            servers: reading.merged.servers.into_iter().map(|placed| placed.server).collect(),
+            naming: None,
+        })
     }
 
     /// One server and nothing else, under the names that it uses itself.
@@ -57,11 +69,23 @@ impl Plan {
         let file = toolbay_config::parse(&text, Path::new("."))?;
         match file.problems.first() {
             Some(problem) => Err(CliError::usage(&problem.message)),
-            None => Ok(Self { config: None, file, naming: Some(Naming::None), tells_of_itself: false }),
+            None => Ok(Self {
+                config: None,
+                configuration: None,
+                servers: file.servers,
+                naming: Some(Naming::None),
+                tells_of_itself: false,
+            }),
         }
     }
 
-    /// Starts everything, in the background. Without a configuration there is the server `hub`.
+    /// Servers that wait until somebody approves of them.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &ServerName> {
+        let pending = self.servers.iter().filter(|server| server.standing == Standing::Pending);
+        pending.map(|server| &server.name)
+    }
+
+    /// Starts everything, in the background. Where nothing is configured to run there is the server `hub`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
@@ -77,9 +101,10 @@ impl Plan {
             naming: self.naming.unwrap_or(context.args.global.naming),
             base_env: context.env.variables.clone(),
             shim: Shim::current_exe(),
-            ..HostOptions::default()
+            cache: context.env.catalogues(),
+            connector: None,
         };
-        let host = Host::start(&self.file.servers, in_process, &options);
+        let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.
         let _ = itself.set(host.clone());
         host

@@ -63,8 +63,11 @@ pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
 impl<'a> Session<'a> {
     async fn open(context: &'a Context) -> Result<Self, CliError> {
         let client = match running(context).await {
-            Err(CliError::Control(ControlError::NoHub)) if context.args.global.config.is_some() => {
+            Err(error @ CliError::Control(ControlError::NoHub)) => {
                 let plan = Plan::read(context)?;
+                if plan.tells_of_itself {
+                    return Err(error); // there is nothing to run
+                }
                 let host = plan.start(context);
                 Client::Local(Api::new(host, About { config: plan.config, url: None }))
             }

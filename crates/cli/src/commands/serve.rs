@@ -7,15 +7,16 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolbay_control::{About, Api, ControlError, Listener};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::shim;
+use toolbay_host::{Host, shim};
 
 use self::doors::Doors;
 use crate::{
     args::ServeArgs,
     board::Board,
+    configuration::Configuration,
     context::Context,
-    env::Env,
     error::CliError,
+    follow::follow,
     hub::{self, Plan},
     secrets,
 };
@@ -25,7 +26,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
-    let plan = Plan::read(context)?;
+    let mut plan = Plan::read(context)?;
     // Every client takes a file, and some systems allow 1,024 of them unless asked.
     if let Err(error) = shim::raise_file_limit() {
         tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
@@ -55,16 +56,26 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     let gateway = Gateway::new(host.clone(), options);
     let stop = &context.stop;
     let mut board = Board::with_events(&host, &context.out);
+    let configuration = plan.configuration.take();
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
         () = doors.serve(&gateway, stop) => {}
         () = patience(stop) => tracing::info!("some requests were not answered in time"),
         () = board.follow() => {}
+        () = follow_if_any(context, configuration, &host) => {}
         () = serve_control(control, api, context) => {}
     }
     context.out.note("stopping");
     hub::stop(&host).await;
     Ok(())
+}
+
+/// Follows the configuration, where there are files; never ends.
+pub(super) async fn follow_if_any(context: &Context, configuration: Option<Configuration>, host: &Host) {
+    match configuration {
+        Some(configuration) => follow(context, configuration, host).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Ends some time after the signal to stop.
@@ -119,15 +130,22 @@ fn greet(context: &Context, plan: &Plan, urls: &[String], doors: &Doors) -> Resu
             out.paint_status.bold(&place)
         ));
     }
-    if plan.config.is_some() {
+    let pending: Vec<&str> = plan.pending().map(|server| server.as_str()).collect();
+    if !plan.tells_of_itself && pending.is_empty() {
         return Ok(());
     }
-    out.note("No servers are configured; there is only the server `hub`, which tells about this one.");
-    match Env::project_config() {
-        Some(file) => out.note(&format!(
-            "There is a {0} here. To run its servers: toolbay serve --config {0}",
-            file.display()
-        )),
+    if plan.tells_of_itself {
+        out.note("No servers are configured; there is only the server `hub`, which tells about this one.");
+    }
+    match plan.config.as_ref().filter(|_| !pending.is_empty()) {
+        Some(file) => {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            out.note(&format!(
+                "There is a {name} here, with servers that wait for your approval: {}.\n\
+                 To look at them and approve: toolbay approve. To run them this once: toolbay serve --config {name}",
+                pending.join(", ")
+            ));
+        }
         None => out.note(
             "To add a first server, write it into a file, for example mcp.json:\n  \
              {\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}\n\

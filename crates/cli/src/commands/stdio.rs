@@ -15,7 +15,7 @@ use self::{
     relay::{relay, running_hub},
     streams::{stdin, stdout},
 };
-use super::serve::{control, serve_control};
+use super::serve::{control, follow_if_any, serve_control};
 use crate::{
     args::StdioArgs,
     context::Context,
@@ -33,12 +33,14 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     {
         return relay(context, hub).await;
     }
-    let plan = Plan::read(context)?;
+    let mut plan = Plan::read(context)?;
     let host = plan.start(context);
     let api = Api::new(host.clone(), About { config: plan.config.clone(), url: None });
     let control = control(context, &plan);
+    let configuration = plan.configuration.take();
     tokio::select! {
-        done = offer(context, host) => done,
+        done = offer(context, host.clone()) => done,
+        () = follow_if_any(context, configuration, &host) => Ok(()),
         () = serve_control(control, api, context) => Ok(()),
     }
 }

@@ -99,7 +99,6 @@ bearer_token_env_var = "SEARCH_TOKEN"
 
 [mcp_servers.old]
 command = "old-server"
-args = []
 enabled = false
 "#
     );
@@ -241,4 +240,35 @@ fn files_of_clients_are_found() {
     );
     let of_user: Vec<String> = found(None);
     assert_eq!(of_user, ["codex h/.codex/config.toml", "goose h/.config/goose/config.yaml"]);
+}
+
+/// What is imported from a project does the same in a file elsewhere.
+#[test]
+fn a_server_can_move_to_another_folder() {
+    let text = r#"{"servers": {
+        "a": {"command": "${workspaceFolder}/bin/x", "args": ["${workspaceFolderBasename}", "${env:KEY}", "${userHome}"],
+              "envFile": "sub/.env", "env": {"A": "${file:secret}"}},
+        "b": {"command": "x", "cwd": "sub", "toolbay": {"stderr": {"file": "log"}}},
+        "c": {"command": "x", "cwd": "${env:DIR}/y"}}}"#;
+    let file = parse(text, Path::new("/p/.vscode/mcp.json")).unwrap();
+    assert_eq!(file.problems, []);
+    assert_eq!(
+        exported(&file.portable, Format::Toolbay).unwrap(),
+        r#"[servers.a]
+command = "/p/bin/x"
+args = ["p", "${KEY}", "${userHome}"]
+env = { A = "${file:/p/.vscode/secret}" }
+cwd = "/p"
+env_file = "/p/sub/.env"
+
+[servers.b]
+command = "x"
+cwd = "/p/sub"
+stderr = { file = "/p/log" }
+
+[servers.c]
+command = "x"
+cwd = "${DIR}/y"
+"#
+    );
 }

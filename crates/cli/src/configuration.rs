@@ -1,0 +1,90 @@
+//! Which files a command means, and what they say.
+//!
+//! With `--config` it is that file and nothing else, and whoever named it wants it. Without, it is the user's own file and what
+//! the project in this folder brings; what a project brings waits until somebody approves of it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use toolbay_config::{
+    Approvals, ConfigError, ConfigFile, ReadFiles, Standing, Variables, load_with,
+    scope::{Reading, Scope, ScopeReader, ScopedFile, scoped_files},
+};
+
+use crate::{context::Context, error::CliError, hub::absolute};
+
+/// The files of one hub.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    pub(crate) files: Vec<ScopedFile>,
+    /// The folder whose servers must be approved.
+    pub(crate) project: PathBuf,
+    /// Whether somebody named the file.
+    pub(crate) is_explicit: bool,
+    reader: ScopeReader,
+    approvals: Option<PathBuf>,
+    variables: Variables,
+}
+
+impl Configuration {
+    /// Finds the files; none need be there unless one was named.
+    pub(crate) fn find(context: &Context) -> Result<Self, CliError> {
+        let project = std::env::current_dir().map_err(CliError::from)?;
+        let typed = context.args.global.config.as_deref();
+        let files = match typed {
+            Some(typed) => vec![ScopedFile { scope: Scope::Local, path: absolute(typed)? }],
+            None => scoped_files(context.env.config_dir.as_deref(), Some(&project)),
+        };
+        Ok(Self {
+            reader: ScopeReader::new(files.clone(), Some(project.clone())),
+            files,
+            project,
+            is_explicit: typed.is_some(),
+            approvals: context.env.approvals(),
+            variables: variables(context, ReadFiles::Now),
+        })
+    }
+
+    /// Reads all files again. What is broken now counts as it was when it was last right.
+    pub(crate) fn read(&mut self) -> Reading {
+        let (approvals, variables) = (self.approvals(), &self.variables);
+        self.reader.read(&approvals, |path| load_with(path, variables))
+    }
+
+    /// What was approved so far.
+    pub(crate) fn approvals(&self) -> Approvals {
+        self.approvals.as_deref().map_or_else(|| Approvals::load(Path::new("")), Approvals::load)
+    }
+
+    /// The files to watch: those with servers, and the one with approvals.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.reader.paths().into_iter().chain(self.approvals.clone()).collect()
+    }
+
+    /// The file by which a hub is found: the named one, else the project's, else the user's.
+    pub(crate) fn key(&self) -> Option<PathBuf> {
+        let path = self.files.iter().map(|file| &file.path).find(|path| path.is_file())?;
+        path.canonicalize().ok()
+    }
+
+    /// One of the files, as it is now.
+    pub(crate) fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
+        load_with(path, &self.variables)
+    }
+}
+
+/// The values of variables in files.
+pub(crate) fn variables(context: &Context, files: ReadFiles) -> Variables {
+    let text = |(name, value): (&std::ffi::OsString, &std::ffi::OsString)| {
+        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+    };
+    let env: BTreeMap<String, String> = context.env.variables.iter().filter_map(text).collect();
+    Variables { env, home: context.env.home.clone(), files, ..Variables::default() }
+}
+
+/// Whether anything in a reading may run.
+pub(crate) fn runs_something(reading: &Reading) -> bool {
+    reading.merged.servers.iter().any(|placed| placed.server.standing == Standing::Enabled)
+}
