@@ -1,8 +1,15 @@
 //! A host in a few lines.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
-use toolbay_config::{Problem, ServerConfig};
+use toolbay_config::{Problem, ReadFiles, ServerConfig, Variables};
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{Shim, Source, custom};
 
@@ -149,7 +156,8 @@ impl HostBuilder {
         self
     }
 
-    /// All servers of a configuration file. An entry that cannot be used takes nothing from the others: see
+    /// All servers of a configuration file, in any format that is known; variables in it come to what
+    /// [`HostBuilder::environment`] says. An entry that cannot be used takes nothing from the others: see
     /// [`HostBuilder::on_problem`].
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.push(path.into());
@@ -201,8 +209,9 @@ impl HostBuilder {
     /// When something was described that cannot be: a file that cannot be read, a URL that is none, one name twice.
     pub async fn build(self) -> Result<Host, Error> {
         let mut servers = self.servers.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let variables = variables(&self.environment);
         for path in &self.files {
-            let file = toolbay_config::load(path)?;
+            let file = toolbay_config::load_with(path, &variables)?;
             for problem in &file.problems {
                 match &self.on_problem {
                     Some(told) => told(problem),
@@ -226,6 +235,18 @@ impl HostBuilder {
         let host = Host::start_with(&servers, self.embedded, &options);
         let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
         Ok(host)
+    }
+}
+
+/// What variables in a file come to: what our own environment says.
+fn variables(environment: &BTreeMap<OsString, OsString>) -> Variables {
+    let text =
+        |(name, value): (&OsString, &OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
+    Variables {
+        env: environment.iter().filter_map(text).collect(),
+        home: environment.get(OsStr::new("HOME")).map(PathBuf::from),
+        files: ReadFiles::Now,
+        ..Variables::default()
     }
 }
 
@@ -254,3 +275,8 @@ impl fmt::Debug for HostBuilder {
             .finish_non_exhaustive()
     }
 }
+
+/// The examples of the guide are tested, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use toolbay_config::ServerConfig;
+use toolbay_config::{Command, Reach, ServerConfig};
 
 use crate::Error;
 
@@ -25,15 +25,23 @@ pub(crate) fn program<S: Into<String>>(
     args: impl IntoIterator<Item = S>,
     env: &[(String, String)],
 ) -> Result<ServerConfig, Error> {
-    let args: Vec<String> = args.into_iter().map(Into::into).collect();
-    checked(name, json!({ "command": command, "args": args, "env": object(env) }))
+    // What a program says is meant as it is: only the name is judged, and no variable is looked for.
+    let mut config = checked(name, json!({ "command": "program" }))?;
+    if command.trim().is_empty() {
+        return Err(Error::Setup { server: name.to_owned(), reason: "its command is empty".to_owned() });
+    }
+    config.reach = Reach::Command(Command {
+        command: command.to_owned(),
+        args: args.into_iter().map(Into::into).collect(),
+        env: env.iter().cloned().collect(),
+        cwd: None,
+    });
+    Ok(config)
 }
 
 /// A server at a URL.
 pub(crate) fn remote(name: &str, url: &str, headers: &[(String, String)]) -> Result<ServerConfig, Error> {
-    checked(name, json!({ "url": url, "headers": object(headers) }))
-}
-
-fn object(pairs: &[(String, String)]) -> Map<String, Value> {
-    pairs.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+    let headers: Map<String, Value> =
+        headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    checked(name, json!({ "url": url, "headers": headers }))
 }
