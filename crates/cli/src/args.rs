@@ -78,8 +78,12 @@ pub(crate) enum Command {
     Logs(LogsArgs),
     /// Show how the hub and its servers are
     Status,
-    /// Restart a server of the running hub
-    Restart(RestartArgs),
+    /// Start servers of the running hub
+    Start(OrderArgs),
+    /// Stop servers of the running hub until somebody starts them again
+    Stop(OrderArgs),
+    /// Restart servers of the running hub
+    Restart(OrderArgs),
 }
 
 #[derive(Debug, Args)]
@@ -166,7 +170,11 @@ pub(crate) struct LogsArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RestartArgs {
-    /// The server
-    pub(crate) server: String,
+pub(crate) struct OrderArgs {
+    /// The servers
+    #[arg(value_name = "SERVER", required_unless_present = "all")]
+    pub(crate) servers: Vec<String>,
+    /// All servers, but for those that are disabled or wait for approval
+    #[arg(long, conflicts_with = "servers")]
+    pub(crate) all: bool,
 }

@@ -3,14 +3,17 @@
 mod call;
 mod connect;
 mod logs;
+mod orders;
 mod prompt;
 mod prompts;
 mod read;
 mod resources;
 mod restart;
 mod serve;
+mod start;
 mod status;
 mod stdio;
+mod stop;
 mod tools;
 
 use std::io::IsTerminal;
@@ -37,6 +40,8 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
         Some(Command::Status) => status::run(context).await,
+        Some(Command::Start(args)) => start::run(context, args).await,
+        Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
         // Clients start us with a `command` and nothing else.
         None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,

@@ -10,6 +10,7 @@ mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
 mod matrix; // clients of every revision in front of servers of every revision
+mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration

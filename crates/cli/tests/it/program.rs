@@ -58,6 +58,12 @@ impl Home {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes the user's own configuration.
+    pub(crate) fn write_user_config(&self, text: &str) {
+        fs::create_dir_all(self.path("config/toolbay")).unwrap();
+        self.write("config/toolbay/toolbay.toml", text);
+    }
+
     /// As [`Self::write`], for the eyes of nobody else.
     pub(crate) fn write_secret(&self, name: &str, text: &str) {
         self.write(name, text);
@@ -74,6 +80,7 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolbay"));
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_RUNTIME_DIR", self.dir.path()).env("XDG_STATE_HOME", self.dir.path());
+        command.env("XDG_CONFIG_HOME", self.path("config")).env("XDG_CACHE_HOME", self.path("cache"));
         command.env_remove("RUST_LOG").env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
