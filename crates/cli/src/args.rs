@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// Show what servers wrote to stderr and what happened to them
     Logs(LogsArgs),
     /// Show how the hub and its servers are
-    Status,
+    Status(StatusArgs),
     /// Start servers of the running hub
     Start(OrderArgs),
     /// Stop servers of the running hub until somebody starts them again
@@ -167,6 +167,13 @@ pub(crate) struct LogsArgs {
     /// Wait for more
     #[arg(long, short)]
     pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Go on showing what changes: a live table on a terminal, else a line for each change
+    #[arg(long, short)]
+    pub(crate) watch: bool,
 }
 
 #[derive(Debug, Args)]

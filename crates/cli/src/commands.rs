@@ -39,7 +39,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Prompts) => prompts::run(context).await,
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
-        Some(Command::Status) => status::run(context).await,
+        Some(Command::Status(args)) => status::run(context, args).await,
         Some(Command::Start(args)) => start::run(context, args).await,
         Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,

@@ -209,7 +209,9 @@ impl Api {
     async fn events(&self, request: &Request) -> Result<String, ErrorObject> {
         let wanted: After = params(request)?;
         let mut events = self.host.events();
-        if self.host.revision() <= wanted.after {
+        // Listened before looked, so that nothing falls between. Another number, even a lower one, means news: the hub may
+        // be another than the one that was asked before.
+        if self.host.revision() == wanted.after {
             let _ = events.next().await;
         }
         Ok(json(&self.snapshot()))

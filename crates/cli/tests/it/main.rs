@@ -18,3 +18,4 @@ mod stage; // hubs with one server, over any transport
 mod stdio; // the hub on stdin and stdout
 mod transparency; // the same calls, directly and through the hub, to the byte
 mod transports; // every way to the hub with every way from it
+mod watching; // a hub that is looked at for long, and what it says of its configuration
