@@ -54,6 +54,14 @@ pub(crate) enum Colour {
     Never,
 }
 
+/// A shell that completes what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Fish,
+    Zsh,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
@@ -84,6 +92,8 @@ pub(crate) enum Command {
     Stop(OrderArgs),
     /// Restart servers of the running hub
     Restart(OrderArgs),
+    /// Print a script with which a shell completes what is typed
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +177,13 @@ pub(crate) struct LogsArgs {
     /// Wait for more
     #[arg(long, short)]
     pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
 }
 
 #[derive(Debug, Args)]

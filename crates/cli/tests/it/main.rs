@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone; // commands that start the servers themselves
+mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
