@@ -54,6 +54,14 @@ pub(crate) enum Colour {
     Never,
 }
 
+/// A shell that completes what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Fish,
+    Zsh,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
@@ -77,9 +85,15 @@ pub(crate) enum Command {
     /// Show what servers wrote to stderr and what happened to them
     Logs(LogsArgs),
     /// Show how the hub and its servers are
-    Status,
-    /// Restart a server of the running hub
-    Restart(RestartArgs),
+    Status(StatusArgs),
+    /// Start servers of the running hub
+    Start(OrderArgs),
+    /// Stop servers of the running hub until somebody starts them again
+    Stop(OrderArgs),
+    /// Restart servers of the running hub
+    Restart(OrderArgs),
+    /// Print a script with which a shell completes what is typed
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -166,7 +180,25 @@ pub(crate) struct LogsArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RestartArgs {
-    /// The server
-    pub(crate) server: String,
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Go on showing what changes: a live table on a terminal, else a line for each change
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrderArgs {
+    /// The servers
+    #[arg(value_name = "SERVER", required_unless_present = "all")]
+    pub(crate) servers: Vec<String>,
+    /// All servers, but for those that are disabled or wait for approval
+    #[arg(long, conflicts_with = "servers")]
+    pub(crate) all: bool,
 }

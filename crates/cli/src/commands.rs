@@ -1,16 +1,20 @@
 //! What each command does, one file each.
 
 mod call;
+mod completions;
 mod connect;
 mod logs;
+mod orders;
 mod prompt;
 mod prompts;
 mod read;
 mod resources;
 mod restart;
 mod serve;
+mod start;
 mod status;
 mod stdio;
+mod stop;
 mod tools;
 
 use std::io::IsTerminal;
@@ -36,8 +40,11 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Prompts) => prompts::run(context).await,
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
-        Some(Command::Status) => status::run(context).await,
+        Some(Command::Status(args)) => status::run(context, args).await,
+        Some(Command::Start(args)) => start::run(context, args).await,
+        Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
+        Some(Command::Completions(args)) => completions::run(context, args),
         // Clients start us with a `command` and nothing else.
         None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,
         None => {

@@ -46,6 +46,9 @@ pub(crate) enum CliError {
     /// No server has it.
     #[error("no server offers the {kind} `{name}`")]
     Unknown { kind: &'static str, name: String, similar: Vec<String>, missing: Vec<String> },
+    /// The hub has no such server.
+    #[error("there is no server `{name}`")]
+    UnknownServer { name: String, similar: Vec<String>, known: Vec<String> },
     /// A hub is needed that runs with this configuration.
     #[error("no hub is running with {}", config.display())]
     NotRunning { config: PathBuf },

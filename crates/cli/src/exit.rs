@@ -16,6 +16,7 @@ const FAILURE: u8 = 1;
 const USAGE: u8 = 2;
 const UNREACHABLE: u8 = 4;
 const TOOL: u8 = 5;
+const DENIED: u8 = 6;
 const INTERRUPTED: u8 = 130;
 
 /// The only place where an error becomes an exit code.
@@ -32,6 +33,7 @@ fn code(error: &CliError) -> u8 {
             | ControlError::Socket { .. }
             | ControlError::Gone
             | ControlError::Answered { reason: Reason::NotReady, .. } => UNREACHABLE,
+            ControlError::Answered { reason: Reason::Denied, .. } => DENIED,
             ControlError::Taken
             | ControlError::Occupied { .. }
             | ControlError::UnsafeDir { .. }
@@ -45,6 +47,7 @@ fn code(error: &CliError) -> u8 {
         CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
         CliError::Listen { .. }
         | CliError::Unknown { .. }
+        | CliError::UnknownServer { .. }
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
         | CliError::Io(_) => FAILURE,
@@ -119,11 +122,16 @@ fn hint(error: &CliError) -> Option<String> {
             Some(format!("say which one: {}", configs.join(", or ")))
         }
         CliError::Control(ControlError::Answered { hint, .. }) => hint.clone(),
-        CliError::Unknown { similar, .. } if !similar.is_empty() => {
+        CliError::Unknown { similar, .. } | CliError::UnknownServer { similar, .. }
+            if !similar.is_empty() =>
+        {
             Some(format!("did you mean `{}`?", similar.join("`, `")))
         }
         CliError::Unknown { missing, .. } if !missing.is_empty() => {
             Some(format!("not ready: {}; see `toolbay status`", missing.join(", ")))
+        }
+        CliError::UnknownServer { known, .. } if !known.is_empty() => {
+            Some(format!("there are: {}", known.join(", ")))
         }
         CliError::Unknown { kind, .. } => Some(format!("see `toolbay {kind}s`")),
         _ => None,

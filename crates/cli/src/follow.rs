@@ -13,20 +13,19 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
     if let WatchWay::Polled { reason } = watch.way() {
         tracing::warn!("the configuration is looked at every second: {reason}");
     }
-    let mut complained: Vec<String> = Vec::new();
     loop {
         // Read after the watch stands, so that nothing is missed.
         let reading = configuration.read();
         let complaints = complaints(&reading);
-        if complaints != complained {
-            for complaint in complaints.iter().filter(|complaint| !complained.contains(*complaint)) {
-                context.out.warn(&format!("{complaint}; what was there before stays in force"));
-                host.reject(complaint);
-            }
-            if complaints.is_empty() {
-                context.out.note("the configuration can be used again");
-            }
-            complained = complaints;
+        let complained = std::mem::replace(&mut configuration.complained, complaints.clone());
+        for complaint in complaints.iter().filter(|complaint| !complained.contains(*complaint)) {
+            context.out.warn(&format!("{complaint}; what was there before stays in force"));
+        }
+        if !complaints.is_empty() {
+            host.reject(&complaints.join("\n"));
+        } else if !complained.is_empty() {
+            context.out.note("the configuration can be used again");
+            host.accept();
         }
         let servers: Vec<ServerConfig> =
             reading.merged.servers.into_iter().map(|placed| placed.server).collect();

@@ -20,6 +20,7 @@ mod holder;
 mod hub;
 mod listen;
 mod output;
+mod redraw;
 mod secrets;
 mod session;
 mod signals;

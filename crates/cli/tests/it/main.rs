@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone; // commands that start the servers themselves
+mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
@@ -10,6 +11,7 @@ mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
 mod matrix; // clients of every revision in front of servers of every revision
+mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration
@@ -17,3 +19,4 @@ mod stage; // hubs with one server, over any transport
 mod stdio; // the hub on stdin and stdout
 mod transparency; // the same calls, directly and through the hub, to the byte
 mod transports; // every way to the hub with every way from it
+mod watching; // a hub that is looked at for long, and what it says of its configuration

@@ -58,6 +58,12 @@ impl Home {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes the user's own configuration.
+    pub(crate) fn write_user_config(&self, text: &str) {
+        fs::create_dir_all(self.path("config/toolbay")).unwrap();
+        self.write("config/toolbay/toolbay.toml", text);
+    }
+
     /// As [`Self::write`], for the eyes of nobody else.
     pub(crate) fn write_secret(&self, name: &str, text: &str) {
         self.write(name, text);
