@@ -1,7 +1,7 @@
 //! A hub that follows its configuration: save a file, and a second later it is so.
 
 use tokio_util::task::TaskTracker;
-use toolbay_config::{ServerConfig, WatchWay, scope::Reading, watch_files};
+use toolbay_config::{ConfigError, ServerConfig, WatchWay, scope::Reading, watch_files};
 use toolbay_host::{Applied, Host};
 
 use crate::{configuration::Configuration, context::Context, output::Output};
@@ -36,12 +36,17 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
 
 /// What is wrong with files and entries, a line each.
 pub(crate) fn complaints(reading: &Reading) -> Vec<String> {
-    let errors = reading.errors.iter().map(|error| match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    });
+    let errors = reading.errors.iter().map(complaint);
     let problems = reading.problems.iter().map(|(path, problem)| format!("{}:{problem}", path.display()));
     errors.chain(problems).collect()
+}
+
+/// What is wrong with a whole file, with the cause.
+pub(crate) fn complaint(error: &ConfigError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }
 
 fn tell(out: &Output, applied: &Applied) {
