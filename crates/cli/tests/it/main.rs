@@ -1,6 +1,7 @@
 //! The binary as its users meet it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod acceptance; // what every user may count on
 mod alone; // commands that start the servers themselves
 mod approving; // `approve`: what came with a project
 mod changing; // `add`, `add-json`, `remove`, `enable` and `disable`
