@@ -3,6 +3,7 @@
 mod call;
 mod completions;
 mod connect;
+mod doctor;
 mod logs;
 mod orders;
 mod prompt;
@@ -44,6 +45,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Start(args)) => start::run(context, args).await,
         Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
+        Some(Command::Doctor(args)) => doctor::run(context, args).await,
         Some(Command::Completions(args)) => completions::run(context, args),
         // Clients start us with a `command` and nothing else.
         None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,

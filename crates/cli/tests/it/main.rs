@@ -6,6 +6,7 @@ mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
+mod doctor; // what keeps servers from working
 mod doors; // every way in that `serve` opens, and who is kept out
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
