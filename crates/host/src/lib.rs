@@ -65,9 +65,9 @@ pub use toolbay_protocol::view::{
     ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
 };
 pub use toolbay_upstream::{
-    Answer, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events, Failure, Hints,
-    InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question, Reply, Shim,
-    Source, State, Status, UpstreamHandle, custom, events, shim,
+    Answer, AwaitedPath, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events,
+    Failure, Hints, InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question,
+    Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;
 

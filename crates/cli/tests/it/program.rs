@@ -137,7 +137,7 @@ impl Home {
 
 impl Serving {
     /// Starts a hub and waits until it listens.
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut serving = Serving { child, stderr, url: String::new(), said: String::new() };

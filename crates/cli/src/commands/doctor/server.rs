@@ -116,8 +116,7 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         })
         .collect();
     if !shortened.is_empty() {
-        let message =
-            format!("{} names are too long for clients or odd, so they were changed", shortened.len());
+        let message = "clients see other names of tools, because its own are too long or odd";
         findings.push(
             Finding::odd("names", message).details(shortened).fix("a shorter name for the server may help"),
         );
@@ -133,7 +132,10 @@ fn purity(host: &Host, name: &str) -> Option<Finding> {
     }
     let lines = host.server(name)?.log().since(0);
     let first = lines.iter().find(|line| line.source == LogSource::StdoutNoise);
-    let message = format!("it wrote {noise} lines to stdout that are no messages");
+    let message = match noise {
+        1 => "it wrote a line to stdout that is no message".to_owned(),
+        noise => format!("it wrote {noise} lines to stdout that are no messages"),
+    };
     let finding = Finding::odd("stdout", message).fix("logs belong on stderr; tell its author");
     Some(finding.details(first.map(|line| line.text.to_string()).into_iter().collect()))
 }
@@ -141,10 +143,11 @@ fn purity(host: &Host, name: &str) -> Option<Finding> {
 fn last_words(host: &Host, name: &str) -> Vec<String> {
     let Some(server) = host.server(name) else { return Vec::new() };
     let lines = server.log().since(0);
-    let said: Vec<String> = lines
+    let mut said: Vec<String> = lines
         .iter()
         .filter(|line| line.source == LogSource::Stderr)
         .map(|line| line.text.to_string())
         .collect();
+    said.dedup(); // it may have been started more than once
     said[said.len().saturating_sub(LAST_WORDS)..].to_vec()
 }
