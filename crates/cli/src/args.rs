@@ -118,6 +118,8 @@ pub(crate) enum Command {
     Stop(OrderArgs),
     /// Restart servers of the running hub
     Restart(OrderArgs),
+    /// Look for what keeps servers from working, and say what to do about it
+    Doctor(DoctorArgs),
     /// Print a script with which a shell completes what is typed
     Completions(CompletionsArgs),
 }
@@ -210,6 +212,15 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The server to look at; everything unless given
+    pub(crate) server: Option<String>,
+    /// How long a server may take to start
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) timeout: u64,
 }
 
 #[derive(Debug, Args)]

@@ -217,7 +217,7 @@ fn revision(server: &ServerSnapshot) -> String {
     server.revision.clone().unwrap_or_else(|| "–".to_owned())
 }
 
-fn offers(server: &ServerSnapshot) -> String {
+pub(crate) fn offers(server: &ServerSnapshot) -> String {
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     format!(
         "{}, {}, {}",

@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod connect;
 mod disable;
+mod doctor;
 mod enable;
 mod get;
 mod list;
@@ -62,6 +63,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Start(args)) => start::run(context, args).await,
         Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
+        Some(Command::Doctor(args)) => doctor::run(context, args).await,
         Some(Command::Completions(args)) => completions::run(context, args),
         // Clients start us with a `command` and nothing else.
         None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,

@@ -59,6 +59,9 @@ pub(crate) enum CliError {
     /// A server did not come up.
     #[error("server `{server}` is not ready{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     NotReady { server: String, trouble: Option<String> },
+    /// Something was found that keeps servers from working; what is on stdout already.
+    #[error("{problems} {} found", if *problems == 1 { "problem was" } else { "problems were" })]
+    Unwell { problems: usize },
     /// The tool says that it failed; what it said is on stdout already.
     #[error("the tool `{tool}` answered with an error")]
     Tool { tool: String },

@@ -53,6 +53,7 @@ fn code(error: &CliError) -> u8 {
         | CliError::Listen { .. }
         | CliError::Unknown { .. }
         | CliError::UnknownServer { .. }
+        | CliError::Unwell { .. }
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
         | CliError::Io(_) => FAILURE,

@@ -1,16 +1,19 @@
 //! A hub in this process.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use toolbay_config::{ServerConfig, Standing};
+use tokio_util::task::TaskTracker;
+use toolbay_config::{ServerConfig, Standing, complete_path, shell_to_ask};
 use toolbay_control::Snapshot;
-use toolbay_host::{Host, HostOptions, InProcess, Naming, Shim};
+use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim, TellPath};
 use toolbay_protocol::ServerName;
+use toolbay_supervise::login_path;
 
 use crate::{
     configuration::{Configuration, runs_something},
@@ -98,9 +101,12 @@ impl Plan {
             };
             in_process.push((ServerName::new("hub"), toolbay_builtin::hub::hub(Arc::new(status))));
         }
+        let (tell, awaited) = AwaitedPath::new();
+        let shell = self.configuration.as_ref().and_then(|_| shell_to_ask(&context.env.variables));
         let options = HostOptions {
             naming: self.naming.unwrap_or(context.args.global.naming),
             base_env: context.env.variables.clone(),
+            path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),
             cache: context.env.catalogues(),
             connector: None,
@@ -108,7 +114,34 @@ impl Plan {
         let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.
         let _ = itself.set(host.clone());
+        if let Some(shell) = shell {
+            host.tasks().spawn(find_path(shell, tell, context, host.tasks().clone()));
+        }
         host
+    }
+}
+
+/// Completes `PATH` with what people have in their terminal: who started us has not. The hub serves meanwhile, and its servers
+/// start once it is known.
+fn find_path(
+    shell: PathBuf,
+    tell: TellPath,
+    context: &Context,
+    tasks: TaskTracker,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (ours, stop) = (context.env.variables.clone(), context.stop.clone());
+    async move {
+        let shim = Shim::current_exe();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            asked = login_path(&shell, ours.clone(), &shim, &tasks) => match asked {
+                Ok(login) => {
+                    let path = ours.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+                    tell.tell(complete_path(&path, &login));
+                }
+                Err(error) => tracing::warn!(shell = %shell.display(), "{error}; servers look for programs where we do"),
+            },
+        }
     }
 }
 

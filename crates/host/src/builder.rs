@@ -228,6 +228,7 @@ impl HostBuilder {
         let options = HostOptions {
             naming: self.naming,
             base_env: self.environment,
+            path: None,
             shim: self.shim,
             cache: self.cache,
             connector: None,

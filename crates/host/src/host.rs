@@ -17,7 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::ServerConfig;
 use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Wire;
-use toolbay_upstream::{Catalogue, Owner, Shim, Source, UpstreamHandle};
+use toolbay_upstream::{AwaitedPath, Catalogue, Owner, Shim, Source, UpstreamHandle};
 
 use crate::{
     Changed, Changes, Naming, Table,
@@ -43,6 +43,8 @@ pub struct HostOptions {
     /// Our own variables. Servers inherit those that programs need to run and none of our secrets, unless their entries say
     /// otherwise.
     pub base_env: BTreeMap<OsString, OsString>,
+    /// The `PATH` that servers inherit instead of that in `base_env`, if it is still being asked for.
+    pub path: Option<AwaitedPath>,
     /// How process trees are kept together.
     pub shim: Shim,
     /// The folder in which is kept what servers offer, so that it is known before they are up; without it, nothing is.
@@ -78,6 +80,7 @@ impl Default for HostOptions {
         Self {
             naming: Naming::Prefix,
             base_env: BTreeMap::new(),
+            path: None,
             shim: Shim::none(),
             cache: None,
             connector: None,
@@ -107,6 +110,7 @@ pub(crate) struct Shared {
     pub(crate) cache: Option<Arc<CatalogueCache>>,
     pub(crate) naming: Naming,
     pub(crate) base_env: BTreeMap<OsString, OsString>,
+    pub(crate) path: Option<AwaitedPath>,
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
     pub(crate) stop: CancellationToken,
@@ -152,6 +156,7 @@ impl Host {
             cache: options.cache.clone().map(|folder| Arc::new(CatalogueCache::new(folder))),
             naming: options.naming,
             base_env: options.base_env.clone(),
+            path: options.path.clone(),
             shim: options.shim.clone(),
             connector: options.connector.clone(),
             stop: CancellationToken::new(),

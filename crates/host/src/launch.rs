@@ -8,7 +8,8 @@ use std::{
 };
 
 use toolbay_config::{
-    Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport, server_environment,
+    Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport, environment_names,
+    server_environment,
 };
 use toolbay_transport::{
     http::client::{HttpTimeouts, Proxies, Route, Target},
@@ -49,6 +50,11 @@ pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsStri
             }
         }
     }
+}
+
+/// Whether a server looks for programs where we do.
+pub(crate) fn inherits_path(base_env: &BTreeMap<OsString, OsString>, config: &ServerConfig) -> bool {
+    environment_names(base_env, config).iter().any(|variable| variable.name == "PATH" && !variable.declared)
 }
 
 fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, OsString>) -> Route {

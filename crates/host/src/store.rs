@@ -14,7 +14,7 @@ use crate::{
     EventStream, Host, News, ServerState,
     host::Shared,
     instances::Instances,
-    launch::{settings, source},
+    launch::{inherits_path, settings, source},
     registry::slug_of,
     roster::{Badge, Member, Roster, Runner, observer},
 };
@@ -296,6 +296,7 @@ impl Shared {
                 (Standing::Disabled | Standing::Pending, _) => StartPolicy::Off,
             },
             known,
+            path: self.path.clone().filter(|_| inherits_path(&self.base_env, &config)),
             ..settings(&config)
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));

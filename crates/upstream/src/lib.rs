@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod awaited_path;
 mod call;
 mod calls;
 mod catalogue;
@@ -46,6 +47,7 @@ mod status;
 mod subscriber;
 mod way;
 
+pub use awaited_path::{AwaitedPath, TellPath};
 pub use call::{Answer, Call, CallEvent, InFlight, Owner};
 pub use catalogue::{Catalogue, Kind};
 pub use counts::Counts;

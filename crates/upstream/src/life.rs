@@ -166,6 +166,7 @@ impl Life {
     }
 
     pub(crate) async fn run(mut self) {
+        self.find_path().await;
         let mut next = first_step(&self.settings);
         loop {
             next = match next {
@@ -180,6 +181,20 @@ impl Life {
         self.calls.fail_waiting(&error);
         self.set(State::Stopped { wakes: false });
         self.outputs.log.push(LogSource::Event, "stopped");
+    }
+
+    /// Waits until it is known where the program is looked for. Calls and orders wait, too.
+    async fn find_path(&mut self) {
+        let Source::Process(source) = &mut self.source else { return };
+        let Some(path) = self.settings.path.take() else { return };
+        tokio::select! {
+            () = self.inputs.stop.cancelled() => {}
+            path = path.known() => {
+                if let Some(path) = path {
+                    source.launch.env.insert("PATH".into(), path);
+                }
+            }
+        }
     }
 
     /// One life, from spawning to the end of its process.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
 
-use crate::{Catalogue, Observer};
+use crate::{AwaitedPath, Catalogue, Observer};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub struct Settings {
     pub is_separate: bool,
     /// What it offered when it was last seen.
     pub known: Arc<Catalogue>,
+    /// Where its program is found, if that is still being asked for.
+    pub path: Option<AwaitedPath>,
     /// Who is told of every change of its status.
     pub observer: Option<Observer>,
 }
@@ -66,6 +68,7 @@ impl Settings {
             heartbeat: None,
             is_separate: false,
             known: Arc::default(),
+            path: None,
             observer: None,
         }
     }

@@ -81,6 +81,8 @@ impl Home {
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_RUNTIME_DIR", self.dir.path()).env("XDG_STATE_HOME", self.dir.path());
         command.env("XDG_CONFIG_HOME", self.path("config")).env("XDG_CACHE_HOME", self.path("cache"));
+        // As in a terminal, so that nobody's shell is asked where programs are.
+        command.env("TERM", "xterm").env("SHELL", "/bin/sh");
         command.env_remove("RUST_LOG").env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -154,7 +156,7 @@ fn finish(mut command: Command, what: String, input: &str) -> Ran {
 
 impl Serving {
     /// Starts a hub and waits until it listens.
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut serving = Serving { child, stderr, url: String::new(), said: String::new() };

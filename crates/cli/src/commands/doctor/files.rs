@@ -1,0 +1,105 @@
+//! The files with servers: whose they are, and whether they can be used.
+
+use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
+
+use toolbay_config::{
+    ConfigError, ConfigFile, Problem,
+    scope::{Outranked, Reading, Why},
+};
+
+use super::finding::Finding;
+use crate::configuration::Configuration;
+
+const CHECK: &str = "config";
+
+/// Looks at all files; with `only`, at what they say of that server.
+pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Option<&str>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut is_any_there = false;
+    for file in &configuration.files {
+        let path = &file.path;
+        let loaded = match configuration.load(path) {
+            Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => continue,
+            loaded => loaded,
+        };
+        is_any_there = true;
+        match loaded {
+            Ok(said) => findings.extend(entries(path, &said, only)),
+            Err(error) => findings.push(unusable(path, &error)),
+        }
+        findings.extend(strangers(path));
+    }
+    if !is_any_there {
+        let fix = "add a first server with `toolbay add`, or name a file with --config FILE";
+        findings.push(Finding::odd(CHECK, "there is no configuration").fix(fix));
+    }
+    let of_interest =
+        |outranked: &&Outranked| only.is_none_or(|only| outranked.entry.server.name.as_str() == only);
+    findings.extend(reading.merged.outranked.iter().filter(of_interest).map(twice));
+    if let Some(problem) = configuration.approvals().problem() {
+        let message = format!("what was approved is not known: {problem}");
+        findings.push(Finding::odd("approvals", message).fix("approve again with `toolbay approve`"));
+    }
+    findings
+}
+
+fn entries(path: &Path, said: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
+    let of_interest = |problem: &&Problem| only.is_none() || problem.server.as_deref() == only;
+    let at = |problem: &Problem| format!("{}:{}: {}", path.display(), problem.place, problem.message);
+    let about = |finding: Finding, problem: &Problem| match &problem.server {
+        Some(server) => finding.about(server),
+        None => finding,
+    };
+    let bad = said.problems.iter().filter(of_interest).map(|problem| {
+        about(Finding::bad(CHECK, at(problem)).fix("correct the entry; the others are used"), problem)
+    });
+    let odd = said.warnings.iter().filter(of_interest);
+    let odd = odd.map(|warning| about(Finding::odd(CHECK, at(warning)), warning));
+    let mut findings: Vec<Finding> = bad.chain(odd).collect();
+    let count = said.servers.len();
+    let servers = if count == 1 { "server" } else { "servers" };
+    findings.insert(0, Finding::good(CHECK, format!("{}: {count} {servers}", path.display())));
+    for (server, variables) in &said.incomplete {
+        if only.is_none_or(|only| server.as_str() == only) {
+            let message = format!("no value for {}", variables.join(", "));
+            let fix = "set it where Toolbay is started, or in the entry";
+            findings.push(Finding::odd(CHECK, message).fix(fix).about(server.as_str()));
+        }
+    }
+    findings
+}
+
+fn unusable(path: &Path, error: &ConfigError) -> Finding {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    let fix = match error {
+        ConfigError::WritableByAll { .. } => format!("chmod o-w {}", path.display()),
+        ConfigError::Read { .. } => format!("make it readable for you: chmod u+r {}", path.display()),
+        _ => "correct it there; until then a running hub goes on with what was there before".to_owned(),
+    };
+    Finding::bad(CHECK, format!("{error}{}", cause.unwrap_or_default())).fix(fix)
+}
+
+/// Others who could change what is run.
+fn strangers(path: &Path) -> Option<Finding> {
+    let metadata = fs::metadata(path).ok()?;
+    let ours = fs::metadata("/proc/self").ok()?.uid();
+    let path = path.display();
+    if metadata.uid() != ours && metadata.uid() != 0 {
+        let message = format!("{path} belongs to another user, who chooses what is run");
+        return Some(Finding::odd(CHECK, message).fix(format!("make it yours: sudo chown $USER {path}")));
+    }
+    (metadata.mode() & 0o020 != 0).then(|| {
+        let message = format!("the group of {path} may write to it, and so choose what is run");
+        Finding::odd(CHECK, message).fix(format!("chmod g-w {path}"))
+    })
+}
+
+fn twice(outranked: &Outranked) -> Finding {
+    let name = outranked.entry.server.name.as_str();
+    let (here, by) = (outranked.entry.file.path.display(), outranked.by.display());
+    let message = match outranked.why {
+        Why::Rank => format!("the entry in {here} does not count, because {by} has one of that name"),
+        Why::Inert => format!("the entry in {here} is not approved, so that in {by} counts"),
+    };
+    Finding::odd(CHECK, message).about(name).fix("rename one of the two, or remove it")
+}

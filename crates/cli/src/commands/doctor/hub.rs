@@ -1,0 +1,86 @@
+//! The running hub, if there is one, and who has its port.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{net::TcpStream, time::timeout};
+use toolbay_control::{ControlError, Snapshot};
+
+use super::finding::Finding;
+use crate::{context::Context, error::CliError, holder::Holder, listen::Listen, session::running};
+
+const CHECK: &str = "hub";
+/// A hub answers from memory.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn check(context: &Context) -> Vec<Finding> {
+    let asked = timeout(PATIENCE, async { running(context).await?.snapshot().await.map_err(CliError::from) });
+    match asked.await {
+        Err(_) => {
+            let message = format!("the running hub did not answer within {} s", PATIENCE.as_secs());
+            vec![Finding::bad(CHECK, message).fix("stop it and start it again")]
+        }
+        Ok(Ok(snapshot)) => found(&snapshot).await,
+        Ok(Err(CliError::Control(ControlError::NoHub))) => none(),
+        Ok(Err(CliError::Control(ControlError::SeveralHubs { configs }))) => {
+            let message = format!("{} hubs are running", configs.len());
+            vec![Finding::good(CHECK, message)]
+        }
+        Ok(Err(error)) => vec![Finding::bad(CHECK, error.to_string())],
+    }
+}
+
+async fn found(snapshot: &Snapshot) -> Vec<Finding> {
+    let ready = snapshot.servers.iter().filter(|server| server.is_up).count();
+    let place = snapshot.url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+    let message = format!(
+        "process {} serves{place}, {ready} of {} servers ready",
+        snapshot.pid,
+        snapshot.servers.len()
+    );
+    let mut findings = vec![Finding::good(CHECK, message)];
+    if let Some(address) = snapshot.url.as_deref().and_then(address) {
+        findings.extend(reach(address, snapshot.pid).await);
+    }
+    if let Some(problem) = &snapshot.config_problem {
+        let message = "it goes on with an older configuration, because its files cannot be used as they are";
+        let details = problem.lines().map(str::to_owned).collect();
+        findings
+            .push(Finding::odd(CHECK, message).details(details).fix("correct them; it takes note by itself"));
+    }
+    findings
+}
+
+/// Whether clients get through to that hub.
+async fn reach(address: SocketAddr, pid: u32) -> Option<Finding> {
+    match timeout(PATIENCE, TcpStream::connect(address)).await {
+        Ok(Ok(_)) => {}
+        _ => {
+            let message = format!("it cannot be reached at {address}");
+            return Some(Finding::bad(CHECK, message).fix("stop it and start it again"));
+        }
+    }
+    let holder = Holder::of(address).filter(|holder| holder.pid != pid)?;
+    let message = format!("at {address} it is {holder} that listens");
+    Some(Finding::bad(CHECK, message).fix("end that process, or start the hub with another --listen"))
+}
+
+/// Nobody serves; would a hub get its usual port?
+fn none() -> Vec<Finding> {
+    let holder = match Listen::DEFAULT.parse() {
+        Ok(Listen::Http(address)) => Holder::of(address),
+        _ => None,
+    };
+    match holder {
+        None => vec![Finding::good(CHECK, "none is running; `toolbay serve` starts one")],
+        Some(holder) => {
+            let message =
+                format!("none is running, and its usual address {} is taken by {holder}", Listen::DEFAULT);
+            vec![Finding::odd(CHECK, message).fix("toolbay serve --listen 127.0.0.1:0 takes a free port")]
+        }
+    }
+}
+
+/// `http://127.0.0.1:4100/mcp` to the address in it.
+fn address(url: &str) -> Option<SocketAddr> {
+    url.split_once("://")?.1.split('/').next()?.parse().ok()
+}

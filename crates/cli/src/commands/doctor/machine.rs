@@ -1,0 +1,112 @@
+//! What the machine allows, and where the user's shell finds programs.
+
+use std::{
+    env::split_paths,
+    ffi::{OsStr, OsString},
+    fs,
+    path::PathBuf,
+};
+
+use tokio_util::task::TaskTracker;
+use toolbay_config::{WatchWay, shell_to_ask, watch_files};
+use toolbay_host::Shim;
+use toolbay_supervise::login_path;
+
+use super::finding::Finding;
+use crate::{configuration::Configuration, context::Context};
+
+/// A hub with some dozen servers and clients stays below this.
+const FEW_FILES: u64 = 1024;
+/// Other programs of the same user, editors above all, watch a lot.
+const FEW_WATCHES: u64 = 8192;
+
+pub(super) async fn check(context: &Context, configuration: &Configuration) -> Vec<Finding> {
+    let mut findings = vec![open_files(), watching(configuration)];
+    findings.extend(shell(context).await);
+    findings
+}
+
+fn open_files() -> Finding {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    // The soft limit is raised to the hard one by `toolbay serve`.
+    let hard = line.and_then(|line| line.split_whitespace().nth(1));
+    match hard.and_then(|hard| hard.parse::<u64>().ok()) {
+        Some(hard) if hard < FEW_FILES => {
+            let message = format!("this user may open {hard} files, and each client and server takes some");
+            Finding::odd("open files", message)
+                .fix("raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of a systemd unit")
+        }
+        _ => Finding::good("open files", format!("up to {}", hard.unwrap_or("any number"))),
+    }
+}
+
+/// Whether changes of files are reported.
+fn watching(configuration: &Configuration) -> Finding {
+    const CHECK: &str = "watching";
+    const LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";
+    let tasks = TaskTracker::new();
+    let fix = "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512";
+    if let WatchWay::Polled { reason } = watch_files(&configuration.paths(), &tasks).way() {
+        let message = format!("changes of files are looked for every second: {reason}");
+        return Finding::odd(CHECK, message).fix(fix);
+    }
+    let limit = fs::read_to_string(LIMIT).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    match limit {
+        Some(limit) if limit < FEW_WATCHES => {
+            Finding::odd(CHECK, format!("this user may watch {limit} files, which others use up soon"))
+                .fix(fix)
+        }
+        _ => Finding::good(CHECK, "changes of files are reported by the system"),
+    }
+}
+
+/// What the login shell has in `PATH` and we do not.
+async fn shell(context: &Context) -> Option<Finding> {
+    const CHECK: &str = "PATH";
+    let mut env = context.env.variables.clone();
+    env.remove(OsStr::new("TERM")); // else nobody need be asked
+    let shell = shell_to_ask(&env)?;
+    let tasks = TaskTracker::new();
+    let asked = login_path(&shell, context.env.variables.clone(), &Shim::current_exe(), &tasks).await;
+    let login = match asked {
+        Ok(login) => login,
+        Err(error) => {
+            let fix = "look at what its start-up files do; programs that only it finds are not found";
+            return Some(Finding::odd(CHECK, error.to_string()).fix(fix));
+        }
+    };
+    let folders = |path: &OsStr| -> Vec<PathBuf> { split_paths(path).collect() };
+    let ours = folders(context.env.variables.get(OsStr::new("PATH")).unwrap_or(&OsString::new()));
+    let lacking: Vec<String> = folders(&login)
+        .iter()
+        .filter(|folder| folder.is_absolute() && !ours.contains(folder))
+        .map(|folder| folder.display().to_string())
+        .collect();
+    if lacking.is_empty() {
+        return Some(Finding::good(CHECK, "the same programs are found as in your login shell"));
+    }
+    let message = format!("your login shell looks in folders that are missing here: {}", lacking.join(", "));
+    Some(Finding::odd(CHECK, message).fix("start Toolbay from a login shell, or add them to PATH"))
+}
+
+/// Processes below us once all servers were stopped.
+pub(super) fn survivors() -> Option<Finding> {
+    let ours = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let left: Vec<String> = processes
+        .filter_map(|entry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let (head, rest) = stat.rsplit_once(')')?;
+            let mut fields = rest.split_whitespace();
+            let (state, parent) = (fields.next()?, fields.next()?);
+            // What is dead and only waits to be noticed is no survivor.
+            (parent == ours && state != "Z").then(|| head.replacen(" (", " is ", 1))
+        })
+        .collect();
+    if left.is_empty() {
+        return None;
+    }
+    let message = format!("servers left processes behind: {}", left.join(", "));
+    Some(Finding::bad("processes", message).fix("end them with `kill`, and tell the authors of the servers"))
+}

@@ -1,0 +1,69 @@
+//! Programs that servers need.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use toolbay_config::{Reach, ServerConfig, Standing, server_environment};
+use toolbay_supervise::{CommandNotFound, find_command};
+
+use super::finding::Finding;
+use crate::context::Context;
+
+const CHECK: &str = "programs";
+
+/// A program, and those for which it is looked for.
+#[derive(Default)]
+struct Need {
+    found: Option<PathBuf>,
+    missing: Option<CommandNotFound>,
+    servers: BTreeSet<String>,
+}
+
+/// Looks for the programs of all servers that may run.
+pub(super) fn check(context: &Context, servers: &[&ServerConfig]) -> Vec<Finding> {
+    let mut needs: BTreeMap<(String, OsString), Need> = BTreeMap::new();
+    for server in servers.iter().filter(|server| server.standing == Standing::Enabled) {
+        let Reach::Command(command) = &server.reach else { continue };
+        let env = server_environment(&context.env.variables, server);
+        let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+        for program in [Some(command.command.as_str()), companion(&command.command)].into_iter().flatten() {
+            let need = needs.entry((program.to_owned(), path.clone())).or_default();
+            need.servers.insert(server.name.as_str().to_owned());
+            match find_command(program.as_ref(), &path, command.cwd.as_deref()) {
+                Ok(found) => need.found = Some(found),
+                Err(missing) => need.missing = Some(missing),
+            }
+        }
+    }
+    let found: Vec<String> = needs
+        .iter()
+        .filter_map(|((program, _), need)| Some((program, need.found.as_ref()?)))
+        .map(|(program, found)| match Path::new(program) == found {
+            true => program.clone(),
+            false => format!("{program} is {}", found.display()),
+        })
+        .collect();
+    let mut findings = Vec::new();
+    if !found.is_empty() {
+        findings.push(Finding::good(CHECK, found.join(", ")));
+    }
+    for need in needs.values() {
+        if let Some(missing) = &need.missing {
+            let servers: Vec<&str> = need.servers.iter().map(String::as_str).collect();
+            let message = format!("{missing}; needed by {}", servers.join(", "));
+            findings.push(Finding::bad(CHECK, message).fix(missing.hint()));
+        }
+    }
+    findings
+}
+
+/// What a program is nothing without.
+fn companion(command: &str) -> Option<&'static str> {
+    match Path::new(command).file_name()?.to_str()? {
+        "npx" | "npm" | "pnpm" | "pnpx" | "yarn" => Some("node"),
+        _ => None,
+    }
+}

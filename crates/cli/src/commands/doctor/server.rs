@@ -1,0 +1,153 @@
+//! One server: start it, look at it, stop it.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+use toolbay_config::{ServerConfig, Standing, Start, Tuning};
+use toolbay_control::ServerSnapshot;
+use toolbay_host::{Host, HostOptions, Kind, LogSource, ServerState, Shim};
+use toolbay_protocol::view::Tool;
+
+use super::finding::Finding;
+use crate::{board::offers, context::Context, time::short};
+
+const CHECK: &str = "server";
+/// Servers that are told to stop by the end of their stdin are gone by then; others get a signal.
+const SOON: Duration = Duration::from_millis(1900);
+/// Longer than signals take.
+const LONG_STOP: Duration = Duration::from_secs(10);
+/// How many lines of stderr are shown.
+const LAST_WORDS: usize = 5;
+
+/// Everything about one server. Takes as long as it takes to start and stop, but `patience` at most for the start.
+pub(super) async fn check(context: &Context, config: &ServerConfig, patience: Duration) -> Vec<Finding> {
+    let name = config.name.as_str();
+    let mut findings = match config.standing {
+        Standing::Enabled => run(context, config, patience).await,
+        Standing::Disabled => vec![Finding::good(CHECK, "disabled, so it was not started")],
+        Standing::Pending => {
+            let message = "it came with a project and waits for approval, so it was not started";
+            vec![Finding::odd(CHECK, message).fix(format!("look at it, then `toolbay approve {name}`"))]
+        }
+    };
+    if let Some(package) = config.floating_package() {
+        let message = format!("`{package}` has no fixed version: tomorrow another program may run");
+        findings.push(Finding::odd("version", message).fix("say which version, such as `package@1.2.3`"));
+    }
+    findings.into_iter().map(|finding| finding.about(name)).collect()
+}
+
+async fn run(context: &Context, config: &ServerConfig, patience: Duration) -> Vec<Finding> {
+    let name = config.name.as_str();
+    let tuning = Tuning { start: Start::Eager, ..config.tuning.clone() };
+    let config = ServerConfig { tuning, ..config.clone() };
+    let options = HostOptions {
+        naming: context.args.global.naming,
+        base_env: context.env.variables.clone(),
+        shim: Shim::current_exe(),
+        ..HostOptions::default()
+    };
+    let started = Instant::now();
+    let host = Host::start(&[config], Vec::new(), &options);
+    let settled = timeout(patience, host.wait_for(name)).await;
+    let took = started.elapsed();
+    let mut findings = match settled {
+        Ok(_) => state(&host, name, took),
+        Err(_) => {
+            let phase = host.status(name).map(|status| status.state.to_string()).unwrap_or_default();
+            let message = format!("it was not ready within {} s: {phase}", patience.as_secs());
+            let fix =
+                format!("if it is just slow: toolbay doctor {name} --timeout {}", 4 * patience.as_secs());
+            vec![Finding::bad(CHECK, message).details(last_words(&host, name)).fix(fix)]
+        }
+    };
+    findings.extend(purity(&host, name));
+    let stopping = Instant::now();
+    host.stop(LONG_STOP).await;
+    if stopping.elapsed() > SOON {
+        let message = format!("it did not end with its stdin, but only {} later", short(stopping.elapsed()));
+        findings.push(
+            Finding::odd("stop", message).fix("it should end when its stdin is closed; tell its author"),
+        );
+    }
+    findings
+}
+
+/// What it is like once it is settled.
+fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
+    let Some(status) = host.status(name) else { return Vec::new() };
+    let snapshot = ServerSnapshot::of(&status);
+    if !status.state.is_up() {
+        let why = snapshot.failure.as_deref().unwrap_or(&snapshot.state);
+        let why = why.lines().next().unwrap_or_default().trim_end_matches("; its last words:");
+        let what =
+            if matches!(status.state, ServerState::AuthRequired { .. }) { "it wants a login: " } else { "" };
+        let finding = Finding::bad(CHECK, format!("{what}{why}")).details(last_words(host, name));
+        return vec![match snapshot.hint {
+            Some(hint) => finding.fix(hint),
+            None => finding.fix(format!("see `toolbay logs {name}`")),
+        }];
+    }
+    let era = match status.revision {
+        Some(revision) if revision.is_modern() => format!("{} (stateless)", revision.as_str()),
+        Some(revision) => format!("{} (handshake)", revision.as_str()),
+        None => "unknown revision".to_owned(),
+    };
+    let message =
+        format!("ready after {}, {era} over {}, {}", short(took), snapshot.transport, offers(&snapshot));
+    let mut findings = vec![Finding::good(CHECK, message)];
+    findings.extend(
+        snapshot
+            .problems
+            .iter()
+            .map(|problem| Finding::odd("lists", problem.as_str()).fix("tell the author of the server")),
+    );
+    let table = host.table();
+    findings.extend(table.quarantined.iter().map(|set_aside| {
+        let message =
+            format!("the {} `{}` is not offered: {}", set_aside.kind, set_aside.name, set_aside.reason);
+        Finding::odd("quarantine", message).fix("tell the author of the server")
+    }));
+    let tools = status.catalogue.list(Kind::Tools).iter().filter_map(|item| Tool::parse(item.clone()).ok());
+    let shortened: Vec<String> = tools
+        .filter_map(|tool| {
+            let offered = table.tool_of(name, tool.name())?;
+            (!offered.ends_with(tool.name())).then(|| format!("{} is {offered}", tool.name()))
+        })
+        .collect();
+    if !shortened.is_empty() {
+        let message = "clients see other names of tools, because its own are too long or odd";
+        findings.push(
+            Finding::odd("names", message).details(shortened).fix("a shorter name for the server may help"),
+        );
+    }
+    findings
+}
+
+/// Whether stdout carries messages and nothing else.
+fn purity(host: &Host, name: &str) -> Option<Finding> {
+    let noise = host.status(name)?.counts.noise;
+    if noise == 0 {
+        return None;
+    }
+    let lines = host.server(name)?.log().since(0);
+    let first = lines.iter().find(|line| line.source == LogSource::StdoutNoise);
+    let message = match noise {
+        1 => "it wrote a line to stdout that is no message".to_owned(),
+        noise => format!("it wrote {noise} lines to stdout that are no messages"),
+    };
+    let finding = Finding::odd("stdout", message).fix("logs belong on stderr; tell its author");
+    Some(finding.details(first.map(|line| line.text.to_string()).into_iter().collect()))
+}
+
+fn last_words(host: &Host, name: &str) -> Vec<String> {
+    let Some(server) = host.server(name) else { return Vec::new() };
+    let lines = server.log().since(0);
+    let mut said: Vec<String> = lines
+        .iter()
+        .filter(|line| line.source == LogSource::Stderr)
+        .map(|line| line.text.to_string())
+        .collect();
+    said.dedup(); // it may have been started more than once
+    said[said.len().saturating_sub(LAST_WORDS)..].to_vec()
+}

@@ -1,0 +1,151 @@
+//! What keeps servers from working, found and named.
+
+use std::{fs, os::unix::fs::PermissionsExt, time::Instant};
+
+use serde_json::{Value, json};
+
+use crate::program::{Home, is_running};
+
+/// The checks with that status, as `about: message`.
+fn found(report: &Value, status: &str) -> Vec<String> {
+    let checks = report["checks"].as_array().unwrap().iter();
+    checks
+        .filter(|check| check["status"] == status)
+        .map(|check| {
+            let about = check["server"].as_str().or(check["check"].as_str()).unwrap();
+            format!("{about}: {}", check["message"].as_str().unwrap())
+        })
+        .collect()
+}
+
+#[track_caller]
+fn has(found: &[String], about: &str, text: &str) {
+    assert!(
+        found.iter().any(|one| one.starts_with(about) && one.contains(text)),
+        "{about} {text}: {found:#?}"
+    );
+}
+
+#[test]
+fn what_is_well_is_ticked() {
+    let home = Home::with_server();
+    let ran = home.run(&["doctor", "--config", "mcp.json"]).expect(0);
+    for said in [
+        "mcp.json: 1 server\n",
+        "✓ programs: python3 is /",
+        "✓ small: ready after ",
+        "2025-11-25 (handshake) over stdio, 4 tools, 2 resources, 1 prompt\n",
+        "✓ open files: ",
+        "hub: none is running",
+    ] {
+        assert!(ran.stdout.contains(said), "{said:?} {ran:#?}");
+    }
+    assert!(!ran.stdout.contains('✗'), "{ran:#?}");
+    assert!(!is_running(&home.path("server.py")));
+    assert!(!home.path("cache").exists(), "it leaves no trace");
+}
+
+#[test]
+fn each_ill_has_its_line_and_a_remedy() {
+    let home = Home::new();
+    let python = |script: &str| json!({ "command": "python3", "args": ["-c", script] });
+    let noisy = format!("print('hello there', flush=True)\nexec(open({:?}).read())", home.path("server.py"));
+    let long = "a_tool_with_a_name_that_is_longer_than_any_client_would_ever_take";
+    let named = fs::read_to_string(home.path("server.py")).unwrap();
+    home.write(
+        "named.py",
+        &named
+            .replace("\"hang\"", &format!("{long:?}"))
+            .replace("\"evil\", \"inputSchema\": {\"type\": \"object\"}", "\"evil\""),
+    );
+    let servers = json!({
+        "good": { "command": "python3", "args": [home.path("server.py")] },
+        "mute": { "command": "sleep", "args": ["1000"] },
+        "mute2": { "command": "sleep", "args": ["1000"] },
+        "gone": { "command": "no-such-program" },
+        "dies": python("import sys; print('no key', file=sys.stderr); sys.exit(3)"),
+        "noisy": python(&noisy),
+        "named": { "command": "python3", "args": [home.path("named.py")] },
+        "floats": { "command": "npx", "args": ["-y", "some-package"], "disabled": true },
+        "bad": { "command": 5 },
+    });
+    home.write("mcp.json", &json!({ "mcpServers": servers }).to_string());
+    let began = Instant::now();
+    let ran = home.run(&["--json", "doctor", "--timeout", "5", "--config", "mcp.json"]).expect(1);
+    let took = began.elapsed().as_secs();
+    assert!(took < 25, "those that hang must not wait for each other: {took} s");
+    let report = ran.json();
+    assert_eq!(report["ok"], false);
+    let bad = found(&report, "error");
+    has(&bad, "mute: ", "not ready within 5 s");
+    has(&bad, "mute2: ", "not ready within 5 s");
+    has(&bad, "gone: ", "command `no-such-program` not found");
+    has(&bad, "programs: ", "needed by gone");
+    has(&bad, "dies: ", "exit code 3");
+    has(&bad, "bad: ", "mcp.json:1:");
+    assert_eq!(bad.len(), 6, "{bad:#?}");
+    assert_eq!(report["errors"], 6);
+    let odd = found(&report, "warning");
+    has(&odd, "noisy: ", "wrote a line to stdout");
+    has(&odd, "named: ", "the tool `evil` is not offered");
+    has(&odd, "named: ", "clients see other names");
+    has(&odd, "mute: ", "did not end with its stdin");
+    has(&odd, "floats: ", "`some-package` has no fixed version");
+    let good = found(&report, "ok");
+    has(&good, "good: ", "ready after");
+    has(&good, "noisy: ", "ready after");
+    has(&good, "floats: ", "disabled");
+    let checks = report["checks"].as_array().unwrap();
+    assert!(checks.iter().all(|check| check["status"] != "error" || check["fix"].is_string()), "{report:#}");
+    let dies = checks.iter().find(|check| check["server"] == "dies").unwrap();
+    assert_eq!(dies["details"][0], "no key");
+    assert!(ran.stderr.contains("6 problems were found"), "{ran:#?}");
+}
+
+#[test]
+fn files_are_looked_at_closely() {
+    let home = Home::new();
+    home.write_user_config(
+        "[servers.twice]\ncommand = \"true\"\nenabled = false\n[servers.bad]\ncommand = 5\n",
+    );
+    home.write(".mcp.json", r#"{"mcpServers": {"twice": {"command": "true"}, "brought": {"command": "touch", "args": ["MARK"]}}}"#);
+    fs::set_permissions(home.path(".mcp.json"), fs::Permissions::from_mode(0o664)).unwrap();
+    let report = home.run(&["doctor", "--json"]).expect(1).json();
+    let odd = found(&report, "warning");
+    has(&odd, "config: ", ".mcp.json may write to it");
+    has(&odd, "twice: ", "is not approved, so that in");
+    has(&odd, "brought: ", "waits for approval");
+    has(&found(&report, "error"), "bad: ", "toolbay.toml:");
+    assert!(!home.path("MARK").exists());
+
+    home.write("config/toolbay/toolbay.toml", "[servers.x\n");
+    let ran = home.run(&["doctor"]).expect(1);
+    assert!(ran.stdout.contains("✗ config: ") && ran.stdout.contains("toolbay.toml:1:"), "{ran:#?}");
+    assert!(ran.stdout.contains("    fix: "), "{ran:#?}");
+}
+
+#[test]
+fn one_server_can_be_looked_at_alone() {
+    let home = Home::new();
+    let servers =
+        format!(r#"{{"mcpServers": {{{}, "gone": {{"command": "no-such-program"}}}}}}"#, home.entry("small"));
+    home.write("mcp.json", &servers);
+    let ran = home.run(&["doctor", "small", "--config", "mcp.json"]).expect(0);
+    assert!(ran.stdout.contains("✓ small: ready") && !ran.stdout.contains("gone"), "{ran:#?}");
+    let ran = home.run(&["doctor", "smal", "--config", "mcp.json"]).expect(1);
+    assert!(ran.stderr.contains("did you mean `small`?"), "{ran:#?}");
+}
+
+#[test]
+fn a_running_hub_is_found_with_what_ails_it() {
+    let home = Home::with_server();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    let report = home.run(&["doctor", "--json", "--config", "mcp.json"]).expect(0).json();
+    let said = format!("process {} serves at {}, 1 of 1 servers ready", hub.pid(), hub.url);
+    has(&found(&report, "ok"), "hub: ", &said);
+    home.write("mcp.json", "{");
+    hub.until("stays in force");
+    let report = home.run(&["doctor", "--json", "--config", "mcp.json"]).expect(1).json();
+    has(&found(&report, "warning"), "hub: ", "older configuration");
+}
