@@ -14,6 +14,7 @@ mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
 mod listing; // `list` and `get`
 mod matrix; // clients of every revision in front of servers of every revision
+mod moving; // `import` and `export`: servers of other programs, and ours in their files
 mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration

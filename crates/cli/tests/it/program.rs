@@ -81,6 +81,7 @@ impl Home {
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_RUNTIME_DIR", self.dir.path()).env("XDG_STATE_HOME", self.dir.path());
         command.env("XDG_CONFIG_HOME", self.path("config")).env("XDG_CACHE_HOME", self.path("cache"));
+        command.env("HOME", self.path("home"));
         command.env_remove("RUST_LOG").env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
