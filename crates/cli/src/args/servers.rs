@@ -126,6 +126,36 @@ pub(crate) struct ApproveArgs {
     pub(crate) yes: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file, in any known format; those of all known clients unless given
+    pub(crate) file: Option<PathBuf>,
+    /// The client whose files are meant: claude, cursor, vscode, zed, codex, gemini, …
+    #[arg(long, value_name = "CLIENT", conflicts_with = "file")]
+    pub(crate) from: Option<String>,
+    /// Also those that are there already and differ
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) put: PutArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The client: claude, cursor, vscode, zed, codex, gemini, …
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: String,
+    /// The servers themselves instead of this hub
+    #[arg(long)]
+    pub(crate) servers: bool,
+    /// Put it into the client's file instead of printing it
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Into which of its files; the one for all projects unless given
+    #[arg(long, short, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Check files and tell what is wrong with them, with line and column

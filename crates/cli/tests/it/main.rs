@@ -18,6 +18,7 @@ mod isolation; // many clients with the same ids at once
 mod listing; // `list` and `get`
 mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
+mod moving; // `import` and `export`: servers of other programs, and ours in their files
 mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL
