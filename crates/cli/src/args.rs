@@ -1,11 +1,17 @@
 //! What was typed.
 
+mod servers;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolbay_host::Naming;
 
 use crate::listen::Listen;
+pub(crate) use servers::{
+    AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, GetArgs, PathArgs, PutArgs,
+    ScopeArg, TransportArg,
+};
 
 /// Runs many MCP servers and offers them as one.
 #[derive(Debug, Parser)]
@@ -54,6 +60,14 @@ pub(crate) enum Colour {
     Never,
 }
 
+/// A shell that completes what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Fish,
+    Zsh,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
@@ -62,6 +76,26 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
     Connect(ConnectArgs),
+    /// List the configured servers
+    List,
+    /// Show everything about one configured server
+    Get(GetArgs),
+    /// Add a server to a configuration file
+    Add(AddArgs),
+    /// Add a server that is written in JSON, as in `mcpServers`
+    AddJson(AddJsonArgs),
+    /// Remove a server from the file that has it
+    #[command(visible_alias = "rm")]
+    Remove(EntryArgs),
+    /// Let a server run that was switched off
+    Enable(EntryArgs),
+    /// Switch a server off
+    Disable(EntryArgs),
+    /// Show what servers that came with this project would run, and let them
+    Approve(ApproveArgs),
+    /// Check and show configuration files
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// List the tools
     Tools,
     /// Call a tool
@@ -77,9 +111,15 @@ pub(crate) enum Command {
     /// Show what servers wrote to stderr and what happened to them
     Logs(LogsArgs),
     /// Show how the hub and its servers are
-    Status,
-    /// Restart a server of the running hub
-    Restart(RestartArgs),
+    Status(StatusArgs),
+    /// Start servers of the running hub
+    Start(OrderArgs),
+    /// Stop servers of the running hub until somebody starts them again
+    Stop(OrderArgs),
+    /// Restart servers of the running hub
+    Restart(OrderArgs),
+    /// Print a script with which a shell completes what is typed
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -166,7 +206,25 @@ pub(crate) struct LogsArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RestartArgs {
-    /// The server
-    pub(crate) server: String,
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Go on showing what changes: a live table on a terminal, else a line for each change
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrderArgs {
+    /// The servers
+    #[arg(value_name = "SERVER", required_unless_present = "all")]
+    pub(crate) servers: Vec<String>,
+    /// All servers, but for those that are disabled or wait for approval
+    #[arg(long, conflicts_with = "servers")]
+    pub(crate) all: bool,
 }

@@ -10,6 +10,7 @@ use toolbay_host::{EventStream, Host};
 
 use crate::{
     output::{Output, to_stderr},
+    redraw::Redraw,
     style::{Paint, clean_line},
     table::{Cell, Look, render},
     time::short,
@@ -29,8 +30,7 @@ pub(crate) struct Board<'a> {
     /// What is known of each server.
     known: HashMap<String, Known>,
     started: Instant,
-    /// The lines that stand on the terminal and are drawn over.
-    drawn: Vec<String>,
+    table: Redraw,
     form: Form,
 }
 
@@ -61,7 +61,15 @@ impl<'a> Board<'a> {
             () => Form::Lines,
         };
         let (host, events) = (host.clone(), host.events());
-        Self { out, host, events, known: HashMap::new(), started: Instant::now(), drawn: Vec::new(), form }
+        Self {
+            out,
+            host,
+            events,
+            known: HashMap::new(),
+            started: Instant::now(),
+            table: Redraw::default(),
+            form,
+        }
     }
 
     /// As [`Board::new`]; with `--json`, changes are data.
@@ -127,20 +135,9 @@ impl<'a> Board<'a> {
         };
         let times: Vec<Option<Duration>> = snapshots.iter().map(time).collect();
         let lines = server_lines(snapshots, &times, self.out.paint_status);
-        if lines == self.drawn {
-            return;
+        if let Some(text) = self.table.with(lines) {
+            to_stderr(&text);
         }
-        // Up to the first line, then each line anew; longer ones are cut by the terminal, not wrapped.
-        let mut text = String::from("\x1b[?7l");
-        if !self.drawn.is_empty() {
-            text.push_str(&format!("\x1b[{}A", self.drawn.len()));
-        }
-        for line in &lines {
-            text.push_str(&format!("\r\x1b[2K{line}\n"));
-        }
-        text.push_str("\x1b[J\x1b[?7h");
-        to_stderr(&text);
-        self.drawn = lines;
     }
 
     fn tell(&mut self, snapshots: &[ServerSnapshot]) {
@@ -156,21 +153,25 @@ impl<'a> Board<'a> {
                 let _ = self.out.json_fields(&format!("\"event\":\"server\",\"server\":{fields}"));
                 continue;
             }
-            let time = known.ready_after.map(|time| format!(", {}", short(time))).unwrap_or_default();
-            let detail = match server.state.as_str() {
-                "ready" | "degraded" => format!(" ({}, {}{time})", revision(server), offers(server)),
-                "starting" => String::new(),
-                _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
-            };
-            let dot = Cell::new("●", look(server));
-            let dot = render(&[vec![dot]], self.out.paint_status).concat();
-            self.out.note(&format!("{dot} {} {}{detail}", clean_line(&server.name), server.state));
+            self.out.note(&server_line(server, known.ready_after, self.out.paint_status));
         }
     }
 }
 
+/// A server in one line.
+pub(crate) fn server_line(server: &ServerSnapshot, ready_after: Option<Duration>, paint: Paint) -> String {
+    let time = ready_after.map(|time| format!(", {}", short(time))).unwrap_or_default();
+    let detail = match server.state.as_str() {
+        "ready" | "degraded" => format!(" ({}, {}{time})", revision(server), offers(server)),
+        "starting" => String::new(),
+        _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
+    };
+    let dot = render(&[vec![Cell::new("●", look(server))]], paint).concat();
+    format!("{dot} {} {}{detail}", clean_line(&server.name), server.state)
+}
+
 /// What is worth a line when it changes.
-fn key(server: &ServerSnapshot) -> String {
+pub(crate) fn key(server: &ServerSnapshot) -> String {
     match server.state.as_str() {
         state if server.is_up => format!("{state} {}", offers(server)),
         state => format!("{state} {:?}", server.failure),

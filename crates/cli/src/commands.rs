@@ -1,16 +1,29 @@
 //! What each command does, one file each.
 
+mod add;
+mod add_json;
+mod approve;
 mod call;
+mod completions;
+mod config;
 mod connect;
+mod disable;
+mod enable;
+mod get;
+mod list;
 mod logs;
+mod orders;
 mod prompt;
 mod prompts;
 mod read;
+mod remove;
 mod resources;
 mod restart;
 mod serve;
+mod start;
 mod status;
 mod stdio;
+mod stop;
 mod tools;
 
 use std::io::IsTerminal;
@@ -29,6 +42,15 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Serve(args)) => serve::run(context, args).await,
         Some(Command::Stdio(args)) => stdio::run(context, args).await,
         Some(Command::Connect(args)) => connect::run(context, args).await,
+        Some(Command::List) => list::run(context).await,
+        Some(Command::Get(args)) => get::run(context, args).await,
+        Some(Command::Add(args)) => add::run(context, args).await,
+        Some(Command::AddJson(args)) => add_json::run(context, args).await,
+        Some(Command::Remove(args)) => remove::run(context, args),
+        Some(Command::Enable(args)) => enable::run(context, args),
+        Some(Command::Disable(args)) => disable::run(context, args),
+        Some(Command::Approve(args)) => approve::run(context, args).await,
+        Some(Command::Config(command)) => config::run(context, command),
         Some(Command::Tools) => tools::run(context).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources) => resources::run(context).await,
@@ -36,8 +58,11 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Prompts) => prompts::run(context).await,
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
-        Some(Command::Status) => status::run(context).await,
+        Some(Command::Status(args)) => status::run(context, args).await,
+        Some(Command::Start(args)) => start::run(context, args).await,
+        Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
+        Some(Command::Completions(args)) => completions::run(context, args),
         // Clients start us with a `command` and nothing else.
         None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,
         None => {

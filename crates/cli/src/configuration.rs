@@ -23,6 +23,8 @@ pub(crate) struct Configuration {
     pub(crate) project: PathBuf,
     /// Whether somebody named the file.
     pub(crate) is_explicit: bool,
+    /// What people were told of that is wrong with the files.
+    pub(crate) complained: Vec<String>,
     reader: ScopeReader,
     approvals: Option<PathBuf>,
     variables: Variables,
@@ -42,6 +44,7 @@ impl Configuration {
             files,
             project,
             is_explicit: typed.is_some(),
+            complained: Vec::new(),
             approvals: context.env.approvals(),
             variables: variables(context, ReadFiles::Now),
         })

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io::ErrorKind, process::ExitCode};
 
-use toolbay_config::ConfigError;
+use toolbay_config::{ConfigError, EditError};
 use toolbay_control::{ControlError, Reason};
 
 use crate::{
@@ -16,12 +16,14 @@ const FAILURE: u8 = 1;
 const USAGE: u8 = 2;
 const UNREACHABLE: u8 = 4;
 const TOOL: u8 = 5;
+const DENIED: u8 = 6;
 const INTERRUPTED: u8 = 130;
 
 /// The only place where an error becomes an exit code.
 fn code(error: &CliError) -> u8 {
     match error {
         CliError::Config(_)
+        | CliError::Edit(EditError::Syntax { .. } | EditError::Shape { .. } | EditError::Unsayable { .. })
         | CliError::Usage { .. }
         | CliError::Unreadable { .. }
         | CliError::Tls { .. }
@@ -32,6 +34,7 @@ fn code(error: &CliError) -> u8 {
             | ControlError::Socket { .. }
             | ControlError::Gone
             | ControlError::Answered { reason: Reason::NotReady, .. } => UNREACHABLE,
+            ControlError::Answered { reason: Reason::Denied, .. } => DENIED,
             ControlError::Taken
             | ControlError::Occupied { .. }
             | ControlError::UnsafeDir { .. }
@@ -40,11 +43,16 @@ fn code(error: &CliError) -> u8 {
         },
         CliError::NotRunning { .. } | CliError::NotReady { .. } => UNREACHABLE,
         CliError::Tool { .. } => TOOL,
+        CliError::NeedsApproval { .. } => DENIED,
         CliError::Interrupted => INTERRUPTED,
         // Whoever read our output has seen enough.
         CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
-        CliError::Listen { .. }
+        CliError::Edit(_)
+        | CliError::Approval(_)
+        | CliError::Declined
+        | CliError::Listen { .. }
         | CliError::Unknown { .. }
+        | CliError::UnknownServer { .. }
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
         | CliError::Io(_) => FAILURE,
@@ -102,6 +110,10 @@ fn hint(error: &CliError) -> Option<String> {
                 format!("take a free port with --listen {free}")
             })
         }
+        CliError::Edit(EditError::Exists { .. }) => Some("--yes replaces it".to_owned()),
+        CliError::NeedsApproval { .. } => {
+            Some("`toolbay approve NAME --yes` approves without asking, and --all of all of them".to_owned())
+        }
         CliError::Exposed { .. } => {
             let hint = "listen on 127.0.0.1, ask clients for a token with --token-file FILE, \
                         or say --allow-unauthenticated if that is what you want";
@@ -119,11 +131,16 @@ fn hint(error: &CliError) -> Option<String> {
             Some(format!("say which one: {}", configs.join(", or ")))
         }
         CliError::Control(ControlError::Answered { hint, .. }) => hint.clone(),
-        CliError::Unknown { similar, .. } if !similar.is_empty() => {
+        CliError::Unknown { similar, .. } | CliError::UnknownServer { similar, .. }
+            if !similar.is_empty() =>
+        {
             Some(format!("did you mean `{}`?", similar.join("`, `")))
         }
         CliError::Unknown { missing, .. } if !missing.is_empty() => {
             Some(format!("not ready: {}; see `toolbay status`", missing.join(", ")))
+        }
+        CliError::UnknownServer { known, .. } if !known.is_empty() => {
+            Some(format!("there are: {}", known.join(", ")))
         }
         CliError::Unknown { kind, .. } => Some(format!("see `toolbay {kind}s`")),
         _ => None,

@@ -46,8 +46,9 @@ impl Plan {
         {
             return Err(error.into());
         }
-        for complaint in complaints(&reading) {
-            context.out.warn(&complaint);
+        configuration.complained = complaints(&reading);
+        for complaint in &configuration.complained {
+            context.out.warn(complaint);
         }
         let runs_something = runs_something(&reading);
         if configuration.is_explicit && !runs_something {

@@ -52,6 +52,11 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
             .any(|word| matches!(word, "key" | "pat" | "pin" | "pass"))
 }
 
+/// Whether a value is a secret: its name says so, or it looks like one.
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_name(name) || is_token(value)
+}
+
 /// Arguments as they may be shown and stored.
 pub(crate) fn arguments(args: &[String]) -> Vec<String> {
     let mut value_of_secret = false;
@@ -100,13 +105,17 @@ pub(crate) fn url(uri: &Uri) -> String {
 }
 
 fn word(word: &str) -> String {
-    if TOKEN_HEADS.iter().any(|head| word.starts_with(head) && word.len() >= head.len() + 8) || is_jwt(word) {
+    if is_token(word) {
         return REDACTED.to_owned();
     }
     match word.find("://").and_then(|_| word.parse::<Uri>().ok()) {
         Some(uri) if uri.authority().is_some() => url(&uri),
         _ => visible(word),
     }
+}
+
+fn is_token(word: &str) -> bool {
+    TOKEN_HEADS.iter().any(|head| word.starts_with(head) && word.len() >= head.len() + 8) || is_jwt(word)
 }
 
 fn is_jwt(word: &str) -> bool {

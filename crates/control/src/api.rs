@@ -182,25 +182,36 @@ impl Api {
     async fn start(&self, request: &Request) -> Result<String, ErrorObject> {
         let (name, mut status) = self.watched(request)?;
         let before = status.borrow().starts;
-        if !matches!(status.borrow().state, State::Running | State::Starting { .. }) {
-            self.host.start_server(&name).await.map_err(refused)?;
-            let _ = status.wait_for(|status| status.starts > before).await;
-        }
+        self.host.start_server(&name).await.map_err(refused)?;
+        // It may be up, or on its way, already: then nothing starts.
+        let is_underway = |status: &Status| {
+            status.starts > before || matches!(status.state, State::Running | State::Starting { .. })
+        };
+        let _ = status.wait_for(is_underway).await;
         let _ = status.wait_for(|status| !matches!(status.state, State::Starting { .. })).await;
         self.told(&name)
     }
 
     async fn stop(&self, request: &Request) -> Result<String, ErrorObject> {
         let (name, mut status) = self.watched(request)?;
+        let before = status.borrow().starts;
         self.host.stop_server(&name).await.map_err(refused)?;
-        let _ = status.wait_for(|status| matches!(status.state, State::Stopped { wakes: false })).await;
+        // Somebody else may start it again before we look.
+        let was_down = |status: &Status| match status.state {
+            State::Stopped { wakes } => !wakes,
+            State::Running => status.starts > before,
+            _ => false,
+        };
+        let _ = status.wait_for(was_down).await;
         self.told(&name)
     }
 
     async fn events(&self, request: &Request) -> Result<String, ErrorObject> {
         let wanted: After = params(request)?;
         let mut events = self.host.events();
-        if self.host.revision() <= wanted.after {
+        // Listened before looked, so that nothing falls between. Another number, even a lower one, means news: the hub may
+        // be another than the one that was asked before.
+        if self.host.revision() == wanted.after {
             let _ = events.next().await;
         }
         Ok(json(&self.snapshot()))
@@ -234,13 +245,16 @@ fn params<'a, T: Deserialize<'a> + 'a>(request: &'a Request) -> Result<T, ErrorO
 }
 
 fn refused(why: StoreError) -> ErrorObject {
-    let hint = match &why {
-        StoreError::Unknown(_) => None,
-        StoreError::Disabled(server) => Some(format!("`toolbay enable {server}` switches it on")),
-        StoreError::Pending(server) => Some(format!("look at it, then `toolbay approve {server}`")),
+    let (reason, hint) = match &why {
+        StoreError::Unknown(_) => (Reason::Unknown, None),
+        StoreError::Disabled(server) => {
+            (Reason::NotReady, Some(format!("`toolbay enable {server}` switches it on")))
+        }
+        StoreError::Pending(server) => {
+            (Reason::Denied, Some(format!("look at it, then `toolbay approve {server}`")))
+        }
     };
-    let error = ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string());
-    detailed(error, Reason::NotReady, hint)
+    detailed(ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string()), reason, hint)
 }
 
 fn failed(why: &CallError) -> ErrorObject {

@@ -50,6 +50,8 @@ pub enum Reason {
     Unknown,
     /// The server concerned is not there.
     NotReady,
+    /// Somebody must approve of it first.
+    Denied,
     /// Anything else; errors of servers too.
     #[serde(other)]
     Failed,

@@ -5,7 +5,7 @@
 //!
 //! - those of MCP that list or use something (`tools/list`, `tools/call`, `resources/read`, …), in revision
 //!   2025-11-25 and without a handshake;
-//! - our own: [`method::STATUS`], [`method::READY`], [`method::LOGS`], [`method::RESTART`].
+//! - our own, see [`method`].
 //!
 //! [`Client`] has two faces: a hub elsewhere, or a [`Host`](toolbay_host::Host) in this process. Both go through
 //! [`Api`], so that a command cannot tell them apart. Answers are JSON text as it came: unknown fields and the format

@@ -11,7 +11,8 @@ pub const LOGS: &str = "logs";
 pub const START: &str = "start";
 /// Stops a server until somebody starts it, and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is down.
 pub const STOP: &str = "stop";
-/// Waits until something happened to servers after event number `after`, and answers with a [`Snapshot`](crate::Snapshot).
+/// Waits until the number of the last event is another than `after`, and answers with a [`Snapshot`](crate::Snapshot). What
+/// happened between two answers is known by its outcome.
 pub const EVENTS: &str = "events";
 /// Restarts a server and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.
 pub const RESTART: &str = "restart";

@@ -33,6 +33,9 @@ pub struct Snapshot {
     pub prompts: usize,
     /// The number of the last event: what is asked for with [`EVENTS`](crate::method::EVENTS) begins after it.
     pub revision: u64,
+    /// Why its configuration cannot be used as it stands now, a line for each reason; what was there before is in force.
+    #[serde(default)]
+    pub config_problem: Option<String>,
     /// Offers that were set aside, and why.
     pub quarantined: Vec<Box<RawValue>>,
 }
@@ -142,6 +145,8 @@ impl ServerSnapshot {
 impl Snapshot {
     /// A hub now. What the host does not know is left for the caller to fill in.
     pub fn of(host: &Host) -> Self {
+        // First of all: what happens while we look is told after it, perhaps twice, but never not at all.
+        let revision = host.revision();
         let table = host.table();
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -153,7 +158,8 @@ impl Snapshot {
             resources: table.count(Kind::Resources),
             resource_templates: table.count(Kind::ResourceTemplates),
             prompts: table.count(Kind::Prompts),
-            revision: host.revision(),
+            revision,
+            config_problem: host.config_problem().map(|why| why.as_ref().to_owned()),
             quarantined: table
                 .quarantined
                 .iter()

@@ -49,6 +49,8 @@ pub enum News {
         /// Why, with file, line and column.
         why: Arc<str>,
     },
+    /// The configuration can be used again.
+    Accepted,
     /// This listener was too slow for some events; look at [`Host::statuses`](crate::Host::statuses).
     Missed {
         /// How many.
@@ -91,6 +93,8 @@ pub(crate) struct Journal {
 struct Written {
     revision: u64,
     states: HashMap<ServerName, ServerState>,
+    /// Why the configuration as it stands now cannot be used.
+    rejected: Option<Arc<str>>,
 }
 
 impl Journal {
@@ -123,6 +127,21 @@ impl Journal {
         if written.states.remove(server).is_some() {
             self.write(&mut written, News::Removed { server: server.clone() });
         }
+    }
+
+    /// Writes down that the configuration cannot be used, or that it can be again; the same once more is no news.
+    pub(crate) fn judged(&self, rejected: Option<Arc<str>>) {
+        let mut written = self.lock();
+        if written.rejected == rejected {
+            return;
+        }
+        written.rejected = rejected.clone();
+        self.write(&mut written, rejected.map_or(News::Accepted, |why| News::Rejected { why }));
+    }
+
+    /// Why the configuration as it stands now cannot be used.
+    pub(crate) fn rejected(&self) -> Option<Arc<str>> {
+        self.lock().rejected.clone()
     }
 
     /// Writes down something that is about no single server.

@@ -97,9 +97,19 @@ impl Host {
         applied
     }
 
-    /// Tells whoever listens that a configuration cannot be used.
+    /// Tells whoever listens that a configuration cannot be used. [`Host::config_problem`] says so until [`Host::accept`].
     pub fn reject(&self, why: &str) {
-        self.shared.journal.note(News::Rejected { why: why.into() });
+        self.shared.journal.judged(Some(why.into()));
+    }
+
+    /// Tells whoever listens that the configuration can be used again.
+    pub fn accept(&self) {
+        self.shared.journal.judged(None);
+    }
+
+    /// Why the configuration as it stands now cannot be used, if so; servers run with what was there before.
+    pub fn config_problem(&self) -> Option<Arc<str>> {
+        self.shared.journal.rejected()
     }
 
     /// What happens to servers from now on.

@@ -1,32 +1,10 @@
-//! `toolbay restart`: a server of the running hub, anew.
+//! `toolbay restart`: servers of the running hub, anew.
 
-use serde_json::json;
-use toolbay_control::{ServerSnapshot, method};
+use toolbay_control::method;
 
-use crate::{
-    args::RestartArgs,
-    board::{server_lines, trouble},
-    context::Context,
-    error::CliError,
-    session,
-};
+use super::orders::{Goal, give};
+use crate::{args::OrderArgs, context::Context, error::CliError};
 
-pub(crate) async fn run(context: &Context, args: &RestartArgs) -> Result<(), CliError> {
-    session::with_running(context, async |session| {
-        let params = json!({ "server": args.server }).to_string();
-        let server: ServerSnapshot = session.client.ask(method::RESTART, Some(&params)).await?;
-        let out = &context.out;
-        if out.json {
-            out.json_fields(&format!("\"server\":{}", serde_json::to_string(&server).unwrap_or_default()))?;
-        } else {
-            for line in server_lines(std::slice::from_ref(&server), &[], out.paint) {
-                out.data(&format!("{line}\n"))?;
-            }
-        }
-        if server.is_up {
-            return Ok(());
-        }
-        Err(CliError::NotReady { server: args.server.clone(), trouble: trouble(&server) })
-    })
-    .await
+pub(crate) async fn run(context: &Context, args: &OrderArgs) -> Result<(), CliError> {
+    give(context, args, method::RESTART, Goal::Up).await
 }

@@ -2,6 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone; // commands that start the servers themselves
+mod approving; // `approve`: what came with a project
+mod changing; // `add`, `add-json`, `remove`, `enable` and `disable`
+mod checking; // `config check`, `show`, `path` and `schema`
+mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
@@ -9,7 +13,9 @@ mod doors; // every way in that `serve` opens, and who is kept out
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
+mod listing; // `list` and `get`
 mod matrix; // clients of every revision in front of servers of every revision
+mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration
@@ -17,3 +23,4 @@ mod stage; // hubs with one server, over any transport
 mod stdio; // the hub on stdin and stdout
 mod transparency; // the same calls, directly and through the hub, to the byte
 mod transports; // every way to the hub with every way from it
+mod watching; // a hub that is looked at for long, and what it says of its configuration

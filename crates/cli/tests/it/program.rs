@@ -58,6 +58,12 @@ impl Home {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes the user's own configuration.
+    pub(crate) fn write_user_config(&self, text: &str) {
+        fs::create_dir_all(self.path("config/toolbay")).unwrap();
+        self.write("config/toolbay/toolbay.toml", text);
+    }
+
     /// As [`Self::write`], for the eyes of nobody else.
     pub(crate) fn write_secret(&self, name: &str, text: &str) {
         self.write(name, text);
@@ -74,6 +80,7 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolbay"));
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_RUNTIME_DIR", self.dir.path()).env("XDG_STATE_HOME", self.dir.path());
+        command.env("XDG_CONFIG_HOME", self.path("config")).env("XDG_CACHE_HOME", self.path("cache"));
         command.env_remove("RUST_LOG").env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -86,17 +93,21 @@ impl Home {
 
     /// Runs a command to its end; its stdin ends after `input`.
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        // A command that does not read its input is fine.
-        let _ = stdin.write_all(input.as_bytes());
-        drop(stdin);
-        let output = within(format!("{args:?}"), move || child.wait_with_output().unwrap());
-        Ran {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped());
+        finish(command, format!("{args:?}"), input)
+    }
+
+    /// Runs a command on a terminal, where somebody types `input`. What it says is all on stdout.
+    #[expect(clippy::disallowed_methods, reason = "the program under test, on a terminal that Python makes")]
+    pub(crate) fn run_on_terminal(&self, args: &[&str], input: &str) -> Ran {
+        let hub = self.command(args);
+        let mut command = Command::new("python3");
+        command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
+        command.arg(hub.get_program()).args(hub.get_args()).current_dir(self.dir.path());
+        command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        finish(command, format!("{args:?}"), input)
     }
 
     /// Starts `toolbay serve` and waits until it listens.
@@ -123,6 +134,21 @@ impl Home {
         command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Serving::start(command)
+    }
+}
+
+/// Runs a command to its end; its stdin ends after `input`.
+fn finish(mut command: Command, what: String, input: &str) -> Ran {
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A command that does not read its input is fine.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = within(what, move || child.wait_with_output().unwrap());
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

@@ -272,3 +272,25 @@ cwd = "${DIR}/y"
 "#
     );
 }
+
+/// An entry to show to people: nothing that may be secret, and variables as they are.
+#[test]
+fn a_redacted_server_can_be_written_and_read() {
+    let entry = json!({"mcpServers": {"x": {
+        "command": "x", "args": ["--token", "t0p", "--level=2"],
+        "env": {"API_KEY": "s3cret", "FROM": "${FROM}", "LOG": "debug", "OTHER": "ghp_0123456789abcdef"},
+    }}});
+    let written = parse(&entry.to_string(), Path::new("mcp.json")).unwrap().written.remove(0);
+    let text = exported(&[written.redacted()], Format::Toolbay).unwrap();
+    assert_eq!(
+        text,
+        "[servers.x]\ncommand = \"x\"\nargs = [\"--token\", \"***\", \"--level=2\"]\n\
+         env = { API_KEY = \"***\", FROM = \"${FROM}\", LOG = \"***\", OTHER = \"***\" }\n"
+    );
+    assert_eq!(written.literal_secrets(), ["API_KEY", "OTHER", "args"]);
+    assert_eq!(sample("toolbay.toml")[1].literal_secrets(), [""; 0]);
+    let url = json!({"mcpServers": {"u": {"url": "https://h/mcp?api_key=abc&x=1", "headers": {"Authorization": "Bearer abc"}}}});
+    let written = parse(&url.to_string(), Path::new("mcp.json")).unwrap().written.remove(0);
+    assert_eq!(written.literal_secrets(), ["Authorization", "url"]);
+    assert!(!exported(&[written.redacted()], Format::Cursor).unwrap().contains("abc"));
+}

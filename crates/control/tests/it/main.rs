@@ -1,3 +1,4 @@
 //! The control API without a binary around it.
 
+mod events; // waiting for what happens next
 mod place; // where sockets are, and whose folders are trusted

@@ -1,0 +1,10 @@
+//! `toolbay start`: servers of the running hub, up.
+
+use toolbay_control::method;
+
+use super::orders::{Goal, give};
+use crate::{args::OrderArgs, context::Context, error::CliError};
+
+pub(crate) async fn run(context: &Context, args: &OrderArgs) -> Result<(), CliError> {
+    give(context, args, method::START, Goal::Up).await
+}

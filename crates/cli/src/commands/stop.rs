@@ -1,0 +1,10 @@
+//! `toolbay stop`: servers of the running hub, down until somebody starts them.
+
+use toolbay_control::method;
+
+use super::orders::{Goal, give};
+use crate::{args::OrderArgs, context::Context, error::CliError};
+
+pub(crate) async fn run(context: &Context, args: &OrderArgs) -> Result<(), CliError> {
+    give(context, args, method::STOP, Goal::Down).await
+}

@@ -1,0 +1,167 @@
+//! A hub that is looked at for long, and what it says of its configuration.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::{Child, ChildStdout, Command, Stdio},
+};
+
+use serde_json::Value;
+
+use crate::program::{Home, signal, within};
+
+/// Lines of a command that goes on.
+struct Watching {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watching {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    /// The next line with `text` in it.
+    fn until(&mut self, text: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended without {text:?}:\n{seen}");
+            if line.contains(text) {
+                return line;
+            }
+            seen.push_str(&line);
+        }
+    }
+
+    /// The exit code, and what was not read.
+    fn end(mut self) -> (Option<i32>, String) {
+        within("watching".to_owned(), move || {
+            let mut rest = String::new();
+            self.lines.read_to_string(&mut rest).unwrap();
+            (self.child.wait().unwrap().code(), rest)
+        })
+    }
+}
+
+#[test]
+fn every_change_is_a_line() {
+    let home = Home::with_server();
+    let right = std::fs::read_to_string(home.path("mcp.json")).unwrap();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    let mut watching = Watching::start(home.command(&["status", "--watch"]));
+    watching.until("small ready (2025-11-25, 4 tools, 2 resources, 1 prompt)");
+    home.run(&["stop", "small"]).expect(0);
+    watching.until("small stopped");
+    home.run(&["start", "small"]).expect(0);
+    watching.until("small ready");
+    home.run(&["restart", "small"]).expect(0);
+    watching.until("small ready"); // a new life, whatever of it was seen
+
+    home.write("mcp.json", &right.replace("}}}", "}}"));
+    assert!(watching.until("warning: ").contains("mcp.json:1:"));
+    home.write("mcp.json", &right);
+    watching.until("can be used again");
+    home.write("mcp.json", &right.replace("small", "other"));
+    watching.until("small removed");
+    watching.until("other ready");
+
+    assert_eq!(hub.stop(), Some(0));
+    assert_eq!(watching.end().0, Some(4), "the hub it looked at is gone");
+}
+
+#[test]
+fn for_programs_every_change_is_an_object() {
+    let home = Home::with_server();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    let mut watching = Watching::start(home.command(&["--json", "status", "-w"]));
+    let event = |line: String| -> Value { serde_json::from_str(&line).unwrap() };
+    let first = event(watching.until(""));
+    assert_eq!((&first["schema_version"], &first["event"]), (&1.into(), &"server".into()));
+    assert_eq!((&first["server"]["name"], &first["server"]["state"]), (&"small".into(), &"ready".into()));
+    home.write("mcp.json", "{");
+    let problem = event(watching.until(r#""event":"config""#));
+    assert!(problem["problem"].as_str().unwrap().contains("mcp.json:1:"), "{problem}");
+    home.write("mcp.json", r#"{"mcpServers": {}}"#);
+    assert_eq!(event(watching.until(r#""event":"config""#))["problem"], Value::Null);
+    assert_eq!(event(watching.until(r#""event":"removed""#))["server"], "small");
+    signal(watching.child.id(), "INT");
+    assert_eq!(watching.end(), (Some(130), String::new()));
+}
+
+#[test]
+fn on_a_terminal_the_table_is_drawn_in_place() {
+    let home = Home::with_server();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    let mut command = home.command(&[]);
+    let program = command.get_program().to_owned();
+    // Python has a terminal to offer; what the command writes to it comes out on stdout.
+    let script = "import pty, sys; pty.spawn(sys.argv[1:])";
+    #[expect(clippy::disallowed_methods, reason = "the program under test, on a terminal")]
+    let mut terminal = Command::new("python3");
+    terminal.args(["-c", script]).arg(program).args(["status", "--watch", "--color", "never"]);
+    terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    terminal.current_dir(home.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stdin(Stdio::null());
+    let mut watching = Watching::start(terminal);
+    watching.until("SERVER");
+    assert!(watching.until("small").contains("ready"));
+    home.run(&["stop", "small"]).expect(0);
+    // The head and the row are written over: one line for the hub, one for the head, one for the server.
+    watching.until("\x1b[3A\r\x1b[2KToolbay");
+    assert!(watching.until("small").contains("stop"));
+    hub.stop();
+    watching.end();
+}
+
+/// F29: a mistake while the hub runs is told with its place and changes nothing.
+#[test]
+fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
+    let home = Home::with_server();
+    let right = std::fs::read_to_string(home.path("mcp.json")).unwrap();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    assert_eq!(home.run(&["status"]).expect(0).stderr, "");
+    let entry = home.entry("small");
+    home.write(
+        "mcp.json",
+        &format!("{{\"mcpServers\": {{{entry},\n\"bad\": {{\"command\": 5}},\n \"worse\": 1}}}}"),
+    );
+    hub.until("server `worse`");
+    let status = home.run(&["status"]).expect(0);
+    assert!(status.stdout.contains("small   ready"), "{status:#?}");
+    let warnings: Vec<&str> = status.stderr.lines().collect();
+    let [bad, worse] = warnings[..] else { panic!("{status:#?}") };
+    assert!(bad.starts_with("warning: ") && bad.contains("mcp.json:2:1: server `bad`"), "{bad}");
+    assert!(worse.contains("mcp.json:3:2: server `worse`") && worse.contains("stays in force"), "{worse}");
+    let told = home.run(&["status", "--json"]).expect(0).json();
+    assert_eq!(told["config_problem"].as_str().unwrap().lines().count(), 2);
+
+    home.write("mcp.json", &right);
+    hub.until("the configuration can be used again");
+    let status = home.run(&["status", "--json"]).expect(0);
+    assert_eq!((&status.json()["config_problem"], status.stderr.as_str()), (&Value::Null, ""));
+    assert_eq!(status.json()["servers"][0]["starts"], 1, "nothing was started anew");
+}
+
+#[test]
+fn what_was_wrong_from_the_start_is_told_once() {
+    let home = Home::new();
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, "bad": 1}}}}"#, home.entry("small")));
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    assert!(home.run(&["status"]).expect(0).stderr.contains("server `bad`"));
+    assert_eq!(hub.stop(), Some(0));
+    assert_eq!(hub.said.matches("server `bad`").count(), 1, "{}", hub.said);
+}
+
+#[test]
+fn there_must_be_a_hub_to_watch() {
+    let home = Home::with_server();
+    let ran = home.run(&["status", "--watch", "--config", "mcp.json"]).expect(4);
+    assert!(ran.stderr.contains("toolbay serve --config mcp.json"), "{ran:#?}");
+}

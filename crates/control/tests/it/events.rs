@@ -1,0 +1,62 @@
+//! Waiting for what happens next.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolbay_control::{About, Api, Client, Snapshot, method};
+use toolbay_host::{Host, HostOptions};
+
+fn hub() -> (Host, Client) {
+    let host = Host::start(&[], Vec::new(), &HostOptions::default());
+    (host.clone(), Client::Local(Api::new(host, About::default())))
+}
+
+async fn after(client: &Client, revision: u64) -> Snapshot {
+    client.ask(method::EVENTS, Some(&json!({ "after": revision }).to_string())).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_already_is_told_at_once_and_what_did_not_is_awaited() {
+    let (host, client) = hub();
+    let first = client.snapshot().await.unwrap();
+    assert_eq!(first.config_problem, None);
+    host.reject("toolbay.toml:1:1: no");
+    let rejected = after(&client, first.revision).await;
+    assert_eq!(rejected.config_problem.as_deref(), Some("toolbay.toml:1:1: no"));
+    host.reject("toolbay.toml:1:1: no"); // no news
+    let waiting = tokio::time::timeout(Duration::from_secs(3600), after(&client, rejected.revision));
+    assert!(waiting.await.is_err(), "nothing happened");
+    let accepts = async { host.accept() };
+    let (accepted, ()) = tokio::join!(after(&client, rejected.revision), accepts);
+    assert_eq!(accepted.config_problem, None);
+    assert_eq!(accepted.revision, rejected.revision + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_number_of_another_hub_is_answered_at_once() {
+    let (_host, client) = hub();
+    let answer = tokio::time::timeout(Duration::from_secs(3600), after(&client, 1000)).await;
+    assert_eq!(answer.unwrap().revision, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_falls_between_two_questions() {
+    let (host, client) = hub();
+    let last = 2000;
+    let busy = tokio::spawn(async move {
+        for number in 1..=last {
+            host.reject(&number.to_string());
+            if number % 7 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    let mut seen = client.snapshot().await.unwrap();
+    // Whoever always asks for what comes after the last answer ends up with the last word.
+    while seen.config_problem != Some(last.to_string()) {
+        let next = tokio::time::timeout(Duration::from_secs(30), after(&client, seen.revision)).await;
+        seen = next.expect("an event was missed");
+    }
+    assert_eq!(seen.revision, last);
+    busy.await.unwrap();
+}
