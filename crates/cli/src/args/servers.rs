@@ -74,6 +74,12 @@ pub(crate) struct AddArgs {
     /// The folder to run it in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Tools of it to offer, and no others; `*` stands for any characters
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
+    pub(crate) include_tools: Vec<String>,
+    /// Tools of it not to offer
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
+    pub(crate) exclude_tools: Vec<String>,
     /// Add it switched off
     #[arg(long)]
     pub(crate) disabled: bool,

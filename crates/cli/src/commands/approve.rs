@@ -62,17 +62,19 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
             }
         }
     }
-    if is_asked && args.all && !chosen.is_empty() && confirm(context, "Let all of them run?").await? {
-        decisions.fill(Decision::Approved);
-    } else if args.reject {
-        decisions.fill(Decision::Rejected);
-    } else if args.yes {
-        decisions.fill(Decision::Approved);
-    }
     let before: Vec<Value> = chosen.iter().map(|placed| launch::json(&survey, &approvals, placed)).collect();
-    if !args.diff {
-        for (placed, decision) in chosen.iter().zip(&decisions) {
-            say(&mut approvals, &survey, placed, *decision)?;
+    let for_all = match args {
+        ApproveArgs { reject: true, .. } => Some(Decision::Rejected),
+        ApproveArgs { yes: true, .. } => Some(Decision::Approved),
+        _ if is_asked && args.all && !chosen.is_empty() => {
+            confirm(context, "Let all of them run?").await?.then_some(Decision::Approved)
+        }
+        _ => None,
+    };
+    if let Some(decision) = for_all {
+        decisions.fill(decision);
+        for placed in &chosen {
+            say(&mut approvals, &survey, placed, decision)?;
         }
     }
     if context.out.json {

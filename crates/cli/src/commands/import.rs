@@ -97,12 +97,11 @@ fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError>
             target(&candidate.written.normalised()).into(),
         ]
     };
-    let mut rows: Vec<Vec<Cell>> = candidates.iter().map(row).collect();
-    if !rows.is_empty() {
-        let head = ["", "NAME", "OF", "FILE", "COMMAND OR URL"];
-        rows.insert(0, head.map(|text| Cell::new(text, Look::Dim)).to_vec());
+    let head = ["", "NAME", "OF", "FILE", "COMMAND OR URL"].map(|text| Cell::new(text, Look::Dim)).to_vec();
+    if !candidates.is_empty() {
+        let rows: Vec<Vec<Cell>> = std::iter::once(head).chain(candidates.iter().map(row)).collect();
+        print(context, &rows, "")?;
     }
-    print(context, &rows, "")?;
     for candidate in candidates {
         for note in &candidate.notes {
             context.out.warn(&format!("server `{}`: {note}", candidate.written.name));

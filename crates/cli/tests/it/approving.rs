@@ -32,7 +32,10 @@ fn standings(home: &Home) -> Value {
 fn nothing_is_approved_when_nobody_can_be_asked() {
     let home = home(r#"["-y", "lint@1.2.3"]"#);
     let ran = home.run(&["approve"]).expect(6);
-    assert!(ran.stderr.contains("lint, docs needs approval") && ran.stderr.contains("--yes"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("waiting for approval: lint, docs") && ran.stderr.contains("--yes"),
+        "{ran:#?}"
+    );
     for line in [
         "    command: npx",
         "    argument: lint@1.2.3",
