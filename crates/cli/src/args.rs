@@ -1,11 +1,17 @@
 //! What was typed.
 
+mod servers;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolbay_host::Naming;
 
 use crate::listen::Listen;
+pub(crate) use servers::{
+    AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, GetArgs, PathArgs, PutArgs,
+    ScopeArg, TransportArg,
+};
 
 /// Runs many MCP servers and offers them as one.
 #[derive(Debug, Parser)]
@@ -70,6 +76,26 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
     Connect(ConnectArgs),
+    /// List the configured servers
+    List,
+    /// Show everything about one configured server
+    Get(GetArgs),
+    /// Add a server to a configuration file
+    Add(AddArgs),
+    /// Add a server that is written in JSON, as in `mcpServers`
+    AddJson(AddJsonArgs),
+    /// Remove a server from the file that has it
+    #[command(visible_alias = "rm")]
+    Remove(EntryArgs),
+    /// Let a server run that was switched off
+    Enable(EntryArgs),
+    /// Switch a server off
+    Disable(EntryArgs),
+    /// Show what servers that came with this project would run, and let them
+    Approve(ApproveArgs),
+    /// Check and show configuration files
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// List the tools
     Tools,
     /// Call a tool

@@ -1,14 +1,23 @@
 //! What each command does, one file each.
 
+mod add;
+mod add_json;
+mod approve;
 mod call;
 mod completions;
+mod config;
 mod connect;
+mod disable;
 mod doctor;
+mod enable;
+mod get;
+mod list;
 mod logs;
 mod orders;
 mod prompt;
 mod prompts;
 mod read;
+mod remove;
 mod resources;
 mod restart;
 mod serve;
@@ -34,6 +43,15 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Serve(args)) => serve::run(context, args).await,
         Some(Command::Stdio(args)) => stdio::run(context, args).await,
         Some(Command::Connect(args)) => connect::run(context, args).await,
+        Some(Command::List) => list::run(context).await,
+        Some(Command::Get(args)) => get::run(context, args).await,
+        Some(Command::Add(args)) => add::run(context, args).await,
+        Some(Command::AddJson(args)) => add_json::run(context, args).await,
+        Some(Command::Remove(args)) => remove::run(context, args),
+        Some(Command::Enable(args)) => enable::run(context, args),
+        Some(Command::Disable(args)) => disable::run(context, args),
+        Some(Command::Approve(args)) => approve::run(context, args).await,
+        Some(Command::Config(command)) => config::run(context, command),
         Some(Command::Tools) => tools::run(context).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources) => resources::run(context).await,

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use toolbay_config::ConfigError;
+use toolbay_config::{ApprovalError, ConfigError, EditError};
 use toolbay_control::ControlError;
 use toolbay_transport::http::TlsError;
 
@@ -12,6 +12,10 @@ use crate::holder::Holder;
 pub(crate) enum CliError {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
     #[error(transparent)]
     Control(#[from] ControlError),
     /// What was typed does not fit.
@@ -67,6 +71,12 @@ pub(crate) enum CliError {
     /// A result is not what the protocol says.
     #[error("the answer cannot be used: {why}")]
     BadResult { why: String },
+    /// Somebody was asked, and said no.
+    #[error("nothing was changed")]
+    Declined,
+    /// Servers of the project wait, and there is nobody to ask.
+    #[error("{} needs approval", servers.join(", "))]
+    NeedsApproval { servers: Vec<String> },
     #[error("interrupted")]
     Interrupted,
     #[error("input or output failed")]

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io::ErrorKind, process::ExitCode};
 
-use toolbay_config::ConfigError;
+use toolbay_config::{ConfigError, EditError};
 use toolbay_control::{ControlError, Reason};
 
 use crate::{
@@ -23,6 +23,7 @@ const INTERRUPTED: u8 = 130;
 fn code(error: &CliError) -> u8 {
     match error {
         CliError::Config(_)
+        | CliError::Edit(EditError::Syntax { .. } | EditError::Shape { .. } | EditError::Unsayable { .. })
         | CliError::Usage { .. }
         | CliError::Unreadable { .. }
         | CliError::Tls { .. }
@@ -42,10 +43,14 @@ fn code(error: &CliError) -> u8 {
         },
         CliError::NotRunning { .. } | CliError::NotReady { .. } => UNREACHABLE,
         CliError::Tool { .. } => TOOL,
+        CliError::NeedsApproval { .. } => DENIED,
         CliError::Interrupted => INTERRUPTED,
         // Whoever read our output has seen enough.
         CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
-        CliError::Listen { .. }
+        CliError::Edit(_)
+        | CliError::Approval(_)
+        | CliError::Declined
+        | CliError::Listen { .. }
         | CliError::Unknown { .. }
         | CliError::UnknownServer { .. }
         | CliError::Unwell { .. }
@@ -105,6 +110,10 @@ fn hint(error: &CliError) -> Option<String> {
             } else {
                 format!("take a free port with --listen {free}")
             })
+        }
+        CliError::Edit(EditError::Exists { .. }) => Some("--yes replaces it".to_owned()),
+        CliError::NeedsApproval { .. } => {
+            Some("`toolbay approve NAME --yes` approves without asking, and --all of all of them".to_owned())
         }
         CliError::Exposed { .. } => {
             let hint = "listen on 127.0.0.1, ask clients for a token with --token-file FILE, \

@@ -1,13 +1,15 @@
 //! A hub that follows its configuration: save a file, and a second later it is so.
 
-use toolbay_config::{ServerConfig, WatchWay, scope::Reading, watch_files};
+use tokio_util::task::TaskTracker;
+use toolbay_config::{ConfigError, ServerConfig, WatchWay, scope::Reading, watch_files};
 use toolbay_host::{Applied, Host};
 
 use crate::{configuration::Configuration, context::Context, output::Output};
 
 /// Applies every change of the files; never ends.
 pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
-    let mut watch = watch_files(&configuration.paths(), host.tasks());
+    // Not the host's: it waits for its tasks before this is dropped.
+    let mut watch = watch_files(&configuration.paths(), &TaskTracker::new());
     if let WatchWay::Polled { reason } = watch.way() {
         tracing::warn!("the configuration is looked at every second: {reason}");
     }
@@ -34,12 +36,17 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
 
 /// What is wrong with files and entries, a line each.
 pub(crate) fn complaints(reading: &Reading) -> Vec<String> {
-    let errors = reading.errors.iter().map(|error| match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    });
+    let errors = reading.errors.iter().map(complaint);
     let problems = reading.problems.iter().map(|(path, problem)| format!("{}:{problem}", path.display()));
     errors.chain(problems).collect()
+}
+
+/// What is wrong with a whole file, with the cause.
+pub(crate) fn complaint(error: &ConfigError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }
 
 fn tell(out: &Output, applied: &Applied) {

@@ -11,6 +11,7 @@ mod base64;
 mod board;
 mod commands;
 mod configuration;
+mod confirm;
 mod context;
 mod env;
 mod error;
@@ -20,14 +21,18 @@ mod holder;
 mod hub;
 mod listen;
 mod output;
+mod put;
 mod redraw;
 mod secrets;
 mod session;
 mod signals;
 mod style;
 mod suggest;
+mod survey;
 mod table;
+mod target_file;
 mod time;
+mod wording;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@
 
 mod archive;
 mod error;
+mod extensions;
 mod install;
 mod manifest;
 mod mcpb;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 use toolbay_protocol::ServerName;
 
 pub use error::{DescriptorError, SettingProblem};
+pub use extensions::Resolved;
 pub use install::{InstallError, install_bundle};
 pub use manifest::read_manifest;
 pub use mcpb::Bundle;

@@ -8,7 +8,7 @@ mod toml;
 
 use std::{
     collections::BTreeMap,
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -92,6 +92,16 @@ pub fn edit(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<E
         false => file.write(&edited.text).map_err(io)?,
     };
     Ok(Edited { backup, ..edited })
+}
+
+/// What [`edit`] would make of a file; nothing is written.
+pub fn preview(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(source) => return Err(EditError::Io { path: path.to_owned(), source }),
+    };
+    edit_text(&text, path, format, edits)
 }
 
 /// What a change would make of a text. `format` is that of a file which has no servers yet.

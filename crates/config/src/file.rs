@@ -5,6 +5,7 @@ pub(crate) mod detect;
 mod dotenv;
 mod input;
 mod policy;
+mod portable;
 mod root;
 mod slug;
 
@@ -26,6 +27,8 @@ use crate::{
 use check::check;
 use detect::{Entry, Found, detect};
 pub use input::Input;
+use portable::portable;
+use root::Root;
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -42,6 +45,8 @@ pub struct ConfigFile {
     pub servers: Vec<ServerConfig>,
     /// The same servers as written, in the same order.
     pub written: Vec<Written>,
+    /// The same, fit for a file in another folder: what depends on the place of this one is said in full.
+    pub portable: Vec<Written>,
     /// Servers that extensions describe.
     pub extensions: Vec<Extension>,
     /// What people are asked for.
@@ -118,13 +123,13 @@ pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<Conf
     let found =
         detect(&root, syntax, path).map_err(|what| ConfigError::NoServers { path: path.to_owned(), what })?;
     let inputs = found.inputs.map(input::read).unwrap_or_default();
-    let folder = root::of(path, found.format);
+    let ground = Root::of(path, found.format, variables.home.as_deref());
     let defaults = input::defaults(&inputs);
     let mut reader = Reader {
         text,
         root: &root,
-        folder: &folder,
-        variables: variables.for_file(path, &folder, &defaults),
+        variables: variables.for_file(path, &ground.folder, &defaults),
+        ground: &ground,
         file: ConfigFile { format: found.format, inputs, ..ConfigFile::default() },
         slugs: HashMap::new(),
     };
@@ -155,7 +160,7 @@ fn chosen<'a>(found: Found<'a>, workspace: Option<&Path>) -> Vec<Entry<'a>> {
 struct Reader<'a> {
     text: &'a str,
     root: &'a Node,
-    folder: &'a Path,
+    ground: &'a Root,
     variables: Variables,
     file: ConfigFile,
     /// Names of servers, by what clients will see of them.
@@ -201,7 +206,8 @@ impl Reader<'_> {
     fn server(&mut self, mut written: Written, project: Option<&str>, notes: &mut Vec<String>) {
         self.slugs.entry(slug::slug(&written.name)).or_insert_with(|| written.name.clone());
         notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
-        match check(&written, self.folder, &self.variables) {
+        let usual_cwd = self.ground.usual_cwd(project);
+        match check(&written, &self.ground.folder, usual_cwd, &self.variables) {
             Ok(checked) => {
                 // Whoever switched it off has no use for the rest.
                 let runs = written.standing != Standing::Disabled;
@@ -214,6 +220,12 @@ impl Reader<'_> {
                 if !lacking.is_empty() {
                     self.file.incomplete.insert(checked.server.name.clone(), lacking);
                 }
+                self.file.portable.push(portable(
+                    &written,
+                    &checked.server,
+                    &self.ground.folder,
+                    &self.variables,
+                ));
                 self.file.servers.push(checked.server);
                 self.file.written.push(written);
             }

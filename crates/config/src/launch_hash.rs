@@ -3,7 +3,7 @@
 use std::{fmt, os::unix::ffi::OsStrExt};
 
 use crate::{
-    Command, InheritEnv, Reach, Remote, ServerConfig, Transport,
+    Command, InheritEnv, Reach, Remote, ServerConfig,
     hashing::{Fields, hex},
 };
 
@@ -74,7 +74,7 @@ fn add_inherited(fields: &mut Fields, inherited: &InheritEnv) {
 
 fn add_remote(fields: &mut Fields, remote: &Remote) {
     fields.add("url", remote.url.to_string());
-    fields.add("transport", transport_word(remote.transport));
+    fields.add("transport", remote.transport.name());
     let mut names: Vec<_> = remote.headers.keys().collect();
     names.sort_by_key(|name| name.as_str());
     for name in names {
@@ -85,15 +85,5 @@ fn add_remote(fields: &mut Fields, remote: &Remote) {
     }
     for certificate in &remote.ca {
         fields.add("certificate", certificate);
-    }
-}
-
-/// What people write for a transport.
-pub(crate) fn transport_word(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Auto => "auto",
-        Transport::Http => "http",
-        Transport::Sse => "sse",
-        Transport::WebSocket => "ws",
     }
 }

@@ -6,6 +6,9 @@
 //! The way of a file: `tree` (one tree for all syntaxes) → `file::detect` (whose it is, and where its servers are) →
 //! `entry` or `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `file::check` (a
 //! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
+//!
+//! Beside that: which file counts ([`scope`]), which servers of a project may run ([`Approvals`]), what changed ([`diff()`]) and
+//! when ([`watch_files`]), what servers inherit, and servers that others describe ([`descriptor`]).
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +47,7 @@ mod written;
 
 pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
-pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text};
+pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text, preview};
 pub use entry::Extension;
 pub use environment::{
     EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,

@@ -5,10 +5,7 @@
 
 use http::Uri;
 
-use crate::visible::visible;
-
-/// Stands in for what is not shown.
-const HIDDEN: &str = "<hidden>";
+use crate::{REDACTED, visible::visible};
 
 /// Parts of names whose values are secret.
 const SECRET_WORDS: [&str; 12] = [
@@ -55,6 +52,11 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
             .any(|word| matches!(word, "key" | "pat" | "pin" | "pass"))
 }
 
+/// Whether a value is a secret: its name says so, or it looks like one.
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_name(name) || is_token(value)
+}
+
 /// Arguments as they may be shown and stored.
 pub(crate) fn arguments(args: &[String]) -> Vec<String> {
     let mut value_of_secret = false;
@@ -62,9 +64,9 @@ pub(crate) fn arguments(args: &[String]) -> Vec<String> {
     for argument in args {
         let is_flag = argument.starts_with('-');
         shown.push(match argument.split_once(['=', ':']) {
-            _ if value_of_secret && !is_flag => HIDDEN.to_owned(),
+            _ if value_of_secret && !is_flag => REDACTED.to_owned(),
             Some((name, rest)) if is_secret_name(name) && !rest.is_empty() && !argument.contains("://") => {
-                format!("{}{HIDDEN}", visible(&argument[..=name.len()]))
+                format!("{}{REDACTED}", visible(&argument[..=name.len()]))
             }
             _ => word(argument),
         });
@@ -76,7 +78,7 @@ pub(crate) fn arguments(args: &[String]) -> Vec<String> {
 /// A variable with its value as it may be shown.
 pub(crate) fn variable(name: &str, value: &str) -> String {
     match is_secret_name(name) {
-        true => format!("{name}={HIDDEN}"),
+        true => format!("{name}={REDACTED}"),
         false => format!("{name}={}", word(value)),
     }
 }
@@ -95,21 +97,25 @@ pub(crate) fn url(uri: &Uri) -> String {
     for (index, pair) in uri.query().into_iter().flat_map(|query| query.split('&')).enumerate() {
         shown.push(if index == 0 { '?' } else { '&' });
         match pair.split_once('=') {
-            Some((name, _)) => shown.push_str(&format!("{name}={HIDDEN}")),
-            None => shown.push_str(HIDDEN),
+            Some((name, _)) => shown.push_str(&format!("{name}={REDACTED}")),
+            None => shown.push_str(REDACTED),
         }
     }
     visible(&shown)
 }
 
 fn word(word: &str) -> String {
-    if TOKEN_HEADS.iter().any(|head| word.starts_with(head) && word.len() >= head.len() + 8) || is_jwt(word) {
-        return HIDDEN.to_owned();
+    if is_token(word) {
+        return REDACTED.to_owned();
     }
     match word.find("://").and_then(|_| word.parse::<Uri>().ok()) {
         Some(uri) if uri.authority().is_some() => url(&uri),
         _ => visible(word),
     }
+}
+
+fn is_token(word: &str) -> bool {
+    TOKEN_HEADS.iter().any(|head| word.starts_with(head) && word.len() >= head.len() + 8) || is_jwt(word)
 }
 
 fn is_jwt(word: &str) -> bool {
@@ -122,5 +128,5 @@ fn segment(segment: &str) -> String {
         && segment.bytes().any(|b| b.is_ascii_digit())
         && segment.bytes().any(|b| b.is_ascii_alphabetic())
         && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=.%~".contains(&b));
-    if is_random { HIDDEN.to_owned() } else { segment.to_owned() }
+    if is_random { REDACTED.to_owned() } else { segment.to_owned() }
 }

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{ConfigFile, Standing, Transport, Written, template::Template};
+use crate::{
+    ConfigFile, Standing, Transport, Written, redact,
+    template::{Style, Template},
+};
 
 /// What stands where a secret may be.
 pub const REDACTED: &str = "***";
@@ -38,6 +41,45 @@ impl Written {
             "headers": map(&self.headers),
             "enabled": self.standing == Standing::Enabled,
         })
+    }
+
+    /// The same server with `***` for whatever [`normalised`](Self::normalised) does not show, to be written where people
+    /// see it.
+    pub fn redacted(&self) -> Self {
+        let native = |text: &str| Template::parse(text, Style::Native);
+        let value = |text: &Template| match text.without_secrets() {
+            Some(_) => text.clone(),
+            None => native(REDACTED),
+        };
+        let map = |texts: &std::collections::BTreeMap<String, Template>| {
+            texts.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+        };
+        let kept = |(text, shown): (&Template, String)| match text.shown() == shown {
+            true => text.clone(),
+            false => native(&shown),
+        };
+        Self {
+            args: self.args.iter().zip(args(&self.args)).map(kept).collect(),
+            env: map(&self.env),
+            headers: map(&self.headers),
+            url: self.url.as_ref().map(|url| kept((url, without_query_secrets(&url.shown())))),
+            extra: std::collections::BTreeMap::new(),
+            ..self.clone()
+        }
+    }
+
+    /// What seems to be a secret that stands in the file itself, where a variable could stand: the names of variables
+    /// and headers, and `args` or `url`.
+    pub fn literal_secrets(&self) -> Vec<String> {
+        let is_literal = |(name, text): &(&String, &Template)| {
+            text.without_secrets().is_none() && redact::is_secret(name, &text.shown())
+        };
+        let of_maps = self.env.iter().chain(&self.headers).filter(is_literal).map(|(name, _)| name.clone());
+        let shown: Vec<String> = self.args.iter().map(Template::shown).collect();
+        let in_args = args(&self.args) != shown || shown.iter().any(|arg| redact::is_secret("", arg));
+        let in_url = self.url.as_ref().is_some_and(|url| without_query_secrets(&url.shown()) != url.shown());
+        let elsewhere = [(in_args, "args"), (in_url, "url")];
+        of_maps.chain(elsewhere.into_iter().filter(|(is, _)| *is).map(|(_, key)| key.to_owned())).collect()
     }
 
     /// What is spoken with it, or tried first where that is to be found out.

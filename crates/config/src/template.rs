@@ -5,7 +5,10 @@
 
 mod scan;
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    path::Path,
+};
 
 use crate::{REDACTED, Variables, variables::Missing};
 
@@ -155,6 +158,39 @@ impl Template {
             variable => variable.is_plain(),
         });
         literals_are_plain.then(|| self.shown())
+    }
+
+    /// A path.
+    pub(crate) fn of_path(path: &Path) -> Self {
+        Self(vec![Part::Literal(path.display().to_string())])
+    }
+
+    /// The same with places instead of words that mean one: a file in another folder would mean another by them.
+    pub(crate) fn with_places(&self, variables: &Variables) -> Self {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Variable(Variable { source: Source::Word(word), .. }) if *word != Word::Home => {
+                variables.word(*word).map_or_else(|| part.clone(), Part::Literal)
+            }
+            Part::Variable(Variable { source: Source::File(path), .. }) => {
+                let path = variables.path_of(path).display().to_string();
+                let written = format!("${{file:{path}}}");
+                let source = Source::File(path);
+                Part::Variable(Variable { source, default: None, written, lack: Lack::Stays })
+            }
+            other => other.clone(),
+        });
+        Self(parts.collect())
+    }
+
+    /// The same, as a path that does not depend on where it is read.
+    pub(crate) fn below(self, folder: &Path) -> Self {
+        match self.0.first() {
+            Some(Part::Literal(text)) if !text.starts_with(['/', '~']) && folder.is_absolute() => {
+                let folder = Part::Literal(format!("{}/", folder.display()));
+                Self([folder].into_iter().chain(self.0).collect())
+            }
+            _ => self,
+        }
     }
 
     /// The name of the variable of the environment that this is, and what stands before it.

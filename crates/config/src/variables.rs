@@ -123,7 +123,7 @@ impl Variables {
         self.env.get(name).cloned().or_else(home)
     }
 
-    fn word(&self, word: Word) -> Option<String> {
+    pub(crate) fn word(&self, word: Word) -> Option<String> {
         let text = |path: &Path| path.to_str().map(str::to_owned);
         match word {
             Word::Workspace => text(self.workspace.as_deref()?),
@@ -134,11 +134,16 @@ impl Variables {
         }
     }
 
-    fn read(&self, path: &str) -> Result<String, String> {
-        let path = match (path.strip_prefix("~/"), &self.home) {
+    /// The file that `${file:…}` means.
+    pub(crate) fn path_of(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.folder.as_deref().unwrap_or(Path::new("")).join(path),
-        };
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        let path = self.path_of(path);
         let failed = |why: &dyn fmt::Display| format!("cannot read {}: {why}", path.display());
         let size = fs::metadata(&path).map_err(|error| failed(&error))?.len();
         if size > MAX_SECRET_FILE {

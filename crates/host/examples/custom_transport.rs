@@ -11,10 +11,9 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 use toolbay_host::{
-    Host, HostOptions, Kind, Source,
+    BoxError, Host,
     custom::{Connection, Texts, Transport},
 };
-use toolbay_protocol::ServerName;
 
 /// One message per line on a Unix socket.
 struct Lines(PathBuf);
@@ -74,30 +73,26 @@ async fn serve(listener: UnixListener) -> io::Result<()> {
     }
 }
 
-/// Starts a hub with that server; gives how it is reached and what it offers.
-pub(crate) async fn tools_behind(socket: PathBuf) -> io::Result<(&'static str, String)> {
+/// Starts a host with that server; gives how it is reached and what its tools are called.
+pub(crate) async fn tools_behind(socket: PathBuf) -> Result<(&'static str, Vec<String>), BoxError> {
     let listener = UnixListener::bind(&socket)?;
-    let server = (ServerName::new("small"), Source::Custom(Arc::new(Lines(socket))));
-    let options = HostOptions::default();
-    let host = Host::start_with(&[], vec![server], &options);
-    let serving = tokio::select! {
-        served = serve(listener) => served,
-        () = host.settled() => Ok(()),
+    let host = Host::builder().custom_server("small", Arc::new(Lines(socket))).build();
+    let host = tokio::select! {
+        served = serve(listener) => return Err(served.map_or_else(Into::into, |()| "nobody serves".into())),
+        host = host => host?,
     };
-    serving?;
     let transport = host.server("small").map_or("nothing", |server| server.transport());
-    let table = host.table();
-    let tools = table.page(Kind::Tools, None).map(|(list, _)| String::from_utf8_lossy(list).into_owned());
+    let tools = host.all_tools().iter().map(|tool| tool.name().to_owned()).collect();
     host.stop(Duration::from_secs(1)).await;
-    Ok((transport, tools.unwrap_or_default()))
+    Ok((transport, tools))
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> io::Result<()> {
+async fn main() -> Result<(), BoxError> {
     let socket = std::env::temp_dir().join(format!("toolbay-example-{}.sock", std::process::id()));
     let offered = tools_behind(socket.clone()).await;
     std::fs::remove_file(&socket)?;
     let (transport, tools) = offered?;
-    eprintln!("over {transport}: {tools}");
+    eprintln!("over {transport}: {}", tools.join(", "));
     Ok(())
 }

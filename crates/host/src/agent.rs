@@ -4,6 +4,7 @@
 //! back, and limits. Its calls take the way that calls of every other client take, [`Host::dispatch`], with the same
 //! checks. For those who need none of that there are the same methods on [`Host`].
 
+mod finding;
 mod lists;
 mod on_host;
 
@@ -11,12 +12,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 use toolbay_protocol::{ErrorCode, ServerName, method};
-use toolbay_upstream::{Status, UpstreamHandle};
 
 use crate::{
     Asked, CallOptions, CallToolResult, CompleteResult, Dispatched, Error, GetPromptResult, Handlers, Host,
     OutputLimit, ReadResourceResult,
-    exchange::{Exchange, Line, Sender, request},
+    exchange::{Exchange, Line, Sender},
 };
 
 /// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
@@ -190,17 +190,7 @@ impl Agent {
     async fn call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
         let mut params = named_params(name, arguments)?;
         self.arrived(method::TOOLS_CALL, &params).await;
-        let (server, only_as_task) = {
-            let table = self.host.table();
-            let route = table.tool(name).ok_or_else(|| {
-                let server = name.split_once("__").and_then(|(slug, _)| self.host.by_slug(slug));
-                server.and_then(|server| not_up(&server.status().borrow())).unwrap_or_else(|| {
-                    let similar = owned(&table.similar_tools(name));
-                    Error::ToolNotFound { name: name.to_owned(), similar }
-                })
-            })?;
-            (route.server.name().clone(), route.only_as_task)
-        };
+        let (server, only_as_task) = self.owner_of_tool(name)?;
         if only_as_task {
             params.insert("task".to_owned(), json!({}));
         }
@@ -215,46 +205,6 @@ impl Agent {
         params: Map<String, Value>,
     ) -> Result<String, Error> {
         Exchange { line: &self.host, sender: &self.sender, server: server.clone() }.ask(asked, params).await
-    }
-
-    /// Waits for servers on their way up that may bring what is named.
-    async fn arrived(&self, asked: &str, params: &Map<String, Value>) {
-        if let Some(request) = request(asked, params)
-            && let Some(arrival) = self.host.arrival(&request)
-        {
-            arrival.await;
-        }
-    }
-
-    /// The name that the host has for a tool of a server; a server on its way up is waited for.
-    async fn exposed(&self, server: &str, tool: &str) -> Result<String, Error> {
-        let find = || self.host.table().tool_of(server, tool).map(str::to_owned);
-        if let Some(name) = find() {
-            return Ok(name);
-        }
-        let Some(handle) = self.host.server(server) else {
-            let servers = self.host.servers();
-            let known = servers.iter().map(UpstreamHandle::name).map(ServerName::to_string).collect();
-            return Err(Error::ServerNotFound { server: server.to_owned(), known });
-        };
-        let status = handle.status();
-        self.host.settled_for_a_while(&[handle]).await;
-        if let Some(name) = find() {
-            return Ok(name);
-        }
-        Err(not_up(&status.borrow()).unwrap_or_else(|| Error::ToolNotFound {
-            name: format!("{tool} of {server}"),
-            similar: owned(&self.host.table().similar_tools(tool)),
-        }))
-    }
-
-    fn owner_of_prompt(&self, name: &str) -> Result<ServerName, Error> {
-        let table = self.host.table();
-        let route = table.prompt(name).ok_or_else(|| Error::PromptNotFound {
-            name: name.to_owned(),
-            similar: owned(&table.similar_prompts(name)),
-        })?;
-        Ok(route.server.name().clone())
     }
 }
 
@@ -280,14 +230,4 @@ pub(crate) fn named_params(name: &str, arguments: Value) -> Result<Map<String, V
         }
     };
     Ok(Map::from_iter([("name".to_owned(), json!(name)), ("arguments".to_owned(), arguments)]))
-}
-
-/// Why a server offers nothing, if it is down.
-fn not_up(status: &Status) -> Option<Error> {
-    let failure = status.state.failure()?.clone();
-    Some(Error::Init { server: status.name.clone(), failure })
-}
-
-fn owned(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
 }

@@ -1,8 +1,15 @@
 //! A host in a few lines.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
-use toolbay_config::{Problem, ServerConfig};
+use toolbay_config::{Problem, ReadFiles, ServerConfig, Variables};
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{Shim, Source, custom};
 
@@ -60,6 +67,7 @@ pub struct HostBuilder {
     naming: Naming,
     environment: BTreeMap<OsString, OsString>,
     shim: Shim,
+    roots: Option<Vec<String>>,
     cache: Option<PathBuf>,
     patience: Duration,
     on_problem: Option<OnProblem>,
@@ -75,6 +83,7 @@ impl Host {
             naming: Naming::default(),
             environment: BTreeMap::new(),
             shim: Shim::none(),
+            roots: None,
             cache: None,
             patience: PATIENCE,
             on_problem: None,
@@ -92,7 +101,19 @@ impl HostBuilder {
         command: &str,
         args: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.servers.push(entry::program(name, command, args));
+        self.servers.push(entry::program(name, command, args, &[]));
+        self
+    }
+
+    /// As [`HostBuilder::stdio_server`], with variables of its own. They are never printed.
+    pub fn stdio_server_with<S: Into<String>, N: Into<String>, V: Into<String>>(
+        mut self,
+        name: &str,
+        command: &str,
+        args: impl IntoIterator<Item = S>,
+        env: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.servers.push(entry::program(name, command, args, &pairs(env)));
         self
     }
 
@@ -108,8 +129,7 @@ impl HostBuilder {
         url: &str,
         headers: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
-        let headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        self.servers.push(entry::remote(name, url, &headers));
+        self.servers.push(entry::remote(name, url, &pairs(headers)));
         self
     }
 
@@ -136,7 +156,8 @@ impl HostBuilder {
         self
     }
 
-    /// All servers of a configuration file. An entry that cannot be used takes nothing from the others: see
+    /// All servers of a configuration file, in any format that is known; variables in it come to what
+    /// [`HostBuilder::environment`] says. An entry that cannot be used takes nothing from the others: see
     /// [`HostBuilder::on_problem`].
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.push(path.into());
@@ -154,9 +175,15 @@ impl HostBuilder {
     }
 
     /// Our own variables, such as `std::env::vars_os()`. Servers inherit those that programs need to run, and none that may
-    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even found in `PATH`.
+    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even
+    /// found in `PATH`.
     pub fn environment(self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self { environment: variables.into_iter().collect(), ..self }
+    }
+
+    /// What servers are told about the folders they may look at, where their entries say nothing else: URIs.
+    pub fn roots<S: Into<String>>(self, uris: impl IntoIterator<Item = S>) -> Self {
+        Self { roots: Some(uris.into_iter().map(Into::into).collect()), ..self }
     }
 
     /// How process trees are kept together.
@@ -182,8 +209,9 @@ impl HostBuilder {
     /// When something was described that cannot be: a file that cannot be read, a URL that is none, one name twice.
     pub async fn build(self) -> Result<Host, Error> {
         let mut servers = self.servers.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let variables = variables(&self.environment);
         for path in &self.files {
-            let file = toolbay_config::load(path)?;
+            let file = toolbay_config::load_with(path, &variables)?;
             for problem in &file.problems {
                 match &self.on_problem {
                     Some(told) => told(problem),
@@ -191,6 +219,9 @@ impl HostBuilder {
                 }
             }
             servers.extend(file.servers);
+        }
+        for server in &mut servers {
+            server.tuning.roots = server.tuning.roots.take().or_else(|| self.roots.clone());
         }
         let embedded = self.embedded.iter().map(|(name, _)| name);
         all_different(embedded.chain(servers.iter().map(|server| &server.name)))?;
@@ -206,6 +237,22 @@ impl HostBuilder {
         let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
         Ok(host)
     }
+}
+
+/// What variables in a file come to: what our own environment says.
+fn variables(environment: &BTreeMap<OsString, OsString>) -> Variables {
+    let text =
+        |(name, value): (&OsString, &OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
+    Variables {
+        env: environment.iter().filter_map(text).collect(),
+        home: environment.get(OsStr::new("HOME")).map(PathBuf::from),
+        files: ReadFiles::Now,
+        ..Variables::default()
+    }
+}
+
+fn pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Vec<(String, String)> {
+    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 fn all_different<'a>(names: impl Iterator<Item = &'a ServerName>) -> Result<(), Error> {
@@ -229,3 +276,8 @@ impl fmt::Debug for HostBuilder {
             .finish_non_exhaustive()
     }
 }
+
+/// The examples of the guide are tested, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

@@ -70,7 +70,9 @@ impl Client {
     /// When the server does not come up, which may be tried again, or when that was done already.
     pub async fn initialize(&self) -> Result<ServerInfo, Error> {
         let starting = self.begin()?;
-        let running = Running::start(&self.shared)?;
+        // A server with a handshake may ask for them at any time, not only in the middle of a call.
+        let roots = self.sender.handlers.roots_of(&self.shared.name).await;
+        let running = Running::start(&self.shared, roots)?;
         if let Err(failure) = running.settled().await {
             running.stop().await;
             let server = self.shared.name.clone();

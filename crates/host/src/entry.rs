@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-use toolbay_config::ServerConfig;
+use serde_json::{Map, Value, json};
+use toolbay_config::{Command, Reach, ServerConfig};
 
 use crate::Error;
 
@@ -23,14 +23,25 @@ pub(crate) fn program<S: Into<String>>(
     name: &str,
     command: &str,
     args: impl IntoIterator<Item = S>,
+    env: &[(String, String)],
 ) -> Result<ServerConfig, Error> {
-    let args: Vec<String> = args.into_iter().map(Into::into).collect();
-    checked(name, json!({ "command": command, "args": args }))
+    // What a program says is meant as it is: only the name is judged, and no variable is looked for.
+    let mut config = checked(name, json!({ "command": "program" }))?;
+    if command.trim().is_empty() {
+        return Err(Error::Setup { server: name.to_owned(), reason: "its command is empty".to_owned() });
+    }
+    config.reach = Reach::Command(Command {
+        command: command.to_owned(),
+        args: args.into_iter().map(Into::into).collect(),
+        env: env.iter().cloned().collect(),
+        cwd: None,
+    });
+    Ok(config)
 }
 
 /// A server at a URL.
 pub(crate) fn remote(name: &str, url: &str, headers: &[(String, String)]) -> Result<ServerConfig, Error> {
-    let headers: serde_json::Map<String, Value> =
+    let headers: Map<String, Value> =
         headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     checked(name, json!({ "url": url, "headers": headers }))
 }

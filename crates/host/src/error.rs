@@ -10,11 +10,13 @@ mod hint;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
-use toolbay_config::ConfigError;
+use toolbay_config::{ConfigError, descriptor::DescriptorError};
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
 use toolbay_upstream::{CallError, Failure};
 
 pub use fault::Fault;
+
+use crate::{ServerState, StoreError};
 
 /// Why something did not work.
 ///
@@ -68,6 +70,14 @@ pub enum Error {
         server: ServerName,
         /// Why.
         failure: Arc<Failure>,
+    },
+    /// The server is not meant to run now: it is switched off, was stopped, or nobody approved of it yet.
+    #[error("server `{server}` does not run: it is {}", match state { ServerState::Pending => "not approved yet", state => state.word() })]
+    NotRunning {
+        /// Which.
+        server: ServerName,
+        /// Where it is in its life.
+        state: ServerState,
     },
     /// The way to the server is gone: it died, was stopped, or cannot be reached.
     #[error(transparent)]
@@ -166,6 +176,7 @@ impl Error {
         match self {
             Self::ServerNotFound { server, .. } | Self::Setup { server, .. } => Some(server),
             Self::Init { server, .. }
+            | Self::NotRunning { server, .. }
             | Self::Server { server, .. }
             | Self::Protocol { server, .. }
             | Self::NotInitialized { server }
@@ -200,6 +211,36 @@ impl From<CallError> for Error {
             CallError::Died { .. } | CallError::Stopped { .. } | CallError::NoAnswer { .. } => {
                 Self::Connection(error)
             }
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unknown(server) => Self::ServerNotFound { server, known: Vec::new() },
+            StoreError::Disabled(server) => Self::NotRunning { server, state: ServerState::Disabled },
+            StoreError::Pending(server) => Self::NotRunning { server, state: ServerState::Pending },
+        }
+    }
+}
+
+impl From<DescriptorError> for Error {
+    fn from(error: DescriptorError) -> Self {
+        let reason = error.to_string();
+        match error {
+            DescriptorError::Settings { id, problems } => Self::Schema {
+                what: format!("the settings of `{id}`"),
+                faults: problems.iter().map(ToString::to_string).collect(),
+            },
+            DescriptorError::Unknown { id }
+            | DescriptorError::Taken { id }
+            | DescriptorError::Broken { id, .. }
+            | DescriptorError::Unconfirmed { id, .. }
+            | DescriptorError::CommandMissing { id, .. }
+            | DescriptorError::Platform { id, .. }
+            | DescriptorError::NeedsBundle { id, .. } => Self::Setup { server: id, reason },
+            _ => Self::Setup { server: "an extension".to_owned(), reason },
         }
     }
 }

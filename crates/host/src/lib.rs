@@ -4,9 +4,8 @@
 //! sends calls to whoever owns a name. The table is made anew whenever a server's lists change and swapped in whole:
 //! readers never wait, and never see half of a change.
 //!
-//! For agents there is more: [`Host::builder`] describes a host in a few lines, [`Host::as_tools`] gives everything as
-//! [`Tool`]s, [`adapter`] puts them into the formats of model APIs, an [`Agent`] answers what servers ask back, and a
-//! [`Client`] is one connection without a host. `docs/library.md` is the guide.
+//! For agents: [`Host::builder`] describes a host, [`Host::as_tools`] gives everything as [`Tool`]s, [`adapter`] puts them
+//! into the formats of model APIs, and a [`Client`] is one connection without a host. `docs/library.md` is the guide.
 //!
 //! # Invariants
 //!
@@ -34,7 +33,9 @@ mod instances;
 mod journal;
 mod keeper;
 mod launch;
+mod one_by_one;
 mod options;
+mod projections;
 pub mod questions;
 mod registry;
 mod result;
@@ -52,7 +53,9 @@ pub use dispatch::{Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use journal::{Event, EventStream, News};
+pub use one_by_one::{MessageTransport, Opening, one_by_one};
 pub use options::{CallOptions, LogMessage, Progress};
+pub use projections::{ConnectionState, ContextServerStatus, ManagedState};
 pub use questions::{BoxError, BoxFuture, Handlers};
 pub use registry::{
     Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
@@ -61,17 +64,15 @@ pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, Outpu
 pub use state::ServerState;
 pub use store::{Applied, ServerStatus, StoreError};
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
+pub use toolbay_config::{Problem, ServerConfig, Tuning};
 pub use toolbay_protocol::view::{
     ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
 };
+pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
+pub use toolbay_transport::{Wire, memory};
 pub use toolbay_upstream::{
     Answer, AwaitedPath, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events,
     Failure, Hints, InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question,
     Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, custom, events, shim,
 };
 pub use watch::Watched;
-
-/// The examples of the guide are tested, too.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
-struct Guide;

@@ -333,6 +333,18 @@ impl Calls {
         self.next_look
     }
 
+    /// The clocks stood for so long: this process did not run, and what came meanwhile was not heard yet.
+    pub(crate) fn stood_still(&mut self, time: Duration) {
+        for queued in &mut self.waiting {
+            queued.arrived += time;
+        }
+        for pending in self.pending.values_mut() {
+            pending.idle_until += time;
+            pending.total_until += time;
+        }
+        self.next_look = self.next_look.map(|next| next + time);
+    }
+
     /// Fails every call that is out of time; gives the ids that the server must be told of.
     pub(crate) fn expire(&mut self, phase: &str) -> Vec<u64> {
         let now = Instant::now();

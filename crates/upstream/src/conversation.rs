@@ -42,6 +42,8 @@ use crate::{
 const GATHER: Duration = Duration::from_millis(300);
 /// How many acknowledgements may wait; a server has no reason to send more.
 const ACKNOWLEDGED: usize = 16;
+/// A timer that is later than this did not fire because nobody ran.
+const LATE: Duration = Duration::from_secs(1);
 /// How many messages are taken before others get their turn.
 const BURST: usize = 64;
 /// How many lines of noise are shown.
@@ -160,7 +162,7 @@ impl<'a> Conversation<'a> {
 
     /// Invariant: this awaits only in the `select!`; what each arm does never blocks.
     async fn run(&mut self, incoming: &mut mpsc::Receiver<Incoming>, era: crate::EraPolicy) -> End {
-        let start_deadline = self.around.started + self.around.settings.timeouts.start;
+        let mut start_deadline = self.around.started + self.around.settings.timeouts.start;
         // Made once and polled often: making these anew for every message would cost more than the message.
         let stopped = self.around.inputs.stop.clone().cancelled_owned();
         let cancelled = self.around.inputs.cancelled.clone();
@@ -215,11 +217,19 @@ impl<'a> Conversation<'a> {
                 }
                 Some(order) = next_order(&self.outgoing, &mut self.orders) => self.obey(order),
                 () = cancelled.arrived.notified() => self.cancel(),
-                () = &mut look, if next_look.is_some() => self.expire(),
-                () = &mut rest => match self.look_after() {
-                    Ok(next) => rest.as_mut().reset(next),
-                    Err(end) => return end,
+                () = &mut look, if next_look.is_some() => match stood_still(look.deadline()) {
+                    Some(time) => self.around.calls.stood_still(time),
+                    None => self.expire(),
                 },
+                () = &mut rest => {
+                    if stood_still(rest.deadline()).is_some() {
+                        self.rest.heard = true;
+                    }
+                    match self.look_after() {
+                        Ok(next) => rest.as_mut().reset(next),
+                        Err(end) => return end,
+                    }
+                }
                 () = &mut stopped => return End::Stop,
                 Some(command) = self.around.inputs.commands.recv() => match command {
                     Command::Restart => return End::Restart,
@@ -247,6 +257,10 @@ impl<'a> Conversation<'a> {
                 () = sleep_until(self.look_again.unwrap_or(start_deadline)),
                     if self.look_again.is_some() && self.chore.is_none() => self.list_again(),
                 () = sleep_until(start_deadline), if !ready => {
+                    if let Some(time) = stood_still(start_deadline) {
+                        start_deadline += time;
+                        continue;
+                    }
                     let failure = Failure::StartTimeout {
                         after: self.around.settings.timeouts.start,
                         phase: self.phase,
@@ -411,6 +425,12 @@ impl<'a> Conversation<'a> {
             self.phase = phase;
         }
     }
+}
+
+/// For how long this process did not run, if a timer is so late that it cannot have: it was stopped, or its machine slept.
+fn stood_still(deadline: Instant) -> Option<Duration> {
+    let late = deadline.elapsed();
+    (late > LATE).then_some(late)
 }
 
 /// The next thing of our own to send, taken only when it can be sent.

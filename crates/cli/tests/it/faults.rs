@@ -6,7 +6,9 @@
 mod crowd; // slow ones, those who do not read, and thousands at once
 mod life;
 mod lists;
+mod machine; // small, slow, or stopped for a while
 mod network;
+mod reload; // the configuration changes while the hub runs
 mod remote_life;
 mod stop;
 mod traffic;

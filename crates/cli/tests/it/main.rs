@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alone; // commands that start the servers themselves
+mod approving; // `approve`: what came with a project
+mod changing; // `add`, `add-json`, `remove`, `enable` and `disable`
+mod checking; // `config check`, `show`, `path` and `schema`
 mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
@@ -11,6 +14,7 @@ mod doors; // every way in that `serve` opens, and who is kept out
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
+mod listing; // `list` and `get`
 mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
 mod orders; // start, stop and restart, given to servers of a running hub

@@ -95,17 +95,21 @@ impl Home {
 
     /// Runs a command to its end; its stdin ends after `input`.
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        // A command that does not read its input is fine.
-        let _ = stdin.write_all(input.as_bytes());
-        drop(stdin);
-        let output = within(format!("{args:?}"), move || child.wait_with_output().unwrap());
-        Ran {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped());
+        finish(command, format!("{args:?}"), input)
+    }
+
+    /// Runs a command on a terminal, where somebody types `input`. What it says is all on stdout.
+    #[expect(clippy::disallowed_methods, reason = "the program under test, on a terminal that Python makes")]
+    pub(crate) fn run_on_terminal(&self, args: &[&str], input: &str) -> Ran {
+        let hub = self.command(args);
+        let mut command = Command::new("python3");
+        command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
+        command.arg(hub.get_program()).args(hub.get_args()).current_dir(self.dir.path());
+        command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        finish(command, format!("{args:?}"), input)
     }
 
     /// Starts `toolbay serve` and waits until it listens.
@@ -132,6 +136,21 @@ impl Home {
         command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Serving::start(command)
+    }
+}
+
+/// Runs a command to its end; its stdin ends after `input`.
+fn finish(mut command: Command, what: String, input: &str) -> Ran {
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A command that does not read its input is fine.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = within(what, move || child.wait_with_output().unwrap());
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

@@ -27,7 +27,12 @@ fn a_configuration_in_the_folder_is_mentioned_but_not_run() {
     let mut hub = home.serve(&[]);
     hub.until("hub ready");
     assert!(hub.said.contains("toolbay serve --config .mcp.json"), "{}", hub.said);
-    assert_eq!(home.run(&["status", "--json"]).json()["servers"].as_array().unwrap().len(), 1);
+    let servers = home.run(&["status", "--json"]).json()["servers"].take();
+    assert_eq!(
+        (&servers[1]["name"], &servers[1]["state"]),
+        (&"x".into(), &"needs approval".into()),
+        "{servers}"
+    );
     assert!(!mark.exists());
 }
 

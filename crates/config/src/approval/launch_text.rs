@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 use crate::{
     Command, InheritEnv, Reach, Remote, ServerConfig, Stderr,
     hashing::{Fields, hex, sha256},
-    launch_hash::transport_word,
     powerful_env::decides_what_runs,
     redact,
     visible::visible,
@@ -69,7 +68,7 @@ impl LaunchText {
 
     fn add_remote(&mut self, remote: &Remote) {
         self.add("url", remote.url.to_string(), &redact::url(&remote.url));
-        let transport = transport_word(remote.transport);
+        let transport = remote.transport.name();
         self.add("transport", transport, transport);
         let mut names: Vec<&str> = remote.headers.keys().map(http::HeaderName::as_str).collect();
         names.sort_unstable();

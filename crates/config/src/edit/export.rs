@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::home;
 use crate::{
-    Format, Standing, Transport, Written,
+    Format, Standing, Syntax, Transport, Written,
     template::{Style, Template, Unsayable},
 };
 
@@ -79,7 +80,10 @@ impl Writer {
             self.put("command", [vec![command], args].concat());
         } else {
             self.put("command", command);
-            self.put("args", args);
+            // Some programs want the list even if nothing is in it.
+            if !args.is_empty() || home::syntax(self.format) == Syntax::Json {
+                self.put("args", args);
+            }
         }
         self.env(server)?;
         self.folder("cwd", server.cwd.as_ref())?;

@@ -1,13 +1,16 @@
 //! A server as written, with its variables filled in, checked.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
 use super::dotenv;
 use crate::{
-    Command, Reach, ReadFiles, Remote, ServerConfig, Tuning, Variables, Written, remote,
+    Command, Reach, ReadFiles, Remote, ServerConfig, Stderr, Tuning, Variables, Written, remote,
     template::{Lack, Template},
     variables::Missing,
 };
@@ -22,9 +25,17 @@ pub(crate) struct Checked {
 }
 
 /// Checks a server; the error is a sentence for people. Relative folders start at `base`.
-pub(crate) fn check(written: &Written, base: &Path, variables: &Variables) -> Result<Checked, String> {
-    let tuning: Tuning =
+pub(crate) fn check(
+    written: &Written,
+    base: &Path,
+    usual_cwd: Option<PathBuf>,
+    variables: &Variables,
+) -> Result<Checked, String> {
+    let mut tuning: Tuning =
         serde_json::from_value(Value::Object(written.tuning.clone())).map_err(|error| error.to_string())?;
+    if let Stderr::File(file) = &mut tuning.stderr {
+        *file = base.join(&file);
+    }
     let mut missing = Vec::new();
     let reach = match (&written.command, &written.url) {
         (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
@@ -32,7 +43,8 @@ pub(crate) fn check(written: &Written, base: &Path, variables: &Variables) -> Re
             if tuning.ca.is_some() {
                 return Err("`toolbay.ca` is for servers at a `url`".to_owned());
             }
-            Reach::Command(program(command, written, base, variables, &mut missing)?)
+            let program = program(command, written, base, variables, &mut missing)?;
+            Reach::Command(Command { cwd: program.cwd.or(usual_cwd), ..program })
         }
         (None, Some(url)) => {
             let ca = tuning.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;

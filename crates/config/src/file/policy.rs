@@ -68,15 +68,19 @@ fn matches(rule: &Node, server: &Written) -> bool {
     pattern.zip(server.url.as_ref()).is_some_and(|(pattern, url)| fits(pattern, &url.shown()))
 }
 
-/// Whether a text is what a pattern says, in which `*` stands for any characters.
+/// Whether a text is what a pattern says, in which `*` stands for any characters, and `?`, as in URLs, for itself.
 fn fits(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((head, rest)) => text.strip_prefix(head).is_some_and(|text| {
-            let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-            ends.any(|at| fits(rest, &text[at..]))
-        }),
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(head) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let tail = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        match text.split_once(piece) {
+            Some((_, after)) => text = after,
+            None => return false,
+        }
     }
+    text.ends_with(tail)
 }
 
 /// opencode switches single tools at the root, by `<server>_<tool>`.
@@ -88,5 +92,27 @@ fn tools(root: &Node, server: &mut Written) {
     if !deny.is_empty() && !server.tuning.contains_key("tools") {
         let filter: Value = json!({ "deny": deny });
         server.tuning.insert("tools".to_owned(), filter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, text, is_so) in [
+            ("https://a/?x", "https://a/?x", true),
+            ("https://a/?x", "https://a/yx", false),
+            ("https://*.a.com/*", "https://b.a.com/mcp", true),
+            ("https://*.a.com/*", "https://b.a.com.evil/mcp", false),
+            ("*", "", true),
+            ("a*a", "a", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+        ] {
+            assert_eq!(fits(pattern, text), is_so, "{pattern} {text}");
+        }
+        assert!(!fits(&"*a".repeat(40), &"a".repeat(39)), "and takes no time for that");
     }
 }

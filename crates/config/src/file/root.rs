@@ -28,15 +28,35 @@ const WITHIN: [&str; 20] = [
     ".zed",
 ];
 
-/// The folder from which relative ones start, and that `${workspaceFolder}` means: where the file is, or the project
-/// that such a folder stands in.
-pub(crate) fn of(path: &Path, format: Format) -> PathBuf {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let is_within =
-        |folder: &&Path| folder.file_name().is_some_and(|name| WITHIN.iter().any(|it| name == *it));
-    let above = folder.ancestors().take(2).find(is_within).and_then(Path::parent);
-    match above {
-        Some(above) if format != Format::Toolbay => above.to_owned(),
-        _ => folder.to_owned(),
+/// The folder that a file is about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Root {
+    /// From here relative folders start, and `${workspaceFolder}` means it: where the file is, or the project that the
+    /// file's folder stands in.
+    pub(crate) folder: PathBuf,
+    /// Whether it is a project. Its programs run there, unless the file says where.
+    pub(crate) is_project: bool,
+}
+
+impl Root {
+    pub(crate) fn of(path: &Path, format: Format, home: Option<&Path>) -> Self {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let is_within =
+            |folder: &&Path| folder.file_name().is_some_and(|name| WITHIN.iter().any(|it| name == *it));
+        let above = folder.ancestors().take(2).find(is_within).and_then(Path::parent);
+        let is_shared = path.file_name().is_some_and(|name| name == ".mcp.json");
+        let (folder, is_project) = match above {
+            _ if format == Format::Toolbay => (folder, false),
+            Some(above) => (above, true),
+            None => (folder, is_shared || format == Format::OpenCode),
+        };
+        // What a program keeps in the home is for all projects. A file without a folder is nowhere.
+        let is_project = is_project && folder.is_absolute() && home != Some(folder);
+        Self { folder: folder.to_owned(), is_project }
+    }
+
+    /// Where a program runs of which nothing is said; `project` is the one that its entry is for.
+    pub(crate) fn usual_cwd(&self, project: Option<&str>) -> Option<PathBuf> {
+        project.map(PathBuf::from).or_else(|| self.is_project.then(|| self.folder.clone()))
     }
 }

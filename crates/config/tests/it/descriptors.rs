@@ -1,6 +1,10 @@
 //! What manifests of extensions and bundles come to.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,6 +14,7 @@ use toolbay_config::{
         Bundle, Confirmed, Described, DescriptorError, DescriptorSource, Descriptors, Origin, Platform,
         Surroundings, read_manifest,
     },
+    parse,
 };
 use toolbay_protocol::ServerName;
 
@@ -188,6 +193,31 @@ fn one_bad_server_of_an_extension_drops_no_other() {
         .sources;
     assert_eq!(descriptors.add(again[0].clone()), Err(DescriptorError::Taken { id: "good".to_owned() }));
     assert_eq!(line(&resolve(&descriptors, "good", &Value::Null).unwrap()), "g");
+}
+
+/// R095: the file has the settings, the extension the command.
+#[test]
+fn entries_of_extensions_in_a_file_become_servers() {
+    let text = r#"{"project": {"context_servers": {
+        "mcp-server-filesystem": {"enabled": false, "settings": {"rootPath": "/workspace"}},
+        "bad": {"enabled": true, "settings": {"rootPath": 5}},
+        "unknown": {"enabled": true, "settings": {}},
+        "custom": {"command": "c"}
+    }}}"#;
+    let file = parse(text, Path::new("/home/me/.config/zed/settings.json")).unwrap();
+    assert_eq!((file.servers.len(), file.extensions.len(), file.problems.len()), (1, 3, 0), "{file:?}");
+    let mut descriptors = manifest(FILESYSTEM);
+    let bad = read_manifest("e", &FILESYSTEM.replace("mcp-server-filesystem\"", "bad\"")).unwrap().sources;
+    descriptors.add(bad[0].clone()).unwrap();
+    let resolved = descriptors.resolve_all(&file.extensions, &here(), |_| true);
+    let [server] = &resolved.servers[..] else { panic!("{resolved:?}") };
+    assert_eq!((server.name.as_str(), server.standing), ("mcp-server-filesystem", Standing::Disabled));
+    assert!(line(server).starts_with(r#"npx "-y""#));
+    let said: Vec<String> = resolved.problems.iter().map(ToString::to_string).collect();
+    assert!(said[0].contains("JSON schema validation failed") && said[0].contains("/rootPath"), "{said:?}");
+    assert!(said[0].starts_with("3:9") && said[1].contains("`unknown` is known here"), "{said:?}");
+    let missing = descriptors.resolve_all(&file.extensions[..1], &here(), |_| false);
+    assert!(missing.problems[0].message.contains("npm install -g"), "{missing:?}");
 }
 
 /// A bundle that was unpacked somewhere.

@@ -86,7 +86,7 @@ const JSON: &str = r#"{
   // Mine
   "other": {"kept":   [1,2 , 3]},
   "mcpServers": {
-    "a": { "command": "x", /* why */ "args": ["one"] },
+    "a": { "command": "x", /* why */ "args": [ "one"   ] },
     // about b
     "b": {
       "url": "https://h/", // here

@@ -99,7 +99,6 @@ bearer_token_env_var = "SEARCH_TOKEN"
 
 [mcp_servers.old]
 command = "old-server"
-args = []
 enabled = false
 "#
     );
@@ -241,4 +240,57 @@ fn files_of_clients_are_found() {
     );
     let of_user: Vec<String> = found(None);
     assert_eq!(of_user, ["codex h/.codex/config.toml", "goose h/.config/goose/config.yaml"]);
+}
+
+/// What is imported from a project does the same in a file elsewhere.
+#[test]
+fn a_server_can_move_to_another_folder() {
+    let text = r#"{"servers": {
+        "a": {"command": "${workspaceFolder}/bin/x", "args": ["${workspaceFolderBasename}", "${env:KEY}", "${userHome}"],
+              "envFile": "sub/.env", "env": {"A": "${file:secret}"}},
+        "b": {"command": "x", "cwd": "sub", "toolbay": {"stderr": {"file": "log"}}},
+        "c": {"command": "x", "cwd": "${env:DIR}/y"}}}"#;
+    let file = parse(text, Path::new("/p/.vscode/mcp.json")).unwrap();
+    assert_eq!(file.problems, []);
+    assert_eq!(
+        exported(&file.portable, Format::Toolbay).unwrap(),
+        r#"[servers.a]
+command = "/p/bin/x"
+args = ["p", "${KEY}", "${userHome}"]
+env = { A = "${file:/p/.vscode/secret}" }
+cwd = "/p"
+env_file = "/p/sub/.env"
+
+[servers.b]
+command = "x"
+cwd = "/p/sub"
+stderr = { file = "/p/log" }
+
+[servers.c]
+command = "x"
+cwd = "${DIR}/y"
+"#
+    );
+}
+
+/// An entry to show to people: nothing that may be secret, and variables as they are.
+#[test]
+fn a_redacted_server_can_be_written_and_read() {
+    let entry = json!({"mcpServers": {"x": {
+        "command": "x", "args": ["--token", "t0p", "--level=2"],
+        "env": {"API_KEY": "s3cret", "FROM": "${FROM}", "LOG": "debug", "OTHER": "ghp_0123456789abcdef"},
+    }}});
+    let written = parse(&entry.to_string(), Path::new("mcp.json")).unwrap().written.remove(0);
+    let text = exported(&[written.redacted()], Format::Toolbay).unwrap();
+    assert_eq!(
+        text,
+        "[servers.x]\ncommand = \"x\"\nargs = [\"--token\", \"***\", \"--level=2\"]\n\
+         env = { API_KEY = \"***\", FROM = \"${FROM}\", LOG = \"***\", OTHER = \"***\" }\n"
+    );
+    assert_eq!(written.literal_secrets(), ["API_KEY", "OTHER", "args"]);
+    assert_eq!(sample("toolbay.toml")[1].literal_secrets(), [""; 0]);
+    let url = json!({"mcpServers": {"u": {"url": "https://h/mcp?api_key=abc&x=1", "headers": {"Authorization": "Bearer abc"}}}});
+    let written = parse(&url.to_string(), Path::new("mcp.json")).unwrap().written.remove(0);
+    assert_eq!(written.literal_secrets(), ["Authorization", "url"]);
+    assert!(!exported(&[written.redacted()], Format::Cursor).unwrap().contains("abc"));
 }

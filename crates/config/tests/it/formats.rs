@@ -225,6 +225,18 @@ fn folders_are_those_of_the_program() {
     let relative = r#"{"servers": {"a": {"command": "x", "cwd": "sub"}}}"#;
     let file = parse(relative, Path::new("/p/.vscode/mcp.json")).unwrap();
     assert_eq!(cwd(&file.servers[0]).as_deref(), Some(Path::new("/p/sub")));
+    let silent = r#"{"mcpServers": {"a": {"command": "x"}}, "projects": {"/q": {"mcpServers": {"b": {"command": "x"}}}}}"#;
+    let home = Variables { home: Some("/h".into()), ..Variables::default() };
+    let cwds = |path: &str| {
+        let file = parse_with(silent, Path::new(path), &home).unwrap();
+        file.servers.iter().map(cwd).collect::<Vec<_>>()
+    };
+    let (none, p, q) = (None, Some("/p".into()), Some("/q".into()));
+    assert_eq!(cwds("/p/.mcp.json"), [p.clone(), q.clone()], "programs of a project run there");
+    assert_eq!(cwds("/p/.cursor/mcp.json"), [p, q.clone()]);
+    assert_eq!(cwds("/h/.cursor/mcp.json"), [none.clone(), q.clone()], "those of a user run anywhere");
+    assert_eq!(cwds("/h/.claude.json"), [none.clone(), q.clone()]);
+    assert_eq!(cwds("/etc/mcp.json"), [none, q]);
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn a_broken_file_or_entry_changes_nothing_and_is_told() {
     };
     let good = "c c1 Pending, a a1 Enabled, b b1 Enabled".to_owned();
     assert_eq!(read(&approvals), (good.clone(), 0, 0));
-    let c = server("c", r#"{"command": "c1"}"#);
+    let c = load(&ours).unwrap().servers.into_iter().find(|server| server.name.as_str() == "c").unwrap();
     approvals.approve(&project, &c).unwrap();
     assert_eq!(read(&approvals).0, good.replace("Pending", "Enabled"));
 

@@ -20,8 +20,10 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(shared: &Shared) -> Result<Self, Error> {
-        let (settings, source) = shared.setup.ready(&shared.name)?;
+    /// `roots` is what the server is told about its folders whenever it asks, as JSON text of an array.
+    pub(super) fn start(shared: &Shared, roots: Option<String>) -> Result<Self, Error> {
+        let (mut settings, source) = shared.setup.ready(&shared.name)?;
+        settings.roots = roots.or(settings.roots);
         let tasks = TaskTracker::new();
         let (updates, updated) = mpsc::channel(UPDATES);
         let handle = start(settings, source, updates, &tasks);

@@ -49,7 +49,7 @@ impl Client {
         let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or("server");
         ClientBuilder::new(
             name,
-            entry::program(name, command, args).map(|config| Way::Configured(config.into())),
+            entry::program(name, command, args, &[]).map(|config| Way::Configured(config.into())),
         )
     }
 
@@ -102,9 +102,9 @@ impl ClientBuilder {
     }
 
     /// Our own variables, such as `std::env::vars_os()`. The server inherits those that programs need to run, and none that
-    /// may be a secret; proxies are taken from them, too.
+    /// may be a secret, unless [`ClientBuilder::tuning`] says otherwise; proxies are taken from them, too.
     pub fn environment(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        self.setup.environment = toolbay_config::inherited(variables);
+        self.setup.environment = variables.into_iter().collect();
         self
     }
 

@@ -31,7 +31,9 @@ impl Error {
             | Self::Busy(_)
             | Self::NotInitialized { .. }
             | Self::AlreadyInitialized { .. } => Fault::Caller,
-            Self::Config(_) | Self::Setup { .. } | Self::Schema { .. } => Fault::Setup,
+            Self::Config(_) | Self::Setup { .. } | Self::Schema { .. } | Self::NotRunning { .. } => {
+                Fault::Setup
+            }
             Self::Protocol { .. } => Fault::Server,
             Self::Init { failure, .. } => fault_of(failure),
             Self::Connection(error) | Self::Timeout(error) => match error {

@@ -3,6 +3,7 @@
 use toolbay_upstream::{CallError, Failure, Phase};
 
 use super::Error;
+use crate::ServerState;
 
 impl Error {
     /// One line on what to do about it, where we know one.
@@ -18,6 +19,13 @@ impl Error {
             Self::ResourceNotFound { uri, candidates } if !candidates.is_empty() => {
                 Some(format!("say which server is meant: toolbay://<server>/{uri}"))
             }
+            Self::NotRunning { server, state } => Some(match state {
+                ServerState::Disabled => format!("enable `{server}` first"),
+                ServerState::Pending => {
+                    format!("it came with a project: look at what it runs, then approve of `{server}`")
+                }
+                _ => format!("start `{server}` first"),
+            }),
             Self::NotInitialized { .. } => Some("call `initialize` first".to_owned()),
             Self::CallerTimeout { .. } => Some("allow the call more time".to_owned()),
             Self::Schema { .. } => Some("change the settings so that they fit the schema".to_owned()),

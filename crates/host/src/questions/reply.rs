@@ -29,6 +29,12 @@ impl Handlers {
         });
     }
 
+    /// The folders of a server as JSON text, if anyone says which they are.
+    pub(crate) async fn roots_of(&self, server: &ServerName) -> Option<String> {
+        let roots = self.roots.as_ref()?.roots(server).await;
+        serde_json::to_string(&roots).ok()
+    }
+
     /// The result of a question, or why there is none.
     pub(crate) async fn reply(
         &self,

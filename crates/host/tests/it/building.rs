@@ -20,7 +20,7 @@ async fn servers_of_all_kinds_are_one_host() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mcp.json");
     let program = test_server();
-    let servers = json!({"mcpServers": {"filed": {"command": program}, "bad": {"command": 5}}});
+    let servers = json!({"mcpServers": {"filed": {"command": "${SERVER_PROGRAM}"}, "bad": {"command": 5}}});
     fs::write(&file, servers.to_string()).unwrap();
     let problems = Arc::new(Mutex::new(Vec::new()));
     let told = problems.clone();
@@ -28,8 +28,15 @@ async fn servers_of_all_kinds_are_one_host() {
     let hello =
         tool_fn("hello", "Says hello.", json!({"type": "object"}), |_| async { Ok("hello".to_owned()) });
     let host = Host::builder()
-        .environment(std::env::vars_os())
+        .environment(std::env::vars_os().chain([("SERVER_PROGRAM".into(), program.clone().into())]))
         .stdio_server("run", program.to_str().unwrap(), ["--page-size", "3"])
+        .stdio_server_with(
+            "varied",
+            program.to_str().unwrap(),
+            ["--era", "legacy"],
+            [("GREETING", "hello ${HOME}")],
+        )
+        .roots(["file:///srv"])
         .stdio_server("missing", "no-such-mcp-server", Vec::<String>::new())
         .http_server("remote", &url)
         .in_process("memory", Arc::new(move |tasks| memory.in_memory(tasks)))
@@ -44,6 +51,13 @@ async fn servers_of_all_kinds_are_one_host() {
         assert_eq!(sum.structured_value().unwrap()["sum"], 3, "{server}");
     }
     assert_eq!(host.call_tool("own__hello", json!({})).await.unwrap().to_text(), "hello");
+    let greeting = host.call_tool("varied__env", json!({"name": "GREETING"})).await.unwrap();
+    assert_eq!(
+        greeting.structured_value().unwrap()["value"],
+        "hello ${HOME}",
+        "what a program says is meant as it is"
+    );
+    assert_eq!(host.call_tool("varied__list_roots", json!({})).await.unwrap().to_text(), "file:///srv");
     assert_eq!(*problems.lock().unwrap(), [Some("bad".to_owned())]);
     // A server that does not come up takes nothing from the others, and says why when it is called (X2).
     for error in [

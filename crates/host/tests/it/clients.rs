@@ -7,7 +7,8 @@ use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::Tuning;
 use toolbay_host::{
-    CallOptions, Client, Completing, Error, Handlers, InProcess, Kind, ServerNotification,
+    BoxError, BoxFuture, CallOptions, Client, Completing, Error, Handlers, InProcess, Kind, MessageTransport,
+    Opening, ServerNotification, one_by_one,
     questions::{ElicitRequest, Elicited},
 };
 use toolbay_protocol::{Revision, ServerName};
@@ -199,4 +200,105 @@ async fn a_connection_that_stands_already_can_be_used() {
     let client = Client::wire(TestServer::demo().in_memory(&tasks)).name("once").connect().await.unwrap();
     assert_eq!(client.call_tool("echo", json!({"text": "hi"})).await.unwrap().to_text(), "hi");
     assert_eq!(client.handle().unwrap().name(), &ServerName::new("once"));
+}
+
+/// Most servers ask for their roots right after the handshake, when no call is there to ask through.
+#[tokio::test(start_paused = true)]
+async fn roots_are_told_at_any_time() {
+    let told = Arc::new(std::sync::Mutex::new(None));
+    let curious: InProcess = {
+        let told = told.clone();
+        Arc::new(move |tasks| {
+            let (mut inside, outside) = toolbay_transport::memory::pair(tasks);
+            let told = told.clone();
+            tasks.spawn(async move {
+                while let Some(toolbay_transport::Incoming::Message(message)) = inside.incoming.recv().await {
+                    let said: Value = serde_json::from_slice(message.text()).unwrap();
+                    let answer = match said["method"].as_str() {
+                        Some("initialize") => {
+                            json!({"id": said["id"], "result": {"protocolVersion": "2025-06-18",
+                            "capabilities": {}, "serverInfo": {"name": "curious", "version": "1"}}})
+                        }
+                        Some("notifications/initialized") => json!({"id": "r", "method": "roots/list"}),
+                        None if said["id"] == "r" => {
+                            *told.lock().unwrap() = Some(said["result"].clone());
+                            continue;
+                        }
+                        _ if said.get("id").is_none() => continue,
+                        _ => {
+                            json!({"id": said["id"], "error": {"code": -32601, "message": "no such method"}})
+                        }
+                    };
+                    let mut answer = answer;
+                    answer["jsonrpc"] = json!("2.0");
+                    inside.outgoing.send(answer.to_string().into()).await.unwrap();
+                }
+            });
+            outside
+        })
+    };
+    let roots = vec![toolbay_host::questions::Root::new("file:///home/ada").named("home")];
+    let client = Client::in_process(curious).handlers(Handlers::new().roots(roots)).connect().await.unwrap();
+    eventually("it was told", || told.lock().unwrap().is_some()).await;
+    let expected = json!({"roots": [{"uri": "file:///home/ada", "name": "home"}]});
+    assert_eq!(told.lock().unwrap().clone(), Some(expected));
+    client.close().await;
+}
+
+/// One end of a wire, as a transport that does one thing at a time.
+struct Turns(Option<toolbay_transport::Wire>);
+
+impl MessageTransport for Turns {
+    fn send(&mut self, message: String) -> BoxFuture<'_, Result<(), BoxError>> {
+        Box::pin(async move {
+            let wire = self.0.as_ref().ok_or("closed")?;
+            wire.outgoing.send(message.into()).await.map_err(|_| "gone".into())
+        })
+    }
+
+    fn receive(&mut self) -> BoxFuture<'_, Result<String, BoxError>> {
+        Box::pin(async move {
+            match self.0.as_mut().ok_or("closed")?.incoming.recv().await {
+                Some(toolbay_transport::Incoming::Message(message)) => {
+                    Ok(String::from_utf8(message.text().to_vec())?)
+                }
+                other => Err(format!("no message: {other:?}").into()),
+            }
+        })
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, Result<(), BoxError>> {
+        self.0 = None;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn is_connected(&self) -> bool {
+        self.0.as_ref().is_some_and(|wire| !wire.outgoing.is_closed())
+    }
+}
+
+/// C2: the other shape of a transport is good enough.
+#[tokio::test(start_paused = true)]
+async fn a_transport_that_does_one_thing_at_a_time_will_do() {
+    let (tasks, server) = (TaskTracker::new(), TestServer::demo());
+    let open = {
+        let (tasks, server) = (tasks.clone(), server.clone());
+        move || -> Opening {
+            let wire = server.in_memory(&tasks);
+            Box::pin(async { Ok(Box::new(Turns(Some(wire))) as Box<dyn MessageTransport>) })
+        }
+    };
+    let client = Client::transport(one_by_one("turns", open)).connect().await.unwrap();
+    assert_eq!(client.handle().unwrap().transport(), "turns");
+    let calls = (0..20).map(|n| client.call_tool("add", json!({"a": n, "b": n})));
+    for (n, sum) in futures_util::future::join_all(calls).await.into_iter().enumerate() {
+        assert_eq!(sum.unwrap().structured_value().unwrap()["sum"], 2 * n);
+    }
+    let slow = client.call_tool("sleep", json!({"ms": 5000}));
+    let (slow, quick) = tokio::join!(slow, client.call_tool("echo", json!({"text": "meanwhile"})));
+    assert!(slow.is_ok() && quick.unwrap().to_text() == "meanwhile");
+    client.close().await;
+    let error = one_by_one("nowhere", || Box::pin(async { Err("no line".into()) }));
+    let error = Client::transport(error).connect().await.unwrap_err();
+    assert!(error.to_string().contains("no line"), "{error}");
 }

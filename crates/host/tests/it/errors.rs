@@ -47,8 +47,10 @@ async fn an_initialize_timeout_is_told_with_what_to_do() {
 
 #[test]
 fn settings_that_do_not_fit_are_told_with_what_to_do() {
-    let faults = vec!["at `/port`: \"x\" is not of type \"integer\"".to_owned()];
-    let error = Error::Schema { what: "the settings of `db`".into(), faults };
+    use toolbay_config::descriptor::{DescriptorError, SettingProblem};
+    let message = "\"x\" is not of type \"integer\"".to_owned();
+    let problems = vec![SettingProblem { path: "/port".to_owned(), message }];
+    let error = Error::from(DescriptorError::Settings { id: "db".to_owned(), problems });
     let told = error.explained();
     assert!(told.contains("JSON schema validation failed") && told.contains("`/port`"), "{told}");
     assert!(told.contains("\nhint: change the settings"), "{told}");

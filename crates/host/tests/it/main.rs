@@ -1,6 +1,7 @@
 //! Many servers as one, tested over wires in memory.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod absent; // calls to servers that do not run
 mod adapters; // tools in the formats of model APIs
 mod any_schema; // whatever a schema says, the dialects hold
 mod arguments; // checked before they are sent
@@ -16,6 +17,7 @@ mod examples; // they do what they say
 mod long_calls; // what a server does only as a task
 mod names; // who is called what
 mod outputs; // results whole and as views, and how long they may be
+mod page_of_names; // it says nothing that is not there
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
 mod simulation; // whatever happens, in whatever order

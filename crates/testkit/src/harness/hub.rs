@@ -57,8 +57,11 @@ impl Hub {
     pub(super) fn start(setup: Setup) -> Result<Self> {
         let id = format!("{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
         let config = setup.write(&json!({ MARK: id }))?;
-        let Setup { programs, folder, .. } = setup;
+        let Setup { programs, folder, open_files, .. } = setup;
         let mut command = command(&programs, &folder, &config, &["serve", "--listen", "127.0.0.1:0"]);
+        if let Some(limit) = open_files {
+            command = limited(&command, limit);
+        }
         command.env(MARK, &id).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn().context("the hub does not start")?;
@@ -122,7 +125,10 @@ impl Hub {
 
     /// Waits until a server is in a state (`ready`, `failed`, …), and gives what `GET /health` says of it.
     pub fn wait_for(&self, name: &str, state: &str) -> Result<Value> {
-        self.wait_until(name, state, |server| server["state"] == state)
+        self.wait_until(name, state, |server| match state {
+            "ready" => is_up(server),
+            _ => server["state"] == state,
+        })
     }
 
     /// Waits until something is true of a server.
@@ -133,6 +139,16 @@ impl Hub {
             Ok(is(&last).then(|| last.clone()))
         });
         seen.with_context(|| format!("{last}\nthe hub said:\n{}", self.said()))
+    }
+
+    /// Stops the hub where it is, until [`Hub::resume`].
+    pub fn pause(&self) -> Result<()> {
+        signal(self.pid(), Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) -> Result<()> {
+        signal(self.pid(), Signal::CONT)
     }
 
     /// Runs `toolbay` with the same configuration, and gives what it prints.
@@ -187,7 +203,7 @@ impl Hub {
     fn ready(&self) -> Result<usize> {
         let health = self.health()?;
         let servers = health["servers"].as_array().context("no servers")?;
-        Ok(servers.iter().filter(|server| server["state"] == "ready").count())
+        Ok(servers.iter().filter(|server| is_up(server)).count())
     }
 
     /// Waits until nothing is left of what happened: no calls, no files, no processes, no zombies.
@@ -263,6 +279,24 @@ pub fn kill(pid: u32) -> Result<()> {
 pub(super) fn signal(pid: u32, which: Signal) -> Result<()> {
     let pid = Pid::from_raw(pid.try_into()?).context("no process id")?;
     Ok(kill_process(pid, which)?)
+}
+
+/// Whether a server answers, even where something about it is not right.
+fn is_up(server: &Value) -> bool {
+    server["state"] == "ready" || server["state"] == "degraded"
+}
+
+/// The same command with so few files.
+fn limited(command: &Command, open_files: u64) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "it becomes the program under test")]
+    let mut limited = Command::new("prlimit");
+    limited.arg(format!("--nofile={open_files}:{open_files}")).arg(command.get_program());
+    limited.args(command.get_args()).env_clear();
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
+    limited
 }
 
 /// `toolbay` in an environment of its own.

@@ -50,11 +50,12 @@ pub struct Setup {
     /// Holds the configuration, sockets and whatever else the hub writes; a short path, because of the sockets.
     pub(super) folder: PathBuf,
     pub(super) servers: Map<String, Value>,
+    pub(super) open_files: Option<u64>,
 }
 
 impl Setup {
     pub fn new(programs: Programs, folder: &Path) -> Self {
-        Self { programs, folder: folder.to_owned(), servers: Map::new() }
+        Self { programs, folder: folder.to_owned(), servers: Map::new(), open_files: None }
     }
 
     /// Adds the hostile server with these flags; `tuning` is the object `toolbay` of its entry.
@@ -84,6 +85,11 @@ impl Setup {
     pub fn tuned(mut self, name: &str, tuning: Value) -> Self {
         self.servers[name]["toolbay"] = tuning;
         self
+    }
+
+    /// Lets the hub have only so many files.
+    pub fn open_files(self, limit: u64) -> Self {
+        Self { open_files: Some(limit), ..self }
     }
 
     /// Starts the hub and waits until it listens; its servers may still be starting.

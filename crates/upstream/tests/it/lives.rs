@@ -229,7 +229,7 @@ async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
     let mut status = other.status();
     drop(other);
     assert!(matches!(running.await, Err(CallError::Stopped { .. })));
-    let _ = status.wait_for(|status| matches!(status.state, State::Stopped)).await;
+    let _ = status.wait_for(|status| matches!(status.state, State::Stopped { .. })).await;
     world.tasks.close();
     timeout(Duration::from_secs(10), world.tasks.wait()).await.unwrap();
 }
@@ -241,7 +241,7 @@ async fn stop_ends_a_server_in_every_state() {
         world.until(|status| !matches!(status.state, State::Starting { .. })).await;
         sleep(Duration::from_secs(2)).await;
         world.server.stop();
-        world.until(|status| matches!(status.state, State::Stopped)).await;
+        world.until(|status| matches!(status.state, State::Stopped { .. })).await;
         assert!(matches!(world.call("t").await, Err(CallError::Stopped { .. })));
     }
 }

@@ -1,0 +1,159 @@
+//! `toolbay approve`: servers that came with the project in this folder may run, exactly as shown.
+
+mod launch;
+
+use serde_json::{Value, json};
+use toolbay_config::{
+    Approvals, Standing, Verdict,
+    scope::{Placed, Scope, Why},
+};
+
+use super::get::verdict;
+use crate::{
+    args::ApproveArgs,
+    confirm::{ask, can_ask, confirm},
+    context::Context,
+    error::CliError,
+    suggest::similar,
+    survey::Survey,
+};
+
+/// What somebody says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    Approved,
+    Rejected,
+    /// Not now.
+    Left,
+}
+
+pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), CliError> {
+    if args.name.is_none() && !args.all && (args.yes || args.reject) {
+        return Err(CliError::usage("say which server, or --all"));
+    }
+    let survey = Survey::read(context)?;
+    let mut approvals = survey.configuration.approvals();
+    if let Some(problem) = approvals.problem() {
+        context.out.warn(&problem.to_string());
+    }
+    let project = survey.configuration.project.clone();
+    let chosen = match &args.name {
+        Some(name) => match of_project(&survey).into_iter().find(|it| it.server.name.as_str() == name) {
+            Some(placed) => vec![placed],
+            None if survey.find(name).is_some() => {
+                context.out.note(&format!("`{name}` is your own and needs no approval"));
+                return Ok(());
+            }
+            None => return Err(unknown(&survey, name)),
+        },
+        None => waiting(&survey),
+    };
+    if chosen.is_empty() {
+        context.out.note("nothing waits for approval");
+    }
+    let mut decisions = vec![Decision::Left; chosen.len()];
+    let is_asked = !args.yes && !args.reject && !args.diff && can_ask(context);
+    if !context.out.json {
+        for (placed, decision) in chosen.iter().zip(&mut decisions) {
+            launch::show(context, &survey, &approvals, placed)?;
+            if is_asked && !args.all && !is_settled(&approvals, &survey, placed) {
+                *decision = question(context, placed).await?;
+                say(&mut approvals, &survey, placed, *decision)?;
+            }
+        }
+    }
+    if is_asked && args.all && !chosen.is_empty() && confirm(context, "Let all of them run?").await? {
+        decisions.fill(Decision::Approved);
+    } else if args.reject {
+        decisions.fill(Decision::Rejected);
+    } else if args.yes {
+        decisions.fill(Decision::Approved);
+    }
+    let before: Vec<Value> = chosen.iter().map(|placed| launch::json(&survey, &approvals, placed)).collect();
+    if !args.diff {
+        for (placed, decision) in chosen.iter().zip(&decisions) {
+            say(&mut approvals, &survey, placed, *decision)?;
+        }
+    }
+    if context.out.json {
+        let servers = before.into_iter().zip(&chosen).map(|(mut server, placed)| {
+            server["now"] = verdict(approvals.verdict(&project, &placed.server)).into();
+            server
+        });
+        context.out.json_object(&json!({ "servers": servers.collect::<Vec<_>>() }))?;
+    }
+    tell(context, &chosen, &decisions);
+    let left = chosen.iter().filter(|placed| !is_settled(&approvals, &survey, placed));
+    let left: Vec<String> = left.map(|placed| placed.server.name.as_str().to_owned()).collect();
+    match left.is_empty() || args.diff || is_asked {
+        true => Ok(()),
+        false => Err(CliError::NeedsApproval { servers: left }),
+    }
+}
+
+/// The servers that came with the project, each name once: the entry that counts, or would if it were approved.
+fn of_project(survey: &Survey) -> Vec<&Placed> {
+    let merged = &survey.reading.merged;
+    let inert = merged.outranked.iter().filter(|other| other.why == Why::Inert).map(|other| &other.entry);
+    let mut all: Vec<&Placed> = Vec::new();
+    for placed in merged.servers.iter().chain(inert).filter(|placed| placed.file.scope == Scope::Project) {
+        if !all.iter().any(|other| other.server.name == placed.server.name) {
+            all.push(placed);
+        }
+    }
+    all
+}
+
+fn waiting(survey: &Survey) -> Vec<&Placed> {
+    let mut all = of_project(survey);
+    all.retain(|placed| placed.server.standing == Standing::Pending);
+    all
+}
+
+fn unknown(survey: &Survey, name: &str) -> CliError {
+    let known: Vec<String> =
+        of_project(survey).iter().map(|placed| placed.server.name.as_str().to_owned()).collect();
+    let similar = similar(name, known.iter().map(String::as_str));
+    CliError::UnknownServer { name: name.to_owned(), similar, known }
+}
+
+/// Whether something was said about exactly this launch.
+fn is_settled(approvals: &Approvals, survey: &Survey, placed: &Placed) -> bool {
+    let verdict = approvals.verdict(&survey.configuration.project, &placed.server);
+    matches!(verdict, Verdict::Approved | Verdict::Rejected)
+}
+
+async fn question(context: &Context, placed: &Placed) -> Result<Decision, CliError> {
+    let question = format!("Let `{}` run? [y]es, [N]o, [r]eject for good: ", placed.server.name);
+    Ok(match ask(context, &question).await?.as_str() {
+        "y" | "yes" => Decision::Approved,
+        "r" | "reject" => Decision::Rejected,
+        _ => Decision::Left,
+    })
+}
+
+/// Writes down what was said about what was shown: whatever the file says by now asks again.
+fn say(
+    approvals: &mut Approvals,
+    survey: &Survey,
+    placed: &Placed,
+    decision: Decision,
+) -> Result<(), CliError> {
+    let project = &survey.configuration.project;
+    match decision {
+        Decision::Approved => approvals.approve(project, &placed.server)?,
+        Decision::Rejected => approvals.reject(project, &placed.server)?,
+        Decision::Left => {}
+    }
+    Ok(())
+}
+
+fn tell(context: &Context, chosen: &[&Placed], decisions: &[Decision]) {
+    for (placed, decision) in chosen.iter().zip(decisions) {
+        match decision {
+            Decision::Approved => context.out.note(&format!("{}: approved", placed.server.name)),
+            Decision::Rejected => context.out.note(&format!("{}: rejected", placed.server.name)),
+            Decision::Left => {}
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What exactly would run, and what about it is new.
+
+use serde_json::{Value, json};
+use toolbay_config::{Approvals, DiffLine, Verdict, scope::Placed};
+
+use crate::{
+    commands::get::verdict,
+    context::Context,
+    error::CliError,
+    style::clean_line,
+    survey::{Survey, short_path},
+};
+
+/// The launch in lines; against the one that something was said about, if there was such.
+pub(super) fn show(
+    context: &Context,
+    survey: &Survey,
+    approvals: &Approvals,
+    placed: &Placed,
+) -> Result<(), CliError> {
+    let (out, project) = (&context.out, &survey.configuration.project);
+    let said = approvals.verdict(project, &placed.server);
+    let place = survey.written(placed).map(|written| format!(":{}", written.place)).unwrap_or_default();
+    let name = out.paint.bold(&clean_line(placed.server.name.as_str()));
+    out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(said)))?;
+    for line in approvals.diff(project, &placed.server) {
+        let text = clean_line(line.to_string().trim_start_matches(['+', '-', '~']));
+        let text = match &line {
+            // Without anything to compare with, all of it is new.
+            DiffLine::Added(_) if said == Verdict::Unknown => format!("  {text}"),
+            DiffLine::Added(_) => out.paint.green(&format!("+ {text}")),
+            DiffLine::Removed(_) => out.paint.red(&format!("- {text}")),
+            DiffLine::HiddenChange => out.paint.yellow(&format!("~ {text}")),
+            DiffLine::Same(_) => format!("  {text}"),
+        };
+        out.data(&format!("  {text}\n"))?;
+    }
+    if let Some(package) = placed.server.floating_package() {
+        out.warn(&format!(
+            "`{package}` has no fixed version: what you approve of may be another program tomorrow"
+        ));
+    }
+    Ok(())
+}
+
+/// The same for programs.
+pub(super) fn json(survey: &Survey, approvals: &Approvals, placed: &Placed) -> Value {
+    let project = &survey.configuration.project;
+    let lines = approvals.diff(project, &placed.server);
+    let launch = lines.iter().filter_map(|line| match line {
+        DiffLine::Same(line) | DiffLine::Added(line) => Some(line.as_str()),
+        DiffLine::Removed(_) | DiffLine::HiddenChange => None,
+    });
+    let diff: Vec<Value> = lines
+        .iter()
+        .map(|line| match line {
+            DiffLine::Same(line) => json!({ "change": "same", "line": line }),
+            DiffLine::Added(line) => json!({ "change": "added", "line": line }),
+            DiffLine::Removed(line) => json!({ "change": "removed", "line": line }),
+            DiffLine::HiddenChange => json!({ "change": "hidden", "line": null }),
+        })
+        .collect();
+    json!({
+        "name": placed.server.name.as_str(),
+        "file": placed.file.path,
+        "verdict": verdict(approvals.verdict(project, &placed.server)),
+        "launch": launch.collect::<Vec<_>>(),
+        "diff": diff,
+        "floating_package": placed.server.floating_package(),
+    })
+}

@@ -1,0 +1,143 @@
+//! `toolbay config check`: what is wrong with files, with line and column.
+
+use std::{io, path::Path};
+
+use serde_json::{Value, json};
+use toolbay_config::{ConfigError, ConfigFile, Place, Problem};
+
+use crate::{
+    args::CheckArgs,
+    configuration::{Configuration, variables},
+    context::Context,
+    error::CliError,
+    style::clean_line,
+};
+
+/// Something to say about a file.
+struct Finding {
+    is_error: bool,
+    place: Option<Place>,
+    server: Option<String>,
+    message: String,
+}
+
+pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
+    let named = args.file.as_ref().or(context.args.global.config.as_ref());
+    let paths = match named {
+        Some(path) => vec![path.clone()],
+        None => Configuration::find(context)?.files.into_iter().map(|file| file.path).collect(),
+    };
+    let (mut errors, mut checked) = (0, Vec::new());
+    for path in &paths {
+        let loaded = toolbay_config::load_with(path, &variables(context, toolbay_config::ReadFiles::Now));
+        if let Err(ConfigError::Read { source, .. }) = &loaded
+            && (named.is_none() && source.kind() == io::ErrorKind::NotFound)
+        {
+            continue;
+        }
+        let findings = match &loaded {
+            Ok(file) => findings(file),
+            Err(ConfigError::Read { .. }) => return loaded.map(|_| ()).map_err(CliError::from),
+            Err(error) => vec![of_whole(error)],
+        };
+        errors += findings.iter().filter(|finding| finding.is_error).count();
+        if !context.out.json {
+            tell(context, path, &findings, loaded.as_ref().ok())?;
+        }
+        checked.push(json(path, &findings, loaded.as_ref().ok()));
+    }
+    if context.out.json {
+        context.out.json_object(&json!({ "valid": errors == 0, "files": checked }))?;
+    } else if checked.is_empty() {
+        let looked: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        context.out.note(&format!("there is no configuration; it would be in {}", looked.join(", ")));
+    }
+    match errors {
+        0 => Ok(()),
+        1 => Err(CliError::usage("the configuration has a mistake")),
+        more => Err(CliError::usage(format!("the configuration has {more} mistakes"))),
+    }
+}
+
+fn findings(file: &ConfigFile) -> Vec<Finding> {
+    let of = |problem: &Problem, is_error| Finding {
+        is_error,
+        place: Some(problem.place),
+        server: problem.server.clone(),
+        message: problem.message.clone(),
+    };
+    let errors = file.problems.iter().map(|problem| of(problem, true));
+    let warnings = file.warnings.iter().map(|problem| of(problem, false));
+    let odd = file.servers.iter().zip(&file.written).flat_map(|(server, written)| {
+        let floating = server.floating_package();
+        let floating = floating.map(|package| {
+            format!("`{package}` has no fixed version, so it may be another program tomorrow")
+        });
+        let secrets = written.literal_secrets();
+        let secrets = (!secrets.is_empty()).then(|| {
+            format!(
+                "{} seems to hold a secret; a variable such as `${{NAME}}` keeps it out of the file",
+                secrets.join(", ")
+            )
+        });
+        floating.into_iter().chain(secrets).map(|message| Finding {
+            is_error: false,
+            place: Some(written.place),
+            server: Some(written.name.clone()),
+            message,
+        })
+    });
+    let mut all: Vec<Finding> = errors.chain(warnings).chain(odd).collect();
+    all.sort_by_key(|finding| finding.place.map(|place| (place.line, place.column)));
+    all
+}
+
+/// A file that cannot be used at all.
+fn of_whole(error: &ConfigError) -> Finding {
+    let (place, message) = match error {
+        ConfigError::Syntax { place, message, .. } => (Some(*place), message.clone()),
+        other => (None, other.to_string()),
+    };
+    Finding { is_error: true, place, server: None, message }
+}
+
+fn tell(
+    context: &Context,
+    path: &Path,
+    findings: &[Finding],
+    file: Option<&ConfigFile>,
+) -> Result<(), CliError> {
+    let paint = context.out.paint;
+    for finding in findings {
+        let place = finding.place.map(|place| format!(":{place}")).unwrap_or_default();
+        let kind = if finding.is_error { paint.red("error:") } else { paint.yellow("warning:") };
+        let server = finding.server.as_ref().map(|server| format!(" server `{server}`:")).unwrap_or_default();
+        let said = clean_line(&format!("{server} {}", finding.message));
+        context.out.data(&format!("{}{place}: {kind} {said}\n", path.display()))?;
+    }
+    if let Some(file) = file {
+        let (count, format) = (file.servers.len(), file.format);
+        let servers = if count == 1 { "server" } else { "servers" };
+        context.out.note(&format!("{}: {count} {servers}, read as {format}", path.display()));
+    }
+    Ok(())
+}
+
+fn json(path: &Path, findings: &[Finding], file: Option<&ConfigFile>) -> Value {
+    let of = |finding: &Finding| {
+        json!({
+            "line": finding.place.map(|place| place.line), "column": finding.place.map(|place| place.column),
+            "server": finding.server, "message": finding.message,
+        })
+    };
+    let list = |is_error: bool| -> Vec<Value> {
+        findings.iter().filter(|finding| finding.is_error == is_error).map(of).collect()
+    };
+    json!({
+        "path": path,
+        "format": file.map(|file| file.format.name()),
+        "servers": file.map_or(0, |file| file.servers.len()),
+        "errors": list(true),
+        "warnings": list(false),
+    })
+}

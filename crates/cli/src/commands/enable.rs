@@ -1,0 +1,15 @@
+//! `toolbay enable`: a server may run again.
+
+use toolbay_config::{Edit, Standing};
+
+use super::remove::change;
+use crate::{args::EntryArgs, context::Context, error::CliError, survey::Survey};
+
+pub(crate) fn run(context: &Context, args: &EntryArgs) -> Result<(), CliError> {
+    change(context, args, Edit::Enable(&args.name), "enabled")?;
+    let survey = Survey::read_silently(context)?;
+    if survey.find(&args.name).is_some_and(|placed| placed.server.standing == Standing::Pending) {
+        context.out.note(&format!("it came with this project; `toolbay approve {}` lets it run", args.name));
+    }
+    Ok(())
+}

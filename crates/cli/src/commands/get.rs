@@ -1,0 +1,144 @@
+//! `toolbay get`: everything about one server.
+
+use serde_json::{Value, json};
+use toolbay_config::{
+    Verdict, environment_names,
+    scope::{Placed, Scope, Why},
+};
+
+use crate::{
+    args::GetArgs,
+    board::trouble,
+    context::Context,
+    error::CliError,
+    style::clean_line,
+    survey::{Survey, short_path, standing},
+    table::{Cell, Look, render},
+    wording::{pairs, target},
+};
+
+pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliError> {
+    let survey = Survey::read(context)?;
+    let Some(placed) = survey.find(&args.server) else { return Err(missing(&survey, &args.server)) };
+    let states = survey.states(context).await;
+    let mut server = about(context, &survey, placed);
+    let snapshot = states.get(&args.server);
+    if context.out.json {
+        server["state"] = json!(snapshot.map(|server| &server.state));
+        server["failure"] = json!(snapshot.and_then(|server| server.failure.as_deref()));
+        return Ok(context.out.json_object(&json!({ "server": server }))?);
+    }
+    let mut rows = rows(context, placed, &server);
+    if let Some(server) = snapshot {
+        rows.insert(1, ("state", server.state.clone()));
+        rows.extend(trouble(server).map(|trouble| ("trouble", trouble)));
+    }
+    let rows: Vec<Vec<Cell>> = rows
+        .into_iter()
+        .map(|(label, text)| vec!["".into(), Cell::new(label, Look::Dim), text.into()])
+        .collect();
+    context.out.data(&format!("{}\n", context.out.paint.bold(&clean_line(&args.server))))?;
+    for line in render(&rows, context.out.paint) {
+        context.out.data(&format!("{line}\n"))?;
+    }
+    Ok(())
+}
+
+/// An entry that is there and cannot be used is another matter than none.
+fn missing(survey: &Survey, name: &str) -> CliError {
+    let mut problems = survey.reading.problems.iter();
+    match problems.find(|(_, problem)| problem.server.as_deref() == Some(name)) {
+        Some((path, problem)) => CliError::usage(format!("{}:{problem}", path.display())),
+        None => survey.unknown(name),
+    }
+}
+
+/// What is known of a server without running it, for programs.
+fn about(context: &Context, survey: &Survey, placed: &Placed) -> Value {
+    let (mut server, config) = (survey.json(placed), &placed.server);
+    let written = survey.written(placed);
+    let names = environment_names(&context.env.variables, config);
+    let inherited: Vec<&str> =
+        names.iter().filter(|name| !name.declared).map(|name| name.name.as_str()).collect();
+    let merged = &survey.reading.merged;
+    let others = merged.outranked.iter().filter(|other| other.entry.server.name == config.name);
+    let others: Vec<Value> = others
+        .map(|other| {
+            let why = match other.why {
+                Why::Rank => "rank",
+                Why::Inert => "needs approval",
+            };
+            json!({ "file": other.entry.file.path, "by": other.by, "why": why })
+        })
+        .collect();
+    let file = survey.files.iter().find(|(path, _)| *path == placed.file.path).map(|(_, file)| file);
+    let approval = (placed.file.scope == Scope::Project)
+        .then(|| verdict(survey.configuration.approvals().verdict(&survey.configuration.project, config)));
+    server["place"] = json!(
+        written.map(|written| { json!({ "line": written.place.line, "column": written.place.column }) })
+    );
+    server["cwd"] = json!(written.and_then(|written| Some(written.cwd.as_ref()?.shown())));
+    server["env_file"] = json!(written.and_then(|written| Some(written.env_file.as_ref()?.shown())));
+    server["settings"] = json!(written.map(|written| &written.tuning));
+    server["inherited_env"] = json!(inherited);
+    server["format"] = json!(file.map(|file| file.format.name()));
+    server["missing_variables"] = json!(file.and_then(|file| file.incomplete.get(&config.name)));
+    server["outranks"] = Value::Array(others);
+    server["launch_hash"] = config.launch_hash().to_string().into();
+    server["approval"] = json!(approval);
+    server["floating_package"] = json!(config.floating_package());
+    server
+}
+
+/// The same for people, as far as there is something to say.
+fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str, String)> {
+    let text = |key: &str| server[key].as_str().map(clean_line).filter(|text| !text.is_empty());
+    let words = |key: &str| {
+        let words: Vec<String> =
+            server[key].as_array()?.iter().filter_map(Value::as_str).map(clean_line).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let list = |key: &str| Some(pairs(server, key)).filter(|all| !all.is_empty()).map(|all| all.join(", "));
+    let place = &server["place"];
+    let place = place["line"].as_u64().map(|line| format!(":{line}:{}", place["column"]));
+    let file = short_path(context, &placed.file.path) + &place.unwrap_or_default();
+    let settings = server["settings"].as_object().filter(|all| !all.is_empty());
+    let floating = text("floating_package").map(|it| format!("`{it}` has no fixed version"));
+    let rows = [
+        ("standing", Some(standing(placed.server.standing).to_owned())),
+        ("approval", text("approval")),
+        ("scope", text("scope")),
+        ("file", Some(file)),
+        ("format", text("format")),
+        ("transport", text("transport")),
+        (if server["url"].is_null() { "command" } else { "url" }, Some(target(server))),
+        ("package", floating),
+        ("folder", text("cwd")),
+        ("env", list("env")),
+        ("env file", text("env_file")),
+        ("inherits", words("inherited_env")),
+        ("no value", words("missing_variables")),
+        ("headers", list("headers")),
+        ("settings", settings.and_then(|all| serde_json::to_string(all).ok())),
+        ("launch", text("launch_hash")),
+    ];
+    let mut rows: Vec<_> = rows.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    for other in server["outranks"].as_array().into_iter().flatten() {
+        let path = |key: &str| short_path(context, other[key].as_str().unwrap_or_default().as_ref());
+        rows.push(match other["why"].as_str() {
+            Some("rank") => ("outranks", path("file")),
+            _ => ("besides", format!("{}, whose entry needs approval", path("file"))),
+        });
+    }
+    rows
+}
+
+/// What was said about a launch, in a word.
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Approved => "approved",
+        Verdict::Rejected => "rejected",
+        Verdict::Changed => "changed since",
+        Verdict::Unknown => "not asked yet",
+    }
+}

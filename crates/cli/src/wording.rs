@@ -1,0 +1,62 @@
+//! Servers in words for people: one line, or a line for each field.
+
+use serde_json::Value;
+
+use crate::style::clean_line;
+
+/// The command with its arguments, or the URL, of a server in normal form.
+pub(crate) fn target(normalised: &Value) -> String {
+    let text = |key: &str| normalised[key].as_str();
+    match (text("command"), text("url")) {
+        (Some(command), _) => {
+            let args = normalised["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            command_line(std::iter::once(command).chain(args))
+        }
+        (None, Some(url)) => clean_line(url),
+        (None, None) => String::new(),
+    }
+}
+
+/// Words as one would type them in a shell, so that one sees where each begins and ends.
+pub(crate) fn command_line<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.map(quoted).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,*${}~".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    // What cannot be seen is written so that it is.
+    let visible = word.chars().map(|c| match c {
+        '\'' => "'\\''".to_owned(),
+        c if c.is_control() || clean_line(&c.to_string()).is_empty() && c != ' ' => {
+            c.escape_unicode().to_string()
+        }
+        c => c.to_string(),
+    });
+    format!("'{}'", visible.collect::<String>())
+}
+
+/// `NAME=value` of all variables or headers of a server in normal form.
+pub(crate) fn pairs(normalised: &Value, key: &str) -> Vec<String> {
+    let map = normalised[key].as_object().into_iter().flatten();
+    map.map(|(name, value)| clean_line(&format!("{name}={}", value.as_str().unwrap_or_default()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_sees_where_words_begin_and_end() {
+        for (words, line) in [
+            (&["npx", "-y", "@a/b@1.2.3", "${HOME}/x"][..], "npx -y @a/b@1.2.3 ${HOME}/x"),
+            (&["sh", "-c", "echo 'a b'", ""], r"sh -c 'echo '\''a b'\''' ''"),
+            (&["a\nb\u{202e}"], r"'a\u{a}b\u{202e}'"),
+        ] {
+            assert_eq!(command_line(words.iter().copied()), line);
+        }
+    }
+}

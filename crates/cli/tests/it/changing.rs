@@ -1,0 +1,216 @@
+//! `add`, `add-json`, `remove`, `enable` and `disable`: files that are changed in place.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::{Value, json};
+
+use crate::program::Home;
+
+const USER: &str = "config/toolbay/toolbay.toml";
+
+fn text(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.path(name)).unwrap()
+}
+
+/// What a new file says after one command.
+#[track_caller]
+fn added(args: &[&str]) -> String {
+    let home = Home::new();
+    let ran = home.run(args).expect(0);
+    assert!(ran.stdout.is_empty(), "{ran:#?}");
+    text(&home, USER)
+}
+
+#[test]
+fn servers_are_added_in_the_words_that_people_know() {
+    let npx = "[servers.gh]\ncommand = \"npx\"\nargs = [\"-y\", \"x@1.2.3\"]\n";
+    let with_env = format!("{npx}env = {{ A = \"${{A}}\", B = \"1=2\" }}\n");
+    let url = "[servers.gh]\nurl = \"https://h/mcp\"\n";
+    let bearer = format!("{url}headers = {{ Authorization = \"Bearer ${{T}}\" }}\n");
+    let sse = "[servers.gh]\ntransport = \"sse\"\nurl = \"https://h/mcp\"\n";
+    for (args, expected) in [
+        (&["add", "gh", "--", "npx", "-y", "x@1.2.3"][..], npx),
+        (&["add", "gh", "npx", "--", "-y", "x@1.2.3"], npx),
+        (&["add", "-e", "A=${A}", "gh", "--env", "B=1=2", "--", "npx", "-y", "x@1.2.3"], &with_env),
+        (
+            &["add", "--env", "A=${A}", "--env=B=1=2", "-t", "stdio", "gh", "--", "npx", "-y", "x@1.2.3"],
+            &with_env,
+        ),
+        (&["add", "gh", "https://h/mcp"], url),
+        (&["add", "gh", "--url", "https://h/mcp"], url),
+        (&["add", "--transport", "sse", "gh", "https://h/mcp"], sse),
+        (&["add", "gh", "https://h/mcp", "--transport", "sse", "--scope", "user"], sse),
+        (&["add", "gh", "https://h/mcp", "--header", "Authorization: Bearer ${T}"], &bearer),
+        (&["add", "gh", "--url", "https://h/mcp", "--bearer-token-env-var", "T"], &bearer),
+        (&["add-json", "gh", r#"{"type": "sse", "url": "https://h/mcp"}"#], sse),
+        (&["add", "--disabled", "gh", "x"], "[servers.gh]\ncommand = \"x\"\nargs = []\nenabled = false\n"),
+    ] {
+        assert_eq!(added(args), expected, "{args:?}");
+    }
+    let home = Home::new();
+    home.run_with_input(&["add-json", "gh", "-"], r#"{"command": "npx", "args": ["-y", "x@1.2.3"]}"#)
+        .expect(0);
+    assert_eq!(text(&home, USER), npx);
+    assert_eq!(fs::metadata(home.path(USER)).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_makes_no_sense_is_told_and_not_written() {
+    for (args, said) in [
+        (&["add", "gh"][..], "COMMAND_OR_URL"),
+        (&["add", "gh", "npx", "-y", "x"], "'-- -y'"),
+        (&["add", "gh", "npx -y x"], "toolbay add gh -- npx -y x"),
+        (&["add", "gh", "https://h/", "x"], "has no arguments"),
+        (&["add", "gh", "-t", "http", "x"], "a URL begins with"),
+        (&["add", "gh", "-t", "stdio", "https://h/"], "is a URL"),
+        (&["add", "gh", "-e", "A=1", "https://h/"], "gets --header"),
+        (&["add", "gh", "-H", "A: 1", "x"], "gets --env"),
+        (&["add", "gh", "-e", "s3cret", "x"], "write --env KEY=VALUE"),
+        (&["add", "gh", "https://"], "server `gh`"),
+        (&["add-json", "gh", "{"], "this is no JSON"),
+        (&["add-json", "gh", "{}"], "`command` is missing, or `url`"),
+        (&["add", "gh", "python3", "-c", "print"], "go behind `--`"),
+    ] {
+        let home = Home::new();
+        let ran = home.run(args).expect(2);
+        assert!(ran.stderr.contains(said) && !ran.stderr.contains("s3cret"), "{args:?}: {ran:#?}");
+        assert!(!home.path(USER).exists() && !home.path("print").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_entry_and_writes_nothing() {
+    let home = Home::new();
+    let args = ["add", "gh", "--dry-run", "-e", "API_KEY=s3cret", "-e", "R=${R}", "--", "npx", "-y", "x"];
+    let ran = home.run(&args).expect(0);
+    assert_eq!(
+        ran.stdout,
+        "[servers.gh]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\nenv = { API_KEY = \"***\", R = \"${R}\" }\n"
+    );
+    for said in ["`x` has no fixed version", "API_KEY seems to hold a secret", "nothing was written"] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    }
+    let shown = home.run(&[&args[..3], &["--json"], &args[3..]].concat()).expect(0).json();
+    assert_eq!(
+        (&shown["change"], &shown["dry_run"], &shown["scope"]),
+        (&json!("added"), &json!(true), &json!("user"))
+    );
+    assert_eq!(shown["server"]["env"]["API_KEY"], "***");
+    assert!(!home.path("config").exists());
+}
+
+#[test]
+fn an_entry_is_replaced_only_on_purpose() {
+    let home = Home::new();
+    home.write_user_config("# mine\n[servers.gh]\ncommand = 'old' # why\n\n[servers.b]\ncommand = 'b'\n");
+    let before = text(&home, USER);
+    let ran = home.run(&["add", "gh", "new"]).expect(1);
+    assert!(ran.stderr.contains("already") && ran.stderr.contains("--yes replaces it"), "{ran:#?}");
+    assert_eq!(text(&home, USER), before);
+    let ran = home.run(&["add", "gh", "new", "--yes", "--json"]).expect(0);
+    assert_eq!(ran.json()["change"], "replaced");
+    assert!(
+        text(&home, USER).starts_with("# mine\n[servers.gh]\ncommand = \"new\""),
+        "{}",
+        text(&home, USER)
+    );
+    assert_eq!(text(&home, "config/toolbay/toolbay.toml.bak"), before);
+    let ran = home.run(&["add", "GH", "x"]).expect(2);
+    assert!(ran.stderr.contains("named like those of `gh`"), "{ran:#?}");
+}
+
+#[test]
+fn entries_are_switched_and_removed_where_they_stand() {
+    let home = Home::new();
+    let user = "# mine\n[servers.a]\ncommand = 'a' # why\n\n# about b\n[servers.b]\ncommand = 'b'\n";
+    home.write_user_config(user);
+    let project = "{\n  // ours\n  \"mcpServers\": {\n    \"p\": {\n      \"command\": \"p\" // p\n    },\n    \"b\": { \"comand\": \"b\" }\n  }\n}\n";
+    home.write(".mcp.json", project);
+    home.run(&["disable", "a"]).expect(0);
+    assert_eq!(text(&home, USER), user.replace("# why\n", "# why\nenabled = false\n"));
+    let ran = home.run(&["disable", "a", "--json"]).expect(0).json();
+    assert_eq!(ran["change"], "unchanged");
+    home.run(&["enable", "a"]).expect(0);
+    assert_eq!(text(&home, USER), user);
+    home.run(&["disable", "p"]).expect(0);
+    assert!(
+        text(&home, ".mcp.json").contains("// ours")
+            && text(&home, ".mcp.json").contains("\"disabled\": true")
+    );
+    let ran = home.run(&["enable", "p"]).expect(0);
+    assert!(ran.stderr.contains("toolbay approve p"), "{ran:#?}");
+    assert_eq!(text(&home, ".mcp.json"), project);
+    let ran = home.run(&["remove", "b"]).expect(2);
+    assert!(ran.stderr.contains("several files") && ran.stderr.contains("--scope user"), "{ran:#?}");
+    home.run(&["remove", "b", "-s", "project"]).expect(0);
+    home.run(&["rm", "b"]).expect(0);
+    assert_eq!(text(&home, USER), "# mine\n[servers.a]\ncommand = 'a' # why\n");
+    let ran = home.run(&["remove", "pp"]).expect(1);
+    assert!(ran.stderr.contains("did you mean `p`?"), "{ran:#?}");
+}
+
+#[test]
+fn a_named_file_of_any_format_is_changed() {
+    let home = Home::new();
+    home.write("settings.json", "{\n  \"theme\": \"x\",\n  \"context_servers\": {}\n}\n");
+    home.run(&["--config", "settings.json", "add", "gh", "x"]).expect(0);
+    let shown: Value = serde_json::from_str(&text(&home, "settings.json")).unwrap();
+    assert_eq!(shown, json!({"theme": "x", "context_servers": {"gh": {"command": "x", "args": []}}}));
+    home.run(&["add", "--config", "new.json", "gh", "https://h/mcp"]).expect(0);
+    let shown: Value = serde_json::from_str(&text(&home, "new.json")).unwrap();
+    assert_eq!(shown, json!({"mcpServers": {"gh": {"url": "https://h/mcp"}}}));
+    home.run(&["disable", "gh", "-c", "new.json"]).expect(0);
+    assert!(text(&home, "new.json").contains("\"disabled\": true"));
+    home.write("broken.toml", "[servers.a\n");
+    let ran = home.run(&["add", "gh", "x", "-c", "broken.toml"]).expect(2);
+    assert!(ran.stderr.contains("broken.toml:1:") && ran.stderr.contains("nothing was changed"), "{ran:#?}");
+    home.run(&["remove", "gh", "-c", "broken.toml"]).expect(2);
+    let ran = home.run(&["add", "gh", "x", "-c", "new.json", "--scope", "user"]).expect(2);
+    assert!(ran.stderr.contains("exclude each other"), "{ran:#?}");
+}
+
+#[test]
+fn what_one_adds_to_the_project_oneself_is_approved() {
+    let home = Home::new();
+    home.run(&["add", "gh", "--scope", "project", "--", "x", "1"]).expect(0);
+    assert_eq!(text(&home, "toolbay.toml"), "[servers.gh]\ncommand = \"x\"\nargs = [\"1\"]\n");
+    let shown = home.run(&["get", "gh", "--json"]).expect(0).json();
+    assert_eq!(
+        (&shown["server"]["standing"], &shown["server"]["approval"]),
+        (&json!("enabled"), &json!("approved"))
+    );
+    home.run(&["remove", "gh"]).expect(0);
+    home.write("toolbay.toml", "[servers.gh]\ncommand = \"x\"\nargs = [\"1\"]\n");
+    let shown = home.run(&["get", "gh", "--json"]).expect(0).json();
+    assert_eq!(shown["server"]["approval"], "not asked yet");
+}
+
+#[test]
+fn a_running_hub_follows() {
+    let home = Home::new();
+    let script = home.path("server.py").display().to_string();
+    let mut hub = home.serve(&[]);
+    home.run(&["add", "small", "--", "python3", &script]).expect(0);
+    hub.until("small ready");
+    let shown = home.run(&["list", "--json"]).expect(0).json();
+    assert_eq!(shown["servers"][0]["state"], "ready");
+    home.run(&["disable", "small"]).expect(0);
+    hub.until("small disabled");
+    home.run(&["remove", "small"]).expect(0);
+    hub.until("small removed");
+}
+
+#[test]
+fn whoever_sits_at_a_terminal_is_asked_before_an_entry_is_replaced() {
+    let home = Home::new();
+    home.write_user_config("[servers.gh]\ncommand = 'old'\n");
+    let ran = home.run_on_terminal(&["add", "gh", "new"], "n\n").expect(1);
+    assert!(
+        ran.stdout.contains("Replace it? [y/N]") && ran.stdout.contains("nothing was changed"),
+        "{ran:#?}"
+    );
+    assert!(text(&home, USER).contains("'old'"));
+    home.run_on_terminal(&["add", "gh", "new"], "y\n").expect(0);
+    assert!(text(&home, USER).contains("\"new\""));
+    home.run_on_terminal(&["add", "other", "--", "x"], "").expect(0);
+}

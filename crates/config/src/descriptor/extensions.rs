@@ -1,0 +1,43 @@
+//! Entries of files that hold settings alone, because an extension knows how to start the server.
+
+use toolbay_protocol::ServerName;
+
+use super::{Confirmed, Descriptors, Surroundings};
+use crate::{Extension, Problem, ServerConfig};
+
+/// What such entries come to.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Servers that can be started.
+    pub servers: Vec<ServerConfig>,
+    /// Entries that cannot be used, and why.
+    pub problems: Vec<Problem>,
+}
+
+impl Descriptors {
+    /// The servers that these entries come to; the name of an entry is the id of its descriptor. `finds` says whether
+    /// there is such a command.
+    pub fn resolve_all(
+        &self,
+        extensions: &[Extension],
+        here: &Surroundings,
+        finds: impl Fn(&str) -> bool,
+    ) -> Resolved {
+        let mut resolved = Resolved::default();
+        for extension in extensions {
+            let name = ServerName::new(extension.name.as_str());
+            // A file can ask for what the extension offers, not confirm what reaches beyond.
+            match self.resolve(&extension.name, name, &extension.settings, Confirmed::No, here, &finds) {
+                Ok(server) => {
+                    resolved.servers.push(ServerConfig { standing: extension.standing, ..server });
+                }
+                Err(error) => resolved.problems.push(Problem {
+                    server: Some(extension.name.clone()),
+                    message: error.to_string(),
+                    place: extension.place,
+                }),
+            }
+        }
+        resolved
+    }
+}

@@ -1,0 +1,36 @@
+//! A server fit for a file in another folder.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::{Reach, ServerConfig, Stderr, Variables, Written, template::Template};
+
+/// A server as written, in which nothing depends any more on where the file is.
+pub(crate) fn portable(
+    written: &Written,
+    server: &ServerConfig,
+    folder: &Path,
+    variables: &Variables,
+) -> Written {
+    let mut moved = written.clone();
+    let fixed = |text: &mut Template| *text = text.with_places(variables);
+    let single = [&mut moved.command, &mut moved.url, &mut moved.env_file, &mut moved.cwd];
+    single.into_iter().flatten().for_each(fixed);
+    moved.args.iter_mut().for_each(fixed);
+    moved.env.values_mut().chain(moved.headers.values_mut()).for_each(fixed);
+    moved.env_file = moved.env_file.map(|file| file.below(folder));
+    // What was said about it, or where the program of this file would run it.
+    moved.cwd = match (&server.reach, moved.cwd) {
+        (_, Some(cwd)) => Some(cwd.below(folder)),
+        (Reach::Command(command), None) => command.cwd.as_deref().map(Template::of_path),
+        (Reach::Url(_), None) => None,
+    };
+    if let Some(Value::String(file)) = moved.tuning.get_mut("ca") {
+        *file = folder.join(&*file).display().to_string();
+    }
+    if let Stderr::File(file) = &server.tuning.stderr {
+        moved.tuning.insert("stderr".to_owned(), json!({ "file": file }));
+    }
+    moved
+}

@@ -1,0 +1,100 @@
+//! Calls to servers that do not run, and the words of other designs for that.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use serde_json::Value;
+use toolbay_config::{Standing, Start};
+use toolbay_host::{
+    ConnectionState, ContextServerStatus, Error, Host, ManagedState, ServerState, ToolContext,
+};
+
+use crate::{
+    bay::eventually,
+    troupe::{Troupe, config},
+};
+
+async fn host(servers: &[toolbay_config::ServerConfig]) -> (Host, Arc<Troupe>) {
+    let troupe = Arc::new(Troupe::default());
+    let host = Host::start(servers, Vec::new(), &troupe.options());
+    host.settled().await;
+    (host, troupe)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_calls_is_told_why_a_server_does_not_run() {
+    let mut off = config("off", &["x"]);
+    off.standing = Standing::Disabled;
+    let mut new = config("new", &["x"]);
+    new.standing = Standing::Pending;
+    let (host, _) = host(&[off, new, config("up", &["x"])]).await;
+    let tools = host.as_tools();
+    host.stop_server("up").await.unwrap();
+    eventually("its tools are gone", || host.table().tool("up__x").is_none()).await;
+    for (server, state, hint) in [
+        ("off", "disabled", "enable `off`"),
+        ("new", "not approved yet", "approve of `new`"),
+        ("up", "stop", "start `up`"),
+    ] {
+        for error in [
+            host.call_tool(&format!("{server}__x"), Value::Null).await.unwrap_err(),
+            host.call_tool_on(server, "x", Value::Null).await.unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::NotRunning { .. }), "{error:?}");
+            let told = error.explained();
+            assert!(
+                told.contains(&format!("`{server}` does not run: it is {state}")) && told.contains(hint),
+                "{told}"
+            );
+        }
+    }
+    let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
+    assert!(output.is_error && output.text.contains("`up` does not run"), "{}", output.text);
+    host.start_server("up").await.unwrap();
+    eventually("it is back", || host.table().tool("up__x").is_some()).await;
+    let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
+    assert!(!output.is_error, "a tool comes back with its server: {}", output.text);
+    let error = Error::from(host.start_server("off").await.unwrap_err());
+    assert!(matches!(error, Error::NotRunning { state: ServerState::Disabled, .. }), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_waits_for_a_call_is_started_by_one() {
+    let mut lazy = config("lazy", &["x"]);
+    lazy.tuning.start = Start::OnDemand;
+    lazy.tuning.idle_stop = Some(Duration::from_secs(60));
+    let (host, troupe) = host(&[lazy]).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let before = troupe.lives("lazy");
+    assert_eq!(host.status("lazy").unwrap().state.word(), "asleep");
+    let result = host.call_tool_on("lazy", "x", Value::Null).await.unwrap();
+    assert!(!result.is_error());
+    assert_eq!(troupe.lives("lazy"), before + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn states_have_the_words_of_other_designs() {
+    let (host, troupe) = host(&[config("s", &["x"])]).await;
+    let state = || host.status("s").unwrap().state;
+    assert_eq!(state().as_zed(), ContextServerStatus::Running);
+    assert_eq!(state().as_connection_state(), ConnectionState::Connected);
+    assert_eq!(state().as_server_state(), ManagedState::Ready);
+    host.stop_server("s").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(state().as_zed(), ContextServerStatus::Stopped);
+    assert_eq!(state().as_connection_state(), ConnectionState::Disconnected);
+    assert_eq!(state().as_server_state(), ManagedState::Failed("it is stopped".to_owned()));
+    troupe.is_broken.store(true, Ordering::Relaxed);
+    host.start_server("s").await.unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        seen.push(state().as_connection_state());
+    }
+    assert_eq!(seen[0], ConnectionState::Connecting, "it is tried again");
+    assert!(matches!(seen.last(), Some(ConnectionState::Error(why)) if !why.is_empty()), "{:?}", seen.last());
+    assert!(matches!(state().as_zed(), ContextServerStatus::Error(_)));
+    assert!(matches!(state().as_server_state(), ManagedState::Failed(_)));
+}
