@@ -12,7 +12,10 @@ fn hub() -> (Host, Client) {
 }
 
 async fn after(client: &Client, revision: u64) -> Snapshot {
-    client.ask(method::EVENTS, Some(&json!({ "after": revision }).to_string())).await.unwrap()
+    client
+        .ask(method::EVENTS, Some(&json!({ "after": revision }).to_string()))
+        .await
+        .expect("the hub answers")
 }
 
 #[tokio::test(start_paused = true)]
@@ -43,7 +46,7 @@ async fn a_number_of_another_hub_is_answered_at_once() {
 async fn nothing_falls_between_two_questions() {
     let (host, client) = hub();
     let last = 2000;
-    let busy = tokio::spawn(async move {
+    let busy = tokio_util::task::TaskTracker::new().spawn(async move {
         for number in 1..=last {
             host.reject(&number.to_string());
             if number % 7 == 0 {
