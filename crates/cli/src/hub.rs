@@ -1,25 +1,23 @@
 //! A hub in this process.
 
 use std::{
-    ffi::OsStr,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use tokio_util::task::TaskTracker;
-use toolbay_config::{ServerConfig, Standing, complete_path, shell_to_ask};
+use toolbay_config::{ServerConfig, Standing, shell_to_ask};
 use toolbay_control::Snapshot;
-use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim, TellPath};
+use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim};
 use toolbay_protocol::ServerName;
-use toolbay_supervise::login_path;
 
 use crate::{
     configuration::{Configuration, runs_something},
     context::Context,
     error::CliError,
     follow::complaints,
+    login::tell_path,
 };
 
 /// How long servers may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
@@ -115,33 +113,9 @@ impl Plan {
         // Set once, here.
         let _ = itself.set(host.clone());
         if let Some(shell) = shell {
-            host.tasks().spawn(find_path(shell, tell, context, host.tasks().clone()));
+            host.tasks().spawn(tell_path(shell, context.env.variables.clone(), tell, host.clone()));
         }
         host
-    }
-}
-
-/// Completes `PATH` with what people have in their terminal: who started us has not. The hub serves meanwhile, and its servers
-/// start once it is known.
-fn find_path(
-    shell: PathBuf,
-    tell: TellPath,
-    context: &Context,
-    tasks: TaskTracker,
-) -> impl Future<Output = ()> + Send + use<> {
-    let (ours, stop) = (context.env.variables.clone(), context.stop.clone());
-    async move {
-        let shim = Shim::current_exe();
-        tokio::select! {
-            () = stop.cancelled() => {}
-            asked = login_path(&shell, ours.clone(), &shim, &tasks) => match asked {
-                Ok(login) => {
-                    let path = ours.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-                    tell.tell(complete_path(&path, &login));
-                }
-                Err(error) => tracing::warn!(shell = %shell.display(), "{error}; servers look for programs where we do"),
-            },
-        }
     }
 }
 

@@ -20,6 +20,7 @@ mod follow;
 mod holder;
 mod hub;
 mod listen;
+mod login;
 mod output;
 mod put;
 mod redraw;

@@ -254,6 +254,11 @@ impl Host {
         &self.shared.tasks
     }
 
+    /// Resolves when [`Host::stop`] is called.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.shared.stop.clone().cancelled_owned()
+    }
+
     /// Stops every server and waits until all are gone, but no longer than `patience`.
     pub async fn stop(&self, patience: Duration) {
         self.shared.stop.cancel();

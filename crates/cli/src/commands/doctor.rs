@@ -18,7 +18,8 @@ use toolbay_config::ServerConfig;
 
 use self::finding::{Finding, Level};
 use crate::{
-    args::DoctorArgs, configuration::Configuration, context::Context, error::CliError, suggest::similar,
+    args::DoctorArgs, configuration::Configuration, context::Context, error::CliError, login::environment,
+    suggest::similar,
 };
 
 pub(crate) async fn run(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
@@ -43,6 +44,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         context.out.note("looking at the servers …");
     }
 
+    let variables = environment(&context.env.variables).await;
     let (around, examined) = tokio::join!(
         async {
             // Whoever asks for one server wants to hear of that.
@@ -55,10 +57,10 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
                 }
             }
         },
-        join_all(servers.iter().map(|server| server::check(context, server, patience))),
+        join_all(servers.iter().map(|server| server::check(context, server, &variables, patience))),
     );
     let mut findings = files::check(&configuration, &reading, only);
-    findings.extend(programs::check(context, &servers));
+    findings.extend(programs::check(&variables, &servers));
     findings.extend(around);
     findings.extend(examined.into_iter().flatten());
     findings.extend(machine::survivors());

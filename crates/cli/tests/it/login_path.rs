@@ -110,3 +110,21 @@ fn a_command_on_its_own_asks_the_shell_as_well() {
     let output = from_desktop(&home, home.command(&args)).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"n\": 2}\n", "{output:?}");
 }
+
+#[test]
+fn a_command_that_needs_no_program_does_not_wait_for_the_shell() {
+    let home = home("sleep 600");
+    home.write("mcp.json", r#"{"mcpServers": {"web": {"url": "http://127.0.0.1:9/mcp"}}}"#);
+    let output = from_desktop(&home, home.command(&["status", "--config", "mcp.json"])).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("PATH") && !said.contains("in time"), "{said}");
+}
+
+#[test]
+fn the_doctor_looks_where_a_hub_would() {
+    let home = home("");
+    let mut command = from_desktop(&home, home.command(&["doctor", "tool", "--config", "mcp.json"]));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("only-in-login is /") && said.contains("✓ tool: ready"), "{said}");
+}

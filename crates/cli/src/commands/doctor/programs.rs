@@ -10,7 +10,6 @@ use toolbay_config::{Reach, ServerConfig, Standing, server_environment};
 use toolbay_supervise::{CommandNotFound, find_command};
 
 use super::finding::Finding;
-use crate::context::Context;
 
 const CHECK: &str = "programs";
 
@@ -23,11 +22,11 @@ struct Need {
 }
 
 /// Looks for the programs of all servers that may run.
-pub(super) fn check(context: &Context, servers: &[&ServerConfig]) -> Vec<Finding> {
+pub(super) fn check(variables: &BTreeMap<OsString, OsString>, servers: &[&ServerConfig]) -> Vec<Finding> {
     let mut needs: BTreeMap<(String, OsString), Need> = BTreeMap::new();
     for server in servers.iter().filter(|server| server.standing == Standing::Enabled) {
         let Reach::Command(command) = &server.reach else { continue };
-        let env = server_environment(&context.env.variables, server);
+        let env = server_environment(variables, server);
         let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
         for program in [Some(command.command.as_str()), companion(&command.command)].into_iter().flatten() {
             let need = needs.entry((program.to_owned(), path.clone())).or_default();

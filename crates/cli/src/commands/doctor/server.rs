@@ -1,6 +1,10 @@
 //! One server: start it, look at it, stop it.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    time::{Duration, Instant},
+};
 
 use tokio::time::timeout;
 use toolbay_config::{ServerConfig, Standing, Start, Tuning};
@@ -20,10 +24,15 @@ const LONG_STOP: Duration = Duration::from_secs(10);
 const LAST_WORDS: usize = 5;
 
 /// Everything about one server. Takes as long as it takes to start and stop, but `patience` at most for the start.
-pub(super) async fn check(context: &Context, config: &ServerConfig, patience: Duration) -> Vec<Finding> {
+pub(super) async fn check(
+    context: &Context,
+    config: &ServerConfig,
+    variables: &BTreeMap<OsString, OsString>,
+    patience: Duration,
+) -> Vec<Finding> {
     let name = config.name.as_str();
     let mut findings = match config.standing {
-        Standing::Enabled => run(context, config, patience).await,
+        Standing::Enabled => run(context, config, variables, patience).await,
         Standing::Disabled => vec![Finding::good(CHECK, "disabled, so it was not started")],
         Standing::Pending => {
             let message = "it came with a project and waits for approval, so it was not started";
@@ -37,13 +46,18 @@ pub(super) async fn check(context: &Context, config: &ServerConfig, patience: Du
     findings.into_iter().map(|finding| finding.about(name)).collect()
 }
 
-async fn run(context: &Context, config: &ServerConfig, patience: Duration) -> Vec<Finding> {
+async fn run(
+    context: &Context,
+    config: &ServerConfig,
+    variables: &BTreeMap<OsString, OsString>,
+    patience: Duration,
+) -> Vec<Finding> {
     let name = config.name.as_str();
     let tuning = Tuning { start: Start::Eager, ..config.tuning.clone() };
     let config = ServerConfig { tuning, ..config.clone() };
     let options = HostOptions {
         naming: context.args.global.naming,
-        base_env: context.env.variables.clone(),
+        base_env: variables.clone(),
         shim: Shim::current_exe(),
         ..HostOptions::default()
     };
