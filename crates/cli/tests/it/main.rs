@@ -12,6 +12,7 @@ mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
 mod doctor; // what keeps servers from working
 mod doors; // every way in that `serve` opens, and who is kept out
+mod extensions; // servers that extensions describe
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
