@@ -62,6 +62,8 @@ fn each_ill_has_its_line_and_a_remedy() {
         "good": { "command": "python3", "args": [home.path("server.py")] },
         "mute": { "command": "sleep", "args": ["1000"] },
         "mute2": { "command": "sleep", "args": ["1000"] },
+        "mute3": { "command": "sleep", "args": ["1000"] },
+        "mute4": { "command": "sleep", "args": ["1000"] },
         "gone": { "command": "no-such-program" },
         "dies": python("import sys; print('no key', file=sys.stderr); sys.exit(3)"),
         "noisy": python(&noisy),
@@ -83,8 +85,8 @@ fn each_ill_has_its_line_and_a_remedy() {
     has(&bad, "programs: ", "needed by gone");
     has(&bad, "dies: ", "exit code 3");
     has(&bad, "bad: ", "mcp.json:1:");
-    assert_eq!(bad.len(), 6, "{bad:#?}");
-    assert_eq!(report["errors"], 6);
+    assert_eq!(bad.len(), 8, "{bad:#?}");
+    assert_eq!(report["errors"], 8);
     let odd = found(&report, "warning");
     has(&odd, "noisy: ", "wrote a line to stdout");
     has(&odd, "named: ", "the tool `evil` is not offered");
@@ -99,7 +101,7 @@ fn each_ill_has_its_line_and_a_remedy() {
     assert!(checks.iter().all(|check| check["status"] != "error" || check["fix"].is_string()), "{report:#}");
     let dies = checks.iter().find(|check| check["server"] == "dies").unwrap();
     assert_eq!(dies["details"][0], "no key");
-    assert!(ran.stderr.contains("6 problems were found"), "{ran:#?}");
+    assert!(ran.stderr.contains("8 problems were found"), "{ran:#?}");
 }
 
 #[test]
