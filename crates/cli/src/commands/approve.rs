@@ -14,6 +14,7 @@ use crate::{
     confirm::{ask, can_ask, confirm},
     context::Context,
     error::CliError,
+    style::clean_line,
     suggest::similar,
     survey::Survey,
 };
@@ -152,10 +153,11 @@ fn say(
 
 fn tell(context: &Context, chosen: &[&Placed], decisions: &[Decision]) {
     for (placed, decision) in chosen.iter().zip(decisions) {
-        match decision {
-            Decision::Approved => context.out.note(&format!("{}: approved", placed.server.name)),
-            Decision::Rejected => context.out.note(&format!("{}: rejected", placed.server.name)),
-            Decision::Left => {}
-        }
+        let said = match decision {
+            Decision::Approved => "approved",
+            Decision::Rejected => "rejected",
+            Decision::Left => continue,
+        };
+        context.out.note(&format!("{}: {said}", clean_line(placed.server.name.as_str())));
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     error::CliError,
     hub::absolute,
     put::written,
+    style::{clean, clean_line, escape_json},
     survey::{Survey, short_path},
 };
 
@@ -131,7 +132,8 @@ impl Exported<'_> {
         if context.out.json {
             return Ok(context.out.json_object(&self.json(false, Some(&text)))?);
         }
-        context.out.data(&text)?;
+        let is_toml = self.path.extension().is_some_and(|extension| extension == "toml");
+        context.out.data(&if is_toml { clean(&text) } else { escape_json(&text) })?;
         context.out.note(&format!("for {}; --write puts it there", short_path(context, self.path)));
         Ok(())
     }
@@ -143,7 +145,7 @@ impl Exported<'_> {
             return Ok(context.out.json_object(&self.json(true, None))?);
         }
         let backup = edited.backup.map(|backup| format!("; the old one is {}", short_path(context, &backup)));
-        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let names: Vec<String> = self.servers.iter().map(|server| clean_line(&server.name)).collect();
         let path = short_path(context, self.path);
         context.out.note(&format!("{} in {path}{}", names.join(", "), backup.unwrap_or_default()));
         Ok(())

@@ -45,9 +45,9 @@ fn servers_are_added_in_the_words_that_people_know() {
         (&["add-json", "gh", r#"{"type": "sse", "url": "https://h/mcp"}"#], sse),
         (
             &["add", "-q", "gh", "x", "--include-tools", "a*,b", "--exclude-tools", "ab"],
-            "[servers.gh]\ncommand = \"x\"\nargs = []\ntools = { allow = [\"a*\", \"b\"], deny = [\"ab\"] }\n",
+            "[servers.gh]\ncommand = \"x\"\ntools = { allow = [\"a*\", \"b\"], deny = [\"ab\"] }\n",
         ),
-        (&["add", "--disabled", "gh", "x"], "[servers.gh]\ncommand = \"x\"\nargs = []\nenabled = false\n"),
+        (&["add", "--disabled", "gh", "x"], "[servers.gh]\ncommand = \"x\"\nenabled = false\n"),
     ] {
         assert_eq!(added(args), expected, "{args:?}");
     }
