@@ -268,6 +268,7 @@ async fn one_that_is_used_rarely_sleeps_and_wakes() {
     let rare = with(config("a", &["t"]), |tuning| {
         tuning.start = Start::OnDemand;
         tuning.idle_stop = Some(Duration::from_secs(60));
+        tuning.idle_timeout = Some(Duration::from_secs(50));
     });
     let mut stage = Stage::set(&[rare]);
     insta::assert_snapshot!(stage.diary(100).await, @r"
@@ -283,12 +284,12 @@ async fn one_that_is_used_rarely_sleeps_and_wakes() {
     assert_eq!(stage.call("a__t", 0).await.unwrap(), "t of life 2 of a");
     assert!(stage.call("a__t", 200_000).await.unwrap_err().contains("no sign of life"));
     insta::assert_snapshot!(stage.diary(100).await, @r"
-    160.0 a starting (while spawning, attempt 1)
-    160.0 a starting (during the handshake, attempt 1)
-    160.0 a starting (while listing what it offers, attempt 1)
-    160.0 a ready
-    205.0 a stopping
-    205.0 a asleep
+    150.0 a starting (while spawning, attempt 1)
+    150.0 a starting (during the handshake, attempt 1)
+    150.0 a starting (while listing what it offers, attempt 1)
+    150.0 a ready
+    220.0 a stopping
+    220.0 a asleep
     ");
 }
 
