@@ -28,7 +28,17 @@ pub(crate) fn folder() -> Result<PathBuf> {
 /// Installs what is missing or pinned differently.
 pub(crate) fn run() -> Result<()> {
     install_npm()?;
-    install("python", &PYTHON_PINS, python)
+    install("python", &PYTHON_PINS, python)?;
+    install_curl()
+}
+
+/// Most machines have it.
+fn install_curl() -> Result<()> {
+    if command("curl").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return Ok(());
+    }
+    must(command("apt-get").args(["install", "-y", "--no-install-recommends", "curl"]))
+        .context("curl is not installed, and apt-get cannot install it (root is needed)")
 }
 
 /// Installs those written for Node.js, the conformance suite among them.

@@ -10,6 +10,7 @@ mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
+mod curl; // the client that everybody has
 mod doctor; // what keeps servers from working
 mod doors; // every way in that `serve` opens, and who is kept out
 mod extensions; // servers that extensions describe
