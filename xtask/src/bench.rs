@@ -5,6 +5,7 @@
 //! cannot be installed or started is named and left out. Goals are shown, never asserted.
 #![expect(clippy::print_stdout, reason = "the tables are the output")]
 
+mod cold;
 mod faults;
 mod goals;
 mod measure;
@@ -29,6 +30,7 @@ const USAGE: &str = "usage: cargo xtask bench hub [--quick] [--with-noncommercia
 targets: direct-http direct-stdio forward toolbay toolbay-http toolbay-stdio haproxy mcp-proxy-rs mcp-proxy-npm
          supergateway fastmcp mcp-gateway (direct-http is always measured)
        cargo xtask bench transports [--quick] [--rounds N]
+       cargo xtask bench cold
        cargo xtask bench faults [--debug] [--only F1,…]";
 
 /// What was typed.
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         Some((what, rest)) if what == "hub" => hub(&Options::parse(rest)?),
         Some((what, rest)) if what == "transports" => transports::run(&Options::parse(rest)?),
         Some((what, rest)) if what == "faults" => faults::run(rest),
+        Some((what, [])) if what == "cold" => cold::run(),
         _ => bail!("{USAGE}"),
     }
 }

@@ -9,8 +9,8 @@ use toolbay_host::Naming;
 
 use crate::listen::Listen;
 pub(crate) use servers::{
-    AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, GetArgs, PathArgs, PutArgs,
-    ScopeArg, TransportArg,
+    AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
+    PathArgs, PutArgs, ScopeArg, TransportArg,
 };
 
 /// Runs many MCP servers and offers them as one.
@@ -93,6 +93,10 @@ pub(crate) enum Command {
     Disable(EntryArgs),
     /// Show what servers that came with this project would run, and let them
     Approve(ApproveArgs),
+    /// Take over servers from files of other programs
+    Import(ImportArgs),
+    /// Print or write what a client needs to use this hub, or its servers
+    Export(ExportArgs),
     /// Check and show configuration files
     #[command(subcommand)]
     Config(ConfigCommand),

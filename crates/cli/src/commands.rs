@@ -10,7 +10,9 @@ mod connect;
 mod disable;
 mod doctor;
 mod enable;
+mod export;
 mod get;
+mod import;
 mod list;
 mod logs;
 mod orders;
@@ -51,6 +53,8 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Enable(args)) => enable::run(context, args),
         Some(Command::Disable(args)) => disable::run(context, args),
         Some(Command::Approve(args)) => approve::run(context, args).await,
+        Some(Command::Import(args)) => import::run(context, args).await,
+        Some(Command::Export(args)) => export::run(context, args),
         Some(Command::Config(command)) => config::run(context, command),
         Some(Command::Tools) => tools::run(context).await,
         Some(Command::Call(args)) => call::run(context, args).await,

@@ -5,13 +5,18 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
 use toolbay_config::{
-    Approvals, ConfigError, ConfigFile, ReadFiles, Standing, Variables, load_with,
+    Approvals, ConfigError, ConfigFile, ReadFiles, Standing, Variables,
+    descriptor::{Descriptors, Platform, Surroundings},
+    load_with,
     scope::{Reading, Scope, ScopeReader, ScopedFile, scoped_files},
 };
+
+use toolbay_supervise::find_command;
 
 use crate::{context::Context, error::CliError, hub::absolute};
 
@@ -27,7 +32,17 @@ pub(crate) struct Configuration {
     pub(crate) complained: Vec<String>,
     reader: ScopeReader,
     approvals: Option<PathBuf>,
+    loader: Loader,
+}
+
+/// What is needed to understand a file.
+#[derive(Debug)]
+struct Loader {
     variables: Variables,
+    extensions: Option<PathBuf>,
+    here: Surroundings,
+    /// Where programs are looked for.
+    path: OsString,
 }
 
 impl Configuration {
@@ -46,14 +61,22 @@ impl Configuration {
             is_explicit: typed.is_some(),
             complained: Vec::new(),
             approvals: context.env.approvals(),
-            variables: variables(context, ReadFiles::Now),
+            loader: Loader {
+                variables: variables(context, ReadFiles::Now),
+                extensions: context.env.extensions(),
+                here: Surroundings {
+                    home: context.env.home.clone().unwrap_or_default(),
+                    platform: Platform::HERE,
+                },
+                path: context.env.variables.get(OsStr::new("PATH")).cloned().unwrap_or_default(),
+            },
         })
     }
 
     /// Reads all files again. What is broken now counts as it was when it was last right.
     pub(crate) fn read(&mut self) -> Reading {
-        let (approvals, variables) = (self.approvals(), &self.variables);
-        self.reader.read(&approvals, |path| load_with(path, variables))
+        let (approvals, loader) = (self.approvals(), &self.loader);
+        self.reader.read(&approvals, |path| loader.load(path))
     }
 
     /// What was approved so far.
@@ -74,7 +97,25 @@ impl Configuration {
 
     /// One of the files, as it is now.
     pub(crate) fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
-        load_with(path, &self.variables)
+        self.loader.load(path)
+    }
+}
+
+impl Loader {
+    /// Reads a file. Entries with settings alone become the servers that extensions describe.
+    fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
+        let mut file = load_with(path, &self.variables)?;
+        if let Some(folder) = self.extensions.as_deref().filter(|_| !file.extensions.is_empty()) {
+            let (descriptors, problems) = Descriptors::in_folder(folder);
+            for problem in problems {
+                tracing::warn!("{problem}");
+            }
+            let finds = |command: &str| find_command(command.as_ref(), &self.path, None).is_ok();
+            let resolved = descriptors.resolve_all(&file.extensions, &self.here, finds);
+            file.servers.extend(resolved.servers);
+            file.problems.extend(resolved.problems);
+        }
+        Ok(file)
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Env {
     pub(crate) home: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`, or `.config` below `HOME`: what people write.
     pub(crate) config_dir: Option<PathBuf>,
+    /// `XDG_DATA_HOME`, or `.local/share` below `HOME`: what was installed.
+    data_dir: Option<PathBuf>,
     /// `XDG_CACHE_HOME`, or `.cache` below `HOME`: what can be found out again.
     cache_dir: Option<PathBuf>,
     /// `XDG_STATE_HOME`, or `.local/state` below `HOME`: what is to outlive a hub.
@@ -43,6 +45,7 @@ impl Env {
         Self {
             config_dir: folder("XDG_CONFIG_HOME", ".config"),
             cache_dir: folder("XDG_CACHE_HOME", ".cache"),
+            data_dir: folder("XDG_DATA_HOME", ".local/share"),
             state_dir: folder("XDG_STATE_HOME", ".local/state"),
             runtime_dir: get("XDG_RUNTIME_DIR").and_then(absolute),
             temp_dir: std::env::temp_dir(),
@@ -66,6 +69,11 @@ impl Env {
     /// Where it is kept which servers of projects may run.
     pub(crate) fn approvals(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/approvals.json"))
+    }
+
+    /// Where descriptions of servers are: manifests of extensions, unpacked bundles, entries of the registry.
+    pub(crate) fn extensions(&self) -> Option<PathBuf> {
+        self.data_dir.as_ref().map(|folder| folder.join("toolbay/extensions"))
     }
 
     /// Where it is kept what servers offer.

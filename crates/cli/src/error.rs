@@ -75,7 +75,7 @@ pub(crate) enum CliError {
     #[error("nothing was changed")]
     Declined,
     /// Servers of the project wait, and there is nobody to ask.
-    #[error("{} needs approval", servers.join(", "))]
+    #[error("waiting for approval: {}", servers.join(", "))]
     NeedsApproval { servers: Vec<String> },
     #[error("interrupted")]
     Interrupted,

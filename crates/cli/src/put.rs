@@ -167,7 +167,14 @@ impl Report<'_> {
                 out.data(entry)?;
                 out.note(&format!("nothing was written to {}", short_path(context, &self.file.path)));
             }
-            None => out.note(&format!("{} in {}", self.change, short_path(context, &self.file.path))),
+            None => {
+                out.note(&format!(
+                    "{}: {} in {}",
+                    self.name,
+                    self.change,
+                    short_path(context, &self.file.path)
+                ));
+            }
         }
         Ok(())
     }

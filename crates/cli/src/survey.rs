@@ -13,7 +13,8 @@ use toolbay_config::{
 use toolbay_control::{Client, ServerSnapshot};
 
 use crate::{
-    configuration::Configuration, context::Context, error::CliError, follow::complaints, suggest::similar,
+    configuration::Configuration, context::Context, error::CliError, follow::complaints, style::clean_line,
+    suggest::similar,
 };
 
 /// What the files say, all of them.
@@ -136,8 +137,8 @@ fn transport(placed: &Placed) -> &'static str {
 /// A path as people write it.
 pub(crate) fn short_path(context: &Context, path: &Path) -> String {
     let below_home = context.env.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
-    match below_home {
+    clean_line(&match below_home {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
-    }
+    })
 }

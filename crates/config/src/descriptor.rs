@@ -8,6 +8,7 @@
 mod archive;
 mod error;
 mod extensions;
+mod folder;
 mod install;
 mod manifest;
 mod mcpb;

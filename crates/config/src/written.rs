@@ -58,6 +58,27 @@ impl Written {
     }
 }
 
+impl Written {
+    /// Whether both start or reach the same server and may run or not alike, each in the words of its format. How it is
+    /// treated may differ.
+    pub fn is_same_server(&self, other: &Self) -> bool {
+        let text = |text: &Option<Template>| text.as_ref().map(Template::native);
+        let texts = |texts: &BTreeMap<String, Template>| -> Vec<(String, String)> {
+            texts.iter().map(|(name, text)| (name.clone(), text.native())).collect()
+        };
+        let args = |args: &[Template]| -> Vec<String> { args.iter().map(Template::native).collect() };
+        text(&self.command) == text(&other.command)
+            && args(&self.args) == args(&other.args)
+            && texts(&self.env) == texts(&other.env)
+            && text(&self.env_file) == text(&other.env_file)
+            && text(&self.cwd) == text(&other.cwd)
+            && text(&self.url) == text(&other.url)
+            && self.spoken() == other.spoken()
+            && texts(&self.headers) == texts(&other.headers)
+            && self.standing == other.standing
+    }
+}
+
 /// Literals may be secrets.
 impl fmt::Debug for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -55,7 +55,9 @@ pub struct HostOptions {
 
 /// Says how a configured server is reached, where that is not what its entry says: inside this program, say, or in a test.
 #[derive(Clone)]
-pub struct Connector(Arc<dyn Fn(&ServerConfig) -> Option<Source> + Send + Sync>);
+pub struct Connector(Arc<Connect>);
+
+type Connect = dyn Fn(&ServerConfig) -> Option<Source> + Send + Sync;
 
 impl Connector {
     /// A connector that asks a function; servers for which it says nothing are reached as their entries say.

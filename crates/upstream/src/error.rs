@@ -20,6 +20,9 @@ pub enum Failure {
     /// The connection ended without a process to tell why.
     #[error("it closed the connection {phase}")]
     Closed { phase: Phase },
+    /// Somebody stopped it.
+    #[error("it was stopped")]
+    Stopped,
     /// It was up, but gave no sign of life.
     #[error("it was asked for a sign of life, and gave none within {} s", after.as_secs_f32())]
     Unresponsive { after: Duration },
@@ -71,6 +74,7 @@ impl Failure {
             Self::Exited { .. } => {
                 Some("run the command by hand in a terminal to see what it needs".to_owned())
             }
+            Self::Stopped => Some("somebody stopped it; start it, and call again".to_owned()),
             Self::StartTimeout { .. } => {
                 Some("if the server is just slow, raise its `startup_timeout`".to_owned())
             }

@@ -250,7 +250,7 @@ impl Life {
         });
         match end {
             End::Stop | End::Off | End::Unused => {
-                self.calls.fail_pending(&CallError::Stopped { server: self.settings.name.clone() });
+                self.fail_pending(Failure::Stopped);
                 bury(process, incoming, Patience::Long).await;
                 match end {
                     End::Off => Next::Rest { wakes: false },

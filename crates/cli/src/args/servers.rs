@@ -74,6 +74,12 @@ pub(crate) struct AddArgs {
     /// The folder to run it in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Tools of it to offer, and no others; `*` stands for any characters
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
+    pub(crate) include_tools: Vec<String>,
+    /// Tools of it not to offer
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
+    pub(crate) exclude_tools: Vec<String>,
     /// Add it switched off
     #[arg(long)]
     pub(crate) disabled: bool,
@@ -124,6 +130,36 @@ pub(crate) struct ApproveArgs {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The file, in any known format; those of all known clients unless given
+    pub(crate) file: Option<PathBuf>,
+    /// The client whose files are meant: claude, cursor, vscode, zed, codex, gemini, …
+    #[arg(long, value_name = "CLIENT", conflicts_with = "file")]
+    pub(crate) from: Option<String>,
+    /// Also those that are there already and differ
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) put: PutArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The client: claude, cursor, vscode, zed, codex, gemini, …
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: String,
+    /// The servers themselves instead of this hub
+    #[arg(long)]
+    pub(crate) servers: bool,
+    /// Put it into the client's file instead of printing it
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Into which of its files; the one for all projects unless given
+    #[arg(long, short, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,7 +12,25 @@ use crate::{
 };
 
 pub(crate) async fn run(context: &Context, args: &AddArgs) -> Result<(), CliError> {
+    let typed: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(option) = swallowed(args, &typed) {
+        return Err(CliError::Usage {
+            message: format!(
+                "`{option}` behind the command is an option of ours, and was perhaps meant for it"
+            ),
+            hint: Some(format!("put `--` before the command: toolbay add {} -- …", args.name)),
+        });
+    }
     put(context, &args.put, &args.name, &entry(args)?).await
+}
+
+/// An option of ours that stands behind the command without a `--`, and that many programs have, too.
+fn swallowed<'a>(args: &AddArgs, typed: &'a [String]) -> Option<&'a String> {
+    let target = args.target.as_ref().filter(|target| !is_url(target))?;
+    let before_dashes = typed.iter().take_while(|word| *word != "--");
+    let mut behind = before_dashes.skip_while(|word| *word != target);
+    behind.find(|word| matches!(word.as_str(), "-q" | "-v" | "-vv"))
 }
 
 /// What was typed as an entry of `mcpServers`.
@@ -32,6 +50,11 @@ fn entry(args: &AddArgs) -> Result<Value, CliError> {
             });
         }
     };
+    for (key, tools) in [("allow", &args.include_tools), ("deny", &args.exclude_tools)] {
+        if !tools.is_empty() {
+            entry["toolbay"]["tools"][key] = json!(tools);
+        }
+    }
     if args.disabled {
         entry["disabled"] = true.into();
     }

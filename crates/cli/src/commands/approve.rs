@@ -14,6 +14,7 @@ use crate::{
     confirm::{ask, can_ask, confirm},
     context::Context,
     error::CliError,
+    style::clean_line,
     suggest::similar,
     survey::Survey,
 };
@@ -62,17 +63,19 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
             }
         }
     }
-    if is_asked && args.all && !chosen.is_empty() && confirm(context, "Let all of them run?").await? {
-        decisions.fill(Decision::Approved);
-    } else if args.reject {
-        decisions.fill(Decision::Rejected);
-    } else if args.yes {
-        decisions.fill(Decision::Approved);
-    }
     let before: Vec<Value> = chosen.iter().map(|placed| launch::json(&survey, &approvals, placed)).collect();
-    if !args.diff {
-        for (placed, decision) in chosen.iter().zip(&decisions) {
-            say(&mut approvals, &survey, placed, *decision)?;
+    let for_all = match args {
+        ApproveArgs { reject: true, .. } => Some(Decision::Rejected),
+        ApproveArgs { yes: true, .. } => Some(Decision::Approved),
+        _ if is_asked && args.all && !chosen.is_empty() => {
+            confirm(context, "Let all of them run?").await?.then_some(Decision::Approved)
+        }
+        _ => None,
+    };
+    if let Some(decision) = for_all {
+        decisions.fill(decision);
+        for placed in &chosen {
+            say(&mut approvals, &survey, placed, decision)?;
         }
     }
     if context.out.json {
@@ -150,10 +153,11 @@ fn say(
 
 fn tell(context: &Context, chosen: &[&Placed], decisions: &[Decision]) {
     for (placed, decision) in chosen.iter().zip(decisions) {
-        match decision {
-            Decision::Approved => context.out.note(&format!("{}: approved", placed.server.name)),
-            Decision::Rejected => context.out.note(&format!("{}: rejected", placed.server.name)),
-            Decision::Left => {}
-        }
+        let said = match decision {
+            Decision::Approved => "approved",
+            Decision::Rejected => "rejected",
+            Decision::Left => continue,
+        };
+        context.out.note(&format!("{}: {said}", clean_line(placed.server.name.as_str())));
     }
 }

@@ -32,7 +32,10 @@ fn standings(home: &Home) -> Value {
 fn nothing_is_approved_when_nobody_can_be_asked() {
     let home = home(r#"["-y", "lint@1.2.3"]"#);
     let ran = home.run(&["approve"]).expect(6);
-    assert!(ran.stderr.contains("lint, docs needs approval") && ran.stderr.contains("--yes"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("waiting for approval: lint, docs") && ran.stderr.contains("--yes"),
+        "{ran:#?}"
+    );
     for line in [
         "    command: npx",
         "    argument: lint@1.2.3",
@@ -110,4 +113,31 @@ fn names_that_wait_for_nothing() {
     assert_eq!(home.run(&["get", "docs", "--json"]).expect(0).json()["server"]["scope"], "user");
     home.run(&["approve", "docs", "--yes"]).expect(0);
     assert_eq!(home.run(&["get", "docs", "--json"]).expect(0).json()["server"]["scope"], "project");
+}
+
+#[test]
+fn words_of_a_project_cannot_reach_the_terminal() {
+    let home = Home::new();
+    home.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"ev\u001b[2Jil": {"command": "x\u001b[2J", "args": ["\u202ea"], "env": {"B\u001b[2J": "1"}}}}"#,
+    );
+    for (args, code) in [
+        (&["approve"][..], 6),
+        (&["list"], 0),
+        (&["config", "show"], 0),
+        (&["approve", "--all", "--yes"], 0),
+        (&["get", "ev\u{1b}[2Jil"], 0),
+        (&["export", "--client", "cursor", "--servers"], 0),
+        (&["export", "--client", "codex", "--servers"], 0),
+        (&["export", "--client", "cursor", "--servers", "--write"], 0),
+        (&["import", ".mcp.json", "--yes"], 0),
+        (&["config", "check"], 0),
+    ] {
+        let ran = home.run(args).expect(code);
+        assert!(
+            !format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{202e}']),
+            "{args:?} {ran:#?}"
+        );
+    }
 }

@@ -43,7 +43,11 @@ fn servers_are_added_in_the_words_that_people_know() {
         (&["add", "gh", "https://h/mcp", "--header", "Authorization: Bearer ${T}"], &bearer),
         (&["add", "gh", "--url", "https://h/mcp", "--bearer-token-env-var", "T"], &bearer),
         (&["add-json", "gh", r#"{"type": "sse", "url": "https://h/mcp"}"#], sse),
-        (&["add", "--disabled", "gh", "x"], "[servers.gh]\ncommand = \"x\"\nargs = []\nenabled = false\n"),
+        (
+            &["add", "-q", "gh", "x", "--include-tools", "a*,b", "--exclude-tools", "ab"],
+            "[servers.gh]\ncommand = \"x\"\ntools = { allow = [\"a*\", \"b\"], deny = [\"ab\"] }\n",
+        ),
+        (&["add", "--disabled", "gh", "x"], "[servers.gh]\ncommand = \"x\"\nenabled = false\n"),
     ] {
         assert_eq!(added(args), expected, "{args:?}");
     }
@@ -59,6 +63,7 @@ fn what_makes_no_sense_is_told_and_not_written() {
     for (args, said) in [
         (&["add", "gh"][..], "COMMAND_OR_URL"),
         (&["add", "gh", "npx", "-y", "x"], "'-- -y'"),
+        (&["add", "gh", "docker", "run", "-v", "/a:/b", "x"], "put `--` before the command"),
         (&["add", "gh", "npx -y x"], "toolbay add gh -- npx -y x"),
         (&["add", "gh", "https://h/", "x"], "has no arguments"),
         (&["add", "gh", "-t", "http", "x"], "a URL begins with"),

@@ -1,6 +1,7 @@
 //! The binary as its users meet it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod acceptance; // what every user may count on
 mod alone; // commands that start the servers themselves
 mod approving; // `approve`: what came with a project
 mod changing; // `add`, `add-json`, `remove`, `enable` and `disable`
@@ -11,12 +12,14 @@ mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
 mod doctor; // what keeps servers from working
 mod doors; // every way in that `serve` opens, and who is kept out
+mod extensions; // servers that extensions describe
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
 mod listing; // `list` and `get`
 mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
+mod moving; // `import` and `export`: servers of other programs, and ours in their files
 mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL

@@ -83,6 +83,7 @@ impl Home {
         command.env("XDG_CONFIG_HOME", self.path("config")).env("XDG_CACHE_HOME", self.path("cache"));
         // As in a terminal, so that nobody's shell is asked where programs are.
         command.env("TERM", "xterm").env("SHELL", "/bin/sh");
+        command.env("HOME", self.path("home")).env("XDG_DATA_HOME", self.path("data"));
         command.env_remove("RUST_LOG").env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -79,6 +79,17 @@ fn every_format_comes_to_the_same_servers() {
 }
 
 #[test]
+fn the_same_server_is_known_in_any_words() {
+    let ours = sample("toolbay.toml").written;
+    for name in ["cursor.json", "codex.toml", "opencode.json", "claude-code.json"] {
+        let theirs = sample(name).written;
+        for (one, other) in ours.iter().flat_map(|one| theirs.iter().map(move |other| (one, other))) {
+            assert_eq!(one.is_same_server(other), one.name == other.name, "{name}: {one:?} {other:?}");
+        }
+    }
+}
+
+#[test]
 fn the_content_is_enough() {
     let expected: Value = serde_json::from_str(&read("expected.json")).unwrap();
     for (name, ..) in SAMPLES {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use toolbay_gateway::GatewayOptions;
+use toolbay_host::Kind;
 
 use crate::{
     http::{Answer, Ask},
@@ -160,11 +161,17 @@ async fn quiet_streams_are_kept_alive() {
 #[tokio::test]
 async fn a_call_that_fails_says_whose_fault_it_is_and_what_to_do() {
     let hub = Hub::start().await;
-    hub.host.server("s").unwrap().stop();
-    let answer = hub.send(Ask::post(&call(1, "echo", json!({})))).await.json().await;
+    let running = Ask::post(&call(1, "hang", json!({}))).open(&hub.address).await;
+    eventually("the server has it", || hub.calls() == 1).await;
+    hub.host.stop_server("s").await.unwrap();
+    let answer = Answer::read(running).await.json().await;
     let error = &answer["error"];
     assert_eq!((&error["code"], &error["data"]["server"]), (&json!(-32603), &json!("s")), "{answer}");
-    assert_eq!(error["data"]["retryable"], true);
+    assert_eq!(error["data"]["retryable"], false, "the server had it already");
+    eventually("it is no longer listed", || hub.host.table().count(Kind::Tools) == 0).await;
+    let answer = hub.send(Ask::post(&call(2, "echo", json!({})))).await.json().await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("server `s` is stopped"), "{answer}");
 }
 
 #[tokio::test]

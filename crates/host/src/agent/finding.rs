@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::{State, Status, UpstreamHandle};
+use toolbay_upstream::UpstreamHandle;
 
 use super::Agent;
 use crate::{Error, ServerStatus, exchange::request};
@@ -28,7 +28,6 @@ impl Agent {
             let known = servers.iter().map(UpstreamHandle::name).map(ServerName::to_string).collect();
             return Err(Error::ServerNotFound { server: server.to_owned(), known });
         };
-        wake(&handle).await;
         self.host.settled_for_a_while(&[handle]).await;
         if let Some(name) = find() {
             return Ok(name);
@@ -70,16 +69,6 @@ fn not_up(status: ServerStatus) -> Option<Error> {
         Some(failure) => Some(Error::Init { server, failure }),
         None if !state.is_offered() => Some(Error::NotRunning { server, state }),
         None => None,
-    }
-}
-
-/// Has a server start that waits for a call, and waits until it does.
-async fn wake(server: &UpstreamHandle) {
-    let mut status = server.status();
-    if matches!(status.borrow().state, State::Stopped { wakes: true }) {
-        server.start().await;
-        let is_awake = |status: &Status| !matches!(status.state, State::Stopped { .. });
-        let _ = tokio::time::timeout(server.timeouts().idle, status.wait_for(is_awake)).await;
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::time::{Instant, sleep};
 use toolbay_config::{ServerConfig, Sharing, Standing, Start, ToolFilter, ToolTuning, Tuning, Validate};
-use toolbay_host::{Applied, Host, Kind, News, StoreError};
+use toolbay_host::{Applied, Host, HostOptions, Kind, News, StoreError};
 
 use crate::{
     bay::{names, text_of},
@@ -98,6 +98,24 @@ async fn a_server_comes_up_step_by_step_and_goes_down() {
     assert_eq!(stage.tools(), ["a__t"]);
 }
 
+/// Acceptance check 7.
+#[tokio::test(start_paused = true)]
+async fn a_late_server_delays_nobody_and_joins_when_it_is_ready() {
+    let mut stage = Stage::set(&[config("quick", &["t"])]);
+    stage.diary(1).await;
+    stage.troupe.start_ms.store(45_000, Ordering::Relaxed);
+    let late = with(config("late", &["t"]), |tuning| tuning.startup_timeout = Some(Duration::from_secs(120)));
+    let mut changes = stage.host.changes();
+    stage.host.apply(&[config("quick", &["t"]), late]).await;
+    assert!(stage.call("quick__t", 0).await.is_ok());
+    assert_eq!(stage.tools(), ["quick__t"]);
+    let asked = Instant::now();
+    assert!(matches!(changes.recv().await, Ok(toolbay_host::Changed::List(Kind::Tools))));
+    assert_eq!(asked.elapsed().as_secs(), 45);
+    assert_eq!(stage.tools(), ["quick__t", "late__t"]);
+    assert!(stage.diary(1).await.contains("46.0 late ready"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_crashing_server_is_restarted_until_it_is_given_up() {
     let steady =
@@ -162,6 +180,36 @@ async fn a_server_is_switched_off_and_on() {
     assert!(stage.tools().is_empty());
 }
 
+/// What was seen on another day is listed before the server is up, and a call for it waits.
+#[tokio::test(start_paused = true)]
+async fn what_servers_offer_is_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let troupe = Arc::new(Troupe::default());
+    let options = HostOptions { cache: Some(folder.path().join("cache")), ..troupe.options() };
+    let servers = [config("a", &["t"]), config("b", &["u"])];
+    let first = Host::start(&servers, Vec::new(), &options);
+    first.settled().await;
+    first.stop(Duration::from_secs(10)).await;
+    troupe.start_ms.store(20_000, Ordering::Relaxed);
+    let edited = [config("a", &["t"]), config("b", &["v"])];
+    let second = Host::start(&edited, Vec::new(), &options);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(names(&second.table(), Kind::Tools), ["a__t"], "`b` is launched otherwise now");
+    let asked = Instant::now();
+    assert_eq!(text_of(&second, "a__t", 0).await.unwrap(), "t of life 2 of a");
+    assert_eq!(asked.elapsed().as_secs(), 19);
+    second.settled().await;
+    assert_eq!(names(&second.table(), Kind::Tools), ["a__t", "b__v"]);
+    second.stop(Duration::from_secs(10)).await;
+    // A file that somebody broke is none.
+    for file in std::fs::read_dir(folder.path().join("cache")).unwrap() {
+        std::fs::write(file.unwrap().path(), "{").unwrap();
+    }
+    let third = Host::start(&edited, Vec::new(), &options);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(names(&third.table(), Kind::Tools), [""; 0]);
+}
+
 /// Acceptance checks 10 and 11: what runs finishes on the old process, the new one serves from then on, and nobody else
 /// notices.
 #[tokio::test(start_paused = true)]
@@ -220,6 +268,7 @@ async fn one_that_is_used_rarely_sleeps_and_wakes() {
     let rare = with(config("a", &["t"]), |tuning| {
         tuning.start = Start::OnDemand;
         tuning.idle_stop = Some(Duration::from_secs(60));
+        tuning.idle_timeout = Some(Duration::from_secs(50));
     });
     let mut stage = Stage::set(&[rare]);
     insta::assert_snapshot!(stage.diary(100).await, @r"
@@ -235,12 +284,12 @@ async fn one_that_is_used_rarely_sleeps_and_wakes() {
     assert_eq!(stage.call("a__t", 0).await.unwrap(), "t of life 2 of a");
     assert!(stage.call("a__t", 200_000).await.unwrap_err().contains("no sign of life"));
     insta::assert_snapshot!(stage.diary(100).await, @r"
-    160.0 a starting (while spawning, attempt 1)
-    160.0 a starting (during the handshake, attempt 1)
-    160.0 a starting (while listing what it offers, attempt 1)
-    160.0 a ready
-    205.0 a stopping
-    205.0 a asleep
+    150.0 a starting (while spawning, attempt 1)
+    150.0 a starting (during the handshake, attempt 1)
+    150.0 a starting (while listing what it offers, attempt 1)
+    150.0 a ready
+    220.0 a stopping
+    220.0 a asleep
     ");
 }
 

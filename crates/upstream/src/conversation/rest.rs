@@ -32,8 +32,9 @@ pub(super) struct Rest {
     /// Whether anything came since the last look.
     pub(super) heard: bool,
     quiet_since: Instant,
-    /// How many calls there had been at the last look.
+    /// How many calls there had been at the last look, and whether it was used then.
     calls: u64,
+    was_used: bool,
     unused_since: Instant,
     pub(super) pulse: Option<Pulse>,
     asked_at: Instant,
@@ -52,6 +53,7 @@ impl Rest {
             heard: false,
             quiet_since: now,
             calls: 0,
+            was_used: false,
             unused_since: now,
             pulse: None,
             asked_at: now,
@@ -95,7 +97,9 @@ impl Conversation<'_> {
         }
         let counts = self.around.outputs.gauges.read();
         let is_busy = self.around.calls.in_flight() > 0 || self.around.calls.waiting() > 0;
-        if is_busy || counts.calls != self.rest.calls || !self.around.inputs.interests.is_empty() {
+        let is_used = is_busy || counts.calls != self.rest.calls || !self.around.inputs.interests.is_empty();
+        // The first look without a call counts as the end of the last one, which cannot have been before the look before.
+        if std::mem::replace(&mut self.rest.was_used, is_used) || is_used {
             self.rest.calls = counts.calls;
             self.rest.unused_since = now;
         }

@@ -228,7 +228,7 @@ async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
     assert!(matches!(other.status().borrow().state, State::Running), "a handle is left");
     let mut status = other.status();
     drop(other);
-    assert!(matches!(running.await, Err(CallError::Stopped { .. })));
+    assert!(matches!(running.await, Err(CallError::Died { .. })));
     let _ = status.wait_for(|status| matches!(status.state, State::Stopped { .. })).await;
     world.tasks.close();
     timeout(Duration::from_secs(10), world.tasks.wait()).await.unwrap();

@@ -1,0 +1,135 @@
+//! `toolbay import`: servers of other programs, into our own file. First all is shown, then asked, then written.
+
+mod plan;
+mod sources;
+
+use serde_json::{Value, json};
+use toolbay_config::{Edit, edit};
+
+use super::tools::print;
+use crate::{
+    args::ImportArgs,
+    confirm::{can_ask, confirm},
+    context::Context,
+    error::CliError,
+    put::approve,
+    style::clean_line,
+    survey::{scope, short_path},
+    table::{Cell, Look},
+    target_file::TargetFile,
+    wording::target,
+};
+use plan::{Candidate, Status};
+pub(super) use sources::{folders, unknown_client};
+
+pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliError> {
+    let file = TargetFile::of(context, args.put.scope)?;
+    let sources = sources::find(context, args)?;
+    let candidates = plan::plan(context, &file, &sources, args.replace)?;
+    let chosen: Vec<&Candidate<'_>> = candidates.iter().filter(|candidate| candidate.is_taken).collect();
+    if !context.out.json {
+        show(context, &candidates)?;
+    }
+    let is_written = !args.put.dry_run && !chosen.is_empty();
+    if is_written {
+        allow(context, args, &file, chosen.len()).await.inspect_err(|_| {
+            // Programs want to know what was found, too.
+            if context.out.json {
+                let _ = tell(context, &file, &candidates, false);
+            }
+        })?;
+        let edits: Vec<Edit<'_>> = chosen.iter().map(|candidate| Edit::Put(candidate.written)).collect();
+        edit(&file.path, None, &edits)?;
+        for candidate in &chosen {
+            approve(context, &file, &candidate.written.name)?;
+        }
+    }
+    if context.out.json {
+        return tell(context, &file, &candidates, is_written);
+    }
+    let count = counted(chosen.len());
+    let path = short_path(context, &file.path);
+    context.out.note(&match (is_written, candidates.is_empty()) {
+        (true, _) => format!("{count} imported into {path}"),
+        (false, true) => "no servers were found".to_owned(),
+        (false, false) if chosen.is_empty() => "there is nothing to import".to_owned(),
+        (false, false) => format!("{count} would be imported into {path}"),
+    });
+    Ok(())
+}
+
+async fn allow(
+    context: &Context,
+    args: &ImportArgs,
+    file: &TargetFile,
+    count: usize,
+) -> Result<(), CliError> {
+    if args.put.yes {
+        return Ok(());
+    }
+    if !can_ask(context) {
+        return Err(CliError::Usage {
+            message: "nothing was written: there is nobody to ask".to_owned(),
+            hint: Some("--yes imports without asking".to_owned()),
+        });
+    }
+    let question = format!("Import {} into {}?", counted(count), short_path(context, &file.path));
+    if confirm(context, &question).await? { Ok(()) } else { Err(CliError::Declined) }
+}
+
+fn counted(count: usize) -> String {
+    format!("{count} server{}", if count == 1 { "" } else { "s" })
+}
+
+fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError> {
+    let row = |candidate: &Candidate<'_>| {
+        let look = match candidate.status {
+            Status::New => Look::Good,
+            Status::Changed | Status::Conflict => Look::Busy,
+            Status::Unusable => Look::Bad,
+            Status::Same | Status::Hub => Look::Dim,
+        };
+        vec![
+            Cell::new(candidate.status.word(), look),
+            Cell::new(clean_line(&candidate.written.name), Look::Bold),
+            candidate.client.into(),
+            short_path(context, candidate.path).into(),
+            target(&candidate.written.normalised()).into(),
+        ]
+    };
+    let head = ["", "NAME", "OF", "FILE", "COMMAND OR URL"].map(|text| Cell::new(text, Look::Dim)).to_vec();
+    if !candidates.is_empty() {
+        let rows: Vec<Vec<Cell>> = std::iter::once(head).chain(candidates.iter().map(row)).collect();
+        print(context, &rows, "")?;
+    }
+    for candidate in candidates {
+        for note in &candidate.notes {
+            context.out.warn(&format!("server `{}`: {note}", candidate.written.name));
+        }
+    }
+    Ok(())
+}
+
+fn tell(
+    context: &Context,
+    file: &TargetFile,
+    candidates: &[Candidate<'_>],
+    is_written: bool,
+) -> Result<(), CliError> {
+    let servers: Vec<Value> = candidates
+        .iter()
+        .map(|candidate| {
+            json!({
+                "status": candidate.status.word(),
+                "imported": is_written && candidate.is_taken,
+                "client": candidate.client,
+                "file": candidate.path,
+                "server": candidate.written.normalised(),
+                "notes": candidate.notes,
+            })
+        })
+        .collect();
+    Ok(context.out.json_object(&json!({
+        "file": file.path, "scope": scope(file.scope), "written": is_written, "servers": servers,
+    }))?)
+}

@@ -1,0 +1,171 @@
+//! What an import would do, server by server.
+
+use std::path::Path;
+
+use toolbay_config::{
+    ConfigFile, Edit, Problem, ReadFiles, ServerConfig, Written, load_with, parse_with, preview,
+};
+
+use super::sources::Source;
+use crate::{
+    configuration::variables,
+    context::Context,
+    error::CliError,
+    target_file::{TargetFile, names},
+};
+
+/// A server that was found.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) client: &'static str,
+    pub(super) path: &'a Path,
+    pub(super) written: &'a Written,
+    pub(super) status: Status,
+    /// Whether it is to be written.
+    pub(super) is_taken: bool,
+    /// What people should know about it.
+    pub(super) notes: Vec<String>,
+}
+
+/// How a found server compares with ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    New,
+    /// It is there already.
+    Same,
+    /// One of that name is there already, and starts something else.
+    Changed,
+    /// Another file has one of that name that starts something else, and comes first.
+    Conflict,
+    /// It is this hub.
+    Hub,
+    /// Our file cannot hold it.
+    Unusable,
+}
+
+impl Status {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Same => "same",
+            Self::Changed => "changed",
+            Self::Conflict => "conflict",
+            Self::Hub => "this hub",
+            Self::Unusable => "unusable",
+        }
+    }
+}
+
+/// Compares everything that was found with the file and with one another.
+pub(super) fn plan<'a>(
+    context: &Context,
+    file: &TargetFile,
+    sources: &'a [Source],
+    replaces: bool,
+) -> Result<Vec<Candidate<'a>>, CliError> {
+    let before = load_with(&file.path, &variables(context, ReadFiles::Never)).ok();
+    let mut candidates: Vec<Candidate<'a>> = Vec::new();
+    let mut firsts: Vec<&Written> = Vec::new();
+    let mut edits: Vec<Edit<'a>> = Vec::new();
+    for source in sources {
+        for (server, written) in source.file.servers.iter().zip(&source.file.written) {
+            let first = firsts.iter().find(|first| first.name == written.name);
+            let status = match first {
+                _ if is_hub(written) => Status::Hub,
+                Some(first) if first.is_same_server(written) => Status::Same,
+                Some(_) => Status::Conflict,
+                None => compare(before.as_ref(), written),
+            };
+            let mut candidate = Candidate {
+                client: source.file.format.name(),
+                path: &source.path,
+                written,
+                status,
+                is_taken: status == Status::New || status == Status::Changed && replaces,
+                notes: Vec::new(),
+            };
+            if candidate.is_taken {
+                edits.push(Edit::Put(written));
+                match after(context, file, &edits, &written.name)? {
+                    Ok(after) => candidate.look(source, server, &after),
+                    Err(why) => {
+                        edits.pop();
+                        (candidate.status, candidate.is_taken) = (Status::Unusable, false);
+                        candidate.notes.push(why);
+                    }
+                }
+            } else if status == Status::Changed {
+                candidate.notes.push("it stays as it is; --replace takes this one".to_owned());
+            }
+            if !matches!(status, Status::Hub | Status::Conflict) && first.is_none() {
+                firsts.push(written);
+            }
+            candidates.push(candidate);
+        }
+    }
+    Ok(candidates)
+}
+
+impl Candidate<'_> {
+    /// Finds what people should know before it is written.
+    fn look(&mut self, source: &Source, server: &ServerConfig, after: &ConfigFile) {
+        let secrets = self.written.literal_secrets();
+        if !secrets.is_empty() {
+            self.notes.push(format!(
+                "{} seems to hold a secret, which would stand in our file, too; a variable such as `${{NAME}}` keeps it out",
+                secrets.join(", ")
+            ));
+        }
+        if let Some(package) = server.floating_package() {
+            self.notes
+                .push(format!("`{package}` has no fixed version, so it may be another program tomorrow"));
+        }
+        let ours = after.servers.iter().find(|ours| ours.name == server.name);
+        let is_complete = |file: &ConfigFile| !file.incomplete.contains_key(&server.name);
+        let both = is_complete(&source.file) && is_complete(after);
+        if both && ours.is_some_and(|ours| ours.launch_hash() != server.launch_hash()) {
+            self.notes
+                .push("folders in it are meant from where its file is, and mean others in ours".to_owned());
+        }
+    }
+}
+
+/// The file as it would be, or why a server cannot be in it.
+fn after(
+    context: &Context,
+    file: &TargetFile,
+    edits: &[Edit<'_>],
+    name: &str,
+) -> Result<Result<ConfigFile, String>, CliError> {
+    use toolbay_config::EditError;
+    let next = match preview(&file.path, None, edits) {
+        Ok(next) => next,
+        Err(EditError::Unsayable { message, .. }) => return Ok(Err(message)),
+        Err(error) => return Err(error.into()),
+    };
+    let parsed = parse_with(&next.text, &file.path, &variables(context, ReadFiles::Never))?;
+    let of_it = |problem: &&Problem| problem.server.as_deref() == Some(name);
+    let problem = parsed.problems.iter().find(of_it).map(|problem| problem.message.clone());
+    Ok(match problem {
+        Some(message) => Err(message),
+        None => Ok(parsed),
+    })
+}
+
+fn compare(before: Option<&ConfigFile>, written: &Written) -> Status {
+    let Some(before) = before else { return Status::New };
+    match before.written.iter().find(|ours| ours.name == written.name) {
+        Some(ours) if ours.is_same_server(written) => Status::Same,
+        Some(_) => Status::Changed,
+        None if names(before).contains(&written.name) => Status::Changed,
+        None => Status::New,
+    }
+}
+
+/// Whether an entry starts a hub such as this one, which must not serve itself.
+fn is_hub(written: &Written) -> bool {
+    let Some(command) = &written.command else { return false };
+    let is_ours = Path::new(&command.shown()).file_name().is_some_and(|name| name == env!("CARGO_PKG_NAME"));
+    let mut args = written.args.iter().map(toolbay_config::Template::shown);
+    is_ours && (written.args.is_empty() || args.any(|arg| arg == "stdio"))
+}

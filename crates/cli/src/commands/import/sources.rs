@@ -1,0 +1,91 @@
+//! The files to import from.
+
+use std::path::PathBuf;
+
+use toolbay_config::{ConfigFile, Folders, Format, ReadFiles, Variables, client_files, load_with};
+
+use crate::{
+    args::ImportArgs,
+    configuration::{Configuration, variables},
+    context::Context,
+    error::CliError,
+    follow::complaint,
+    suggest::similar,
+};
+
+/// A file with servers, and whose it is.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) file: ConfigFile,
+}
+
+/// The named file, or those of the named client, or of all that are known.
+pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Source>, CliError> {
+    let project = std::env::current_dir()?;
+    // In files with entries of many projects, those of this one count.
+    let variables = Variables { workspace: Some(project.clone()), ..variables(context, ReadFiles::Never) };
+    if let Some(path) = &args.file {
+        let source = Source { path: std::path::absolute(path)?, file: load_with(path, &variables)? };
+        source.tell(context);
+        return Ok(vec![source]);
+    }
+    let Some(folders) = folders(context) else { return Ok(Vec::new()) };
+    let wanted = args.from.as_deref().map(client).transpose()?;
+    // What is read anyway need not be imported.
+    let ours = Configuration::find(context)?.files;
+    let is_meant = |(format, path): &(Format, PathBuf)| {
+        wanted.is_none_or(|wanted| wanted == *format) && !ours.iter().any(|file| file.path == *path)
+    };
+    let mut sources = Vec::new();
+    for (_, path) in client_files(&folders, Some(&project)).into_iter().filter(is_meant) {
+        match load_with(&path, &variables) {
+            Ok(file) => {
+                let source = Source { path, file };
+                source.tell(context);
+                sources.push(source);
+            }
+            // Most settings of editors are about other things.
+            Err(toolbay_config::ConfigError::NoServers { .. }) => {}
+            Err(error) => context.out.warn(&complaint(&error)),
+        }
+    }
+    Ok(sources)
+}
+
+impl Source {
+    /// Tells about entries that cannot be used.
+    fn tell(&self, context: &Context) {
+        for problem in &self.file.problems {
+            context.out.warn(&format!("{}:{problem}", self.path.display()));
+        }
+        for extension in &self.file.extensions {
+            let (path, place, name) = (self.path.display(), extension.place, &extension.name);
+            context
+                .out
+                .warn(&format!("{path}:{place}: server `{name}` is started by an extension; it is left out"));
+        }
+    }
+}
+
+/// Where programs keep their files.
+pub(in crate::commands) fn folders(context: &Context) -> Option<Folders> {
+    Some(Folders { home: context.env.home.clone()?, config: context.env.config_dir.clone()? })
+}
+
+/// The client of that name; also those whose files are only read.
+fn client(name: &str) -> Result<Format, CliError> {
+    let read_only = [Format::Goose, Format::Devin];
+    let found = Format::client(name).or(read_only.into_iter().find(|format| format.name() == name));
+    found.ok_or_else(|| unknown_client(name, Format::CLIENTS.into_iter().chain(read_only)))
+}
+
+/// The error for a client that nobody knows.
+pub(in crate::commands) fn unknown_client(name: &str, known: impl Iterator<Item = Format>) -> CliError {
+    let known: Vec<&str> = known.map(Format::name).collect();
+    let hint = match similar(name, known.iter().copied()) {
+        similar if similar.is_empty() => format!("there are: {}", known.join(", ")),
+        similar => format!("did you mean `{}`?", similar.join("`, `")),
+    };
+    CliError::Usage { message: format!("there is no client `{name}`"), hint: Some(hint) }
+}

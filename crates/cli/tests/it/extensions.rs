@@ -1,0 +1,54 @@
+//! Servers that extensions describe: the configuration holds nothing but their settings.
+
+use crate::program::Home;
+
+fn manifest(command: &str, script: &str) -> String {
+    serde_json::json!({ "context_servers": { "small": {
+        "command": { "path": command, "args": [script] },
+        "settings_schema": {
+            "type": "object", "required": ["level"], "properties": { "level": { "type": "integer" } },
+        },
+        "installation_instructions": "Get python from your distribution.",
+    }}})
+    .to_string()
+}
+
+fn home(command: &str, settings: &str) -> Home {
+    let home = Home::new();
+    let folder = home.path("data/toolbay/extensions");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = home.path("server.py");
+    std::fs::write(folder.join("small.json"), manifest(command, script.to_str().unwrap())).unwrap();
+    home.write(
+        "settings.json",
+        &format!("{{\"context_servers\": {{\n  \"small\": {{\"settings\": {settings}}}\n}}}}"),
+    );
+    home
+}
+
+/// R091–R093.
+#[test]
+fn settings_become_a_server() {
+    let home = home("python3", r#"{"level": 1}"#);
+    let tools = home.run(&["tools", "--config", "settings.json"]).expect(0).stdout;
+    assert!(tools.contains("small__echo"), "{tools}");
+}
+
+/// R086, R092.
+#[test]
+fn settings_that_do_not_fit_are_told_with_their_place() {
+    let home = home("python3", r#"{"level": "high"}"#);
+    let ran = home.run(&["tools", "--config", "settings.json"]);
+    assert!(ran.stderr.contains("settings.json:2:3"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("JSON schema validation failed") && ran.stderr.contains("/level"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_missing_command_is_told_with_how_to_get_it() {
+    let home = home("no-such-program", r#"{"level": 1}"#);
+    let ran = home.run(&["tools", "--config", "settings.json"]);
+    assert!(ran.stderr.contains("Get python from your distribution."), "{ran:#?}");
+}

@@ -1,0 +1,191 @@
+//! `import` and `export`: servers of other programs, and ours in their files.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::program::{Home, Ran};
+
+const USER: &str = "config/toolbay/toolbay.toml";
+
+/// A home with files of three clients.
+fn home() -> Home {
+    let home = Home::new();
+    for folder in ["home/.cursor", "home/.codex", "home/.claude", "config/zed"] {
+        fs::create_dir_all(home.path(folder)).unwrap();
+    }
+    home.write(
+        "home/.cursor/mcp.json",
+        r#"{"mcpServers": {
+            "git": {"command": "uvx", "args": ["git@1.0"], "env": {"TOKEN": "${env:GIT_TOKEN}"}},
+            "search": {"url": "https://h/mcp", "headers": {"Authorization": "Bearer s3cret"}},
+            "toolbay": {"command": "/usr/bin/toolbay", "args": ["stdio"]},
+            "bad": {"command": 5}
+        }}"#,
+    );
+    home.write(
+        "home/.codex/config.toml",
+        "model = 'x'\n[mcp_servers.git]\ncommand = 'other'\n[mcp_servers.mine]\ncommand = 'mine'\n[mcp_servers.late]\ncommand = 'late'\nenabled = false\n",
+    );
+    home.write("config/zed/settings.json", r#"{"theme": "dark"}"#);
+    home
+}
+
+fn text(home: &Home, path: impl AsRef<Path>) -> String {
+    fs::read_to_string(home.path(path.as_ref().to_str().unwrap())).unwrap()
+}
+
+/// What was found: name, client and status of each.
+fn found(ran: &Ran) -> Value {
+    let servers = ran.json()["servers"].as_array().unwrap().clone();
+    let found = servers
+        .iter()
+        .map(|it| format!("{} {} {}", it["status"], it["server"]["name"], it["client"]).replace('"', ""));
+    json!(found.collect::<Vec<_>>())
+}
+
+#[test]
+fn everything_is_shown_before_anything_is_written() {
+    let home = home();
+    home.write_user_config("# mine\n[servers.mine]\ncommand = 'mine, changed'\n");
+    let expected = json!([
+        "new git cursor",
+        "new search cursor",
+        "this hub toolbay cursor",
+        "conflict git codex",
+        "changed mine codex",
+        "new late codex",
+    ]);
+    let before = text(&home, USER);
+    let ran = home.run(&["import", "--dry-run", "--json"]).expect(0);
+    assert_eq!(found(&ran), expected);
+    assert_eq!(ran.json()["written"], false);
+    let ran = home.run(&["import"]).expect(2);
+    assert!(ran.stderr.contains("--yes imports without asking"), "{ran:#?}");
+    for said in [
+        "`search`: Authorization seems to hold a secret",
+        "server `bad`",
+        "`mine`: it stays as it is; --replace takes",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    }
+    assert!(ran.stdout.contains("new       git") && !format!("{ran:?}").contains("s3cret"), "{ran:#?}");
+    assert_eq!(text(&home, USER), before);
+    let ran = home.run_on_terminal(&["import"], "n\n").expect(1);
+    assert!(ran.stdout.contains("Import 3 servers into"), "{ran:#?}");
+    assert_eq!(text(&home, USER), before);
+
+    let ran = home.run(&["import", "--yes", "--json"]).expect(0);
+    assert_eq!(found(&ran), expected);
+    let after = text(&home, USER);
+    assert!(after.starts_with(&before), "{after}");
+    for said in
+        ["[servers.git]\ncommand = \"uvx\"", "TOKEN = \"${GIT_TOKEN}\"", "Bearer s3cret", "enabled = false"]
+    {
+        assert!(after.contains(said), "{said}: {after}");
+    }
+    assert!(!after.contains("toolbay"), "{after}");
+    let ran = home.run(&["import", "--dry-run", "--json"]).expect(0);
+    assert_eq!(found(&ran)[0], "same git cursor");
+    home.run(&["import", "--replace", "--from", "codex", "--yes"]).expect(0);
+    let shown = home.run(&["config", "show", "--json"]).expect(0).json();
+    let commands: Vec<&Value> =
+        shown["servers"].as_array().unwrap().iter().map(|it| &it["command"]).collect();
+    assert_eq!(json!(commands), json!(["mine", "other", null, "late"]));
+}
+
+#[test]
+fn one_file_or_one_client_may_be_meant() {
+    let home = home();
+    let ran = home.run(&["import", "--from", "codex", "--dry-run", "--json"]).expect(0);
+    assert_eq!(found(&ran), json!(["new git codex", "new mine codex", "new late codex"]));
+    let ran = home.run(&["import", "home/.codex/config.toml", "-c", "new.json", "--yes"]).expect(0);
+    assert!(ran.stderr.contains("3 servers imported into"), "{ran:#?}");
+    assert_eq!(
+        serde_json::from_str::<Value>(&text(&home, "new.json")).unwrap()["mcpServers"]["late"],
+        json!({"command": "late", "args": [], "disabled": true})
+    );
+    let ran = home.run(&["import", "--from", "zed"]).expect(0);
+    assert!(ran.stderr.contains("no servers were found"), "{ran:#?}");
+    let ran = home.run(&["import", "--from", "cusor"]).expect(2);
+    assert!(ran.stderr.contains("did you mean `cursor`?"), "{ran:#?}");
+    home.run(&["import", "none.json"]).expect(2);
+}
+
+#[test]
+fn what_our_file_cannot_hold_is_told() {
+    let home = Home::new();
+    home.write("mcp.json", r#"{"mcpServers": {"my.git": {"command": "a"}, "my-git": {"command": "b"}, "in": {"command": "c", "cwd": "sub"}}}"#);
+    let ran = home.run(&["import", "mcp.json", "--dry-run", "--json"]).expect(0);
+    assert_eq!(
+        found(&ran),
+        json!(["new my.git mcp-servers", "unusable my-git mcp-servers", "new in mcp-servers"])
+    );
+    assert!(ran.json()["servers"][2]["notes"][0].as_str().unwrap().contains("folders in it"), "{ran:#?}");
+}
+
+#[test]
+fn the_hub_goes_into_the_file_of_a_client() {
+    let home = home();
+    let ran = home.run(&["export", "--client", "zed"]).expect(0);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let command = &printed["context_servers"]["toolbay"]["command"];
+    assert!(command.as_str().unwrap().ends_with("/toolbay"), "{ran:#?}");
+    assert_eq!(printed["context_servers"]["toolbay"]["args"], json!(["stdio"]));
+    assert_eq!(text(&home, "config/zed/settings.json"), r#"{"theme": "dark"}"#);
+    home.run(&["export", "--client", "zed", "--write"]).expect(0);
+    let written: Value = serde_json::from_str(&text(&home, "config/zed/settings.json")).unwrap();
+    assert_eq!(
+        (&written["theme"], &written["context_servers"]),
+        (&json!("dark"), &printed["context_servers"])
+    );
+    home.run(&["export", "--client", "codex", "--write"]).expect(0);
+    assert!(text(&home, "home/.codex/config.toml").starts_with("model = 'x'\n[mcp_servers.git]"));
+    home.run(&["export", "--write", "--client", "claude", "--scope", "project"]).expect(0);
+    let written: Value = serde_json::from_str(&text(&home, ".mcp.json")).unwrap();
+    assert_eq!(
+        written["mcpServers"]["toolbay"],
+        json!({"type": "stdio", "command": "toolbay", "args": ["stdio"]})
+    );
+    let ran = home.run(&["export", "--client", "zedd"]).expect(2);
+    assert!(ran.stderr.contains("did you mean `zed`?"), "{ran:#?}");
+    home.write("mcp.json", r#"{"mcpServers": {}}"#);
+    let ran = home.run(&["export", "--client", "cursor", "-c", "mcp.json", "--json"]).expect(0).json();
+    assert!(
+        ran["text"]
+            .as_str()
+            .unwrap()
+            .contains(home.path("mcp.json").canonicalize().unwrap().to_str().unwrap()),
+        "{ran}"
+    );
+}
+
+#[test]
+fn servers_go_into_the_file_of_a_client() {
+    let home = home();
+    home.write_user_config(
+        "[servers.a]\ncommand = 'a'\nenv = { A = '${A}', LEVEL = 'debug', API_KEY = 's3cret' }\nidle_timeout = '5s'\n\
+         [servers.off]\ncommand = 'off'\nenabled = false\n",
+    );
+    home.write("toolbay.toml", "[servers.p]\ncommand = 'p'\n");
+    let ran = home.run(&["export", "--client", "cursor", "--servers"]).expect(0);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        printed,
+        json!({"mcpServers": {"a": {"command": "a", "args": [], "env": {"A": "${env:A}", "API_KEY": "***", "LEVEL": "***"}}}})
+    );
+    for said in [
+        "`p` is left out: it needs approval",
+        "`off` is left out",
+        "no word for `idle_timeout`",
+        "--write puts them",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    }
+    assert!(!format!("{ran:?}").contains("s3cret"));
+    let ran = home.run(&["export", "--client", "cursor", "--servers", "--write"]).expect(0);
+    assert!(ran.stderr.contains(".bak"), "{ran:#?}");
+    let written: Value = serde_json::from_str(&text(&home, "home/.cursor/mcp.json")).unwrap();
+    assert_eq!(written["mcpServers"]["a"]["env"]["API_KEY"], "s3cret");
+    assert_eq!(written["mcpServers"]["git"]["command"], "uvx");
+}
