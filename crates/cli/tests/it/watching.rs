@@ -1,46 +1,51 @@
 //! A hub that is looked at for long, and what it says of its configuration.
 
 use std::{
-    io::{BufRead, BufReader, Read},
-    process::{Child, ChildStdout, Command, Stdio},
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use serde_json::Value;
 
 use crate::program::{Home, signal, within};
 
+/// Longer than any change takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Lines of a command that goes on.
 struct Watching {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    lines: mpsc::Receiver<String>,
 }
 
 impl Watching {
     fn start(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (said, lines) = mpsc::channel();
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
         Self { child, lines }
     }
 
     /// The next line with `text` in it.
     fn until(&mut self, text: &str) -> String {
-        let mut seen = String::new();
+        let mut seen = Vec::new();
         loop {
-            let mut line = String::new();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended without {text:?}:\n{seen}");
-            if line.contains(text) {
-                return line;
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => seen.push(line),
+                Err(why) => panic!("{why} before it said {text:?}: {seen:#?}"),
             }
-            seen.push_str(&line);
         }
     }
 
     /// The exit code, and what was not read.
-    fn end(mut self) -> (Option<i32>, String) {
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
         within("watching".to_owned(), move || {
-            let mut rest = String::new();
-            self.lines.read_to_string(&mut rest).unwrap();
-            (self.child.wait().unwrap().code(), rest)
+            (self.child.wait().unwrap().code(), self.lines.iter().collect())
         })
     }
 }
@@ -89,7 +94,7 @@ fn for_programs_every_change_is_an_object() {
     assert_eq!(event(watching.until(r#""event":"config""#))["problem"], Value::Null);
     assert_eq!(event(watching.until(r#""event":"removed""#))["server"], "small");
     signal(watching.child.id(), "INT");
-    assert_eq!(watching.end(), (Some(130), String::new()));
+    assert_eq!(watching.end(), (Some(130), Vec::new()));
 }
 
 #[test]
