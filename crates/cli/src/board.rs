@@ -245,7 +245,9 @@ pub(crate) fn trouble(server: &ServerSnapshot) -> Option<String> {
 fn look(server: &ServerSnapshot) -> Look {
     match server.state.as_str() {
         "ready" => Look::Good,
-        "starting" | "restarting" | "stopping" | "degraded" | "needs approval" => Look::Busy,
+        "starting" | "authenticating" | "restarting" | "stopping" | "degraded" | "needs approval" => {
+            Look::Busy
+        }
         "failed" | "auth required" => Look::Bad,
         _ => Look::Dim,
     }

@@ -45,7 +45,7 @@ pub struct Snapshot {
 pub struct ServerSnapshot {
     /// Its configured name.
     pub name: String,
-    /// `disabled`, `needs approval`, `starting`, `ready`, `degraded`, `auth required`, `restarting`, `stopping`, `asleep`,
+    /// `disabled`, `needs approval`, `starting`, `ready`, `degraded`, `auth required`, `authenticating`, `restarting`, `stopping`, `asleep`,
     /// `stopped` or `failed`.
     pub state: String,
     /// How it is reached.

@@ -1,7 +1,7 @@
 //! The host.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     ffi::OsString,
     fmt,
     path::PathBuf,
@@ -9,6 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use http::HeaderValue;
 use tokio::{
     sync::{Notify, broadcast, mpsc, watch},
     time::Duration,
@@ -115,6 +116,8 @@ pub(crate) struct Shared {
     pub(crate) path: Option<AwaitedPath>,
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
+    /// What servers at a URL want to see of us.
+    pub(crate) credentials: Mutex<HashMap<ServerName, HeaderValue>>,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
@@ -161,6 +164,7 @@ impl Host {
             path: options.path.clone(),
             shim: options.shim.clone(),
             connector: options.connector.clone(),
+            credentials: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });

@@ -19,6 +19,7 @@
 pub mod adapter;
 mod agent;
 mod arrival;
+mod authenticate;
 mod builder;
 mod cache;
 mod caching;
@@ -46,6 +47,7 @@ mod tool;
 mod watch;
 
 pub use agent::{Agent, Completing};
+pub use authenticate::NotAuthenticated;
 pub use builder::HostBuilder;
 pub use changes::{Changed, Changes};
 pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};

@@ -56,7 +56,7 @@ impl ServerState {
         match self {
             Self::Running | Self::Degraded { .. } => Gist::Up,
             // What is tried again by itself is on its way up, whatever went wrong before.
-            Self::Starting { .. } | Self::Backoff { .. } => Gist::Rising,
+            Self::Starting { .. } | Self::Authenticating | Self::Backoff { .. } => Gist::Rising,
             Self::AuthRequired { failure } | Self::Failed { failure } => Gist::Failed(failure.to_string()),
             Self::Disabled | Self::Pending | Self::Stopping | Self::Stopped { .. } => Gist::Down,
         }

@@ -43,6 +43,8 @@ pub(crate) struct Badge {
     flaw: Mutex<Option<Arc<str>>>,
     /// Another took its place: what still happens to it is nobody's business.
     is_retired: AtomicBool,
+    /// Somebody tells it who we are.
+    is_authenticating: AtomicBool,
 }
 
 impl Roster {
@@ -73,6 +75,7 @@ impl Badge {
             standing: Mutex::new(standing),
             flaw: Mutex::default(),
             is_retired: AtomicBool::default(),
+            is_authenticating: AtomicBool::default(),
         })
     }
 
@@ -90,6 +93,14 @@ impl Badge {
 
     pub(crate) fn set_flaw(&self, flaw: Option<Arc<str>>) {
         *lock(&self.flaw) = flaw;
+    }
+
+    pub(crate) fn set_authenticating(&self, is_on: bool) {
+        self.is_authenticating.store(is_on, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_authenticating(&self) -> bool {
+        self.is_authenticating.load(Ordering::Relaxed)
     }
 
     pub(crate) fn retire(&self) {
@@ -113,7 +124,7 @@ pub(crate) fn observer(
 ) -> Observer {
     Observer::new(move |status| {
         if !badge.is_retired() {
-            let state = crate::ServerState::of(badge.standing(), status, badge.flaw());
+            let state = crate::ServerState::of(&badge, status);
             journal.state(&status.name, state);
             stirred.notify_one();
         }

@@ -6,6 +6,8 @@ use tokio::time::Instant;
 use toolbay_config::Standing;
 use toolbay_upstream::{Failure, Phase, State, Status};
 
+use crate::roster::Badge;
+
 /// Where a server is in its life. One state machine for everybody who looks: library, command line, panel.
 ///
 /// ```text
@@ -41,6 +43,8 @@ pub enum ServerState {
         /// How it said so.
         failure: Arc<Failure>,
     },
+    /// Somebody is telling it who we are.
+    Authenticating,
     /// Down, and will be tried again.
     Backoff {
         /// When.
@@ -63,15 +67,17 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    pub(crate) fn of(standing: Standing, status: &Status, flaw: Option<Arc<str>>) -> Self {
-        match (standing, &status.state) {
+    pub(crate) fn of(badge: &Badge, status: &Status) -> Self {
+        match (badge.standing(), &status.state) {
             // What was just switched off may still be on its way down.
             (_, State::Stopping) => Self::Stopping,
             (Standing::Disabled, _) => Self::Disabled,
             (Standing::Pending, _) => Self::Pending,
+            (Standing::Enabled, _) if badge.is_authenticating() => Self::Authenticating,
             (_, State::Starting { phase, attempt }) => Self::Starting { phase: *phase, attempt: *attempt },
             (_, State::Running) => {
-                match flaw.or_else(|| status.catalogue.problems.first().map(|it| it.as_str().into())) {
+                match badge.flaw().or_else(|| status.catalogue.problems.first().map(|it| it.as_str().into()))
+                {
                     Some(reason) => Self::Degraded { reason },
                     None => Self::Running,
                 }
@@ -96,6 +102,7 @@ impl ServerState {
             Self::Running => "ready",
             Self::Degraded { .. } => "degraded",
             Self::AuthRequired { .. } => "auth required",
+            Self::Authenticating => "authenticating",
             Self::Backoff { .. } => "restarting",
             Self::Stopping => "stopping",
             Self::Stopped { wakes: true } => "asleep",

@@ -73,7 +73,7 @@ pub enum StoreError {
 }
 
 /// Something to tell a server once everybody can see that it was decided.
-enum Order {
+pub(crate) enum Order {
     Start(UpstreamHandle),
     Rest(UpstreamHandle),
     Retire(Arc<Member>),
@@ -187,7 +187,7 @@ impl Host {
         Ok(())
     }
 
-    fn member(&self, name: &str) -> Result<Arc<Member>, StoreError> {
+    pub(crate) fn member(&self, name: &str) -> Result<Arc<Member>, StoreError> {
         self.shared.roster.load().get(name).cloned().ok_or_else(|| StoreError::Unknown(name.to_owned()))
     }
 
@@ -200,7 +200,7 @@ impl Host {
         }
     }
 
-    async fn obey(&self, orders: Vec<Order>) {
+    pub(crate) async fn obey(&self, orders: Vec<Order>) {
         for order in orders {
             match order {
                 Order::Start(handle) => handle.start().await,
@@ -244,10 +244,9 @@ impl Shared {
                 }
                 Some((member, _)) => {
                     applied.replaced.push(name.clone());
-                    let seen = member.handle().status().borrow().catalogue.clone();
-                    member.runner.badge.retire();
-                    orders.push(Order::Retire(member.clone()));
-                    self.admit(config, Some(seen))
+                    let (successor, order) = self.succeed_with(member, config);
+                    orders.push(order);
+                    successor
                 }
                 None => {
                     applied.added.push(name.clone());
@@ -264,6 +263,20 @@ impl Shared {
             }
         }
         (members, applied, orders)
+    }
+
+    /// A successor for a server, and what the server must be told.
+    pub(crate) fn succeed(&self, member: &Arc<Member>) -> (Arc<Member>, Order) {
+        match member.config.as_deref() {
+            Some(config) => self.succeed_with(member, config),
+            None => (member.clone(), Order::Start(member.handle().clone())),
+        }
+    }
+
+    fn succeed_with(&self, member: &Arc<Member>, config: &ServerConfig) -> (Arc<Member>, Order) {
+        let seen = member.handle().status().borrow().catalogue.clone();
+        member.runner.badge.retire();
+        (self.admit(config, Some(seen)), Order::Retire(member.clone()))
     }
 
     /// Switches a server on or off; gives what it must be told, if it must.
@@ -301,6 +314,7 @@ impl Shared {
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
         let source = connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim));
+        let source = self.with_credentials(&config.name, source);
         let tuning = Arc::new(config.tuning.clone());
         let runner = self.run(settings, source, config.standing, &tuning);
         Arc::new(Member { name: config.name.clone(), config: Some(config), tuning, runner })
@@ -330,7 +344,7 @@ impl Shared {
 impl Member {
     pub(crate) fn state(&self) -> ServerState {
         let badge = &self.runner.badge;
-        ServerState::of(badge.standing(), &self.handle().status().borrow(), badge.flaw())
+        ServerState::of(badge, &self.handle().status().borrow())
     }
 
     fn status(&self) -> ServerStatus {

@@ -8,6 +8,7 @@ mod http; // HTTP/1.1 by hand
 mod hub; // a gateway to test with
 mod keeping; // how long clients may keep what is listed
 mod logging; // log messages, to those who want them
+mod login; // a host that must say who it is
 mod mirrored; // parameters that stand in headers, too
 mod modern; // the rules of the stateless era
 mod pace; // clients that take their time

@@ -154,7 +154,8 @@ impl Post {
         link.agreed().revision.is_some()
     }
 
-    /// A refusal that is itself a JSON-RPC error is the answer, whatever id it carries.
+    /// A refusal that is itself a JSON-RPC error is the answer, whatever id it carries; but for one that asks who we are:
+    /// that is about us, not about the request.
     async fn refused(
         &self,
         link: &Link,
@@ -171,11 +172,11 @@ impl Post {
             return Err(NoAnswer::SessionGone { url: link.shown() });
         }
         match told {
-            Some((told, _)) => {
+            Some((told, _)) if status != StatusCode::UNAUTHORIZED => {
                 link.tell(Incoming::Message(Message::Response(under(&told, id)))).await;
                 Ok(())
             }
-            None => Err(why),
+            _ => Err(why),
         }
     }
 

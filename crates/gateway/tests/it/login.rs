@@ -1,0 +1,55 @@
+//! A host that must say who it is to a server at a URL: a gateway with a token is one.
+
+use std::{convert::Infallible, time::Duration};
+
+use http::HeaderValue;
+use toolbay_gateway::{GatewayOptions, Token};
+use toolbay_host::{Host, Kind, News, NotAuthenticated, ServerState};
+
+use crate::hub::{Hub, eventually};
+
+async fn stage() -> (Hub, Host) {
+    let hub = Hub::with(GatewayOptions { token: Token::new("s3cret"), ..Default::default() }).await;
+    let url = format!("http://{}/mcp", hub.address);
+    let host =
+        Host::builder().http_server("far", &url).patience(Duration::from_secs(30)).build().await.unwrap();
+    let state = host.status("far").unwrap().state;
+    assert!(matches!(state, ServerState::AuthRequired { .. }), "{state}");
+    (hub, host)
+}
+
+#[tokio::test]
+async fn what_a_server_wants_to_see_is_obtained_and_shown_to_it() {
+    let (_hub, host) = stage().await;
+    let mut events = host.events();
+    let seen = host.clone();
+    let obtained = async {
+        assert!(matches!(seen.status("far").unwrap().state, ServerState::Authenticating));
+        Ok::<_, Infallible>(HeaderValue::from_static("Bearer s3cret"))
+    };
+    host.authenticate("far", obtained).await.unwrap();
+    eventually("it is up", || host.status("far").unwrap().state.is_up()).await;
+    assert!(host.table().count(Kind::Tools) > 0);
+    let first = events.next().await.unwrap();
+    assert!(matches!(first.news, News::State { state: ServerState::Authenticating, .. }), "{first:?}");
+    host.stop(Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+async fn what_was_not_obtained_or_is_not_right_changes_nothing() {
+    let (_hub, host) = stage().await;
+    let failed = host.authenticate("far", async { Err("no browser") }).await;
+    assert!(matches!(failed, Err(NotAuthenticated::NotObtained { why: "no browser", .. })), "{failed:?}");
+    assert!(matches!(host.status("far").unwrap().state, ServerState::AuthRequired { .. }));
+    // Whoever gives up in the middle leaves nothing behind.
+    let never = host.authenticate("far", std::future::pending::<Result<HeaderValue, Infallible>>());
+    assert!(tokio::time::timeout(Duration::from_millis(50), never).await.is_err());
+    assert!(matches!(host.status("far").unwrap().state, ServerState::AuthRequired { .. }));
+    let wrong = async { Ok::<_, Infallible>(HeaderValue::from_static("Bearer wrong")) };
+    host.authenticate("far", wrong).await.unwrap();
+    host.settled().await;
+    assert!(matches!(host.status("far").unwrap().state, ServerState::AuthRequired { .. }));
+    let unknown = host.authenticate("nobody", async { Err("never asked") }).await;
+    assert!(matches!(unknown, Err(NotAuthenticated::Store(_))));
+    host.stop(Duration::from_secs(10)).await;
+}
