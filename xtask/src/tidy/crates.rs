@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", ALL),
     ("testkit", ALL),
     ("fixture", &["protocol", "testkit"]),
+    ("lab", &["search"]),
 ];
 
 const ALL: &[&str] = &[

@@ -1,0 +1,13 @@
+//! Tools of the project around the search, run by `cargo xtask`: they make the embedding model and measure what the
+//! search is worth.
+
+#![forbid(unsafe_code)]
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
+    }
+}

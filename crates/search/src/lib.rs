@@ -1,0 +1,15 @@
+//! Search in a tree of files: exact, as ripgrep would find it, and by meaning.
+//!
+//! Knows no MCP. An index narrows where to look, the files on disk say what is true: no answer shows a line that is
+//! not there now.
+
+#![forbid(unsafe_code)]
+
+pub mod chunk;
+pub mod meaning;
+pub mod model;
+pub mod pairs;
+pub mod store;
+pub mod text;
+pub mod tree;
+pub mod words;

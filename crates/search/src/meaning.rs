@@ -1,0 +1,1 @@
+//! Search by meaning: words, vectors and a ranking over chunks.

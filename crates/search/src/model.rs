@@ -1,0 +1,1 @@
+//! The embedding model inside the program: a static table of word vectors.

@@ -1,0 +1,1 @@
+//! Indexes on disk: written anew and renamed, checked when read, rebuilt when in doubt.

@@ -1,0 +1,1 @@
+//! Exact search: what ripgrep finds, looked for only where it can be.

@@ -1,0 +1,1 @@
+//! Text as words: identifiers split, stemmed, stop words known.
