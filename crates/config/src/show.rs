@@ -3,16 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ConfigFile, Standing, Transport, Written, WrittenBuiltIn, redact,
+    ConfigFile, Standing, Transport, Written, WrittenBuiltIn,
+    redact::{self, is_secret_name},
     template::{Style, Template},
 };
 
 /// What stands where a secret may be.
 pub const REDACTED: &str = "***";
-
-/// Endings of names whose values are secrets.
-const SECRET: [&str; 9] =
-    ["key", "token", "secret", "password", "passwd", "pat", "auth", "credential", "credentials"];
 
 impl ConfigFile {
     /// All servers in normal form.
@@ -116,12 +113,12 @@ fn args(args: &[Template]) -> Vec<String> {
         match text.split_once('=') {
             _ if hide => arg.without_secrets().unwrap_or_else(|| REDACTED.to_owned()),
             Some((option, value))
-                if option.starts_with('-') && is_secret(option) && !value.starts_with("${") =>
+                if option.starts_with('-') && is_secret_name(option) && !value.starts_with("${") =>
             {
                 format!("{option}={REDACTED}")
             }
             _ => {
-                follows_secret = text.starts_with("--") && !text.contains('=') && is_secret(&text);
+                follows_secret = text.starts_with("--") && !text.contains('=') && is_secret_name(&text);
                 text
             }
         }
@@ -132,13 +129,10 @@ fn args(args: &[Template]) -> Vec<String> {
 fn without_query_secrets(url: &str) -> String {
     let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
     let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, value)) if is_secret(name) && !value.starts_with("${") => format!("{name}={REDACTED}"),
+        Some((name, value)) if is_secret_name(name) && !value.starts_with("${") => {
+            format!("{name}={REDACTED}")
+        }
         _ => pair.to_owned(),
     });
     format!("{before}?{}", pairs.collect::<Vec<_>>().join("&"))
-}
-
-fn is_secret(name: &str) -> bool {
-    let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name).to_lowercase();
-    SECRET.contains(&last.as_str()) || last.ends_with("apikey") || last.ends_with("token")
 }

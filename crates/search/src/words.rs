@@ -1,1 +1,9 @@
 //! Text as words: identifiers split, stemmed, stop words known.
+
+mod split;
+mod stem;
+mod stop;
+
+pub use split::{Piece, each, split};
+pub use stem::stem;
+pub use stop::is_stop_word;

@@ -1,0 +1,192 @@
+//! What a definition is called, in the grammars that do not simply say so.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::grammar::Members;
+use super::{Kind, Language};
+
+/// Names longer than this are no names.
+const LONGEST: usize = 120;
+
+/// A definition as found in the tree.
+pub(super) struct Found<'t> {
+    pub(super) node: Node<'t>,
+    pub(super) kind: Kind,
+    pub(super) keyword: &'static str,
+    pub(super) members: Members,
+    pub(super) name: String,
+    pub(super) qualifier: Option<String>,
+}
+
+/// A name, and the scope written before it.
+pub(super) type Name = (String, Option<String>);
+
+/// The name of a definition; none if it has none, as a declaration without a body in C.
+pub(super) fn of(language: Language, node: Node<'_>, text: &str) -> Option<Name> {
+    match (language, node.kind()) {
+        (
+            Language::C | Language::Cpp,
+            "struct_specifier" | "union_specifier" | "enum_specifier" | "class_specifier",
+        ) => {
+            node.child_by_field_name("body")?;
+            plain(node.child_by_field_name("name")?, text)
+        }
+        (Language::C | Language::Cpp, "function_definition" | "type_definition") => {
+            declared(node.child_by_field_name("declarator")?, text)
+        }
+        (Language::Rust, "impl_item") => plain(node.child_by_field_name("type")?, text),
+        (Language::Go, "method_declaration") => {
+            let (name, _) = plain(node.child_by_field_name("name")?, text)?;
+            let receiver =
+                node.child_by_field_name("receiver").and_then(|receiver| receiver_type(receiver, text));
+            Some((name, receiver))
+        }
+        (Language::Ruby, "singleton_method") => {
+            let (name, _) = plain(node.child_by_field_name("name")?, text)?;
+            let object = node.child_by_field_name("object").and_then(|object| plain(object, text));
+            Some((name, object.map(|(name, _)| name).filter(|name| name != "self")))
+        }
+        _ => plain(node.child_by_field_name("name")?, text),
+    }
+}
+
+/// A statement that gives a name to a value.
+pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
+    let found =
+        |kind, keyword, members, (name, qualifier)| Found { node, kind, keyword, members, name, qualifier };
+    match node.kind() {
+        // JavaScript: `const f = () => …`, `static x = …`, `{ f: function () … }`.
+        "lexical_declaration" | "variable_declaration" => {
+            let declarator = first(node, "variable_declarator")?;
+            let name = plain(declarator.child_by_field_name("name")?, text)?;
+            let (kind, keyword, members) = value(declarator.child_by_field_name("value"));
+            Some(found(kind, keyword, members, name))
+        }
+        "field_definition" | "public_field_definition" | "pair" => {
+            let name = node
+                .child_by_field_name("property")
+                .or_else(|| node.child_by_field_name("name"))
+                .or_else(|| node.child_by_field_name("key"))?;
+            let (kind, keyword, members) = value(node.child_by_field_name("value"));
+            (kind != Kind::Value).then_some(())?;
+            Some(found(kind, keyword, members, plain(name, text)?))
+        }
+        // JavaScript: `exports.f = function …`; Python: `LIMIT = 3`.
+        "expression_statement" => {
+            let assignment = node.named_child(0)?;
+            matches!(assignment.kind(), "assignment_expression" | "assignment").then_some(())?;
+            let left = assignment.child_by_field_name("left")?;
+            let (kind, keyword, members) = value(assignment.child_by_field_name("right"));
+            if kind == Kind::Value && left.kind() != "identifier" {
+                return None;
+            }
+            Some(found(kind, keyword, members, plain(left, text)?))
+        }
+        // C: `static const struct ops ops = { … }`.
+        "declaration" => {
+            let declarator = first(node, "init_declarator")?.child_by_field_name("declarator")?;
+            Some(found(Kind::Value, "", Members::Closed, declared(declarator, text)?))
+        }
+        _ => None,
+    }
+}
+
+/// Elixir's definitions are calls: `defmodule Foo do`, `def bar(x) do`.
+pub(super) fn call<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
+    let target = node.child_by_field_name("target")?;
+    let (kind, keyword, members) = match text.get(target.byte_range())? {
+        "defmodule" => (Kind::Module, "defmodule", Members::Open),
+        "defprotocol" => (Kind::Interface, "defprotocol", Members::Open),
+        "defimpl" => (Kind::Impl, "defimpl", Members::Open),
+        "def" => (Kind::Function, "def", Members::Closed),
+        "defp" => (Kind::Function, "defp", Members::Closed),
+        "defmacro" => (Kind::Macro, "defmacro", Members::Closed),
+        "defmacrop" => (Kind::Macro, "defmacrop", Members::Closed),
+        _ => return None,
+    };
+    let arguments = first(node, "arguments")?;
+    let mut head = arguments.named_child(0)?;
+    // `def f(x) when x > 0`: the head is the left of `when`, its name the target of the call.
+    while let Some(inner) = head.child_by_field_name("left").or_else(|| head.child_by_field_name("target")) {
+        head = inner;
+    }
+    let (name, qualifier) = plain(head, text)?;
+    Some(Found { node, kind, keyword, members, name, qualifier })
+}
+
+/// The comment that is the first thing inside of a definition: Python's docstring.
+pub(super) fn doc_inside(language: Language, node: Node<'_>) -> Option<Range<usize>> {
+    if language != Language::Python {
+        return None;
+    }
+    let first = node.child_by_field_name("body")?.named_child(0)?;
+    let string = if first.kind() == "expression_statement" { first.named_child(0)? } else { first };
+    (string.kind() == "string").then(|| string.byte_range())
+}
+
+/// What a bound value makes of its name.
+fn value(node: Option<Node<'_>>) -> (Kind, &'static str, Members) {
+    match node.map(|node| node.kind()) {
+        Some("arrow_function" | "function_expression" | "generator_function" | "function") => {
+            (Kind::Function, "function", Members::Closed)
+        }
+        Some("class") => (Kind::Class, "class", Members::Open),
+        _ => (Kind::Value, "", Members::Closed),
+    }
+}
+
+/// Follows the declarators of C down to the name.
+fn declared(mut node: Node<'_>, text: &str) -> Option<Name> {
+    loop {
+        node = match node.kind() {
+            "identifier"
+            | "field_identifier"
+            | "type_identifier"
+            | "qualified_identifier"
+            | "operator_name"
+            | "destructor_name"
+            | "primitive_type" => return plain(node, text),
+            _ => match node.child_by_field_name("declarator") {
+                Some(inner) => inner,
+                None => node.named_child(0)?,
+            },
+        };
+    }
+}
+
+/// `T` of Go's `(t *T[K])`.
+fn receiver_type(receiver: Node<'_>, text: &str) -> Option<String> {
+    let mut node = first(receiver, "parameter_declaration")?.child_by_field_name("type")?;
+    while node.kind() != "type_identifier" {
+        node = node.child_by_field_name("type").or_else(|| node.named_child(0))?;
+    }
+    text.get(node.byte_range()).map(str::to_owned)
+}
+
+fn first<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).find(|child| child.kind() == kind)
+}
+
+/// A node's text as a name: without type arguments and quotes, the scope before it taken off.
+fn plain(node: Node<'_>, text: &str) -> Option<Name> {
+    let whole = text.get(node.byte_range())?;
+    let end = whole.find(['<', '[', '(', '{', '\n']).filter(|end| *end > 0).unwrap_or(whole.len());
+    let whole = if whole.starts_with("operator") { whole } else { &whole[..end] };
+    let whole =
+        whole.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '&' | '*' | ':'));
+    let (scope, name) = match whole.rfind(['.', ':', '#']) {
+        Some(at) => (whole[..at].trim_end_matches([':', '.', '#']), &whole[at + 1..]),
+        None => ("", whole),
+    };
+    if name.is_empty() || name.len() > LONGEST {
+        return None;
+    }
+    let scope = scope.trim_end_matches(".prototype").rsplit(['.', ':', '#']).next().unwrap_or_default();
+    let says_something = !scope.is_empty()
+        && scope.len() <= LONGEST
+        && !matches!(scope, "exports" | "module" | "self" | "this" | "window" | "crate" | "super");
+    Some((name.to_owned(), says_something.then(|| scope.to_owned())))
+}

@@ -1,0 +1,29 @@
+//! Words that say nothing about what is looked for.
+
+/// Sorted, for the search by halves.
+#[rustfmt::skip]
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being",
+    "both", "but", "by", "can", "could", "d", "did", "do", "does", "doing", "don", "each", "either", "etc", "every", "for", "from",
+    "had", "has", "have", "having", "he", "her", "here", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just",
+    "ll", "may", "me", "might", "must", "my", "of", "on", "or", "our", "re", "s", "shall", "she", "should", "so", "some", "such",
+    "t", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "us", "ve", "very",
+    "was", "we", "were", "what", "when", "where", "which", "while", "who", "whose", "why", "will", "with", "would", "you", "your",
+];
+
+/// Whether a lower-case word is too common in English to tell texts apart.
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted() {
+        assert!(STOP_WORDS.is_sorted());
+        assert!(is_stop_word("where") && is_stop_word("your") && is_stop_word("a"));
+        assert!(!is_stop_word("retry") && !is_stop_word("not") && !is_stop_word(""));
+    }
+}
