@@ -9,6 +9,7 @@ mod arguments;
 mod code;
 mod resources;
 mod tools;
+mod tree;
 mod work;
 
 use std::{fmt, sync::Arc};
@@ -21,6 +22,7 @@ pub use code::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
     MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
 };
+pub use tree::tree;
 pub use work::{Opener, Stop, Work};
 
 use self::{answer::Outcome, work::Workers};
