@@ -9,4 +9,4 @@
 pub mod hub;
 mod serve;
 
-pub use serve::{CallFuture, Server, in_process, serve};
+pub use serve::{Call, CallFuture, Progress, Server, in_process, serve, unknown_resource};
