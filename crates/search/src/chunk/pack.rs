@@ -131,7 +131,8 @@ impl Pack<'_> {
         let items = &self.outline.items;
         let main = open.items.iter().max_by_key(|(_, size)| *size).map(|(item, _)| *item);
         let names = open.items.iter().map(|(item, _)| &items[*item]).filter(|item| item.kind != Kind::Impl);
-        let names: Vec<String> = names.take(MOST_NAMES).map(|item| item.name.clone()).collect();
+        let mut names: Vec<String> = names.take(MOST_NAMES).map(|item| item.name.clone()).collect();
+        names.dedup(); // Equations of one function.
         let mut scopes = Vec::new();
         let mut labels = Vec::new();
         let mut at = match main {
