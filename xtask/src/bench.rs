@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the tables are the output")]
 
 mod cold;
+mod eras;
 mod faults;
 mod goals;
 mod measure;
@@ -30,6 +31,7 @@ const USAGE: &str = "usage: cargo xtask bench hub [--quick] [--with-noncommercia
 targets: direct-http direct-stdio forward toolbay toolbay-http toolbay-stdio haproxy mcp-proxy-rs mcp-proxy-npm
          supergateway fastmcp mcp-gateway (direct-http is always measured)
        cargo xtask bench transports [--quick] [--rounds N]
+       cargo xtask bench eras [--quick] [--rounds N]
        cargo xtask bench cold
        cargo xtask bench faults [--debug] [--only F1,…]";
 
@@ -53,6 +55,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     match args.split_first() {
         Some((what, rest)) if what == "hub" => hub(&Options::parse(rest)?),
         Some((what, rest)) if what == "transports" => transports::run(&Options::parse(rest)?),
+        Some((what, rest)) if what == "eras" => eras::run(&Options::parse(rest)?),
         Some((what, rest)) if what == "faults" => faults::run(rest),
         Some((what, [])) if what == "cold" => cold::run(),
         _ => bail!("{USAGE}"),

@@ -7,7 +7,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::Wire;
 
-use crate::serve::{CallFuture, Server, in_process};
+use crate::serve::{Call, CallFuture, Server, in_process};
 
 /// Tells how the hub is: servers, states, counts, versions. Must not contain secrets.
 pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;
@@ -28,11 +28,11 @@ impl fmt::Debug for Hub {
 }
 
 impl Server for Hub {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "toolbay-hub"
     }
 
-    fn instructions(&self) -> Option<&'static str> {
+    fn instructions(&self) -> Option<&str> {
         Some("Tells which MCP servers this Toolbay hub runs and how they are.")
     }
 
@@ -54,8 +54,9 @@ impl Server for Hub {
         .to_string()
     }
 
-    fn call<'a>(&'a self, tool: &'a str, _arguments: &'a str) -> CallFuture<'a> {
+    fn call<'a>(&'a self, call: Call<'a>) -> CallFuture<'a> {
         Box::pin(async move {
+            let tool = call.tool;
             if tool != "status" {
                 let unknown = format!("unknown tool `{tool}`; this server has `status`");
                 return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));

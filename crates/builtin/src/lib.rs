@@ -6,7 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod codebase;
 pub mod hub;
 mod serve;
 
-pub use serve::{CallFuture, Server, in_process, serve};
+pub use serve::{Call, CallFuture, Progress, Server, in_process, serve, unknown_resource};

@@ -126,6 +126,7 @@ pub(crate) fn scope(scope: Scope) -> &'static str {
 fn transport(placed: &Placed) -> &'static str {
     match &placed.server.reach {
         Reach::Command(_) => "stdio",
+        Reach::BuiltIn(_) => "builtin",
         Reach::Url(remote) => match remote.transport {
             Transport::Auto | Transport::Http => "http",
             Transport::Sse => "sse",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::style::clean_line;
 
-/// The command with its arguments, or the URL, of a server in normal form.
+/// The command with its arguments, the URL, or which of our own it is, of a server in normal form.
 pub(crate) fn target(normalised: &Value) -> String {
     let text = |key: &str| normalised[key].as_str();
     match (text("command"), text("url")) {
@@ -13,7 +13,11 @@ pub(crate) fn target(normalised: &Value) -> String {
             command_line(std::iter::once(command).chain(args))
         }
         (None, Some(url)) => clean_line(url),
-        (None, None) => String::new(),
+        (None, None) => match (text("builtin"), text("root")) {
+            (Some(name), Some(root)) => clean_line(&format!("built-in {name} of {root}")),
+            (Some(name), None) => clean_line(&format!("built-in {name}")),
+            (None, _) => String::new(),
+        },
     }
 }
 

@@ -8,12 +8,15 @@ use serde_json::{Map, Value};
 
 pub(crate) use crate::duration;
 use crate::{
-    Format, Place, Standing, Transport, Written,
+    Format, Place, Standing, Transport, Written, built_in,
     table::{Fields, texts},
     template::{Style, Template},
     transport::{Kind, kind},
     tree::Node,
 };
+
+/// A built-in server is neither run nor reached.
+pub(crate) const BUILT_IN_ALONE: &str = "`builtin` excludes `command` and `url`";
 
 /// What an entry comes to.
 pub(crate) enum Reading {
@@ -99,9 +102,16 @@ impl Reader {
     /// How the server is reached.
     fn reach(&mut self, fields: &mut Fields<'_>, notes: &mut Vec<String>) -> Result<Reach, String> {
         let kind = kind(fields.text(&["type", "transportType", "transport"])?)?;
+        self.written.built_in = built_in::read(fields, self.style)?;
         self.command(fields)?;
         self.url(fields, kind, notes)?;
         credentials::read(fields, &mut self.written, self.style, notes)?;
+        if self.written.built_in.is_some() {
+            return match (&self.written.command, &self.written.url) {
+                (None, None) => Ok(Reach::Here),
+                _ => Err(BUILT_IN_ALONE.to_owned()),
+            };
+        }
         match (kind, &self.written.command, &self.written.url) {
             (Kind::BuiltIn(what), None, None) => {
                 Ok(Reach::Elsewhere(format!("`{what}` is a part of {} itself; it is left out", self.format)))

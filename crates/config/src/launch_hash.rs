@@ -3,7 +3,7 @@
 use std::{fmt, os::unix::ffi::OsStrExt};
 
 use crate::{
-    Command, InheritEnv, Reach, Remote, ServerConfig,
+    BuiltIn, Codebase, Command, InheritEnv, Reach, Remote, ServerConfig,
     hashing::{Fields, hex},
 };
 
@@ -37,6 +37,7 @@ impl ServerConfig {
                 add_inherited(&mut fields, &self.tuning.inherit_env);
             }
             Reach::Url(remote) => add_remote(&mut fields, remote),
+            Reach::BuiltIn(BuiltIn::Codebase(codebase)) => add_codebase(&mut fields, codebase),
         }
         LaunchHash(fields.finish())
     }
@@ -53,6 +54,19 @@ fn add_command(fields: &mut Fields, command: &Command) {
     }
     if let Some(cwd) = &command.cwd {
         fields.add("cwd", cwd.as_os_str().as_bytes());
+    }
+}
+
+fn add_codebase(fields: &mut Fields, codebase: &Codebase) {
+    fields.add("built-in", "codebase");
+    fields.add("root", codebase.root.as_os_str().as_bytes());
+    if let Some(embeddings) = &codebase.embeddings {
+        fields.add("embeddings", embeddings.url.to_string());
+        fields.add("model", &embeddings.model);
+        fields.add("api key", embeddings.api_key.as_deref().unwrap_or_default());
+    }
+    if codebase.s3_errors {
+        fields.add("compat", "s3_errors");
     }
 }
 

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod built_in;
 pub mod descriptor;
 mod diff;
 mod duration;
@@ -46,6 +47,7 @@ mod watch;
 mod written;
 
 pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
+pub use built_in::{BuiltIn, Codebase, Embeddings, WrittenBuiltIn};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text, preview};
 pub use entry::Extension;

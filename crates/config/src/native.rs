@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 pub(crate) use keys::{ENTRY, HUB, TOP, TUNING};
 
 use crate::{
-    Place, Problem, Standing, Tuning, Written,
+    Place, Problem, Standing, Tuning, Written, built_in,
+    entry::BUILT_IN_ALONE,
     suggest::nearest,
     table::Fields,
     template::{Style, Template},
@@ -157,6 +158,16 @@ fn entry(name: &str, place: Place, node: &Node) -> Result<Written, String> {
     written.env_file = fields.text(&["env_file"])?.map(text);
     written.cwd = fields.text(&["cwd"])?.map(text);
     written.url = fields.text(&["url"])?.map(text);
+    written.built_in = built_in::read(&mut fields, Style::Native)?;
+    let is_built_in = written.built_in.is_some();
+    if let Some(key) =
+        ["root", "embeddings", "compat"].into_iter().find(|key| !is_built_in && node.get(key).is_some())
+    {
+        return Err(format!("`{key}` is for servers with `builtin`"));
+    }
+    if is_built_in && (written.command.is_some() || written.url.is_some()) {
+        return Err(BUILT_IN_ALONE.to_owned());
+    }
     match (kind(fields.text(&["transport", "type"])?)?, &written.url) {
         (Kind::Url(transport), Some(_)) => written.transport = transport,
         (Kind::Url(_), None) => {

@@ -23,6 +23,9 @@ const SECRET_WORDS: [&str; 12] = [
     "private",
 ];
 
+/// Names that count tokens instead of holding one.
+const COUNTS: [&str; 3] = ["maxtokens", "numtokens", "tokenlimit"];
+
 /// How tokens of well-known services begin.
 const TOKEN_HEADS: [&str; 16] = [
     "sk-",
@@ -46,6 +49,10 @@ const TOKEN_HEADS: [&str; 16] = [
 /// Whether a variable, flag, header or parameter of this name holds a secret, as far as one can tell.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    if COUNTS.iter().any(|count| letters.ends_with(count)) {
+        return false;
+    }
     SECRET_WORDS.iter().any(|word| name.contains(word))
         || name
             .split(|c: char| !c.is_ascii_alphanumeric())

@@ -7,7 +7,7 @@ use rustls_pki_types::CertificateDer;
 use serde::Deserialize;
 use toolbay_protocol::ServerName;
 
-use crate::glob::matches;
+use crate::{BuiltIn, glob::matches};
 
 /// A server to use, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub enum Reach {
     Command(Command),
     /// It runs somewhere already.
     Url(Remote),
+    /// It is a part of Toolbay.
+    BuiltIn(BuiltIn),
 }
 
 /// A program to run.

@@ -3,16 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ConfigFile, Standing, Transport, Written, redact,
+    ConfigFile, Standing, Transport, Written, WrittenBuiltIn,
+    redact::{self, is_secret_name},
     template::{Style, Template},
 };
 
 /// What stands where a secret may be.
 pub const REDACTED: &str = "***";
-
-/// Endings of names whose values are secrets.
-const SECRET: [&str; 9] =
-    ["key", "token", "secret", "password", "passwd", "pat", "auth", "credential", "credentials"];
 
 impl ConfigFile {
     /// All servers in normal form.
@@ -31,7 +28,7 @@ impl Written {
             let shown = |text: &Template| text.without_secrets().unwrap_or_else(|| REDACTED.to_owned());
             texts.iter().map(|(name, text)| (name.clone(), shown(text).into())).collect()
         };
-        json!({
+        let mut shown = json!({
             "name": self.name,
             "transport": self.spoken(),
             "command": self.command.as_ref().map(Template::shown),
@@ -40,7 +37,13 @@ impl Written {
             "url": self.url.as_ref().map(|url| without_query_secrets(&url.shown())),
             "headers": map(&self.headers),
             "enabled": self.standing == Standing::Enabled,
-        })
+        });
+        if let Some(built_in) = &self.built_in {
+            for (key, value) in built_in.redacted().entries(|text| Ok(text.shown())).unwrap_or_default() {
+                shown[key] = value;
+            }
+        }
+        shown
     }
 
     /// The same server with `***` for whatever [`normalised`](Self::normalised) does not show, to be written where people
@@ -63,6 +66,7 @@ impl Written {
             env: map(&self.env),
             headers: map(&self.headers),
             url: self.url.as_ref().map(|url| kept((url, without_query_secrets(&url.shown())))),
+            built_in: self.built_in.as_ref().map(WrittenBuiltIn::redacted),
             extra: std::collections::BTreeMap::new(),
             ..self.clone()
         }
@@ -78,12 +82,16 @@ impl Written {
         let shown: Vec<String> = self.args.iter().map(Template::shown).collect();
         let in_args = args(&self.args) != shown || shown.iter().any(|arg| redact::is_secret("", arg));
         let in_url = self.url.as_ref().is_some_and(|url| without_query_secrets(&url.shown()) != url.shown());
-        let elsewhere = [(in_args, "args"), (in_url, "url")];
+        let in_key = self.built_in.as_ref().is_some_and(WrittenBuiltIn::has_literal_secret);
+        let elsewhere = [(in_args, "args"), (in_url, "url"), (in_key, "embeddings.api_key")];
         of_maps.chain(elsewhere.into_iter().filter(|(is, _)| *is).map(|(_, key)| key.to_owned())).collect()
     }
 
     /// What is spoken with it, or tried first where that is to be found out.
     pub(crate) fn spoken(&self) -> &'static str {
+        if self.built_in.is_some() {
+            return "builtin";
+        }
         let Some(url) = &self.url else { return "stdio" };
         let url = url.shown();
         let path = url.split(['?', '#']).next().unwrap_or_default();
@@ -105,12 +113,12 @@ fn args(args: &[Template]) -> Vec<String> {
         match text.split_once('=') {
             _ if hide => arg.without_secrets().unwrap_or_else(|| REDACTED.to_owned()),
             Some((option, value))
-                if option.starts_with('-') && is_secret(option) && !value.starts_with("${") =>
+                if option.starts_with('-') && is_secret_name(option) && !value.starts_with("${") =>
             {
                 format!("{option}={REDACTED}")
             }
             _ => {
-                follows_secret = text.starts_with("--") && !text.contains('=') && is_secret(&text);
+                follows_secret = text.starts_with("--") && !text.contains('=') && is_secret_name(&text);
                 text
             }
         }
@@ -121,13 +129,10 @@ fn args(args: &[Template]) -> Vec<String> {
 fn without_query_secrets(url: &str) -> String {
     let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
     let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, value)) if is_secret(name) && !value.starts_with("${") => format!("{name}={REDACTED}"),
+        Some((name, value)) if is_secret_name(name) && !value.starts_with("${") => {
+            format!("{name}={REDACTED}")
+        }
         _ => pair.to_owned(),
     });
     format!("{before}?{}", pairs.collect::<Vec<_>>().join("&"))
-}
-
-fn is_secret(name: &str) -> bool {
-    let last = name.rsplit(['-', '_', '.']).next().unwrap_or(name).to_lowercase();
-    SECRET.contains(&last.as_str()) || last.ends_with("apikey") || last.ends_with("token")
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
-use crate::{Place, Standing, Transport, template::Template};
+use crate::{Place, Standing, Transport, WrittenBuiltIn, template::Template};
 
 /// A server as written. This is what is printed, exported and put into files; never the values of variables.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Written {
     pub transport: Transport,
     /// What is sent with every request.
     pub headers: BTreeMap<String, Template>,
+    /// What it is, if it is a part of Toolbay.
+    pub built_in: Option<WrittenBuiltIn>,
     /// Whether it may run.
     pub standing: Standing,
     /// How it is treated: the keys of [`Tuning`](crate::Tuning).
@@ -51,6 +53,7 @@ impl Written {
             url: None,
             transport: Transport::Auto,
             headers: BTreeMap::new(),
+            built_in: None,
             standing: Standing::Enabled,
             tuning: Map::new(),
             extra: BTreeMap::new(),
@@ -67,6 +70,8 @@ impl Written {
             texts.iter().map(|(name, text)| (name.clone(), text.native())).collect()
         };
         let args = |args: &[Template]| -> Vec<String> { args.iter().map(Template::native).collect() };
+        let built_in =
+            |it: &Option<WrittenBuiltIn>| it.as_ref().map(|it| it.entries(|text| Ok(text.native())));
         text(&self.command) == text(&other.command)
             && args(&self.args) == args(&other.args)
             && texts(&self.env) == texts(&other.env)
@@ -75,6 +80,7 @@ impl Written {
             && text(&self.url) == text(&other.url)
             && self.spoken() == other.spoken()
             && texts(&self.headers) == texts(&other.headers)
+            && built_in(&self.built_in) == built_in(&other.built_in)
             && self.standing == other.standing
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::ServerConfig;
 use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Wire;
-use toolbay_upstream::{AwaitedPath, Catalogue, Owner, Shim, Source, UpstreamHandle};
+use toolbay_upstream::{AwaitedPath, Catalogue, Owner, Shim, Source, Turn, UpstreamHandle};
 
 use crate::{
     Changed, Changes, Naming, Table,
@@ -26,7 +26,7 @@ use crate::{
     cache::CatalogueCache,
     instances::Lease,
     journal::Journal,
-    keeper::keep_table,
+    keeper::{first_look, keep_table},
     roster::{Member, Roster},
 };
 
@@ -116,6 +116,8 @@ pub(crate) struct Shared {
     pub(crate) path: Option<AwaitedPath>,
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
+    /// Whose turn it is to be started.
+    pub(crate) turn: Turn,
     /// What servers at a URL want to see of us.
     pub(crate) credentials: Mutex<HashMap<ServerName, HeaderValue>>,
     pub(crate) stop: CancellationToken,
@@ -164,6 +166,7 @@ impl Host {
             path: options.path.clone(),
             shim: options.shim.clone(),
             connector: options.connector.clone(),
+            turn: Turn::default(),
             credentials: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -172,7 +175,8 @@ impl Host {
         let mut members: Vec<Arc<Member>> = embedded.collect();
         members.extend(servers.iter().map(|config| shared.admit(config, None)));
         shared.roster.store(Arc::new(Roster::new(members)));
-        shared.tasks.spawn(keep_table(shared.clone(), updated));
+        let parts = first_look(&shared);
+        shared.tasks.spawn(keep_table(shared.clone(), parts, updated));
         Self { shared }
     }
 

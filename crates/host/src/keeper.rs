@@ -7,7 +7,7 @@ use tokio::{
     time::{Duration, interval},
 };
 use toolbay_protocol::{Notification, ServerName, method};
-use toolbay_upstream::{Catalogue, LogSource, UpstreamHandle};
+use toolbay_upstream::{Catalogue, Kind, LogSource, UpstreamHandle};
 
 use crate::{
     Changed, Offer, Table,
@@ -20,7 +20,7 @@ const TIDYING: Duration = Duration::from_secs(60);
 
 /// What a part of the table was made of; the same thing again makes the same part.
 #[derive(Clone)]
-struct Part {
+pub(crate) struct Part {
     member: Arc<Member>,
     catalogue: Arc<Catalogue>,
     is_offered: bool,
@@ -30,6 +30,10 @@ impl Part {
     fn of(member: &Arc<Member>) -> Self {
         let catalogue = member.handle().status().borrow().catalogue.clone();
         Self { is_offered: member.state().is_offered(), member: member.clone(), catalogue }
+    }
+
+    fn is_kept(&self) -> bool {
+        self.member.runner.kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &self.catalogue))
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -42,9 +46,9 @@ impl Part {
 /// Makes the table anew whenever something about servers changes, and says what changed in it.
 pub(crate) async fn keep_table(
     shared: Arc<Shared>,
+    mut parts: Vec<Part>,
     mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>,
 ) {
-    let mut parts: Vec<Part> = Vec::new();
     let mut tidying = interval(TIDYING);
     // A server which was up before this task ran is not overlooked.
     shared.stirred.notify_one();
@@ -68,14 +72,21 @@ pub(crate) async fn keep_table(
     }
 }
 
+/// The first table, of what was kept: clients who come before the servers are up see it.
+pub(crate) fn first_look(shared: &Arc<Shared>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    look(shared, &mut parts);
+    parts
+}
+
 fn look(shared: &Arc<Shared>, parts: &mut Vec<Part>) {
     let roster = shared.roster.load_full();
     let now: Vec<Part> = roster.members.iter().map(Part::of).collect();
     let is_same =
         now.len() == parts.len() && now.iter().zip(&*parts).all(|(now, before)| now.is_same(before));
     if !is_same {
-        remember(shared, parts, &now);
         make(shared, &roster, &now);
+        remember(shared, parts, &now);
         *parts = now;
     }
     let catalogues = parts.iter().map(|part| part.catalogue.clone()).collect();
@@ -89,6 +100,7 @@ fn make(shared: &Shared, roster: &Roster, parts: &[Part]) {
             server: part.member.handle().clone(),
             catalogue: if part.is_offered { part.catalogue.clone() } else { Arc::default() },
             tuning: part.member.tuning.clone(),
+            is_kept: part.is_kept(),
         })
         .collect();
     let before = shared.table.load_full();
@@ -112,17 +124,28 @@ fn make(shared: &Shared, roster: &Roster, parts: &[Part]) {
     }
 }
 
-/// Keeps what servers offer for another day.
+/// Keeps what servers offer for another day, without what is wrong in it.
 fn remember(shared: &Arc<Shared>, before: &[Part], now: &[Part]) {
     let Some(cache) = &shared.cache else { return };
     for part in now {
         let is_known = before.iter().any(|known| Arc::ptr_eq(&known.catalogue, &part.catalogue));
         if let Some(config) = part.member.config.as_ref().filter(|_| !is_known && part.member.state().is_up())
         {
-            let (cache, config, catalogue) = (cache.clone(), config.clone(), part.catalogue.clone());
+            let (cache, config) = (cache.clone(), config.clone());
+            let catalogue = fit(&shared.table.load(), &part.catalogue);
             shared.tasks.spawn_blocking(move || cache.store(&config, &catalogue));
         }
     }
+}
+
+fn fit(table: &Table, catalogue: &Arc<Catalogue>) -> Arc<Catalogue> {
+    let tools = catalogue.list(Kind::Tools);
+    if !tools.iter().any(|tool| table.is_unfit(tool)) {
+        return catalogue.clone();
+    }
+    let mut fit = Catalogue::clone(catalogue);
+    fit.replace(Kind::Tools, tools.iter().filter(|tool| !table.is_unfit(tool)).cloned().collect());
+    Arc::new(fit)
 }
 
 /// Writes what servers should know about their offers into their logs, once.

@@ -19,6 +19,8 @@ use toolbay_upstream::{
     EraPolicy, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace, Timeouts,
 };
 
+use crate::absent;
+
 /// Commands that fetch packages before anything starts.
 const PACKAGE_RUNNERS: [&str; 10] =
     ["npx", "uvx", "bunx", "pnpx", "pipx", "uv", "npm", "pnpm", "docker", "podman"];
@@ -34,6 +36,8 @@ pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsStri
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
         Reach::Command(command) => process(config, command, max_message, base_env, shim),
+        // Whoever brings built-in servers says so with a `Connector`.
+        Reach::BuiltIn(_) => Source::InProcess(absent::server()),
         Reach::Url(remote) => {
             let target = Box::new(Target {
                 url: remote.url.clone(),

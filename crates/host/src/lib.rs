@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod absent;
 pub mod adapter;
 mod agent;
 mod arrival;

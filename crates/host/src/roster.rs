@@ -7,7 +7,7 @@ use std::sync::{
 
 use toolbay_config::{ServerConfig, Standing, Tuning};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::{Observer, UpstreamHandle};
+use toolbay_upstream::{Catalogue, Observer, UpstreamHandle};
 
 use crate::{instances::Instances, registry::slugs};
 
@@ -33,6 +33,8 @@ pub(crate) struct Runner {
     pub(crate) handle: UpstreamHandle,
     pub(crate) instances: Instances,
     pub(crate) badge: Arc<Badge>,
+    /// What it offered on another day.
+    pub(crate) kept: Option<Arc<Catalogue>>,
 }
 
 /// What others must know about a server to understand its status.

@@ -301,14 +301,17 @@ impl Shared {
     /// Takes in a configured server. `seen` is what its predecessor offered.
     pub(crate) fn admit(&self, config: &ServerConfig, seen: Option<Arc<Catalogue>>) -> Arc<Member> {
         let config = Arc::new(config.clone());
-        let known = seen.or_else(|| self.cache.as_ref()?.load(&config)).unwrap_or_default();
+        let kept = match seen {
+            Some(_) => None,
+            None => self.cache.as_ref().and_then(|cache| cache.load(&config)),
+        };
         let settings = Settings {
             start: match (config.standing, config.tuning.start) {
                 (Standing::Enabled, Start::Eager) => StartPolicy::Eager,
                 (Standing::Enabled, Start::OnDemand) => StartPolicy::OnDemand,
                 (Standing::Disabled | Standing::Pending, _) => StartPolicy::Off,
             },
-            known,
+            known: seen.or_else(|| kept.clone()).unwrap_or_default(),
             path: self.path.clone().filter(|_| inherits_path(&self.base_env, &config)),
             ..settings(&config)
         };
@@ -316,18 +319,26 @@ impl Shared {
         let source = connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim));
         let source = self.with_credentials(&config.name, source);
         let tuning = Arc::new(config.tuning.clone());
-        let runner = self.run(settings, source, config.standing, &tuning);
+        let runner = self.run(settings, source, config.standing, &tuning, kept);
         Arc::new(Member { name: config.name.clone(), config: Some(config), tuning, runner })
     }
 
     /// Takes in a server that the program itself brought.
     pub(crate) fn embed(&self, name: ServerName, source: Source) -> Arc<Member> {
         let tuning = Arc::new(Tuning::default());
-        let runner = self.run(Settings::new(name.clone()), source, Standing::Enabled, &tuning);
+        let runner = self.run(Settings::new(name.clone()), source, Standing::Enabled, &tuning, None);
         Arc::new(Member { name, config: None, tuning, runner })
     }
 
-    fn run(&self, settings: Settings, source: Source, standing: Standing, tuning: &Tuning) -> Arc<Runner> {
+    fn run(
+        &self,
+        settings: Settings,
+        source: Source,
+        standing: Standing,
+        tuning: &Tuning,
+        kept: Option<Arc<Catalogue>>,
+    ) -> Arc<Runner> {
+        let settings = Settings { turn: self.turn.clone(), ..settings };
         let badge = Badge::new(standing);
         let observer = observer(badge.clone(), self.journal.clone(), self.stirred.clone());
         let (updates, tasks) = (self.updates.clone(), self.tasks.clone());
@@ -337,7 +348,7 @@ impl Shared {
         let more = Settings { start: StartPolicy::Eager, idle_stop: None, ..settings };
         let another = Arc::new(move || start(more.clone(), source.clone(), updates.clone(), &tasks));
         let instances = Instances::new(tuning.instances, handle.clone(), another);
-        Arc::new(Runner { handle, instances, badge })
+        Arc::new(Runner { handle, instances, badge, kept })
     }
 }
 

@@ -2,12 +2,16 @@
 //! search is worth.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a tool of the project: what it prints is its result")]
+
+mod chunks;
 
 use anyhow::{Result, bail};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
+        Some("chunks") => chunks::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
     }
 }

@@ -79,7 +79,7 @@ impl Catalogue {
     }
 
     /// Puts other items in the place of a list; all else about it stays.
-    pub(crate) fn replace(&mut self, kind: Kind, items: Vec<Bytes>) {
+    pub fn replace(&mut self, kind: Kind, items: Vec<Bytes>) {
         self.lists[kind as usize] = items;
     }
 

@@ -45,6 +45,7 @@ mod settings;
 mod source;
 mod status;
 mod subscriber;
+mod turn;
 mod way;
 
 pub use awaited_path::{AwaitedPath, TellPath};
@@ -69,3 +70,4 @@ pub use toolbay_transport::{
     custom,
     http::client::{NoAnswer, Target},
 };
+pub use turn::Turn;

@@ -210,11 +210,13 @@ impl Life {
             status.starts += u64::from(!self.ways.goes_on());
         });
         let way = self.ways.current();
+        let turn = self.settings.turn.taken().await;
         let opened = self.source.open(way, &self.outputs.log, &self.tasks);
         let Opened { wire, process, rules } = match opened {
             Ok(opened) => opened,
             Err(failure) => return self.failed(failure),
         };
+        drop(turn);
         if !is_looking {
             self.set(State::Starting { phase: Phase::Handshaking, attempt });
         }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
 
-use crate::{AwaitedPath, Catalogue, Observer};
+use crate::{AwaitedPath, Catalogue, Observer, Turn};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
@@ -38,6 +38,8 @@ pub struct Settings {
     pub path: Option<AwaitedPath>,
     /// Who is told of every change of its status.
     pub observer: Option<Observer>,
+    /// Shared with the servers that are not started all in the same moment.
+    pub turn: Turn,
 }
 
 /// When a server is started.
@@ -70,6 +72,7 @@ impl Settings {
             known: Arc::default(),
             path: None,
             observer: None,
+            turn: Turn::default(),
         }
     }
 }

@@ -140,7 +140,7 @@ impl Target {
         Self { install, ..self }
     }
 
-    fn loaded_with(self, load_args: &'static [&'static str]) -> Self {
+    pub(super) fn loaded_with(self, load_args: &'static [&'static str]) -> Self {
         Self { load_args, ..self }
     }
 

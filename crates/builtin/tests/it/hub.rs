@@ -52,7 +52,7 @@ async fn with_a_handshake() {
     assert_eq!(answers[2]["result"]["structuredContent"]["servers"][0]["name"], "x");
     assert_eq!(answers[3]["error"]["code"], -32602);
     assert_eq!(answers[4]["error"]["code"], -32601);
-    assert_eq!(answers[5]["result"]["protocolVersion"], "2025-11-25", "no handshake in the stateless era");
+    assert_eq!(answers[5]["error"], json!({ "code": -32000, "message": "Already initialized" }));
     assert_eq!(answers[6]["result"], json!({}));
 }
 

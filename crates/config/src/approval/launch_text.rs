@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use crate::{
-    Command, InheritEnv, Reach, Remote, ServerConfig, Stderr,
+    BuiltIn, Codebase, Command, InheritEnv, Reach, Remote, ServerConfig, Stderr,
     hashing::{Fields, hex, sha256},
     powerful_env::decides_what_runs,
     redact,
@@ -23,6 +23,7 @@ impl LaunchText {
         match &server.reach {
             Reach::Command(command) => text.add_command(command, &server.tuning.inherit_env),
             Reach::Url(remote) => text.add_remote(remote),
+            Reach::BuiltIn(BuiltIn::Codebase(codebase)) => text.add_codebase(codebase),
         }
         if let Stderr::File(path) = &server.tuning.stderr {
             text.add("stderr", path.as_os_str().as_bytes(), &path.display().to_string());
@@ -63,6 +64,18 @@ impl LaunchText {
             InheritEnv::Also(patterns) => {
                 patterns.iter().for_each(|pattern| self.add("inherits also", pattern, pattern));
             }
+        }
+    }
+
+    fn add_codebase(&mut self, codebase: &Codebase) {
+        self.add("built-in", "codebase", "codebase");
+        self.add(
+            "shows the folder",
+            codebase.root.as_os_str().as_bytes(),
+            &codebase.root.display().to_string(),
+        );
+        if let Some(embeddings) = &codebase.embeddings {
+            self.add("sends code to", embeddings.url.to_string(), &redact::url(&embeddings.url));
         }
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::home;
 use crate::{
-    Format, Standing, Syntax, Transport, Written,
+    Format, Standing, Syntax, Transport, Written, WrittenBuiltIn,
     template::{Style, Template, Unsayable},
 };
 
@@ -27,7 +27,10 @@ pub(crate) fn entry(server: &Written, format: Format) -> Result<Exported, String
     match (&server.command, &server.url) {
         (Some(command), _) => writer.program(command, server)?,
         (None, Some(url)) => writer.remote(url, server)?,
-        (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+        (None, None) => match &server.built_in {
+            Some(built_in) => writer.built_in(built_in)?,
+            None => return Err("it has neither a `command` nor a `url`".to_owned()),
+        },
     }
     writer.standing(server.standing)?;
     writer.tuning(&server.tuning);
@@ -91,6 +94,16 @@ impl Writer {
         if self.format == Format::CopilotCli {
             self.put("tools", json!(["*"]));
         }
+        Ok(())
+    }
+
+    /// Only our own words name what is a part of us.
+    fn built_in(&mut self, built_in: &WrittenBuiltIn) -> Result<(), String> {
+        if !matches!(self.format, Format::Toolbay | Format::McpServers) {
+            return Err("it is a part of Toolbay; export the hub instead".to_owned());
+        }
+        let entries = built_in.entries(|text| self.text(text))?;
+        self.entry.extend(entries);
         Ok(())
     }
 

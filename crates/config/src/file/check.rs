@@ -10,7 +10,7 @@ use toolbay_protocol::ServerName;
 
 use super::dotenv;
 use crate::{
-    Command, Reach, ReadFiles, Remote, ServerConfig, Stderr, Tuning, Variables, Written, remote,
+    Command, Reach, ReadFiles, Remote, ServerConfig, Stderr, Tuning, Variables, Written, built_in, remote,
     template::{Lack, Template},
     variables::Missing,
 };
@@ -58,7 +58,13 @@ pub(crate) fn check(
             })?;
             Reach::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
         }
-        (None, None) => return Err("`command` is missing, or `url`".to_owned()),
+        (None, None) => match &written.built_in {
+            Some(written) => {
+                let base = usual_cwd.as_deref().unwrap_or(base);
+                Reach::BuiltIn(built_in::check(written, base, variables, &mut missing)?)
+            }
+            None => return Err("`command` is missing, or `url`".to_owned()),
+        },
     };
     let server = ServerConfig {
         name: ServerName::new(written.name.as_str()),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{Reach, ServerConfig, Stderr, Variables, Written, template::Template};
+use crate::{BuiltIn, Reach, ServerConfig, Stderr, Variables, Written, WrittenBuiltIn, template::Template};
 
 /// A server as written, in which nothing depends any more on where the file is.
 pub(crate) fn portable(
@@ -19,13 +19,20 @@ pub(crate) fn portable(
     single.into_iter().flatten().for_each(fixed);
     moved.args.iter_mut().for_each(fixed);
     moved.env.values_mut().chain(moved.headers.values_mut()).for_each(fixed);
+    moved.built_in.iter_mut().flat_map(WrittenBuiltIn::texts_mut).for_each(fixed);
     moved.env_file = moved.env_file.map(|file| file.below(folder));
     // What was said about it, or where the program of this file would run it.
     moved.cwd = match (&server.reach, moved.cwd) {
         (_, Some(cwd)) => Some(cwd.below(folder)),
         (Reach::Command(command), None) => command.cwd.as_deref().map(Template::of_path),
-        (Reach::Url(_), None) => None,
+        (Reach::Url(_) | Reach::BuiltIn(_), None) => None,
     };
+    if let (Some(moved), Reach::BuiltIn(BuiltIn::Codebase(codebase))) = (&mut moved.built_in, &server.reach) {
+        moved.root = match moved.root.take() {
+            Some(root) => Some(root.below(folder)),
+            None => Some(Template::of_path(&codebase.root)),
+        };
+    }
     if let Some(Value::String(file)) = moved.tuning.get_mut("ca") {
         *file = folder.join(&*file).display().to_string();
     }

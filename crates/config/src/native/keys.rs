@@ -7,8 +7,23 @@ pub(crate) const TOP: [&str; 2] = ["hub", "servers"];
 pub(crate) const HUB: [&str; 2] = ["listen", "naming"];
 
 /// In `[servers.NAME]`: what the server is.
-pub(crate) const ENTRY: [&str; 11] =
-    ["command", "args", "env", "env_file", "cwd", "url", "transport", "type", "headers", "enabled", "extra"];
+pub(crate) const ENTRY: [&str; 15] = [
+    "command",
+    "args",
+    "env",
+    "env_file",
+    "cwd",
+    "url",
+    "transport",
+    "type",
+    "headers",
+    "builtin",
+    "root",
+    "embeddings",
+    "compat",
+    "enabled",
+    "extra",
+];
 
 /// In `[servers.NAME]`: how it is treated, the fields of `Tuning`.
 pub(crate) const TUNING: [&str; 24] = [

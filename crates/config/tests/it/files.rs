@@ -30,7 +30,7 @@ fn good_entries_stay_in_order_beside_bad_ones() {
     let file = parse(text, Path::new("f.json")).unwrap();
     let command = |reach: &Reach| match reach {
         Reach::Command(command) => command.command.clone(),
-        Reach::Url(_) => panic!("{reach:?}"),
+        Reach::Url(_) | Reach::BuiltIn(_) => panic!("{reach:?}"),
     };
     let names: Vec<(&str, String)> =
         file.servers.iter().map(|it| (it.name.as_str(), command(&it.reach))).collect();

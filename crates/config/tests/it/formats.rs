@@ -228,7 +228,7 @@ fn what_is_no_server_of_the_file_is_told_and_left_out() {
 fn folders_are_those_of_the_program() {
     let cwd = |server: &ServerConfig| match &server.reach {
         Reach::Command(command) => command.cwd.clone(),
-        Reach::Url(_) => None,
+        Reach::Url(_) | Reach::BuiltIn(_) => None,
     };
     for name in ["warp.json", "jetbrains.json"] {
         assert_eq!(cwd(&sample(name).servers[0]).as_deref(), Some(Path::new("/srv")), "{name}");

@@ -3,6 +3,7 @@
 
 mod approvals; // what a project may run, and who said so
 mod broken; // files that are half written or hurt
+mod built_in; // servers that are a part of Toolbay
 mod bundles; // zips, some of which are meant to harm
 mod changes; // what changed between two readings, and what makes two launches the same
 mod descriptors; // what manifests of extensions and bundles come to

@@ -93,11 +93,12 @@ fn everything_in_it_is_read() {
     assert_eq!(file.hub.listen[0], Listen::Http("127.0.0.1:4100".parse().unwrap()));
     assert_eq!(file.hub.listen[1], Listen::Unix("/run/user/1000/toolbay-mcp.sock".into()));
     assert_eq!(file.hub.naming.as_deref(), Some("prefix"));
-    let [files, issues, git, browser, intranet] = &file.servers[..] else { panic!("{file:?}") };
+    let [files, issues, code, git, browser, intranet] = &file.servers[..] else { panic!("{file:?}") };
     let Reach::Command(command) = &files.reach else { panic!("{files:?}") };
     assert_eq!((command.command.as_str(), command.cwd.as_deref()), ("npx", Some(Path::new("/etc/."))));
     let Reach::Url(remote) = &issues.reach else { panic!("{issues:?}") };
     assert_eq!(remote.transport, Transport::Http);
+    assert!(matches!(&code.reach, Reach::BuiltIn(_)), "{code:?}");
     assert_eq!(git.tuning.tools.deny, ["git_push", "git_reset*"]);
     assert_eq!(git.tuning.tool["git_clone"].idle_timeout.map(|time| time.as_secs()), Some(300));
     assert_eq!(browser.standing, Standing::Disabled);
@@ -105,7 +106,7 @@ fn everything_in_it_is_read() {
     assert_eq!(browser.tuning.stderr, Stderr::File("/var/log/browser-mcp.log".into()));
     assert_eq!(browser.tuning.inherit_env, InheritEnv::Also(vec!["DISPLAY".into(), "WAYLAND_*".into()]));
     assert_eq!(intranet.tuning.heartbeat.map(|time| time.as_secs()), Some(30));
-    assert_eq!(file.written[4].extra["cline"]["autoApprove"], serde_json::json!(["search"]));
+    assert_eq!(file.written[5].extra["cline"]["autoApprove"], serde_json::json!(["search"]));
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn addresses_of_the_registry_become_servers_at_a_url() {
 fn line_of_sse(descriptors: &Descriptors) -> Transport {
     match resolve(descriptors, "io.github.somebody/weather#remote", &json!({})).unwrap().reach {
         Reach::Url(remote) => remote.transport,
-        Reach::Command(command) => panic!("{command:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

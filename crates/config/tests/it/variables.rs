@@ -17,7 +17,7 @@ fn read(text: &str, path: &str) -> ConfigFile {
 fn command(file: &ConfigFile) -> &Command {
     match &file.servers[0].reach {
         Reach::Command(command) => command,
-        Reach::Url(remote) => panic!("{remote:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -26,6 +26,11 @@ impl Validator {
         Ok(Self { schema: schema.to_owned(), compiled: OnceLock::new() })
     }
 
+    /// Takes a schema that [`Validator::new`] took before, on another day.
+    pub(crate) fn of_known(schema: &str) -> Self {
+        Self { schema: schema.to_owned(), compiled: OnceLock::new() }
+    }
+
     /// What does not fit, as one line per fault, each with its JSON pointer. Nothing when all does.
     ///
     /// `exact` says whether every number survives being read; where not, a judgement could be wrong, so there is none.

@@ -28,6 +28,8 @@ pub struct Offer {
     pub catalogue: Arc<Catalogue>,
     /// How it is treated.
     pub tuning: Arc<Tuning>,
+    /// Whether the catalogue is one that was kept: what is wrong in it was left out then.
+    pub is_kept: bool,
 }
 
 /// Where a call to a name goes.
@@ -174,6 +176,11 @@ impl Table {
         self.counts[kind as usize]
     }
 
+    /// Whether a tool, by its text, was found to be unfit.
+    pub(crate) fn is_unfit(&self, tool: &Bytes) -> bool {
+        self.checked.get(tool).is_some_and(Result::is_err)
+    }
+
     /// Where a tool is.
     pub fn tool(&self, name: &str) -> Option<&Route> {
         self.tools.get(name)
@@ -237,7 +244,7 @@ impl Table {
         for text in offer.catalogue.list(Kind::Tools) {
             let checked = Tool::parse(text.clone())
                 .map_err(|error| error.to_string())
-                .and_then(|tool| self.check(&tool).map(|validator| (tool, validator)));
+                .and_then(|tool| self.check(offer, &tool).map(|validator| (tool, validator)));
             match checked {
                 Ok((tool, _)) if !offer.tuning.tools.passes(tool.name()) => {}
                 Ok((tool, validator)) => {
@@ -263,10 +270,14 @@ impl Table {
         }
     }
 
-    fn check(&mut self, tool: &Tool) -> CheckedTool {
+    fn check(&mut self, offer: &Offer, tool: &Tool) -> CheckedTool {
         let text = tool.item().text();
-        let checked = match self.known.get(text) {
+        let checked = match self.known.get(text).or_else(|| self.checked.get(text)) {
             Some(known) => known.clone(),
+            // A list of hundreds must be there at once; it is checked when the server itself shows it.
+            None if offer.is_kept => {
+                return Ok(Arc::new(Validator::of_known(tool.input_schema().unwrap_or("{}"))));
+            }
             None => check_tool(tool).map(Arc::new),
         };
         self.checked.insert(text.clone(), checked.clone());

@@ -28,7 +28,12 @@ pub(crate) async fn host(servers: &[(&str, &TestServer)], naming: Naming) -> Hos
 pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<Offer> {
     let offer = |server: toolbay_host::UpstreamHandle| {
         let catalogue = server.status().borrow().catalogue.clone();
-        Offer { server, catalogue, tuning: Arc::new(Tuning { validate, ..Tuning::default() }) }
+        Offer {
+            server,
+            catalogue,
+            tuning: Arc::new(Tuning { validate, ..Tuning::default() }),
+            is_kept: false,
+        }
     };
     host.servers().into_iter().map(offer).collect()
 }

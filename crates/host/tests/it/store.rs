@@ -210,6 +210,28 @@ async fn what_servers_offer_is_remembered() {
     assert_eq!(names(&third.table(), Kind::Tools), [""; 0]);
 }
 
+/// What was kept is listed without another look at it, so nothing unfit may be kept.
+#[tokio::test(start_paused = true)]
+async fn what_is_unfit_is_not_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let troupe = Arc::new(Troupe::default());
+    let options = HostOptions { cache: Some(folder.path().to_owned()), ..troupe.options() };
+    let unfit = "x".repeat(200);
+    let servers = [config("a", &["t", &unfit])];
+    let first = Host::start(&servers, Vec::new(), &options);
+    first.settled().await;
+    assert_eq!(first.table().quarantined.len(), 1);
+    first.stop(Duration::from_secs(10)).await;
+    troupe.start_ms.store(20_000, Ordering::Relaxed);
+    let second = Host::start(&servers, Vec::new(), &options);
+    assert_eq!(names(&second.table(), Kind::Tools), ["a__t"], "before anything else happens");
+    assert!(second.table().quarantined.is_empty());
+    second.settled().await;
+    assert_eq!(names(&second.table(), Kind::Tools), ["a__t"]);
+    assert_eq!(second.table().quarantined.len(), 1, "the server still has it");
+    second.stop(Duration::from_secs(10)).await;
+}
+
 /// Acceptance checks 10 and 11: what runs finishes on the old process, the new one serves from then on, and nobody else
 /// notices.
 #[tokio::test(start_paused = true)]

@@ -48,7 +48,51 @@ pub(super) fn of(language: Language, node: Node<'_>, text: &str) -> Option<Name>
             let object = node.child_by_field_name("object").and_then(|object| plain(object, text));
             Some((name, object.map(|(name, _)| name).filter(|name| name != "self")))
         }
+        (Language::Kotlin, "property_declaration") => plain(first(node, "variable_declaration")?, text),
+        (Language::Kotlin, "type_alias") => plain(node.child_by_field_name("type")?, text),
+        (Language::Scala, "val_definition" | "var_definition") => {
+            plain(node.child_by_field_name("pattern")?, text)
+        }
+        (Language::Zig, "test_declaration") => {
+            plain(first(node, "string").or_else(|| first(node, "identifier"))?, text)
+        }
         _ => plain(node.child_by_field_name("name")?, text),
+    }
+}
+
+/// Kind and keyword of a definition whose grammar has one node for several.
+pub(super) fn refined(
+    language: Language,
+    node: Node<'_>,
+    text: &str,
+    kind: Kind,
+    keyword: &'static str,
+) -> (Kind, &'static str) {
+    match (language, node.kind()) {
+        (Language::Go, "type_spec") => match node.child_by_field_name("type").map(|inner| inner.kind()) {
+            Some("struct_type") => (Kind::Struct, keyword),
+            Some("interface_type") => (Kind::Interface, keyword),
+            _ => (kind, keyword),
+        },
+        (Language::Swift, "class_declaration") => {
+            let word =
+                node.child_by_field_name("declaration_kind").and_then(|word| text.get(word.byte_range()));
+            match word {
+                Some("struct") => (Kind::Struct, "struct"),
+                Some("enum") => (Kind::Enum, "enum"),
+                Some("extension") => (Kind::Impl, "extension"),
+                Some("actor") => (Kind::Class, "actor"),
+                _ => (kind, keyword),
+            }
+        }
+        (Language::Kotlin, "class_declaration") => {
+            let mut cursor = node.walk();
+            match node.children(&mut cursor).any(|child| child.kind() == "interface") {
+                true => (Kind::Interface, "interface"),
+                false => (kind, keyword),
+            }
+        }
+        _ => (kind, keyword),
     }
 }
 
@@ -59,7 +103,9 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
     match node.kind() {
         // JavaScript: `const f = () => …`, `static x = …`, `{ f: function () … }`.
         "lexical_declaration" | "variable_declaration" => {
-            let declarator = first(node, "variable_declarator")?;
+            let Some(declarator) = first(node, "variable_declarator") else {
+                return bound_elsewhere(node, text);
+            };
             let name = plain(declarator.child_by_field_name("name")?, text)?;
             let (kind, keyword, members) = value(declarator.child_by_field_name("value"));
             Some(found(kind, keyword, members, name))
@@ -76,6 +122,11 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
         // JavaScript: `exports.f = function …`; Python: `LIMIT = 3`.
         "expression_statement" => {
             let assignment = node.named_child(0)?;
+            if assignment.kind() == "internal_module" {
+                let (name, qualifier) = of(Language::TypeScript, assignment, text)?;
+                let (kind, keyword, members) = (Kind::Module, "namespace", Members::Open);
+                return Some(Found { node: assignment, kind, keyword, members, name, qualifier });
+            }
             matches!(assignment.kind(), "assignment_expression" | "assignment").then_some(())?;
             let left = assignment.child_by_field_name("left")?;
             let (kind, keyword, members) = value(assignment.child_by_field_name("right"));
@@ -84,6 +135,7 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
             }
             Some(found(kind, keyword, members, plain(left, text)?))
         }
+        "assignment_statement" => bound_elsewhere(node, text),
         // C: `static const struct ops ops = { … }`.
         "declaration" => {
             let declarator = first(node, "init_declarator")?.child_by_field_name("declarator")?;
@@ -91,6 +143,34 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
         }
         _ => None,
     }
+}
+
+/// Lua: `local f = function …`; Zig: `const Foo = struct { … }`.
+fn bound_elsewhere<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
+    let found =
+        |kind, keyword, members, (name, qualifier)| Found { node, kind, keyword, members, name, qualifier };
+    let assignment =
+        if node.kind() == "assignment_statement" { Some(node) } else { first(node, "assignment_statement") };
+    if let Some(assignment) = assignment {
+        let value = first(assignment, "expression_list")?.named_child(0)?;
+        let name = plain(first(assignment, "variable_list")?.named_child(0)?, text)?;
+        return match value.kind() {
+            "function_definition" => Some(found(Kind::Function, "function", Members::Closed, name)),
+            _ => None,
+        };
+    }
+    let name = plain(first(node, "identifier")?, text)?;
+    let mut cursor = node.walk();
+    let container = node.named_children(&mut cursor).find_map(|child| match child.kind() {
+        "struct_declaration" | "opaque_declaration" => Some((Kind::Struct, "struct")),
+        "union_declaration" => Some((Kind::Struct, "union")),
+        "enum_declaration" => Some((Kind::Enum, "enum")),
+        _ => None,
+    });
+    Some(match container {
+        Some((kind, keyword)) => found(kind, keyword, Members::Open, name),
+        None => found(Kind::Value, "", Members::Closed, name),
+    })
 }
 
 /// Elixir's definitions are calls: `defmodule Foo do`, `def bar(x) do`.
@@ -139,15 +219,18 @@ fn value(node: Option<Node<'_>>) -> (Kind, &'static str, Members) {
 
 /// Follows the declarators of C down to the name.
 fn declared(mut node: Node<'_>, text: &str) -> Option<Name> {
+    let mut scope = None;
     loop {
         node = match node.kind() {
-            "identifier"
-            | "field_identifier"
-            | "type_identifier"
-            | "qualified_identifier"
-            | "operator_name"
-            | "destructor_name"
-            | "primitive_type" => return plain(node, text),
+            "qualified_identifier" => {
+                scope = node.child_by_field_name("scope").and_then(|scope| plain(scope, text)).or(scope);
+                node.child_by_field_name("name")?
+            }
+            "identifier" | "field_identifier" | "type_identifier" | "operator_name" | "destructor_name"
+            | "primitive_type" => {
+                let (name, _) = plain(node, text)?;
+                return Some((name, scope.map(|(scope, _)| scope)));
+            }
             _ => match node.child_by_field_name("declarator") {
                 Some(inner) => inner,
                 None => node.named_child(0)?,

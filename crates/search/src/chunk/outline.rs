@@ -7,7 +7,7 @@ use tree_sitter::{Node, TreeCursor};
 use super::grammar::{Grammar, Members, Role, grammar};
 use super::name::{self, Found};
 use super::parse::parse;
-use super::{Kind, Language, MAX};
+use super::{Kind, Language, MAX, TARGET};
 
 /// Nesting beyond this is not looked into.
 const DEEPEST: usize = 100;
@@ -113,7 +113,7 @@ impl Walk<'_> {
         }
         pending.start.get_or_insert(start);
         pending.end = node.end_byte();
-        if role == Role::Comment {
+        if role == Role::Comment || self.is_doc_attribute(node) {
             let from = pending.doc.as_ref().map_or(start, |doc| doc.start);
             pending.doc = Some(from..node.end_byte());
         }
@@ -140,7 +140,9 @@ impl Walk<'_> {
     ) {
         let node = cursor.node();
         let begin = before.start.unwrap_or(node.start_byte());
-        let is_long = node.end_byte() - begin > MAX;
+        // What is already being cut up is cut finer.
+        let longest = if self.is_in_closed(parent) { TARGET } else { MAX };
+        let is_long = node.end_byte() - begin > longest;
         let Some(found) = self.definition(node, role, parent) else {
             if matches!(role, Role::Open | Role::Wrap | Role::Item(..)) {
                 self.list(cursor, parent, depth + 1, before);
@@ -171,7 +173,11 @@ impl Walk<'_> {
         });
         self.cut(begin, Some(item), parent);
         if found.members == Members::Open || is_long {
+            let levels = descend(cursor, found.node);
             self.list(cursor, Some(item), depth + 1, Pending::default());
+            for _ in 0..levels {
+                cursor.goto_parent();
+            }
         }
     }
 
@@ -187,14 +193,26 @@ impl Walk<'_> {
                 let first = inner.next();
                 if inner.next().is_some() { None } else { first }
             }
-            Role::Item(kind, keyword, members) => name::of(self.language, node, self.text)
-                .map(|(name, qualifier)| Found { node, kind, keyword, members, name, qualifier }),
+            Role::Item(kind, keyword, members) => {
+                let (name, qualifier) = name::of(self.language, node, self.text)?;
+                let (kind, keyword) = name::refined(self.language, node, self.text, kind, keyword);
+                Some(Found { node, kind, keyword, members, name, qualifier })
+            }
             Role::Binding => name::binding(node, self.text),
             Role::Call => name::call(node, self.text),
             Role::Plain | Role::Comment | Role::Prefix | Role::Open => None,
         }?;
-        let is_local = parent.is_some_and(|parent| self.outline.items[parent].members == Members::Closed);
-        (found.kind != Kind::Value || !is_local).then_some(found)
+        (found.kind != Kind::Value || !self.is_in_closed(parent)).then_some(found)
+    }
+
+    fn is_in_closed(&self, parent: Option<usize>) -> bool {
+        parent.is_some_and(|parent| self.outline.items[parent].members == Members::Closed)
+    }
+
+    /// Elixir says it with an attribute: `@doc "…"`.
+    fn is_doc_attribute(&self, node: Node<'_>) -> bool {
+        self.language == Language::Elixir
+            && self.text.get(node.byte_range()).is_some_and(|text| text.starts_with("@doc"))
     }
 
     fn is_in_type(&self, parent: Option<usize>) -> bool {
@@ -237,4 +255,16 @@ impl Walk<'_> {
         let ends_line = end > 0 && bytes[end - 1] == b'\n';
         memchr::memchr_iter(b'\n', between).count() + usize::from(ends_line) > 1
     }
+}
+
+/// Moves the cursor from a shell to the definition in it, and says how many levels that was.
+fn descend(cursor: &mut TreeCursor<'_>, target: Node<'_>) -> usize {
+    let mut levels = 0;
+    while cursor.node().id() != target.id() {
+        if cursor.goto_first_child_for_byte(target.start_byte()).is_none() {
+            break;
+        }
+        levels += 1;
+    }
+    levels
 }

@@ -81,16 +81,34 @@ impl Pack<'_> {
     /// Whether the next piece may join the open chunk.
     fn fits(&self, size: usize, cut: Cut) -> bool {
         let open = &self.open;
-        if open.size + size > TARGET {
+        let total = open.size + size;
+        let item = cut.item.map(|item| &self.outline.items[item]);
+        if item.is_some_and(|item| item.members == Members::Closed && item.whole.len() > MAX) {
+            // The first piece of a long definition, which goes on alone.
+            return open.size < SMALL && total <= TARGET && self.holds_only_heads();
+        }
+        let continues = cut.item.is_none() && cut.owner.is_some() && cut.owner == self.last_item();
+        let tiny = open.size < SMALL / 2 || size < SMALL / 2;
+        if tiny && total <= MAX && (continues || self.holds_only_heads()) {
+            return true;
+        }
+        if total > TARGET {
             return false;
         }
         let one_is_small = open.size < SMALL || size < SMALL;
-        let begins_members = cut.item.is_some_and(|item| self.outline.items[item].members == Members::Open)
-            && open.size >= SMALL;
-        let leaves_scope = !self.is_within(cut.owner, self.scope()) && open.size >= SMALL;
-        let two_definitions = cut.item.is_some() && !open.items.is_empty() && !one_is_small;
-        let after_definition = cut.item.is_none() && cut.owner != self.last_item() && !one_is_small;
-        !(begins_members || leaves_scope || two_definitions || after_definition && !open.items.is_empty())
+        if open.size >= SMALL {
+            let begins_members = item.is_some_and(|item| item.members == Members::Open);
+            let leaves_scope = !self.is_within(cut.owner, self.scope());
+            if begins_members || leaves_scope {
+                return false;
+            }
+        }
+        continues || open.items.is_empty() || one_is_small
+    }
+
+    /// Whether the open chunk has no definition but those whose members follow: `impl Foo {`.
+    fn holds_only_heads(&self) -> bool {
+        self.open.items.iter().all(|(item, _)| self.outline.items[*item].members == Members::Open)
     }
 
     /// What the open chunk is inside of.
@@ -131,7 +149,8 @@ impl Pack<'_> {
         let items = &self.outline.items;
         let main = open.items.iter().max_by_key(|(_, size)| *size).map(|(item, _)| *item);
         let names = open.items.iter().map(|(item, _)| &items[*item]).filter(|item| item.kind != Kind::Impl);
-        let names: Vec<String> = names.take(MOST_NAMES).map(|item| item.name.clone()).collect();
+        let mut names: Vec<String> = names.take(MOST_NAMES).map(|item| item.name.clone()).collect();
+        names.dedup(); // Equations of one function.
         let mut scopes = Vec::new();
         let mut labels = Vec::new();
         let mut at = match main {

@@ -1,3 +1,5 @@
+mod languages;
+
 use super::*;
 
 /// Cuts a text and checks what is true of every cut: chunks cover the text in order, lines are right.
@@ -69,11 +71,11 @@ fn markdown_is_cut_by_heading() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(120))]
     #[test]
     fn any_text_is_covered(
-        text in "(fn |def |class |\\{|\\}|\\(|\n|    |//|#|\"|'|x1|=|;|é|/\\*|\\*/|@|<\\?php|end){0,300}",
-        name in "a\\.(rs|py|js|ts|tsx|go|c|php|rb|md|txt)",
+        text in "(fn |def |class |\\{|\\}|\\(|\n|    |//|#|\"|'|x1|=|;|é|/\\*|\\*/|@|<\\?php|end){0,200}",
+        name in "a\\.(rs|py|js|ts|tsx|go|c|php|rb|md|txt|sh|cc|cs|ex|hs|java|kt|lua|scala|swift|zig)",
     ) {
         check(&name, &text);
         crate::pairs::extract(&name, &text);

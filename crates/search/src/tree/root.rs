@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -93,6 +94,21 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         beneath::open(self.folder.as_fd(), path.as_path(), flags, links)
             .map_err(|source| TreeError::opening(path, source))
+    }
+
+    /// The path of a folder without links, as it is now.
+    ///
+    /// # Errors
+    /// As [`Root::open_file`].
+    pub fn real(&self, path: &RelPath) -> Result<RelPath, TreeError> {
+        let outside = || TreeError::Outside { path: path.clone() };
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        beneath::open(self.folder.as_fd(), path.as_path(), flags, Links::Follow)
+            .map_err(|source| TreeError::opening(path, source))?;
+        let real =
+            self.path.join(path.as_path()).canonicalize().map_err(|it| TreeError::opening(path, it))?;
+        let real = real.strip_prefix(&self.path).map_err(|_| outside())?;
+        RelPath::from_bytes(real.as_os_str().as_bytes()).map_err(|_| outside())
     }
 
     /// Reads a whole file of at most `limit` bytes.

@@ -1,0 +1,37 @@
+//! How far a call is, told to whoever asked.
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use toolbay_protocol::{Request, Rope, meta, method, notification};
+
+/// Where a call tells how far it is. May be used on any thread; nobody waits for it.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    told: Option<(String, mpsc::Sender<Rope>)>,
+}
+
+impl Progress {
+    /// For a call about whose progress nobody wants to know.
+    pub fn unheard() -> Self {
+        Self { told: None }
+    }
+
+    /// Towards `notes`, if the client gave a token.
+    pub(super) fn of(request: &Request, notes: &mpsc::Sender<Rope>) -> Self {
+        let token = request.call.meta(meta::PROGRESS_TOKEN);
+        Self { told: token.map(|token| (request.call.raw(token).to_owned(), notes.clone())) }
+    }
+
+    /// Tells that `done` of `total` is done. Numbers must only ever grow; what nobody has time to hear is left out.
+    pub fn tell(&self, done: u64, total: Option<u64>, message: &str) {
+        let Some((token, notes)) = &self.told else { return };
+        let mut params = json!({ "progress": done, "message": message });
+        if let Some(total) = total {
+            params["total"] = total.into();
+        }
+        let fields = params.to_string();
+        let fields = fields.strip_prefix('{').unwrap_or_default();
+        let note = notification(method::PROGRESS, Some(&format!("{{\"progressToken\":{token},{fields}")));
+        let _ = notes.try_send(note.into()); // full: the next one says more
+    }
+}
