@@ -6,6 +6,7 @@
 
 mod chunks;
 mod packages;
+mod semble;
 mod train;
 
 use anyhow::{Result, bail};
@@ -15,6 +16,7 @@ fn main() -> Result<()> {
     match args.first().map(String::as_str) {
         Some("chunks") => chunks::run(&args[1..]),
         Some("model") => train::run(&args[1..]),
+        Some("semble") => semble::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
     }
 }
