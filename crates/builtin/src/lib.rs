@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod codebase;
 pub mod hub;
 mod serve;
 

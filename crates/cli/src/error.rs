@@ -77,6 +77,22 @@ pub(crate) enum CliError {
     /// Servers of the project wait, and there is nobody to ask.
     #[error("waiting for approval: {}", servers.join(", "))]
     NeedsApproval { servers: Vec<String> },
+    /// The folder to search in is none.
+    #[error("{} is no folder that can be read", path.display())]
+    NoFolder {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A search, or an index, came to nothing.
+    #[error("{why}")]
+    Code { why: String },
+    /// What was typed for a search does not fit.
+    #[error("{why}")]
+    Query { why: String },
+    /// A search found nothing.
+    #[error("nothing found")]
+    NothingFound,
     #[error("interrupted")]
     Interrupted,
     #[error("input or output failed")]

@@ -1,1 +1,18 @@
 //! A tree of files: its root, what is in it, and what has changed.
+//!
+//! [`Root`] opens files and never leaves the tree. [`Tree`] knows which files ripgrep would search, as of now.
+
+mod beneath;
+mod error;
+mod listing;
+mod path;
+mod root;
+mod stamp;
+mod walk;
+
+pub use error::TreeError;
+pub use listing::{Entry, Tree, TreeOptions};
+pub use path::{PathError, RelPath};
+pub use root::{Content, Links, Root};
+pub use stamp::Stamp;
+pub use walk::Rules;

@@ -1,4 +1,5 @@
 //! Our own servers, as any client meets them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod codebase; // search and reading in a tree, its words and limits
 mod hub; // the hub about itself, in both eras

@@ -32,6 +32,7 @@ mod post;
 mod proxies;
 mod route;
 mod rules;
+mod service;
 pub(crate) mod target;
 mod task;
 mod tls;
@@ -46,6 +47,7 @@ pub use failure::NoAnswer;
 pub use proxies::Proxies;
 pub use route::{HttpTimeouts, Route};
 pub use rules::HeaderRules;
+pub use service::Service;
 pub use target::Target;
 
 use crate::Wire;

@@ -4,6 +4,7 @@ mod connections; // kept, shared by HTTP/2, given up when nothing is heard
 mod failures; // statuses, redirects, servers that are not there
 mod packed; // gzip and br, events and bombs
 mod proxied; // through proxies, and past them
+mod services; // what is no MCP server
 mod sessions; // the old era: ids, the GET stream, taking up broken streams
 mod stateless; // the new era: headers, cancelling by closing
 

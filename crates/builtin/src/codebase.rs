@@ -1,0 +1,115 @@
+//! A tree of files as a server: search, exact and by meaning, and reading.
+//!
+//! The six tools and two resources have the names, parameters and defaults of the document that this server follows
+//! (docs/codebase.md says where it deviates). What the tools need of a tree is [`Code`]; [`Tree`] is the real one, opened
+//! when it is first used and shared by all connections.
+
+mod answer;
+mod arguments;
+mod code;
+mod resources;
+mod tools;
+mod tree;
+mod work;
+
+use std::{fmt, sync::Arc};
+
+use toolbay_protocol::{ErrorCode, ErrorObject};
+
+use crate::serve::{Call, CallFuture, Server};
+
+pub use code::{
+    Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
+    MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
+};
+pub use tree::tree;
+pub use work::{Opener, Stop, Work};
+
+use self::{answer::Outcome, work::Workers};
+
+const INSTRUCTIONS: &str = "Searches and reads the files of one folder. `search_by_embedding` finds code by what it does, \
+    in words; `search_code` finds exact text or, with `regex`, patterns. Both give file and lines: read more with \
+    `read_file` (`start_line`, `end_line`). Paths are relative to the folder.";
+
+/// How the server presents itself.
+#[derive(Debug, Clone)]
+pub struct Face {
+    /// Its name in the handshake.
+    pub name: &'static str,
+    /// Whether failures of tools are JSON-RPC errors (-32603), as in the document, and not results with `isError`.
+    pub s3_errors: bool,
+}
+
+impl Face {
+    /// As a server of a hub.
+    pub const IN_HUB: Self = Self { name: "toolbay-codebase", s3_errors: false };
+    /// As the server of the document.
+    pub const ALONE: Self = Self { name: "browser-mcp", s3_errors: false };
+}
+
+/// The server of one tree.
+pub fn codebase(tree: Arc<Opener>, face: Face) -> Arc<dyn Server> {
+    Arc::new(Codebase { workers: Workers::new(tree), face })
+}
+
+struct Codebase {
+    workers: Workers,
+    face: Face,
+}
+
+impl fmt::Debug for Codebase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codebase").field("face", &self.face).finish_non_exhaustive()
+    }
+}
+
+impl Server for Codebase {
+    fn name(&self) -> &str {
+        self.face.name
+    }
+
+    fn instructions(&self) -> Option<&str> {
+        Some(INSTRUCTIONS)
+    }
+
+    fn tools(&self) -> String {
+        tools::definitions().to_string()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> CallFuture<'a> {
+        Box::pin(async move {
+            let Some(tool) = tools::find(call.tool) else {
+                let unknown = format!("Unknown tool: {}; there are {}", call.tool, tools::names().join(", "));
+                return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));
+            };
+            let arguments = match arguments::Arguments::read(call.arguments) {
+                Ok(arguments) => arguments,
+                Err(why) => return Ok(Outcome::Misfit(why).to_json(tool.name)),
+            };
+            let progress = call.progress;
+            let done = self.workers.run(move |work| (tool.run)(&arguments, &work.telling(progress))).await;
+            match done {
+                Outcome::Failed(why) if self.face.s3_errors => {
+                    let message = format!("{} failed: {why}", tool.verb);
+                    Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, message))
+                }
+                Outcome::Failed(why) => {
+                    Ok(Outcome::Failed(format!("{} failed: {why}", tool.verb)).to_json(tool.name))
+                }
+                outcome => Ok(outcome.to_json(tool.name)),
+            }
+        })
+    }
+
+    fn resources(&self) -> Option<String> {
+        Some(resources::list().to_string())
+    }
+
+    fn resource_templates(&self) -> String {
+        resources::templates().to_string()
+    }
+
+    fn read<'a>(&'a self, uri: &'a str) -> CallFuture<'a> {
+        Box::pin(resources::read(&self.workers, uri))
+    }
+}

@@ -1,0 +1,63 @@
+//! `list_directory`: what is in a folder.
+
+use serde_json::{Value, json};
+
+use super::{Tool, list_schema, paging_fields};
+use crate::codebase::{CodeError, Work, answer::Answer, arguments::Arguments};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "list_directory",
+    verb: "Listing",
+    definition,
+    run: |arguments, work| run(arguments, work).into(),
+};
+
+/// How many entries an answer has at most.
+const MAX: usize = 2000;
+
+fn definition() -> Value {
+    json!({
+        "title": "List directory",
+        "description": "List the files and folders in a folder. Ignored and hidden ones are left out unless asked for.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "The folder, relative to the root of the codebase; \".\" is the root" },
+                "hidden": { "type": "boolean", "description": "Whether to list ignored and hidden ones, too (default: false)" },
+                "offset": { "type": "integer", "minimum": 0, "description": "How many entries to leave out, to get the next ones (default: 0)" },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        },
+        "outputSchema": list_schema(
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string" },
+                    "path": { "type": "string", "description": "Relative to the root" },
+                    "type": { "type": "string", "enum": ["file", "directory", "symlink", "other"] },
+                    "size": { "type": "integer", "description": "In bytes, of files" },
+                },
+                "required": ["name", "path", "type"],
+            }),
+            paging_fields(),
+        ),
+    })
+}
+
+fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+    arguments.only(&["path", "hidden", "offset"])?;
+    let path = arguments.required_text("path")?;
+    let offset = arguments.count("offset", 0, usize::MAX)?.unwrap_or(0);
+    let entries = work.tree().list(path, arguments.flag("hidden")?)?;
+    let total = entries.len();
+    let page: Vec<_> = entries.into_iter().skip(offset).take(MAX).collect();
+    let next = offset.saturating_add(page.len());
+    let truncated = next < total;
+    let mut fields = json!({ "total": total, "truncated": truncated });
+    let more = truncated.then(|| {
+        fields["next_offset"] = next.into();
+        format!("{} of {total} entries; for the next ones call again with `offset` {next}", page.len())
+    });
+    Ok(Answer::list(&page, fields, more))
+}

@@ -1,0 +1,176 @@
+//! [`Container`]: a stored file, open for reading.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{BLOCK, HEADER, HEADER_LEN, Kind, StoreError, TRAILER_LEN};
+
+/// A container, open. Replacing or removing the file does not disturb it.
+#[derive(Debug)]
+pub struct Container {
+    file: Arc<File>,
+    path: PathBuf,
+    sections: Vec<(String, Place)>,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    start: u64,
+    len: u64,
+    checksums: Vec<u32>,
+}
+
+/// One section of a container.
+#[derive(Debug, Clone)]
+pub struct Section {
+    file: Arc<File>,
+    path: PathBuf,
+    place: Place,
+}
+
+impl Container {
+    pub(super) fn open(path: &Path, kind: Kind) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(StoreError::io(path))?;
+        let len = file.metadata().map_err(StoreError::io(path))?.len();
+        let damaged = |what| StoreError::damaged(path, what);
+        if len < HEADER_LEN + TRAILER_LEN {
+            return Err(damaged("too short"));
+        }
+        let read = |at, len| {
+            let mut bytes = vec![0; len];
+            file.read_exact_at(&mut bytes, at).map(|()| bytes).map_err(StoreError::io(path))
+        };
+        let header = read(0, HEADER_LEN as usize)?;
+        if header[..8] != HEADER[..] {
+            return Err(damaged("beginning"));
+        }
+        if header[8..12] != kind.name || header[12..] != kind.version.to_le_bytes() {
+            return Err(StoreError::Foreign { path: path.to_owned() });
+        }
+        let trailer = read(len - TRAILER_LEN, TRAILER_LEN as usize)?;
+        let mut fields = Fields(&trailer);
+        let (Some(start), Some(size), Some(sum)) = (fields.u64(), fields.u64(), fields.u32()) else {
+            return Err(damaged("end"));
+        };
+        if start.checked_add(size) != Some(len - TRAILER_LEN) || start < HEADER_LEN {
+            return Err(damaged("end"));
+        }
+        let table = read(start, usize::try_from(size).map_err(|_| damaged("end"))?)?;
+        let mut checked = crc32fast::Hasher::new();
+        checked.update(&header);
+        checked.update(&table);
+        if checked.finalize() != sum {
+            return Err(damaged("table"));
+        }
+        let sections = sections(&table, start).ok_or_else(|| damaged("table"))?;
+        Ok(Self { file: Arc::new(file), path: path.to_owned(), sections })
+    }
+
+    /// The section `name`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn section(&self, name: &str) -> Result<Section, StoreError> {
+        let place = self.sections.iter().find(|(it, _)| it == name).map(|(_, place)| place.clone());
+        let place = place.ok_or_else(|| StoreError::damaged(&self.path, "a section is missing"))?;
+        Ok(Section { file: Arc::clone(&self.file), path: self.path.clone(), place })
+    }
+
+    /// The whole of the section `name`.
+    ///
+    /// # Errors
+    /// If there is none, or it is damaged.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, StoreError> {
+        let section = self.section(name)?;
+        section.read(0..section.len())
+    }
+
+    /// An error that says that what a section holds makes no sense, though its checksum is right.
+    pub fn damaged(&self, what: &'static str) -> StoreError {
+        StoreError::damaged(&self.path, what)
+    }
+}
+
+impl Section {
+    /// Bytes in it.
+    pub fn len(&self) -> u64 {
+        self.place.len
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.place.len == 0
+    }
+
+    /// Reads a part, and checks every block that it touches.
+    ///
+    /// # Errors
+    /// If the range is not in the section or the bytes are not those that were written.
+    pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let damaged = |what| StoreError::damaged(&self.path, what);
+        if range.start > range.end || range.end > self.place.len {
+            return Err(damaged("a place outside of its section"));
+        }
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let block = BLOCK as u64;
+        let first = range.start / block;
+        let end = range.end.div_ceil(block).saturating_mul(block).min(self.place.len);
+        let too_large = |_| damaged("length");
+        let mut bytes = vec![0; usize::try_from(end - first * block).map_err(too_large)?];
+        let at = self.place.start + first * block;
+        self.file.read_exact_at(&mut bytes, at).map_err(StoreError::io(&self.path))?;
+        for (index, piece) in bytes.chunks(BLOCK).enumerate() {
+            if self.place.checksums.get(first as usize + index) != Some(&crc32fast::hash(piece)) {
+                return Err(damaged("a block"));
+            }
+        }
+        let skipped = (range.start - first * block) as usize;
+        bytes.truncate(skipped + (range.end - range.start) as usize);
+        bytes.drain(..skipped);
+        Ok(bytes)
+    }
+}
+
+/// Reads the table of sections; `None` if it makes no sense.
+fn sections(table: &[u8], end_of_data: u64) -> Option<Vec<(String, Place)>> {
+    let mut fields = Fields(table);
+    let mut sections = Vec::new();
+    while !fields.0.is_empty() {
+        let name_len = fields.take(1)?[0];
+        let name = String::from_utf8(fields.take(usize::from(name_len))?.to_vec()).ok()?;
+        let (start, len) = (fields.u64()?, fields.u64()?);
+        if start.checked_add(len)? > end_of_data {
+            return None;
+        }
+        let blocks = usize::try_from(len.div_ceil(BLOCK as u64)).ok()?;
+        let sums = fields.take(blocks.checked_mul(4)?)?;
+        let checksums =
+            sums.chunks_exact(4).map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]])).collect();
+        sections.push((name, Place { start, len, checksums }));
+    }
+    Some(sections)
+}
+
+/// Takes fields off the front.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+}

@@ -1,0 +1,166 @@
+//! [`Index`]: searches a tree, with what is stored and without.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::join::Join;
+use super::plan::{Plan, plan};
+use super::scan::scan;
+use super::view::View;
+use super::{Answer, PatternError, Query, engine};
+use crate::store::{Store, StoreError};
+use crate::tree::{Entry, Links, RelPath, Rules, Tree, TreeError};
+
+/// The text index of a tree. Without a store, or with an empty one, every search is a plain one.
+#[derive(Debug, Default)]
+pub struct Index {
+    pub(super) store: Option<Store>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    view: Arc<View>,
+    /// The last one made; the next query most likely needs the same.
+    join: Option<Arc<Join>>,
+    notice: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The pattern.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// The tree, or a path or glob in the query.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+}
+
+impl Index {
+    /// The index in `store`, or one that is always empty.
+    pub fn open(store: Option<Store>) -> Self {
+        let index = Self { store, state: Mutex::default() };
+        index.view();
+        index
+    }
+
+    /// Something to tell the user, once: that the stored index was damaged and is made anew, for example.
+    pub fn take_notice(&self) -> Option<String> {
+        self.state().notice.take()
+    }
+
+    /// Whether nothing is indexed yet.
+    pub fn is_empty(&self) -> bool {
+        self.view().segments.is_empty()
+    }
+
+    /// Finds what `rg` finds with the options of the query.
+    ///
+    /// # Errors
+    /// If the pattern or a glob cannot be understood, or the tree or the path not be read.
+    pub fn search(&self, tree: &Tree, query: &Query, stop: &AtomicBool) -> Result<Answer, SearchError> {
+        let matcher = engine::matcher(query)?;
+        let (files, links) = listing(tree, query)?;
+        let plan = plan(query);
+        let join = self.join(files);
+        let candidates = self.candidates(&join, &plan).unwrap_or_else(|error| {
+            self.distrust(&error);
+            (0..join.files.len() as u32).collect()
+        });
+        let below = |path: &&RelPath| query.path.as_ref().is_none_or(|folder| path.is_in(folder));
+        let paths = candidates.iter().map(|at| &join.files[*at as usize].path);
+        let paths: Vec<&RelPath> = paths.filter(|path| links == Links::Follow || below(path)).collect();
+        let found = scan(tree.root(), &matcher, query, &paths, links, stop);
+        Ok(Answer {
+            hits: found.hits,
+            total: found.total,
+            files: found.files,
+            candidates: paths.len(),
+            listed: join.files.len(),
+        })
+    }
+
+    /// Places of the files in which a match can be, sorted.
+    fn candidates(&self, join: &Join, plan: &Plan) -> Result<Vec<u32>, StoreError> {
+        let mut places = join.loose.clone();
+        for (at, segment) in join.view.segments.iter().enumerate() {
+            join.places(at, segment.find(plan)?.as_deref(), &mut places);
+        }
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// The stored index as of now.
+    pub(super) fn view(&self) -> Arc<View> {
+        let mut state = self.state();
+        if let Some(store) = &self.store
+            && state.view.is_outdated(store)
+        {
+            match View::load(store, &state.view) {
+                Ok(view) => state.view = Arc::new(view),
+                Err(error) => {
+                    drop(state);
+                    self.distrust(&error);
+                    return Arc::default();
+                }
+            }
+        }
+        Arc::clone(&state.view)
+    }
+
+    pub(super) fn join(&self, files: Arc<[Entry]>) -> Arc<Join> {
+        let view = self.view();
+        let same = |join: &&Arc<Join>| Arc::ptr_eq(&join.files, &files) && Arc::ptr_eq(&join.view, &view);
+        if let Some(join) = self.state().join.as_ref().filter(same) {
+            return Arc::clone(join);
+        }
+        let join = Arc::new(Join::new(files, view));
+        self.state().join = Some(Arc::clone(&join));
+        join
+    }
+
+    /// What is stored cannot be used: it is taken away if we may, so that the next update makes it anew.
+    pub(super) fn distrust(&self, error: &StoreError) {
+        let mut state = self.state();
+        state.view = Arc::default();
+        state.join = None;
+        state.notice =
+            Some(format!("{error}: the text index is made anew, searches read the files meanwhile"));
+        drop(state);
+        if let Some(store) = &self.store
+            && let Ok(Some(lock)) = store.lock()
+        {
+            // If that fails too, the next look at the store says so again.
+            let _ = View::store(store, &lock, &[]);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The files to choose from, and whether links may be followed to them.
+fn listing(tree: &Tree, query: &Query) -> Result<(Arc<[Entry]>, Links), TreeError> {
+    let root = RelPath::root();
+    let folder = query.path.as_ref().unwrap_or(&root);
+    if query.rules == Rules::default() {
+        let files = tree.files()?;
+        let first = files.partition_point(|entry| entry.path < *folder);
+        if folder.is_root() || files[first..].first().is_some_and(|entry| entry.path.is_in(folder)) {
+            return Ok((files, Links::Refuse));
+        }
+    }
+    if folder.is_root() {
+        return Ok((tree.walk(folder, &query.rules)?.into(), Links::Refuse));
+    }
+    // Someone named it: a file is searched whatever the rules say, a folder even if it is ignored or reached by a link.
+    match tree.root().open_file(folder, Links::Follow) {
+        Ok((_, stamp)) => Ok((Arc::from([Entry { path: folder.clone(), stamp }]), Links::Follow)),
+        Err(TreeError::NotAFile { .. }) => {
+            Ok((tree.walk(&tree.root().real(folder)?, &query.rules)?.into(), Links::Follow))
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,114 @@
+//! The search of files, on all cores, in order.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use grep_regex::RegexMatcher;
+
+use super::collect::Collect;
+use super::{Hit, Query, Total, engine};
+use crate::tree::{Links, RelPath, Root};
+
+/// Fewer files than this are searched on the thread of the caller: starting others takes longer.
+const ALONE: usize = 8;
+
+/// What a scan found in the files it came to.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) hits: Vec<Hit>,
+    pub(super) total: Total,
+    pub(super) files: u64,
+}
+
+/// Searches `paths` in order, until the page is full and enough is counted, or `stop` is set.
+///
+/// Threads take files in order and finish those they have taken, so what was searched is always a beginning of `paths`,
+/// whoever was faster.
+pub(super) fn scan(
+    root: &Root,
+    matcher: &RegexMatcher,
+    query: &Query,
+    paths: &[&RelPath],
+    links: Links,
+    stop: &AtomicBool,
+) -> Found {
+    let scan = Scan {
+        root,
+        matcher,
+        query,
+        paths,
+        links,
+        stop,
+        enough: query.count_to.max(query.wanted() as u64),
+        next: AtomicUsize::new(0),
+        found: AtomicU64::new(0),
+        files: AtomicU64::new(0),
+        hits: Mutex::new(Vec::new()),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(16);
+    if paths.len() < ALONE || cores == 1 {
+        scan.work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 1..cores {
+                scope.spawn(|| scan.work());
+            }
+            scan.work();
+        });
+    }
+    scan.end()
+}
+
+struct Scan<'a> {
+    root: &'a Root,
+    matcher: &'a RegexMatcher,
+    query: &'a Query,
+    paths: &'a [&'a RelPath],
+    links: Links,
+    stop: &'a AtomicBool,
+    enough: u64,
+    /// The next file to take.
+    next: AtomicUsize,
+    /// Matching lines in files that are done.
+    found: AtomicU64,
+    files: AtomicU64,
+    /// Hits by the place of their file in `paths`.
+    hits: Mutex<Vec<(usize, Vec<Hit>)>>,
+}
+
+impl Scan<'_> {
+    fn work(&self) {
+        // A matcher of its own: threads that share one wait for its scratch space.
+        let matcher = self.matcher.clone();
+        let mut searcher = engine::searcher(self.query);
+        while self.found.load(Ordering::Acquire) < self.enough && !self.stop.load(Ordering::Relaxed) {
+            // What is done now comes before the file taken next: once that fills the page, the rest is only counted.
+            let filled = self.found.load(Ordering::Acquire) >= self.query.wanted() as u64;
+            let at = self.next.fetch_add(1, Ordering::AcqRel);
+            let Some(path) = self.paths.get(at) else { break };
+            // Gone, not readable, no longer a file: ripgrep warns and goes on.
+            let Ok((file, _)) = self.root.open_file(path, self.links) else { continue };
+            let wanted = if filled { 0 } else { self.query.wanted() };
+            let mut collect = Collect::new(&matcher, self.query, wanted);
+            let _ = searcher.search_file(&matcher, &file, &mut collect);
+            if collect.count > 0 {
+                self.files.fetch_add(1, Ordering::Relaxed);
+                let count = collect.count;
+                let hits = collect.hits(path);
+                self.hits.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, hits));
+                self.found.fetch_add(count, Ordering::Release);
+            }
+        }
+    }
+
+    fn end(self) -> Found {
+        let mut by_file = self.hits.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        by_file.sort_unstable_by_key(|(at, _)| *at);
+        let hits = by_file.into_iter().flat_map(|(_, hits)| hits);
+        let hits = hits.skip(self.query.offset).take(self.query.limit).collect();
+        let found = self.found.into_inner();
+        let whole = self.next.into_inner() >= self.paths.len() && !self.stop.load(Ordering::Relaxed);
+        let total = if whole { Total::Exactly(found) } else { Total::AtLeast(found) };
+        Found { hits, total, files: self.files.into_inner() }
+    }
+}

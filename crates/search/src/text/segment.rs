@@ -1,0 +1,233 @@
+//! [`Segment`]: an immutable part of the index, on disk.
+//!
+//! Sections: `files` (path, stamp and kind of each file, in the order of their numbers), `trigrams` (sorted: trigram, count,
+//! place), `postings` (the packed lists). The first two are held in memory, lists are read when they are asked for.
+
+use super::plan::Plan;
+use super::postings;
+use super::trigrams::{Kind as TextKind, Trigram};
+use crate::store::{Container, Kind, Section, Store, StoreError, Writer, WriterLock};
+use crate::tree::Stamp;
+
+const KIND: Kind = Kind { name: *b"tseg", version: 1 };
+const ROW: usize = 16;
+
+/// What a segment knows of a file beside its trigrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct File<'a> {
+    pub(super) path: &'a [u8],
+    pub(super) stamp: Stamp,
+    pub(super) kind: TextKind,
+}
+
+/// A segment, open for reading.
+#[derive(Debug)]
+pub(super) struct Segment {
+    name: String,
+    paths: Vec<u8>,
+    files: Vec<Known>,
+    rows: Vec<Row>,
+    lists: Section,
+    container: Container,
+}
+
+#[derive(Debug)]
+struct Known {
+    path_end: usize,
+    stamp: Stamp,
+    kind: TextKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    trigram: Trigram,
+    count: u32,
+    place: u64,
+}
+
+impl Segment {
+    pub(super) fn open(store: &Store, name: &str) -> Result<Self, StoreError> {
+        let container = store.read(name, KIND)?;
+        let known = container.read("files")?;
+        let (paths, files) = read_files(&known).ok_or_else(|| container.damaged("files"))?;
+        let rows = read_rows(&container.read("trigrams")?).ok_or_else(|| container.damaged("trigrams"))?;
+        let lists = container.section("postings")?;
+        Ok(Self { name: name.to_owned(), paths, files, rows, lists, container })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of files.
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub(super) fn file(&self, number: usize) -> File<'_> {
+        let start = number.checked_sub(1).map_or(0, |before| self.files[before].path_end);
+        let known = &self.files[number];
+        File { path: &self.paths[start..known.path_end], stamp: known.stamp, kind: known.kind }
+    }
+
+    /// Numbers of the files that meet the plan, sorted; `None` for all of them.
+    pub(super) fn find(&self, plan: &Plan) -> Result<Option<Vec<u32>>, StoreError> {
+        match plan {
+            Plan::All => Ok(None),
+            Plan::Has(trigram) => self.row(*trigram).map_or(Ok(Vec::new()), |row| self.list(row)).map(Some),
+            Plan::And(parts) => self.find_all(parts),
+            Plan::Or(parts) => {
+                let mut any = Vec::new();
+                for part in parts {
+                    match self.find(part)? {
+                        Some(mut files) => any.append(&mut files),
+                        None => return Ok(None),
+                    }
+                }
+                any.sort_unstable();
+                any.dedup();
+                Ok(Some(any))
+            }
+        }
+    }
+
+    /// Rare trigrams first; and no list is read that costs more than looking at the files that are left.
+    fn find_all(&self, parts: &[Plan]) -> Result<Option<Vec<u32>>, StoreError> {
+        let mut rows = Vec::new();
+        let mut others = Vec::new();
+        for part in parts {
+            match part {
+                Plan::Has(trigram) => match self.row(*trigram) {
+                    Some(row) => rows.push(row),
+                    None => return Ok(Some(Vec::new())),
+                },
+                other => others.push(other),
+            }
+        }
+        rows.sort_unstable_by_key(|row| row.count);
+        let mut left: Option<Vec<u32>> = None;
+        for row in rows {
+            if left.as_ref().is_some_and(|left| left.len() <= 2 + row.count as usize / 4096) {
+                break;
+            }
+            let list = self.list(row)?;
+            left = Some(left.map_or_else(|| list.clone(), |left| postings::in_both(&left, &list)));
+        }
+        for other in others {
+            if left.as_ref().is_some_and(|left| left.len() <= 2) {
+                break;
+            }
+            left = match (left, self.find(other)?) {
+                (Some(left), Some(list)) => Some(postings::in_both(&left, &list)),
+                (left, list) => left.or(list),
+            };
+        }
+        Ok(left)
+    }
+
+    /// All lists in the order of their trigrams, for a merge.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (Trigram, Result<Vec<u32>, StoreError>)> {
+        self.rows.iter().map(|row| (row.trigram, self.list(*row)))
+    }
+
+    fn row(&self, trigram: Trigram) -> Option<Row> {
+        self.rows.binary_search_by_key(&trigram, |row| row.trigram).ok().map(|at| self.rows[at])
+    }
+
+    fn list(&self, row: Row) -> Result<Vec<u32>, StoreError> {
+        let after = self.rows.partition_point(|it| it.trigram <= row.trigram);
+        let end = self.rows.get(after).map_or(self.lists.len(), |row| row.place);
+        let packed = self.lists.read(row.place..end)?;
+        postings::unpack(&packed, row.count, self.files.len() as u32)
+            .ok_or_else(|| self.container.damaged("postings"))
+    }
+}
+
+/// Writes a segment: first the lists, sorted by trigram, then the files.
+pub(super) struct SegmentWriter {
+    writer: Writer,
+    all: u32,
+    rows: Vec<u8>,
+    place: u64,
+    packed: Vec<u8>,
+}
+
+impl SegmentWriter {
+    /// Starts a segment of `all` files.
+    pub(super) fn create(
+        store: &Store,
+        lock: &WriterLock,
+        name: &str,
+        all: usize,
+    ) -> Result<Self, StoreError> {
+        let mut writer = store.write(lock, name, KIND)?;
+        writer.section("postings")?;
+        Ok(Self { writer, all: all as u32, rows: Vec::new(), place: 0, packed: Vec::new() })
+    }
+
+    pub(super) fn list(&mut self, trigram: Trigram, files: &[u32]) -> Result<(), StoreError> {
+        self.packed.clear();
+        postings::pack(files, self.all, &mut self.packed);
+        self.writer.put(&self.packed)?;
+        self.rows.extend_from_slice(&trigram.to_le_bytes());
+        self.rows.extend_from_slice(&(files.len() as u32).to_le_bytes());
+        self.rows.extend_from_slice(&self.place.to_le_bytes());
+        self.place += self.packed.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn finish<'a>(mut self, files: impl Iterator<Item = File<'a>>) -> Result<(), StoreError> {
+        self.writer.section("trigrams")?;
+        self.writer.put(&self.rows)?;
+        self.writer.section("files")?;
+        for file in files {
+            self.writer.put(&(file.path.len() as u32).to_le_bytes())?;
+            self.writer.put(file.path)?;
+            self.writer.put(&file.stamp.size.to_le_bytes())?;
+            self.writer.put(&file.stamp.mtime_ns.to_le_bytes())?;
+            self.writer.put(&file.stamp.ctime_ns.to_le_bytes())?;
+            self.writer.put(&file.stamp.inode.to_le_bytes())?;
+            self.writer.put(&[u8::from(file.kind == TextKind::Nothing)])?;
+        }
+        self.writer.finish()
+    }
+}
+
+fn read_files(mut bytes: &[u8]) -> Option<(Vec<u8>, Vec<Known>)> {
+    let mut paths = Vec::with_capacity(bytes.len() / 2);
+    let mut files = Vec::new();
+    while !bytes.is_empty() {
+        let len = u32::from_le_bytes(*take(&mut bytes)?) as usize;
+        let (path, rest) = bytes.split_at_checked(len)?;
+        bytes = rest;
+        paths.extend_from_slice(path);
+        let stamp = Stamp {
+            size: u64::from_le_bytes(*take(&mut bytes)?),
+            mtime_ns: i64::from_le_bytes(*take(&mut bytes)?),
+            ctime_ns: i64::from_le_bytes(*take(&mut bytes)?),
+            inode: u64::from_le_bytes(*take(&mut bytes)?),
+        };
+        let [kind] = *take(&mut bytes)?;
+        let kind = if kind == 0 { TextKind::Text } else { TextKind::Nothing };
+        files.push(Known { path_end: paths.len(), stamp, kind });
+    }
+    Some((paths, files))
+}
+
+fn read_rows(bytes: &[u8]) -> Option<Vec<Row>> {
+    let mut rows = Vec::with_capacity(bytes.len() / ROW);
+    for mut row in bytes.chunks(ROW) {
+        rows.push(Row {
+            trigram: u32::from_le_bytes(*take(&mut row)?),
+            count: u32::from_le_bytes(*take(&mut row)?),
+            place: u64::from_le_bytes(*take(&mut row)?),
+        });
+    }
+    Some(rows)
+}
+
+fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(taken)
+}

@@ -1,0 +1,77 @@
+//! What can go wrong with a tree.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::RelPath;
+
+/// Why a file or the tree itself could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The root is not there, or not a folder, or not ours to read.
+    #[error("cannot open the folder {}", path.display())]
+    Root {
+        /// As it was given.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Nothing by that name.
+    #[error("there is no `{path}` in the tree")]
+    Missing {
+        /// What was asked for.
+        path: RelPath,
+    },
+    /// A symbolic link on the way points out of the tree.
+    #[error("`{path}` leads out of the tree")]
+    Outside {
+        /// What was asked for.
+        path: RelPath,
+    },
+    /// A folder, a FIFO, a socket or a device.
+    #[error("`{path}` is not a regular file")]
+    NotAFile {
+        /// What was asked for.
+        path: RelPath,
+    },
+    /// Larger than the caller can take.
+    #[error("`{path}` has {size} bytes; at most {limit} can be read")]
+    TooLarge {
+        /// What was asked for.
+        path: RelPath,
+        /// Its size in bytes.
+        size: u64,
+        /// What the caller set.
+        limit: u64,
+    },
+    /// Anything else, permissions for example.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// What was asked for.
+        path: RelPath,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A glob that cannot be understood.
+    #[error("cannot understand the glob: {reason}")]
+    Glob {
+        /// What the parser said.
+        reason: String,
+    },
+}
+
+impl TreeError {
+    /// Sorts what the system said about opening `path`.
+    pub(super) fn opening(path: &RelPath, source: io::Error) -> Self {
+        use rustix::io::Errno;
+        let path = path.clone();
+        match Errno::from_io_error(&source) {
+            Some(Errno::NOENT | Errno::NOTDIR) => Self::Missing { path },
+            Some(Errno::XDEV | Errno::LOOP) => Self::Outside { path },
+            Some(Errno::ISDIR | Errno::NXIO | Errno::NODEV) => Self::NotAFile { path },
+            _ => Self::Read { path, source },
+        }
+    }
+}

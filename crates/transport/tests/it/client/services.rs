@@ -1,0 +1,38 @@
+//! Services that are no MCP servers.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+use toolbay_testkit::HttpScript;
+use toolbay_transport::http::client::{NoAnswer, Service, Target};
+
+use super::{PATIENCE, target};
+
+#[tokio::test]
+async fn a_question_gets_its_answer_and_each_failure_its_name() {
+    let tasks = TaskTracker::new();
+    let server = HttpScript::start(&tasks, |asked, answering| async move {
+        match asked.body["ask"].as_str() {
+            Some("wait") => std::future::pending().await,
+            Some("much") => answering.json("200 OK", &json!("x".repeat(2000))).await,
+            Some("refuse") => answering.json("503 Service Unavailable", &json!({"error": "no model"})).await,
+            _ => answering.json("200 OK", &json!({"told": asked.body, "key": asked.header("x-key")})).await,
+        }
+    });
+    let server = server.await.unwrap();
+    let mut target: Target = target(&server.url);
+    target.max_message = 1000;
+    target.headers.insert("x-key", "k".parse().unwrap());
+    let service = Service::new(target, &tasks);
+    let ask = |what: &str, patience| service.ask(json!({"ask": what}).to_string().into(), patience);
+
+    let answer = ask("hello", PATIENCE).await.unwrap();
+    assert_eq!(answer, json!({"told": {"ask": "hello"}, "key": "k"}).to_string());
+    let slow = ask("wait", Duration::from_millis(50)).await.unwrap_err();
+    assert!(matches!(slow, NoAnswer::Slow { .. }), "{slow:?}");
+    let long = ask("much", PATIENCE).await.unwrap_err();
+    assert!(long.to_string().contains("longer than 1000 bytes"), "{long}");
+    let refused = ask("refuse", PATIENCE).await.unwrap_err();
+    assert_eq!(refused.status().map(|status| status.as_u16()), Some(503), "{refused:?}");
+}
