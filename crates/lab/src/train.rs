@@ -8,6 +8,7 @@ mod gather;
 mod loss;
 mod network;
 mod options;
+mod pace;
 mod parallel;
 mod random;
 mod schedule;
@@ -52,6 +53,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     if options.steps.contains(&Step::Train) {
         train(&corpus::read(&corpus)?, &options)?;
+    }
+    if options.steps.contains(&Step::Speed) {
+        pace::measure(&corpus::read(&corpus)?);
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ steps (fetch, pairs and train if none is named):
   fetch       fetch and unpack what is pinned; what is here already stays
   pairs       find comments with their code in all of it
   train       learn from the pairs, measure, write the table
+  speed       how fast the table in the program is, on one core
 
 options:
   --data FOLDER     for what is fetched (target/model-data)
@@ -28,6 +29,7 @@ pub(super) enum Step {
     Fetch,
     Pairs,
     Train,
+    Speed,
 }
 
 /// Everything that can be chosen. What is not said is what the table in the repository was made with.
@@ -80,6 +82,7 @@ impl Options {
                 "fetch" => Step::Fetch,
                 "pairs" => Step::Pairs,
                 "train" => Step::Train,
+                "speed" => Step::Speed,
                 name if name.starts_with("--") => {
                     let value = rest.next().with_context(|| format!("{name} wants a value\n\n{USAGE}"))?;
                     options.set(name, value).with_context(|| format!("{name} {value}"))?;
