@@ -6,6 +6,7 @@
 
 mod chunks;
 mod packages;
+mod quality;
 mod semble;
 mod train;
 
@@ -16,6 +17,7 @@ fn main() -> Result<()> {
     match args.first().map(String::as_str) {
         Some("chunks") => chunks::run(&args[1..]),
         Some("model") => train::run(&args[1..]),
+        Some("quality") => quality::run(&args[1..]),
         Some("semble") => semble::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
     }
