@@ -7,6 +7,7 @@
 mod chunks;
 mod fit;
 mod packages;
+mod quality;
 mod semble;
 mod speed;
 mod train;
@@ -19,6 +20,7 @@ fn main() -> Result<()> {
         Some("chunks") => chunks::run(&args[1..]),
         Some("fit") => fit::run(&args[1..]),
         Some("model") => train::run(&args[1..]),
+        Some("quality") => quality::run(&args[1..]),
         Some("semble") => semble::run(&args[1..]),
         Some("speed") => speed::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
