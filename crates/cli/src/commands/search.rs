@@ -21,7 +21,7 @@ const OF_TEXT: usize = 1000;
 
 pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliError> {
     let (root, within) = place(args)?;
-    let tree = Trees::new(context).tree(&root, None);
+    let tree = Trees::once(context).tree(&root, None);
     let question = Question::of(args, within);
     let searched = tokio::task::spawn_blocking(move || {
         let tree = tree.tree()?;
