@@ -161,7 +161,7 @@ fn meaning_hit(hit: meaning::Hit) -> MeaningHit {
         file_path: hit.path.to_str_lossy().into_owned(),
         start_line: hit.start_line.into(),
         end_line: hit.end_line.into(),
-        content: hit.content,
+        content: hit.content.trim_end().to_owned(),
         // Three digits say it all.
         score: (f64::from(hit.score) * 1000.0).round() / 1000.0,
         symbol: hit.symbol,

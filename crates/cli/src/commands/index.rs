@@ -8,13 +8,21 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use serde_json::json;
-use toolbay_search::codebase::{Codebase, Options, Status, Summary};
+use toolbay_search::codebase::{Codebase, IndexError, Options, Status, Summary};
 
 use self::bar::Bar;
 use crate::{args::IndexArgs, code::folder, context::Context, error::CliError, style::clean_line};
+
+/// How long a file must have rested to be indexed, and some more.
+const REST: Duration = Duration::from_millis(2200);
+const STEP: Duration = Duration::from_millis(100);
+/// How often files are waited for.
+const TRIES: usize = 3;
 
 pub(crate) async fn run(context: &Context, args: &IndexArgs) -> Result<(), CliError> {
     if args.clear {
@@ -47,11 +55,36 @@ fn clear(context: &Context, path: Option<&Path>) -> Result<(), CliError> {
 }
 
 async fn build(context: &Context, tree: Arc<Codebase>) -> Result<(), CliError> {
+    let summary = with_bar(context, tree.clone(), index).await?;
+    show_summary(context, tree.root(), &summary)
+}
+
+/// Brings an index up to date before somebody searches. Without it the search looks at the files themselves.
+pub(super) async fn refresh(context: &Context, root: &Path) -> Result<(), CliError> {
+    let options = Options { cache: context.env.indexes(), ..Options::default() };
+    let tree = Codebase::open(root, options).map_err(failed)?;
+    match with_bar(context, tree, |tree, bar, stop| tree.index(&|at| bar.show(at), stop)).await {
+        Err(error @ CliError::Index { .. }) => {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            context
+                .out
+                .warn(&format!("{error}{}; the files themselves are searched", cause.unwrap_or_default()));
+            Ok(())
+        }
+        done => done.map(drop),
+    }
+}
+
+async fn with_bar(
+    context: &Context,
+    tree: Arc<Codebase>,
+    work: fn(&Codebase, &Bar, &AtomicBool) -> Result<Summary, IndexError>,
+) -> Result<Summary, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let bar = Bar::new(&context.out);
     let mut indexing = std::pin::pin!(blocking({
         let (tree, stop) = (tree.clone(), stop.clone());
-        move || tree.index(&|at| bar.show(at), &stop).map_err(failed)
+        move || work(&tree, &bar, &stop).map_err(failed)
     }));
     let summary = tokio::select! {
         summary = &mut indexing => summary,
@@ -60,15 +93,39 @@ async fn build(context: &Context, tree: Arc<Codebase>) -> Result<(), CliError> {
             stop.store(true, Ordering::Relaxed);
             indexing.await
         }
-    }?;
+    };
     Bar::end(&context.out);
     for notice in tree.take_notices() {
         context.out.warn(&notice);
     }
-    if summary.stopped {
-        return Err(CliError::Interrupted);
+    match summary {
+        Ok(summary) if summary.stopped => Err(CliError::Interrupted),
+        summary => summary,
     }
-    show_summary(context, tree.root(), &summary)
+}
+
+/// Indexes, and once more what changed too short a time ago to be known by its stamp. A tree that never rests is left so.
+fn index(tree: &Codebase, bar: &Bar, stop: &AtomicBool) -> Result<Summary, IndexError> {
+    let mut all = tree.index(&|at| bar.show(at), stop)?;
+    for _ in 0..TRIES {
+        if all.young == 0 || all.busy {
+            break;
+        }
+        for _ in 0..REST.as_millis() / STEP.as_millis() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(all);
+            }
+            thread::sleep(STEP);
+        }
+        let next = tree.index(&|at| bar.show(at), stop)?;
+        all = Summary {
+            read: all.read + next.read,
+            bytes: all.bytes + next.bytes,
+            took: all.took + next.took,
+            ..next
+        };
+    }
+    Ok(all)
 }
 
 async fn blocking<T: Send + 'static>(
