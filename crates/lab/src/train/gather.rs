@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use toolbay_search::pairs;
@@ -29,12 +30,17 @@ fn most(kind: Kind) -> usize {
 
 /// The pairs of all packages, in their order.
 pub(super) fn gather(sources: &[Source]) -> Vec<Record> {
-    let parts = parallel::parts();
-    // Dealt out like cards, because neighbours in the list are of one language and alike in size.
-    let jobs: Vec<Vec<usize>> =
-        (0..parts).map(|part| (part..sources.len()).step_by(parts).collect()).collect();
-    let found = parallel::join(jobs, |numbers| {
-        numbers.into_iter().map(|number| (number, of_package(&sources[number]))).collect::<Vec<_>>()
+    let next = AtomicUsize::new(0);
+    let found = parallel::join(vec![(); parallel::parts()], |()| {
+        let mut found = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = sources.get(number) else { return found };
+            found.push((number, of_package(source)));
+            if number.is_multiple_of(100) {
+                println!("{number} packages read");
+            }
+        }
     });
     let mut found: Vec<(usize, Vec<Record>)> = found.into_iter().flatten().collect();
     found.sort_by_key(|(number, _)| *number);
@@ -72,14 +78,13 @@ fn evenly(records: Vec<Record>) -> Vec<Record> {
     let counts = [Kind::Function, Kind::Class, Kind::Comment]
         .map(|kind| records.iter().filter(|record| record.kind == kind).count());
     let mut seen = [0_usize; 3];
-    let is_taken = |record: &Record| {
+    let mut is_taken = |record: &Record| {
         let (most, count) = (most(record.kind), counts[record.kind as usize]);
         let number = &mut seen[record.kind as usize];
         *number += 1;
         // True `most` times of `count`, or always.
         count <= most || *number * most / count > (*number - 1) * most / count
     };
-    let mut is_taken = is_taken;
     records.into_iter().filter(|record| is_taken(record)).collect()
 }
 

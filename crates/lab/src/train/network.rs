@@ -9,7 +9,7 @@ use toolbay_search::{
 
 use super::{
     bags::Bags,
-    loss::contrast,
+    loss::{View, contrast},
     parallel,
     random::Random,
     table::{Pace, Table},
@@ -75,7 +75,7 @@ impl Network {
     }
 
     /// Learns from a batch; gives the loss before it.
-    pub(super) fn learn(&mut self, batch: &Batch, rows: Pace, weights: Pace) -> f32 {
+    pub(super) fn learn(&mut self, batch: &Batch, rows: Pace, weights: Pace, view: View) -> f32 {
         let (width, pairs) = (self.width, batch.same.len());
         let present = Present::new(&batch.texts);
         let table = self.rows(&present.words);
@@ -93,7 +93,7 @@ impl Network {
         for wide in [width, self.narrow] {
             let (units, lengths) = to_units(&sums, width, wide);
             let (queries, codes) = units.split_at(pairs * wide);
-            let found = contrast(queries, codes, wide, &batch.same);
+            let found = contrast(queries, codes, wide, &batch.same, view);
             loss += found.loss / 2.0;
             for (at, slope) in found.queries.chunks(wide).chain(found.codes.chunks(wide)).enumerate() {
                 let unit = &units[at * wide..][..wide];

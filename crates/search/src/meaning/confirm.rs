@@ -28,7 +28,7 @@ pub(super) fn confirm(view: &View, candidates: &[Candidate], source: &dyn Source
     let mut confirmed = vec![None; candidates.len()];
     for ((part, file), members) in by_file {
         let row = &view.parts[part as usize].files.rows[file as usize];
-        let Some(text) = source.read(&row.path) else { continue };
+        let Some(text) = source.text(&row.path) else { continue };
         let (stamp, Some(text)) = (text.stamp, text.text) else { continue };
         let unchanged = row.stamp.is_still(&stamp);
         let mut cut = None;
@@ -60,15 +60,16 @@ fn cut_again(row: &FileRow, text: &str) -> Vec<Chunk> {
     chunk::cut(chunk::language(&row.path.to_str_lossy(), text), text)
 }
 
-/// The same text, or what has the same name.
+/// The same text, or what defines the same.
 fn find_again(candidate: &Candidate, text: &str, chunks: &[Chunk]) -> Option<Confirmed> {
     let same_text = |chunk: &&Chunk| text_hash(&text[chunk.bytes.clone()]) == candidate.row.hash;
-    let same_name = |chunk: &&Chunk| {
-        !chunk.names.is_empty()
-            && chunk.names == candidate.labels.names
-            && chunk.scopes == candidate.labels.scopes
+    let labels = &candidate.labels;
+    let shared = |chunk: &&Chunk| {
+        let names = chunk.names.iter().filter(|name| labels.names.contains(name)).count();
+        if chunk.scopes == labels.scopes { names } else { 0 }
     };
-    let chunk = chunks.iter().find(same_text).or_else(|| chunks.iter().find(same_name))?;
+    let same_names = || chunks.iter().filter(|chunk| shared(chunk) > 0).max_by_key(shared);
+    let chunk = chunks.iter().find(same_text).or_else(same_names)?;
     Some(Confirmed {
         start_line: chunk.start_line,
         end_line: chunk.end_line,

@@ -2,6 +2,7 @@
 
 use std::{
     os::unix::fs::MetadataExt,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -199,6 +200,7 @@ impl Index {
             }
         };
         let mut view = comparison.view.clone();
+        view.parts.retain(|part| part.counts.contains(&true));
         let pending = comparison.pending.len();
         let mut partial = false;
         if pending > 0 {
@@ -307,9 +309,15 @@ fn narrow(view: &View, query: &Query, globs: Option<&Override>) -> View {
             *counts
                 && query.path.as_ref().is_none_or(|path| row.path.is_in(path))
                 && query.language.as_ref().is_none_or(|language| row.language.eq_ignore_ascii_case(language))
-                && globs.is_none_or(|globs| !globs.matched(row.path.as_path(), false).is_ignore())
+                && globs.is_none_or(|globs| takes(globs, row.path.as_path()))
         });
         part.counts = wanted.collect();
     }
     view
+}
+
+/// Whether globs take a file: neither it nor a folder that it is in is left out.
+fn takes(globs: &Override, path: &Path) -> bool {
+    let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    !globs.matched(path, false).is_ignore() && !folders.any(|folder| globs.matched(folder, true).is_ignore())
 }

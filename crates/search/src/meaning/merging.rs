@@ -17,7 +17,10 @@ pub(super) struct Size {
 /// Which segments to make one of; none if it is not worth it.
 pub(super) fn choose(sizes: &[Size]) -> Vec<usize> {
     // Mostly about what is gone: worth writing anew alone.
-    if let Some(stale) = sizes.iter().position(|size| size.chunks > SMALL && size.wanted < size.chunks / 2) {
+    let is_stale = |size: &Size| {
+        size.chunks > 0 && (size.wanted == 0 || (size.chunks > SMALL && size.wanted < size.chunks / 2))
+    };
+    if let Some(stale) = sizes.iter().position(is_stale) {
         return vec![stale];
     }
     if sizes.len() <= MANY {
@@ -80,6 +83,7 @@ mod tests {
     #[test]
     fn what_is_mostly_gone_is_written_anew() {
         assert_eq!(choose(&[Size { chunks: 10_000, wanted: 100 }]), [0]);
-        assert_eq!(choose(&[Size { chunks: 100, wanted: 0 }]), []);
+        assert_eq!(choose(&[Size { chunks: 100, wanted: 0 }]), [0]);
+        assert_eq!(choose(&[Size { chunks: 100, wanted: 1 }]), []);
     }
 }
