@@ -16,14 +16,16 @@ use super::{
     term::Terms,
     vector::{self, Probe},
     view::{Place, View},
-    weights::{Features, Weights},
+    weights::{Feature, Features, Weights},
 };
 use crate::tree::RelPath;
 
 /// How many candidates are read before they are put in order, at least.
 const READ: usize = 80;
 /// For a chunk that has the whole question, or what is in quotes, word for word: before anything else.
-const LITERAL: f32 = 8.0;
+const LITERAL: f32 = 100.0;
+/// For the words of a question that is a name, while it is decided which chunks are read.
+const NAME: f32 = 20.0;
 /// The best of each kind that the plain hybrid mixes.
 const HYBRID: usize = 100;
 
@@ -113,8 +115,11 @@ impl Asking<'_> {
         let places = candidates::collect(self.view, asked, &lexical, dense)?;
         let mut candidates = judge.judge(&places)?;
         let total = candidates.len();
-        candidates
-            .sort_by(|a, b| self.weights.score(&b.features).total_cmp(&self.weights.score(&a.features)));
+        // A chunk that has the rare name that was asked for must be among those that are read.
+        let favour = if asked.is_symbol { NAME } else { 0.0 };
+        let promise =
+            |features: &Features| self.weights.score(features) + favour * features[Feature::Words as usize];
+        candidates.sort_by(|a, b| promise(&b.features).total_cmp(&promise(&a.features)));
         candidates.truncate(most);
         let confirmed = confirm(self.view, &candidates, self.source);
         let mut seen = HashSet::new();
@@ -127,7 +132,7 @@ impl Asking<'_> {
                 continue;
             }
             judge.read(&mut candidate, &confirmed.content, &mut terms);
-            let literal = asked.literals.iter().any(|literal| confirmed.content.contains(literal.as_str()));
+            let literal = asked.literals().any(|literal| confirmed.content.contains(literal));
             let features = candidate.features;
             explained.push(Explained {
                 hit: self.hit(candidate, confirmed),

@@ -72,7 +72,7 @@ pub(super) struct Asked {
     /// The whole question is the first of `symbols`.
     pub(super) is_symbol: bool,
     /// What stands in the code exactly so, if it does: what is in quotes, or all of it.
-    pub(super) literals: Vec<String>,
+    literals: Vec<String>,
 }
 
 /// Questions are cut here: more words than anybody asks with.
@@ -93,9 +93,15 @@ impl Asked {
                 asked.terms.push(term);
             }
         });
-        asked.symbols(text);
-        asked.literals(text);
+        asked.find_symbols(text);
+        asked.find_literals(text);
         asked
+    }
+
+    /// What a chunk that has it is shown first for: messages, and a name of several words that is the whole question.
+    pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
+        let name = self.symbols.first().filter(|symbol| self.is_symbol && is_like_a_name(&symbol.name));
+        self.literals.iter().map(String::as_str).chain(name.map(|symbol| symbol.name.as_str()))
     }
 
     fn words(&mut self, text: &str, terms: &mut Terms, wanted: impl Fn(&str) -> bool) {
@@ -110,7 +116,7 @@ impl Asked {
         });
     }
 
-    fn symbols(&mut self, text: &str) {
+    fn find_symbols(&mut self, text: &str) {
         let text = text.trim();
         let whole = text.trim_end_matches("()").trim_matches('`');
         let joins = [".", "::", "#", "->", "/"];
@@ -145,7 +151,7 @@ impl Asked {
         true
     }
 
-    fn literals(&mut self, text: &str) {
+    fn find_literals(&mut self, text: &str) {
         const SHORTEST: usize = 6;
         let text = text.trim();
         let mut parts = text.split('"');

@@ -57,6 +57,20 @@ fn a_name_is_found_where_it_is_defined() {
 }
 
 #[test]
+fn a_name_is_found_wherever_it_stands() {
+    let files = sample();
+    for number in 0..40 {
+        files.write(
+            &format!("src/noise{number}.py"),
+            &format!("def save_just_now_{number}x():\n    saved = just_now()\n    return saved\n"),
+        );
+    }
+    files.write("tests/old/config", "colour = blue\n# saved_just_now_7\nsize = 3\n");
+    let index = files.indexed();
+    assert_eq!(paths(&files.search(&index, "saved_just_now_7"))[0], "tests/old/config");
+}
+
+#[test]
 fn a_message_is_found_word_for_word() {
     let files = sample();
     // Many files have the words of the message, one has the message.
