@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a tool of the project: what it prints is its result")]
 
 mod chunks;
+mod text;
 
 use anyhow::{Result, bail};
 
@@ -12,6 +13,7 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("chunks") => chunks::run(&args[1..]),
+        Some("text") => text::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
     }
 }
