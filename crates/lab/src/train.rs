@@ -62,9 +62,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 fn train(records: &[Record], options: &Options) -> Result<()> {
     let start = Instant::now();
-    let (held_out, learned): (Vec<&Record>, Vec<&Record>) =
-        records.iter().partition(|record| is_held_out(&record.package));
-    let learned: Vec<&Record> = learned.into_iter().take(options.most_pairs).collect();
+    let (held_out, mut learned): (Vec<&Record>, Vec<&Record>) =
+        records.iter().partition(|record| hash(&record.package) % HELD_OUT == 0);
+    learned.retain(|record| options.share * 1e3 > (hash(&record.package) / HELD_OUT % 1_000) as f32);
     let (vocabulary, weights) = examples::vocabulary(&learned, options.words);
     let packages: BTreeSet<&str> = learned.iter().map(|record| record.package.as_str()).collect();
     println!(
@@ -91,10 +91,8 @@ fn train(records: &[Record], options: &Options) -> Result<()> {
     fs::write(&options.output, file).with_context(|| format!("cannot write {}", options.output.display()))
 }
 
-/// By the name alone, so that it stays so when packages come and go.
-fn is_held_out(package: &str) -> bool {
-    let hash = package
-        .bytes()
-        .fold(17_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    (hash >> 32) % HELD_OUT == 0
+/// Of the name alone, so that a package stays on its side when others come and go.
+fn hash(package: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    package.bytes().fold(17, mix) >> 32
 }

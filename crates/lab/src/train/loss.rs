@@ -4,9 +4,14 @@ use ndarray::{ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
 
 use super::parallel;
 
-const TEMPERATURE: f32 = 0.05;
-/// How much the way back, from code to questions, counts.
-const BACK: f32 = 0.5;
+/// How the loss looks at a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    /// The smaller, the more the closest wrong answers count.
+    pub(super) temperature: f32,
+    /// How much the way back, from code to questions, counts; from 0 to 1.
+    pub(super) back: f32,
+}
 
 /// What a batch costs, and how that changes with every number of its vectors.
 #[derive(Debug)]
@@ -19,7 +24,8 @@ pub(super) struct Contrast {
 
 /// Compares `same.len()` questions of `width` numbers with as many codes, all of length one. Questions of which `same` is equal are
 /// one question: the code of one is not wrong for the other.
-pub(super) fn contrast(queries: &[f32], codes: &[f32], width: usize, same: &[u64]) -> Contrast {
+pub(super) fn contrast(queries: &[f32], codes: &[f32], width: usize, same: &[u64], looked: View) -> Contrast {
+    let View { temperature, back: share_back } = looked;
     let count = same.len();
     let mut scores = vec![0.0_f32; count * count];
     let ranges = parallel::ranges(count);
@@ -34,10 +40,10 @@ pub(super) fn contrast(queries: &[f32], codes: &[f32], width: usize, same: &[u64
         );
         let (mut across, mut down, mut right) = (Vec::new(), vec![0.0_f32; count], 0.0);
         for (at, row) in range.zip(scores.chunks_mut(count)) {
-            right += (row[at] - 1.0) / TEMPERATURE;
+            right += (row[at] - 1.0) / temperature;
             for score in &mut *row {
                 // No cosine is above one: nothing overflows, and no maximum is needed.
-                *score = exp((*score - 1.0) / TEMPERATURE);
+                *score = exp((*score - 1.0) / temperature);
             }
             for (other, score) in row.iter_mut().enumerate() {
                 if same[other] == same[at] && other != at {
@@ -54,15 +60,15 @@ pub(super) fn contrast(queries: &[f32], codes: &[f32], width: usize, same: &[u64
     sums.iter().for_each(|(_, part, _)| down.iter_mut().zip(part).for_each(|(down, part)| *down += part));
     let right: f32 = sums.iter().map(|(_, _, right)| right).sum();
     let logs = |sums: &[f32]| sums.iter().map(|sum| sum.ln()).sum::<f32>();
-    let loss = ((1.0 - BACK) * logs(&across) + BACK * logs(&down) - right) / count as f32;
+    let loss = ((1.0 - share_back) * logs(&across) + share_back * logs(&down) - right) / count as f32;
 
     // The slope by each cosine, in place, and from it those by the vectors.
-    let factor = 1.0 / (TEMPERATURE * count as f32);
-    let back: Vec<f32> = down.iter().map(|sum| BACK * factor / sum).collect();
+    let factor = 1.0 / (temperature * count as f32);
+    let back: Vec<f32> = down.iter().map(|sum| share_back * factor / sum).collect();
     let rows = parallel::cut(&mut scores, ranges.iter().map(|range| range.len() * count));
     let slopes = parallel::join(ranges.iter().cloned().zip(rows).collect(), |(range, scores)| {
         for (at, row) in range.clone().zip(scores.chunks_mut(count)) {
-            let forth = (1.0 - BACK) * factor / across[at];
+            let forth = (1.0 - share_back) * factor / across[at];
             row.iter_mut().zip(&back).for_each(|(score, back)| *score *= forth + back);
             row[at] -= factor;
         }
@@ -106,6 +112,8 @@ fn exp(x: f32) -> f32 {
 mod tests {
     use super::{super::random::Random, *};
 
+    const VIEW: View = View { temperature: 0.05, back: 0.5 };
+
     fn unit(random: &mut Random, count: usize, width: usize) -> Vec<f32> {
         let mut values: Vec<f32> = (0..count * width).map(|_| random.normal()).collect();
         for row in values.chunks_mut(width) {
@@ -120,10 +128,10 @@ mod tests {
         let (mut random, width) = (Random::new(7), 8);
         let same = [1, 2, 3, 2, 5];
         let (queries, codes) = (unit(&mut random, 5, width), unit(&mut random, 5, width));
-        let found = contrast(&queries, &codes, width, &same);
+        let found = contrast(&queries, &codes, width, &same, VIEW);
         for at in [0, 11, 17, 39] {
             let step = 1e-3;
-            let loss = |queries: &[f32], codes: &[f32]| contrast(queries, codes, width, &same).loss;
+            let loss = |queries: &[f32], codes: &[f32]| contrast(queries, codes, width, &same, VIEW).loss;
             let (mut more, mut less) = (queries.clone(), queries.clone());
             (more[at], less[at]) = (queries[at] + step, queries[at] - step);
             let slope = (loss(&more, &codes) - loss(&less, &codes)) / (2.0 * step);

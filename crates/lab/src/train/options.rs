@@ -17,10 +17,10 @@ steps (fetch, pairs and train if none is named):
 options:
   --data FOLDER     for what is fetched (target/model-data)
   --output FILE     the table (crates/search/src/model/table.bin)
-  --pairs COUNT     learn from no more than these
+  --share SHARE     learn from that share of the packages only
   --epochs COUNT    --words COUNT    --width COUNT    --written COUNT    --seed NUMBER
   --batch COUNT     --block COUNT    --rate NUMBER    --weight-rate NUMBER
-  --drop-queries SHARE    --drop-codes SHARE";
+  --drop-queries SHARE    --drop-codes SHARE    --temperature NUMBER    --back SHARE";
 
 /// A part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) struct Options {
     pub(super) steps: Vec<Step>,
     pub(super) data: PathBuf,
     pub(super) output: PathBuf,
-    pub(super) most_pairs: usize,
+    pub(super) share: f32,
     pub(super) epochs: usize,
     pub(super) words: usize,
     /// Numbers in a row while learning, of the second loss, and in the file.
@@ -52,6 +52,8 @@ pub(super) struct Options {
     pub(super) weight_rate: f32,
     pub(super) drop_queries: f32,
     pub(super) drop_codes: f32,
+    pub(super) temperature: f32,
+    pub(super) back: f32,
 }
 
 impl Options {
@@ -61,7 +63,7 @@ impl Options {
             steps: Vec::new(),
             data: root.join("target/model-data"),
             output: root.join("crates/search/src/model/table.bin"),
-            most_pairs: usize::MAX,
+            share: 1.0,
             epochs: 4,
             words: 26_500,
             width: 256,
@@ -74,6 +76,8 @@ impl Options {
             weight_rate: 0.01,
             drop_queries: 0.1,
             drop_codes: 0.25,
+            temperature: 0.05,
+            back: 0.5,
         };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
@@ -102,7 +106,7 @@ impl Options {
         match name {
             "--data" => self.data = value.into(),
             "--output" => self.output = value.into(),
-            "--pairs" => self.most_pairs = value.parse()?,
+            "--share" => self.share = value.parse()?,
             "--epochs" => self.epochs = value.parse()?,
             "--words" => self.words = value.parse()?,
             "--width" => self.width = value.parse()?,
@@ -114,6 +118,8 @@ impl Options {
             "--weight-rate" => self.weight_rate = value.parse()?,
             "--drop-queries" => self.drop_queries = value.parse()?,
             "--drop-codes" => self.drop_codes = value.parse()?,
+            "--temperature" => self.temperature = value.parse()?,
+            "--back" => self.back = value.parse()?,
             _ => bail!("there is no such option\n\n{USAGE}"),
         }
         Ok(())

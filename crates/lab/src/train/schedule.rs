@@ -7,6 +7,7 @@ use toolbay_search::model::Vocabulary;
 use super::{
     evaluate::Test,
     examples::{Dropout, Examples},
+    loss::View,
     network::{Batch, Network},
     options::Options,
     random::Random,
@@ -27,6 +28,7 @@ pub(super) fn run(
     let mut random = Random::new(options.seed);
     let mut network = Network::new(vocabulary, weights, options.width, options.narrow, &mut random);
     let drop = Dropout { queries: options.drop_queries, codes: options.drop_codes };
+    let view = View { temperature: options.temperature, back: options.back };
     let steps = (examples.len() / options.batch).max(1) * options.epochs;
     let mut batch = Batch::default();
     let mut step = 0;
@@ -47,7 +49,7 @@ pub(super) fn run(
             examples.batch(pairs, drop, &mut random, &mut batch);
             let (rows, weights) =
                 (Pace::new(options.rate * pace, step), Pace::new(options.weight_rate * pace, step));
-            losses += network.learn(&batch, rows, weights);
+            losses += network.learn(&batch, rows, weights, view);
             count += 1;
         }
         let [words, model, both] = test.measure(&network.draft(vocabulary, options.width));

@@ -54,8 +54,8 @@ pub struct Explained {
     pub hit: Hit,
     /// What is known about it.
     pub features: Features,
-    /// It has the question word for word.
-    pub literal: bool,
+    /// What it gets beyond the weighted sum, because it has the question word for word.
+    pub bonus: f32,
 }
 
 /// What a search looks with.
@@ -82,10 +82,8 @@ impl Asking<'_> {
         let mut page = match query.ranking {
             Ranking::Full => {
                 let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
-                let candidates: Vec<(&RelPath, Features, f32)> = explained
-                    .iter()
-                    .map(|one| (&one.hit.path, one.features, if one.literal { LITERAL } else { 0.0 }))
-                    .collect();
+                let candidates: Vec<(&RelPath, Features, f32)> =
+                    explained.iter().map(|one| (&one.hit.path, one.features, one.bonus)).collect();
                 let order = list(self.weights, &candidates, wanted);
                 let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
                     let mut hit = explained[at].hit.clone();
@@ -129,7 +127,11 @@ impl Asking<'_> {
             judge.read(&mut candidate, &confirmed.content);
             let literal = asked.literals.iter().any(|literal| confirmed.content.contains(literal.as_str()));
             let features = candidate.features;
-            explained.push(Explained { hit: self.hit(candidate, confirmed), features, literal });
+            explained.push(Explained {
+                hit: self.hit(candidate, confirmed),
+                features,
+                bonus: if literal { LITERAL } else { 0.0 },
+            });
         }
         Ok((explained, total))
     }

@@ -28,7 +28,7 @@ pub(super) fn confirm(view: &View, candidates: &[Candidate], source: &dyn Source
     let mut confirmed = vec![None; candidates.len()];
     for ((part, file), members) in by_file {
         let row = &view.parts[part as usize].files.rows[file as usize];
-        let Some(text) = source.read(&row.path) else { continue };
+        let Some(text) = source.text(&row.path) else { continue };
         let (stamp, Some(text)) = (text.stamp, text.text) else { continue };
         let unchanged = row.stamp.is_still(&stamp);
         let mut cut = None;

@@ -62,7 +62,7 @@ fn build<'a>(paths: impl Iterator<Item = &'a RelPath>, source: &dyn Source) -> R
     let half = |paths: &[&RelPath]| {
         let mut builder = Builder::default();
         for path in paths {
-            if let Some(Text { stamp, text: Some(text) }) = source.read(path) {
+            if let Some(Text { stamp, text: Some(text) }) = source.text(path) {
                 // The built-in model alone: nobody waits for an endpoint here.
                 let _ = builder.add(path, stamp, &text, None);
             }
@@ -121,7 +121,7 @@ fn choose<'a>(pending: &'a [Entry], asked: &Asked, source: &dyn Source) -> Vec<&
 }
 
 fn look<'a>(entry: &'a Entry, finder: &AhoCorasick, source: &dyn Source) -> Option<Match<'a>> {
-    let text = source.read(&entry.path)?.text?;
+    let text = source.text(&entry.path)?.text?;
     let mut counts = vec![0_u8; finder.patterns_len()];
     let path = entry.path.to_str_lossy();
     for (text, worth) in [(text.as_str(), 1), (&*path, 4)] {

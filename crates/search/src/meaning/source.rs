@@ -17,11 +17,11 @@ pub struct Text {
 /// Gives the texts of files.
 pub trait Source: Sync {
     /// What is in a file now; nothing if it is not there or may not be read.
-    fn read(&self, path: &RelPath) -> Option<Text>;
+    fn text(&self, path: &RelPath) -> Option<Text>;
 }
 
 impl Source for Tree {
-    fn read(&self, path: &RelPath) -> Option<Text> {
+    fn text(&self, path: &RelPath) -> Option<Text> {
         match self.root().read(path, Links::Refuse, LARGEST_FILE) {
             Ok(content) => Some(Text { stamp: content.stamp, text: decode(content.bytes) }),
             Err(TreeError::TooLarge { .. }) => {

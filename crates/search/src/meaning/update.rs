@@ -258,7 +258,7 @@ impl Work<'_> {
 
     fn file(&self, builder: &mut Builder, entry: &Entry) {
         let before = builder.chunks();
-        let read = self.source.read(&entry.path);
+        let read = self.source.text(&entry.path);
         let mut young = false;
         let mut notice = None;
         let mut bytes = 0;

@@ -24,7 +24,7 @@ fn the_function_that_does_it_comes_first() {
         let answer = files.search(&index, question);
         assert_eq!(paths(&answer)[0], path, "{question}");
         let first = &answer.hits[0];
-        let lines: Vec<String> = files.text(path).lines().map(str::to_owned).collect();
+        let lines: Vec<String> = files.content(path).lines().map(str::to_owned).collect();
         let shown = lines[first.start_line as usize - 1..first.end_line as usize].join("\n");
         assert_eq!(shown.trim(), first.content.trim(), "lines and content agree");
         assert!(first.score > 0.0 && first.score < 1.0);

@@ -13,7 +13,10 @@
 //! | `Vectors`, `FileVectors` | rows of the built-in model |
 //! | `OtherVectors`, `OtherFileVectors` | rows of the other embedder, or nothing |
 
-use super::super::code::{Reader, put_bytes, put_text, put_varint};
+use super::super::{
+    code::{Reader, put_bytes, put_text, put_varint},
+    embed::built_in_mark,
+};
 use crate::tree::{RelPath, Stamp};
 
 /// Parts of a segment, by their number in the file.
@@ -67,6 +70,8 @@ pub(in crate::meaning) struct Meta {
     pub(in crate::meaning) words: u64,
     /// Bytes of all files.
     pub(in crate::meaning) bytes: u64,
+    /// Which built-in model made the vectors, see [`built_in_mark`].
+    pub(in crate::meaning) model: u64,
     /// The other embedder, if its vectors are here.
     pub(in crate::meaning) other: Option<Other>,
 }
@@ -86,6 +91,7 @@ impl Meta {
         }
         put_varint(&mut bytes, self.words);
         put_varint(&mut bytes, self.bytes);
+        put_varint(&mut bytes, built_in_mark());
         if let Some(other) = &self.other {
             put_text(&mut bytes, &other.name);
             put_varint(&mut bytes, other.row as u64);
@@ -96,13 +102,13 @@ impl Meta {
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let (files, chunks, terms) = (reader.number()?, reader.number()?, reader.number()?);
-        let (words, size) = (reader.varint()?, reader.varint()?);
+        let (words, size, model) = (reader.varint()?, reader.varint()?, reader.varint()?);
         let other = if reader.0.is_empty() {
             None
         } else {
             Some(Other { name: reader.text()?.to_owned(), row: reader.number()? as usize })
         };
-        Some(Self { files, chunks, terms, words, bytes: size, other })
+        Some(Self { files, chunks, terms, words, bytes: size, model, other })
     }
 }
 

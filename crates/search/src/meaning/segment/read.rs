@@ -85,6 +85,9 @@ impl Segment {
     pub(in crate::meaning) fn open(bytes: Arc<dyn Bytes>) -> Result<Self, Damaged> {
         let meta = whole(&*bytes, Section::Meta)?;
         let meta = Meta::read(&meta).ok_or(Damaged::Nonsense("its head"))?;
+        if meta.model != super::super::embed::built_in_mark() {
+            return Err(Damaged::Nonsense("its vectors are those of another model"));
+        }
         let (files, chunks) = (u64::from(meta.files), u64::from(meta.chunks));
         let built_in = super::super::embed::BUILT_IN_ROW as u64;
         let other = meta.other.as_ref().map_or(0, |other| other.row as u64);

@@ -90,7 +90,7 @@ fn damaged_bytes_are_noticed_and_made_anew() {
         stored(cache.path()).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
     assert_eq!(sound.len(), 2);
     for (path, bytes) in &sound {
-        let step = (bytes.len() / 40).max(1);
+        let step = (bytes.len() / 16).max(1);
         for at in (0..bytes.len()).step_by(step) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x55;

@@ -35,7 +35,7 @@ impl Files {
         self.inside.lock().unwrap().files.remove(path);
     }
 
-    pub(crate) fn text(&self, path: &str) -> String {
+    pub(crate) fn content(&self, path: &str) -> String {
         self.inside.lock().unwrap().files[path].1.clone()
     }
 
@@ -72,7 +72,7 @@ impl Files {
 }
 
 impl Source for Files {
-    fn read(&self, path: &RelPath) -> Option<Text> {
+    fn text(&self, path: &RelPath) -> Option<Text> {
         let inside = self.inside.lock().unwrap();
         let (stamp, text) = inside.files.get(&*path.to_str_lossy())?;
         Some(Text { stamp: *stamp, text: Some(text.clone()) })
