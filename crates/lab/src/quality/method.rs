@@ -5,6 +5,8 @@ use std::{
     fmt,
     ops::Range,
     sync::{Arc, atomic::AtomicBool},
+    thread,
+    time::Duration,
 };
 
 use anyhow::Result;
@@ -93,7 +95,10 @@ impl Searcher {
             .cloned()
             .collect();
         let index = Index::in_memory(None);
-        index.update(&entries, &tree, &mut |_| (), &AtomicBool::new(false))?;
+        // What was written a moment ago is indexed once it has rested.
+        while index.update(&entries, &tree, &mut |_| (), &AtomicBool::new(false))?.young > 0 {
+            thread::sleep(Duration::from_millis(500));
+        }
         Ok(Self { files, bm25, index, tree, entries })
     }
 

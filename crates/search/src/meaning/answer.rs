@@ -204,7 +204,7 @@ impl Asking<'_> {
             content: confirmed.content,
             score: 0.0,
             symbol: candidate.labels.symbol,
-            language: file.language.clone(),
+            language: file.language.name().to_owned(),
         }
     }
 }

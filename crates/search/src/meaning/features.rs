@@ -94,6 +94,10 @@ impl Judge<'_> {
         set(Feature::Definition, flag(!labels.names.is_empty()));
         set(Feature::Depth, path::depth(&path) as f32 * 0.2);
         set(Feature::Barrel, flag(file.barrel));
+        let (covered, in_file) = self.lexical.covered(place, row.file);
+        set(Feature::Covered, covered);
+        set(Feature::FileCovered, in_file);
+        set(Feature::First, flag(part.files.chunks_of(row.file).start == place.chunk));
         let role = path::role(&path);
         set(Feature::Test, flag(role.test));
         set(Feature::Example, flag(role.example));

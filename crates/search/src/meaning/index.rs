@@ -21,7 +21,7 @@ use super::{
     view::{Part, View},
     weights::Weights,
 };
-use crate::{store::Store, tree::Entry};
+use crate::{chunk::Language, store::Store, tree::Entry};
 
 /// Chunks, words and vectors of a tree, and the ranking over them.
 ///
@@ -304,11 +304,12 @@ fn narrow(view: &View, query: &Query, globs: Option<&Override>) -> View {
     if query.path.is_none() && query.language.is_none() && globs.is_none() {
         return view;
     }
+    let language = query.language.as_deref().map(Language::from_name);
     for part in &mut view.parts {
         let wanted = part.files.rows.iter().zip(part.counts.iter()).map(|(row, counts)| {
             *counts
                 && query.path.as_ref().is_none_or(|path| row.path.is_in(path))
-                && query.language.as_ref().is_none_or(|language| row.language.eq_ignore_ascii_case(language))
+                && language.is_none_or(|language| language == Some(row.language))
                 && globs.is_none_or(|globs| takes(globs, row.path.as_path()))
         });
         part.counts = wanted.collect();

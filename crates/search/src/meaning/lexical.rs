@@ -18,6 +18,7 @@ const FILE_PATH: (u32, u32) = (6, 3);
 pub(super) struct Lexical {
     /// How rare each term is.
     pub(super) idf: Vec<f32>,
+    file_idf: Vec<f32>,
     parts: Vec<Scores>,
 }
 
@@ -25,8 +26,10 @@ pub(super) struct Lexical {
 struct Scores {
     chunks: Vec<f32>,
     files: Vec<f32>,
-    /// How many of the terms a chunk has.
-    matched: Vec<u8>,
+    /// How much of the question a chunk has, by how rare its terms are.
+    covered: Vec<f32>,
+    /// The same for files.
+    file_covered: Vec<f32>,
 }
 
 /// The average lengths that BM25 wants.
@@ -61,7 +64,8 @@ impl Lexical {
             let mut scores = Scores {
                 chunks: vec![0.0; meta.chunks as usize],
                 files: vec![0.0; meta.files as usize],
-                matched: vec![0; meta.chunks as usize],
+                covered: vec![0.0; meta.chunks as usize],
+                file_covered: vec![0.0; meta.files as usize],
             };
             let lengths = part.segment.lengths()?;
             for (at, term) in terms.iter().enumerate() {
@@ -70,7 +74,7 @@ impl Lexical {
             }
             parts.push(scores);
         }
-        Ok(Self { idf, parts })
+        Ok(Self { idf, file_idf, parts })
     }
 
     pub(super) fn chunk(&self, place: Place) -> f32 {
@@ -81,22 +85,32 @@ impl Lexical {
         self.parts[part as usize].files[file as usize]
     }
 
+    /// How much of the question a chunk has, and its file: shares, by how rare the words are.
+    pub(super) fn covered(&self, place: Place, file: u32) -> (f32, f32) {
+        let scores = &self.parts[place.part as usize];
+        let share = |part: f32, all: &[f32]| part / all.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+        (
+            share(scores.covered[place.chunk as usize], &self.idf),
+            share(scores.file_covered[file as usize], &self.file_idf),
+        )
+    }
+
     /// The best chunks by score, and the best among those that have most of the terms.
-    pub(super) fn top_chunks(&self, view: &View, most: usize, most_matched: usize) -> Vec<Place> {
-        let (mut top, mut matched) = (Top::new(most), Top::new(most_matched));
+    pub(super) fn top_chunks(&self, view: &View, most: usize, most_covered: usize) -> Vec<Place> {
+        let (mut top, mut covered) = (Top::new(most), Top::new(most_covered));
         for (number, (part, scores)) in view.parts.iter().zip(&self.parts).enumerate() {
             for (chunk, score) in scores.chunks.iter().enumerate().filter(|(_, score)| **score > 0.0) {
                 let place = Place { part: number as u32, chunk: chunk as u32 };
-                // Scores are far below a thousand, so the number of terms comes first.
-                let both = f32::from(scores.matched[chunk]) * 1000.0 + score;
-                if (top.takes(*score) || matched.takes(both)) && part.has(place.chunk) {
+                // Scores are far below a thousand, so what is covered comes first.
+                let both = scores.covered[chunk] * 1000.0 + score;
+                if (top.takes(*score) || covered.takes(both)) && part.has(place.chunk) {
                     top.put(*score, place);
-                    matched.put(both, place);
+                    covered.put(both, place);
                 }
             }
         }
         let mut places: Vec<Place> = top.sorted().into_iter().map(|(_, place)| place).collect();
-        places.extend(matched.sorted().into_iter().map(|(_, place)| place));
+        places.extend(covered.sorted().into_iter().map(|(_, place)| place));
         places
     }
 
@@ -153,7 +167,7 @@ impl Scores {
                 let at = chunk as usize;
                 let length = f32::from(lengths[at]) + extra as f32;
                 self.chunks[at] += idf * saturate(count, length, averages.chunk, CHUNK_B);
-                self.matched[at] = self.matched[at].saturating_add(1);
+                self.covered[at] += idf;
             };
             let mut next = range.start;
             while let Some((chunk, count)) = chunks.next_if(|(chunk, _)| range.contains(chunk)) {
@@ -167,6 +181,7 @@ impl Scores {
             if extra > 0 {
                 (next..range.end).for_each(|chunk| score(chunk, extra));
             }
+            self.file_covered[file as usize] += file_idf;
             let length = table.words[file as usize] as f32;
             self.files[file as usize] += file_idf * saturate(in_file, length, averages.file, FILE_B);
         }

@@ -31,11 +31,11 @@ pub fn list<F: PartialEq + Copy>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::weights::Feature, *};
 
     #[test]
     fn a_file_that_was_shown_steps_back() {
-        let weights = Weights { features: [1.0; 24], repeat: 0.5 };
+        let weights = Weights { features: [1.0; Feature::COUNT], repeat: 0.5 };
         let with = |score: f32| {
             let mut features = Features::default();
             features[0] = score;

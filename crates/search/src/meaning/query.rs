@@ -16,7 +16,7 @@ pub struct Query {
     pub path: Option<RelPath>,
     /// Only files that these globs take, as ripgrep reads them: `*.rs`, `!tests/**`.
     pub globs: Vec<String>,
-    /// Only files of this language.
+    /// Only files of this language, by any name that it goes by.
     pub language: Option<String>,
     /// By what to rank.
     pub ranking: Ranking,

@@ -51,11 +51,17 @@ pub enum Feature {
     Example,
     /// The path looks old, vendored or generated.
     Aside,
+    /// How much of the question is in the chunk, by how rare its words are.
+    Covered,
+    /// How much of it is in the file.
+    FileCovered,
+    /// The chunk is the first of its file.
+    First,
 }
 
 impl Feature {
     /// How many there are.
-    pub const COUNT: usize = 24;
+    pub const COUNT: usize = 27;
 }
 
 /// What is known about a candidate, by [`Feature`].
@@ -83,6 +89,7 @@ impl Weights {
             2.7, 1.1, 0.7, // lengths, definition
             -1.3, 0.4, // depth, barrel
             -3.1, -1.0, -2.1, // tests, examples, aside
+            0.0, 0.0, 0.0,
         ],
         repeat: 0.5,
     };

@@ -97,7 +97,7 @@ impl Builder {
         let row = FileRow {
             path: place.clone(),
             stamp,
-            language: language.name().to_owned(),
+            language,
             lines: text.lines().count() as u32,
             barrel: path::is_barrel(&path, text),
             chunks: chunks.len() as u32,

@@ -17,7 +17,10 @@ use super::super::{
     code::{Reader, put_bytes, put_text, put_varint},
     embed::built_in_mark,
 };
-use crate::tree::{RelPath, Stamp};
+use crate::{
+    chunk::Language,
+    tree::{RelPath, Stamp},
+};
 
 /// Parts of a segment, by their number in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +120,7 @@ impl Meta {
 pub(in crate::meaning) struct FileRow {
     pub(in crate::meaning) path: RelPath,
     pub(in crate::meaning) stamp: Stamp,
-    pub(in crate::meaning) language: String,
+    pub(in crate::meaning) language: Language,
     pub(in crate::meaning) lines: u32,
     /// It mostly passes on what other files define.
     pub(in crate::meaning) barrel: bool,
@@ -128,7 +131,7 @@ impl FileRow {
     pub(super) fn put(&self, to: &mut Vec<u8>) {
         put_bytes(to, self.path.as_bytes());
         put_stamp(to, &self.stamp);
-        put_text(to, &self.language);
+        put_text(to, self.language.name());
         put_varint(to, self.lines.into());
         to.push(self.barrel.into());
         put_varint(to, self.chunks.into());
@@ -138,7 +141,7 @@ impl FileRow {
         Some(Self {
             path: RelPath::from_bytes(reader.bytes()?).ok()?,
             stamp: read_stamp(reader)?,
-            language: reader.text()?.to_owned(),
+            language: Language::from_name(reader.text()?)?,
             lines: reader.number()?,
             barrel: reader.byte()? != 0,
             chunks: reader.number()?,
