@@ -16,7 +16,6 @@
 
 #![forbid(unsafe_code)]
 
-mod absent;
 pub mod adapter;
 mod agent;
 mod arrival;
