@@ -147,3 +147,17 @@ fn pypi(name: &str) -> Result<Offer> {
     let (_, path) = url.rsplit_once("packages/").context("an address of an unknown form")?;
     Ok(Offer { version, url: format!("https://files.pythonhosted.org/packages/{path}") })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_releases_have_a_version() {
+        assert_eq!(version_of("1.2.30"), Some((1, 2, 30)));
+        assert_eq!(version_of("5.0.2+zstd.1.5.2"), Some((5, 0, 2)));
+        for other in ["1.0.0-alpha", "1.2", "jpeg", ""] {
+            assert_eq!(version_of(other), None, "{other}");
+        }
+    }
+}

@@ -228,3 +228,24 @@ fn rank(scores: &[f32], asked: usize) -> usize {
     let equal = scores.iter().filter(|score| **score == own).count() - 1;
     1 + better + equal / 2
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_are_shared() {
+        assert_eq!(rank(&[0.1, 0.9, 0.5], 1), 1);
+        assert_eq!(rank(&[0.1, 0.9, 0.5], 0), 3);
+        assert_eq!(rank(&[0.0; 9], 4), 5);
+    }
+
+    #[test]
+    fn figures_count_the_first_ten_places() {
+        let mut figures = Figures::default();
+        [1, 3, 11].into_iter().for_each(|rank| figures.add(rank));
+        let Figures { ndcg, mrr, hits, .. } = figures.mean();
+        assert!((ndcg - 0.5).abs() < 1e-9 && (hits - 2.0 / 3.0).abs() < 1e-9);
+        assert!((mrr - (1.0 + 1.0 / 3.0 + 1.0 / 11.0) / 3.0).abs() < 1e-9);
+    }
+}

@@ -48,8 +48,8 @@ pub(super) fn gather(sources: &[Source]) -> Vec<Record> {
 }
 
 fn of_package(source: &Source) -> Vec<Record> {
-    let mut files = Vec::new();
-    list(&source.folder, &mut files);
+    let (mut files, folder) = (Vec::new(), inner(&source.folder));
+    list(&folder, &mut files);
     files.sort();
     let mut records: Vec<Record> = Vec::new();
     for file in files {
@@ -57,7 +57,7 @@ fn of_package(source: &Source) -> Vec<Record> {
         if text.lines().any(|line| line.len() > LONGEST_LINE) {
             continue;
         }
-        let path = file.strip_prefix(&source.folder).unwrap_or(&file).to_string_lossy().into_owned();
+        let path = file.strip_prefix(&folder).unwrap_or(&file).to_string_lossy().into_owned();
         records.extend(pairs::extract(&path, &text).into_iter().map(|pair| Record {
             package: source.package.clone(),
             kind: match pair.source {
@@ -88,6 +88,16 @@ fn evenly(records: Vec<Record>) -> Vec<Record> {
     records.into_iter().filter(|record| is_taken(record)).collect()
 }
 
+/// Archives wrap everything into a folder with the name and the version, which no tree has that is searched.
+fn inner(folder: &Path) -> PathBuf {
+    let entries: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    match entries.as_slice() {
+        [only] if only.is_dir() => inner(only),
+        _ => folder.to_owned(),
+    }
+}
+
 /// Every file below a folder that may be source; links are not followed.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -99,5 +109,28 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
         } else if kind.is_file() && entry.metadata().is_ok_and(|about| about.len() <= LARGEST_FILE) {
             files.push(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_package_gives_no_more_than_its_share_and_from_all_over() {
+        let record = |number: usize| Record {
+            package: String::new(),
+            kind: if number.is_multiple_of(3) { Kind::Class } else { Kind::Function },
+            query: number.to_string(),
+            names: Vec::new(),
+            path: String::new(),
+            code: String::new(),
+        };
+        let taken = evenly((0..6_000).map(record).collect());
+        let count = |kind: Kind| taken.iter().filter(|record| record.kind == kind).count();
+        assert_eq!((count(Kind::Function), count(Kind::Class)), (1_500, 300));
+        let late = taken.iter().filter(|record| record.query.parse::<usize>().unwrap() >= 3_000).count();
+        assert_eq!(late, 900);
+        assert_eq!(evenly((0..30).map(record).collect()).len(), 30);
     }
 }

@@ -298,3 +298,85 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     }
     sums.iter().sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::{
+        corpus::{Kind, Record},
+        evaluate::Test,
+        examples::{Dropout, Examples, vocabulary},
+        loss::View,
+    };
+
+    /// Questions share no word with their code; only learning can bring them together.
+    fn records(packages: usize) -> Vec<Record> {
+        const LETTERS: [&str; 15] =
+            ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu"];
+        let word =
+            |side: &str, number: usize| format!("{side}{}{}", LETTERS[number / 15], LETTERS[number % 15]);
+        let pairs = (0..packages).flat_map(|package| (0..225).map(move |number| (package, number)));
+        let record = |(package, number): (usize, usize)| Record {
+            package: format!("rust/{package}"),
+            kind: Kind::Function,
+            query: format!("{} {}", word("ask", number), word("what", (number + package) % 225)),
+            names: vec![word("name", number)],
+            path: "src/lib.rs".to_owned(),
+            code: format!("{} {}", word("code", number), word("text", (number + package) % 225)),
+        };
+        pairs.map(record).collect()
+    }
+
+    #[test]
+    fn what_belongs_together_is_learned_from_nothing() {
+        let records = records(4);
+        let (learned, held_out): (Vec<&Record>, Vec<&Record>) =
+            records.iter().partition(|record| record.package != "rust/3");
+        let (vocabulary, weights) = vocabulary(&learned, 2_000);
+        let test = Test::new(Examples::new(&vocabulary, &held_out), &held_out);
+        let examples = Examples::new(&vocabulary, &learned);
+        let mut random = Random::new(1);
+        let mut network = Network::new(&vocabulary, &weights, 32, 16, &mut random);
+        let [_, before, _] = test.measure(&network.draft(&vocabulary, 32));
+        let mut batch = Batch::default();
+        let view = View { temperature: 0.05, back: 0.5 };
+        let (mut first, mut last, mut step) = (None, 0.0, 0);
+        for _ in 0..8 {
+            for pairs in examples.order(75, &mut random).chunks(225) {
+                step += 1;
+                let drop = Dropout { queries: 0.0, codes: 0.1 };
+                examples.batch(pairs, drop, &mut random, &mut batch);
+                last = network.learn(&batch, Pace::new(0.02, step), Pace::new(0.01, step), view);
+                first.get_or_insert(last);
+            }
+        }
+        let [words, after, _] = test.measure(&network.draft(&vocabulary, 32));
+        assert_eq!(words.queries, 60);
+        assert!(words.ndcg < 0.1 && before.ndcg < 0.3, "words {words}, before {before}");
+        assert!(after.ndcg > 0.9, "before {before}, after {after}");
+        assert!(last < first.unwrap() / 2.0, "{first:?} {last}");
+        // The second loss makes half of it useful as well.
+        let [_, half, _] = test.measure(&network.draft(&vocabulary, 16));
+        assert!(half.ndcg > 0.8, "{half}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_table() {
+        let records = records(2);
+        let all: Vec<&Record> = records.iter().collect();
+        let (vocabulary, weights) = vocabulary(&all, 2_000);
+        let examples = Examples::new(&vocabulary, &all);
+        let learn = || {
+            let mut random = Random::new(5);
+            let mut network = Network::new(&vocabulary, &weights, 16, 8, &mut random);
+            let mut batch = Batch::default();
+            let order = examples.order(50, &mut random);
+            let drop = Dropout { queries: 0.1, codes: 0.2 };
+            examples.batch(&order[..200], drop, &mut random, &mut batch);
+            let view = View { temperature: 0.05, back: 0.5 };
+            network.learn(&batch, Pace::new(0.01, 1), Pace::new(0.01, 1), view);
+            network.draft(&vocabulary, 16).write()
+        };
+        assert_eq!(learn(), learn());
+    }
+}
