@@ -7,6 +7,7 @@
 mod answer;
 mod arguments;
 mod code;
+mod endpoint;
 mod resources;
 mod tools;
 mod tree;
@@ -22,6 +23,7 @@ pub use code::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
     MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
 };
+pub use endpoint::Endpoint;
 pub use tree::tree;
 pub use work::{Opener, Stop, Work};
 

@@ -1,47 +1,80 @@
 //! The trees of code that this process searches: one index each, whoever asks.
 
 use std::{
-    collections::HashMap,
+    ffi::OsStr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, Weak},
 };
 
+use http::{HeaderMap, HeaderValue, header};
+use tokio_util::task::TaskTracker;
 use toolbay_builtin::{
-    codebase::{CodeError, Face, Opener, codebase, tree},
+    codebase::{CodeError, Endpoint, Face, Opener, codebase, tree},
     in_process,
 };
 use toolbay_config::{BuiltIn, Codebase, Embeddings, Reach};
-use toolbay_host::{Connector, Source};
+use toolbay_host::{Connector, InProcess, Source};
+use toolbay_search::{codebase::Options, meaning::Embedder};
+use toolbay_transport::http::client::{Proxies, Route, Target};
 
-use crate::{context::Context, error::CliError};
+use crate::{context::Context, env::Env, error::CliError};
 
-/// What a tree is known by.
-type Key = (PathBuf, Option<(String, String)>);
+/// The longest answer of an endpoint, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// How many questions an endpoint gets at once.
+const MAX_ASKED: usize = 4;
 
 /// The trees that are in use.
 #[derive(Debug)]
 pub(crate) struct Trees {
     cache: Option<PathBuf>,
-    open: Mutex<HashMap<Key, Weak<Opener>>>,
+    /// Whether they are asked more than once.
+    watch: bool,
+    /// Proxies on the way to endpoints.
+    proxies: Proxies,
+    tasks: TaskTracker,
+    open: Mutex<Vec<Known>>,
+}
+
+/// A tree that is in use, or was.
+#[derive(Debug)]
+struct Known {
+    root: PathBuf,
+    embeddings: Option<Embeddings>,
+    tree: Weak<Opener>,
 }
 
 impl Trees {
+    /// Trees of a server, which are kept indexed.
     pub(crate) fn new(context: &Context) -> Arc<Self> {
-        Arc::new(Self { cache: context.env.indexes(), open: Mutex::default() })
+        Arc::new(Self { watch: true, ..Self::once(context) })
+    }
+
+    /// Trees of a command, which are asked once.
+    pub(crate) fn once(context: &Context) -> Self {
+        Self {
+            cache: context.env.indexes(),
+            watch: false,
+            proxies: proxies(&context.env),
+            tasks: TaskTracker::new(),
+            open: Mutex::default(),
+        }
     }
 
     /// The tree of a folder; the same one for everybody.
     pub(crate) fn tree(&self, root: &Path, embeddings: Option<&Embeddings>) -> Arc<Opener> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let endpoint = embeddings.map(|it| (it.url.to_string(), it.model.clone()));
         let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        open.retain(|_, tree| tree.strong_count() > 0);
-        let key = (root, endpoint);
-        if let Some(tree) = open.get(&key).and_then(Weak::upgrade) {
+        open.retain(|known| known.tree.strong_count() > 0);
+        let same = |known: &&Known| known.root == root && known.embeddings.as_ref() == embeddings;
+        if let Some(tree) = open.iter().find(same).and_then(|known| known.tree.upgrade()) {
             return tree;
         }
-        let tree = Arc::new(tree(&key.0, self.cache.clone()));
-        open.insert(key, Arc::downgrade(&tree));
+        let embedder = embeddings.map(|endpoint| self.endpoint(endpoint));
+        let options = Options { cache: self.cache.clone(), watch: self.watch, embedder };
+        let tree = Arc::new(tree(&root, options));
+        open.push(Known { root, embeddings: embeddings.cloned(), tree: Arc::downgrade(&tree) });
         tree
     }
 
@@ -53,10 +86,31 @@ impl Trees {
         })
     }
 
-    fn server(&self, config: &Codebase) -> toolbay_host::InProcess {
+    fn server(&self, config: &Codebase) -> InProcess {
         let face = Face { s3_errors: config.s3_errors, ..Face::IN_HUB };
         in_process(codebase(self.tree(&config.root, config.embeddings.as_ref()), face))
     }
+
+    fn endpoint(&self, embeddings: &Embeddings) -> Arc<dyn Embedder> {
+        let mut headers = HeaderMap::new();
+        let key = embeddings.api_key.as_ref().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
+        if let Some(Ok(mut key)) = key {
+            key.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, key);
+        }
+        let target = Target {
+            url: embeddings.url.clone(),
+            headers,
+            max_message: MAX_ANSWER,
+            max_running: MAX_ASKED,
+            route: Route { proxies: self.proxies.clone(), ..Route::default() },
+        };
+        Arc::new(Endpoint::new(target, &embeddings.model, &self.tasks))
+    }
+}
+
+fn proxies(env: &Env) -> Proxies {
+    Proxies::from_variables(|name| env.variables.get(OsStr::new(name)).map(|value| value.as_os_str()))
 }
 
 /// The folder that somebody named, or this one.

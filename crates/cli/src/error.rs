@@ -84,9 +84,15 @@ pub(crate) enum CliError {
         #[source]
         source: io::Error,
     },
-    /// A search, or an index, came to nothing.
+    /// A search could not be made.
     #[error("{why}")]
     Code { why: String },
+    /// An index could not be made, shown or removed.
+    #[error("the index cannot be used")]
+    Index {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// What was typed for a search does not fit.
     #[error("{why}")]
     Query { why: String },

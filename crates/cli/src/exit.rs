@@ -59,6 +59,7 @@ fn code(error: &CliError) -> u8 {
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
         | CliError::Code { .. }
+        | CliError::Index { .. }
         | CliError::NothingFound
         | CliError::Io(_) => FAILURE,
     }

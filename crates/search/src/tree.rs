@@ -4,11 +4,17 @@
 
 mod beneath;
 mod error;
+#[cfg(target_os = "linux")]
+mod held;
 mod listing;
+#[cfg(target_os = "linux")]
+mod outside;
 mod path;
 mod root;
 mod stamp;
 mod walk;
+#[cfg(target_os = "linux")]
+mod watch;
 
 pub use error::TreeError;
 pub use listing::{Entry, Tree, TreeOptions};

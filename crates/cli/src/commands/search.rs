@@ -8,6 +8,7 @@ use toolbay_builtin::codebase::{
     Case, Code, CodeError, MeaningAnswer, MeaningQuery, TextAnswer, TextQuery, Work,
 };
 
+use super::index;
 use crate::{
     args::SearchArgs,
     code::{Trees, failed, folder},
@@ -21,7 +22,10 @@ const OF_TEXT: usize = 1000;
 
 pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliError> {
     let (root, within) = place(args)?;
-    let tree = Trees::new(context).tree(&root, None);
+    if args.text.is_none() {
+        index::refresh(context, &root).await?;
+    }
+    let tree = Trees::once(context).tree(&root, None);
     let question = Question::of(args, within);
     let searched = tokio::task::spawn_blocking(move || {
         let tree = tree.tree()?;

@@ -19,6 +19,8 @@ pub(super) struct Collect<'a> {
     /// Matching lines among `lines`.
     kept: usize,
     pub(super) count: u64,
+    /// The file turned out to be binary, and was searched because someone named it: ripgrep shows no more lines of it.
+    ends_at_next: bool,
 }
 
 struct Kept {
@@ -29,7 +31,7 @@ struct Kept {
 
 impl<'a> Collect<'a> {
     pub(super) fn new(matcher: &'a RegexMatcher, query: &'a Query, wanted: usize) -> Self {
-        Self { matcher, query, lines: Vec::new(), wanted, kept: 0, count: 0 }
+        Self { matcher, query, lines: Vec::new(), wanted, kept: 0, count: 0, ends_at_next: false }
     }
 
     /// The hits, each with the lines around it.
@@ -74,7 +76,15 @@ impl<'a> Collect<'a> {
 impl Sink for Collect<'_> {
     type Error = io::Error;
 
+    fn binary_data(&mut self, searcher: &Searcher, _: u64) -> io::Result<bool> {
+        self.ends_at_next = searcher.binary_detection().convert_byte().is_some();
+        Ok(true)
+    }
+
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.ends_at_next {
+            return Ok(false);
+        }
         self.count += 1;
         if self.keeps() {
             self.keep(found.line_number(), found.bytes(), true);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::join::Join;
 use super::plan::{Plan, plan};
-use super::scan::scan;
+use super::scan::{Source, scan};
 use super::view::View;
 use super::{Answer, PatternError, Query, engine};
 use crate::store::{Store, StoreError};
@@ -61,17 +61,25 @@ impl Index {
     /// If the pattern or a glob cannot be understood, or the tree or the path not be read.
     pub fn search(&self, tree: &Tree, query: &Query, stop: &AtomicBool) -> Result<Answer, SearchError> {
         let matcher = engine::matcher(query)?;
-        let (files, links) = listing(tree, query)?;
+        let Listing { files, source } = listing(tree, query)?;
         let plan = plan(query);
         let join = self.join(files);
-        let candidates = self.candidates(&join, &plan).unwrap_or_else(|error| {
-            self.distrust(&error);
-            (0..join.files.len() as u32).collect()
-        });
-        let below = |path: &&RelPath| query.path.as_ref().is_none_or(|folder| path.is_in(folder));
-        let paths = candidates.iter().map(|at| &join.files[*at as usize].path);
-        let paths: Vec<&RelPath> = paths.filter(|path| links == Links::Follow || below(path)).collect();
-        let found = scan(tree.root(), &matcher, query, &paths, links, stop);
+        let everything = || (0..join.files.len() as u32).collect();
+        let candidates = match source {
+            // The index says nothing about what ripgrep finds in a file that it was pointed to, if that is binary.
+            Source::Named => everything(),
+            Source::Tree | Source::Walk => self.candidates(&join, &plan).unwrap_or_else(|error| {
+                self.distrust(&error);
+                everything()
+            }),
+        };
+        let wanted = |path: &&RelPath| match (&query.path, source) {
+            (Some(folder), Source::Tree) => path.is_in(folder),
+            _ => true,
+        };
+        let paths: Vec<&RelPath> =
+            candidates.iter().map(|at| &join.files[*at as usize].path).filter(wanted).collect();
+        let found = scan(tree.root(), &matcher, query, &paths, source, stop);
         Ok(Answer {
             hits: found.hits,
             total: found.total,
@@ -141,26 +149,36 @@ impl Index {
     }
 }
 
-/// The files to choose from, and whether links may be followed to them.
-fn listing(tree: &Tree, query: &Query) -> Result<(Arc<[Entry]>, Links), TreeError> {
+struct Listing {
+    files: Arc<[Entry]>,
+    source: Source,
+}
+
+/// The files to choose from.
+fn listing(tree: &Tree, query: &Query) -> Result<Listing, TreeError> {
     let root = RelPath::root();
     let folder = query.path.as_ref().unwrap_or(&root);
     if query.rules == Rules::default() {
         let files = tree.files()?;
         let first = files.partition_point(|entry| entry.path < *folder);
-        if folder.is_root() || files[first..].first().is_some_and(|entry| entry.path.is_in(folder)) {
-            return Ok((files, Links::Refuse));
+        let is_listed = |entry: &Entry| entry.path.is_in(folder) && entry.path != *folder;
+        if folder.is_root() || files.get(first).is_some_and(is_listed) {
+            return Ok(Listing { files, source: Source::Tree });
         }
     }
+    let walk = |folder| -> Result<_, TreeError> {
+        Ok(Listing { files: tree.walk(folder, &query.rules)?.into(), source: Source::Walk })
+    };
     if folder.is_root() {
-        return Ok((tree.walk(folder, &query.rules)?.into(), Links::Refuse));
+        return walk(folder);
     }
     // Someone named it: a file is searched whatever the rules say, a folder even if it is ignored or reached by a link.
     match tree.root().open_file(folder, Links::Follow) {
-        Ok((_, stamp)) => Ok((Arc::from([Entry { path: folder.clone(), stamp }]), Links::Follow)),
-        Err(TreeError::NotAFile { .. }) => {
-            Ok((tree.walk(&tree.root().real(folder)?, &query.rules)?.into(), Links::Follow))
+        Ok((_, stamp)) => {
+            let files = Arc::from([Entry { path: folder.clone(), stamp }]);
+            Ok(Listing { files, source: Source::Named })
         }
+        Err(TreeError::NotAFile { .. }) => walk(&tree.root().real(folder)?),
         Err(error) => Err(error),
     }
 }

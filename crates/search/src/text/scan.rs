@@ -4,13 +4,29 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher};
 
 use super::collect::Collect;
-use super::{Hit, Query, Total, engine};
-use crate::tree::{Links, RelPath, Root};
+use super::{Hit, INDEXED_SIZE, Query, Total, engine};
+use crate::tree::{Links, RelPath, Root, TreeError};
 
 /// Fewer files than this are searched on the thread of the caller: starting others takes longer.
 const ALONE: usize = 8;
+
+/// A larger file can make a searcher's buffer grow for good. How much is read at once decides how much is found before a NUL
+/// byte, so each file gets a buffer of the size that ripgrep begins with, whatever was searched before.
+const SMALL: u64 = 48 * 1024;
+
+/// Where the files come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The listing of the whole tree.
+    Tree,
+    /// A walk for this query.
+    Walk,
+    /// Someone named this one file: ripgrep shows a part of it even if it is binary.
+    Named,
+}
 
 /// What a scan found in the files it came to.
 #[derive(Debug)]
@@ -29,7 +45,7 @@ pub(super) fn scan(
     matcher: &RegexMatcher,
     query: &Query,
     paths: &[&RelPath],
-    links: Links,
+    source: Source,
     stop: &AtomicBool,
 ) -> Found {
     let scan = Scan {
@@ -37,7 +53,7 @@ pub(super) fn scan(
         matcher,
         query,
         paths,
-        links,
+        source,
         stop,
         enough: query.count_to.max(query.wanted() as u64),
         next: AtomicUsize::new(0),
@@ -64,7 +80,7 @@ struct Scan<'a> {
     matcher: &'a RegexMatcher,
     query: &'a Query,
     paths: &'a [&'a RelPath],
-    links: Links,
+    source: Source,
     stop: &'a AtomicBool,
     enough: u64,
     /// The next file to take.
@@ -86,11 +102,13 @@ impl Scan<'_> {
             let filled = self.found.load(Ordering::Acquire) >= self.query.wanted() as u64;
             let at = self.next.fetch_add(1, Ordering::AcqRel);
             let Some(path) = self.paths.get(at) else { break };
-            // Gone, not readable, no longer a file: ripgrep warns and goes on.
-            let Ok((file, _)) = self.root.open_file(path, self.links) else { continue };
             let wanted = if filled { 0 } else { self.query.wanted() };
             let mut collect = Collect::new(&matcher, self.query, wanted);
-            let _ = searcher.search_file(&matcher, &file, &mut collect);
+            // Gone, not readable, no longer a file: ripgrep warns and goes on.
+            let Ok(size) = self.search(&mut searcher, &matcher, path, &mut collect) else { continue };
+            if size > SMALL {
+                searcher = engine::searcher(self.query);
+            }
             if collect.count > 0 {
                 self.files.fetch_add(1, Ordering::Relaxed);
                 let count = collect.count;
@@ -99,6 +117,35 @@ impl Scan<'_> {
                 self.found.fetch_add(count, Ordering::Release);
             }
         }
+    }
+
+    /// Searches one file and gives its size.
+    fn search(
+        &self,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+        path: &RelPath,
+        collect: &mut Collect<'_>,
+    ) -> Result<u64, TreeError> {
+        if self.source != Source::Named {
+            let (file, stamp) = self.root.open_file(path, Links::Refuse)?;
+            // An error in the middle of a file: what was found before stands, as with ripgrep.
+            let _ = searcher.search_file(matcher, &file, collect);
+            return Ok(stamp.size);
+        }
+        searcher.set_binary_detection(BinaryDetection::convert(0));
+        match self.root.read(path, Links::Follow, INDEXED_SIZE) {
+            // ripgrep maps such a file, so that it sees all of it at once.
+            Ok(content) => {
+                let _ = searcher.search_slice(matcher, &content.bytes, collect);
+            }
+            Err(TreeError::TooLarge { .. }) => {
+                let (file, _) = self.root.open_file(path, Links::Follow)?;
+                let _ = searcher.search_file(matcher, &file, collect);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(0)
     }
 
     fn end(self) -> Found {

@@ -1,6 +1,8 @@
 //! [`Tree`]: the files of a tree as of now.
 
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::Mutex;
 
 use super::walk::{Start, walk};
 use super::{Content, Links, RelPath, Root, Rules, Stamp, TreeError};
@@ -25,12 +27,35 @@ pub struct TreeOptions {
 #[derive(Debug)]
 pub struct Tree {
     root: Root,
+    #[cfg(target_os = "linux")]
+    watched: Mutex<Watched>,
+}
+
+/// Whether a listing is kept.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+enum Watched {
+    /// From the first question on.
+    Soon,
+    Now(super::held::Held),
+    /// Not asked for, or the system does not let us watch so many folders.
+    Never,
 }
 
 impl Tree {
     /// Holds a tree. Nothing is walked yet.
-    pub fn open(root: Root, _options: TreeOptions) -> Self {
-        Self { root }
+    pub fn open(root: Root, options: TreeOptions) -> Self {
+        #[cfg(target_os = "linux")]
+        {
+            let watchable = options.watch && super::held::is_watchable(&root);
+            let watched = Mutex::new(if watchable { Watched::Soon } else { Watched::Never });
+            Self { root, watched }
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = options;
+            Self { root }
+        }
     }
 
     /// The root, for opening files by name.
@@ -41,10 +66,38 @@ impl Tree {
     /// All files that ripgrep would search with no options, sorted by path, as of now: every change made before the call
     /// is in it.
     ///
+    /// Two kinds of change are told only when the file is closed or looked at again, if the tree is watched: writes through a
+    /// memory map, and writes through a second name that a file got since it was first seen.
+    ///
     /// # Errors
     /// If the root itself cannot be read any more.
     pub fn files(&self) -> Result<Arc<[Entry]>, TreeError> {
+        #[cfg(target_os = "linux")]
+        if let Some(files) = self.watched_files()? {
+            return Ok(files);
+        }
         self.walk(&RelPath::root(), &Rules::default()).map(Arc::from)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn watched_files(&self) -> Result<Option<Arc<[Entry]>>, TreeError> {
+        let mut watched = self.watched.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &mut *watched {
+            Watched::Soon => *watched = Watched::Now(super::held::Held::new(&self.root)?),
+            Watched::Now(held) => {
+                if let Err(error) = held.refresh(&self.root) {
+                    *watched = Watched::Soon;
+                    return Err(error);
+                }
+            }
+            Watched::Never => return Ok(None),
+        }
+        let Watched::Now(held) = &*watched else { return Ok(None) };
+        let files = Arc::clone(&held.files);
+        if !held.is_watched() {
+            *watched = Watched::Never;
+        }
+        Ok(Some(files))
     }
 
     /// The files below `folder` by other rules, sorted by path. Always walks.

@@ -1,7 +1,7 @@
 //! The walk: which files ripgrep would search, with their stamps.
 
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -142,7 +142,7 @@ impl Visitor<'_> {
                 &mut at.insert((folder, held)).1
             }
         };
-        let Some((stamp, links)) = look(folder, path.name()) else { return Ok(()) };
+        let Some((stamp, links)) = look(folder.as_fd(), path.name()) else { return Ok(()) };
         if links > 1 {
             self.mine.linked.push(path.clone());
         }
@@ -160,7 +160,7 @@ impl Drop for Visitor<'_> {
 }
 
 /// Stamp and number of names of a regular file in an open folder.
-pub(super) fn look(folder: &OwnedFd, name: &[u8]) -> Option<(Stamp, u64)> {
+pub(super) fn look(folder: BorrowedFd<'_>, name: &[u8]) -> Option<(Stamp, u64)> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     #[expect(clippy::useless_conversion, reason = "differs between platforms")]

@@ -104,7 +104,7 @@ fn chunk(all: &mut String, hit: &MeaningHit, full: bool, paint: Paint) {
     let score = paint.dim(&format!("{:.2}", hit.score));
     let _ = writeln!(all, "{}  {}  {score}", paint.bold(&place), paint.yellow(&symbol));
     let width = hit.end_line.to_string().len();
-    let lines = hit.content.lines().count();
+    let lines = hit.content.trim_end().lines().count();
     let shown = if full || lines <= LINES + 1 { lines } else { LINES };
     for (number, line) in (hit.start_line..).zip(hit.content.lines()).take(shown) {
         let _ = writeln!(all, "{} {}", paint.green(&format!("{number:>width$}")), clean(line));

@@ -1,0 +1,156 @@
+//! [`Held`]: a listing that is kept up to date by a watch.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use super::outside::Outside;
+use super::walk::{Start, Walked, look, walk};
+use super::watch::{Changes, Watch};
+use super::{Entry, Links, RelPath, Root, Rules, TreeError};
+
+/// File systems of this machine: what others do to a disk of theirs (NFS and the like), no watch tells.
+const LOCAL: [u64; 11] = [
+    0xEF53,      // ext2, ext3, ext4
+    0x5846_5342, // xfs
+    0x9123_683E, // btrfs
+    0x0102_1994, // tmpfs
+    0x8584_58F6, // ramfs
+    0xF2F5_2010, // f2fs
+    0x2FC1_2FC1, // zfs
+    0xCA45_1A4E, // bcachefs
+    0x794C_7630, // overlayfs
+    0x3153_464A, // jfs
+    0x5265_4973, // reiserfs
+];
+
+/// Files sorted by path, and what tells when they change.
+#[derive(Debug)]
+pub(super) struct Held {
+    watch: Arc<Watch>,
+    outside: Arc<Outside>,
+    pub(super) files: Arc<[Entry]>,
+    /// Files with a second name, looked at each time: a change through that name, elsewhere, is not told.
+    linked: HashSet<RelPath>,
+}
+
+/// Whether a watch on this tree tells everything.
+pub(super) fn is_watchable(root: &Root) -> bool {
+    let found = rustix::fs::statfs(root.path());
+    #[expect(clippy::unnecessary_cast, reason = "the type differs between platforms")]
+    found.is_ok_and(|found| LOCAL.contains(&(found.f_type as u64)))
+}
+
+impl Held {
+    /// Walks and watches. Whether the watch can be relied on, [`Held::is_watched`] tells.
+    pub(super) fn new(root: &Root) -> Result<Self, TreeError> {
+        let watch = Watch::new(root.path().to_owned());
+        let failed = |source| TreeError::Root { path: root.path().to_owned(), source };
+        let watch = Arc::new(watch.map_err(failed)?);
+        let outside = Arc::new(Outside::new(root.path()));
+        let start = Start { folder: RelPath::root(), only: None };
+        let Walked { mut entries, linked } =
+            walk(root, &start, &Rules::default(), enter(root, &watch, &outside))?;
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(Self { watch, outside, files: entries.into(), linked: linked.into_iter().collect() })
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        !self.watch.has_failed()
+    }
+
+    /// Takes in what has changed.
+    pub(super) fn refresh(&mut self, root: &Root) -> Result<(), TreeError> {
+        let mut changes = self.watch.changes();
+        if self.outside.has_changed() {
+            changes = Changes::Everything;
+        }
+        let Changes::Names(mut names) = changes else {
+            *self = Self::new(root)?;
+            return Ok(());
+        };
+        for path in &self.linked {
+            let folder = path.parent().unwrap_or_else(RelPath::root);
+            names.entry(folder).or_default().insert(path.name().into());
+        }
+        let changed = self.look(root, names);
+        self.apply(changed);
+        Ok(())
+    }
+
+    /// What the changed names are now. A file that was there is looked at; anything else is walked, by the rules.
+    fn look(&mut self, root: &Root, names: HashMap<RelPath, HashSet<Box<[u8]>>>) -> Changed {
+        let mut changed = Changed::default();
+        for (folder, names) in names {
+            let held = root.open_folder(&folder, Links::Refuse).ok();
+            let mut unknown = HashSet::new();
+            for name in names {
+                let path = folder.join(&name);
+                let was_file = self.files.binary_search_by(|it| it.path.cmp(&path)).is_ok();
+                let is_file = held.as_ref().and_then(|held| look(held.as_fd(), &name));
+                match is_file {
+                    Some((stamp, _)) if was_file => changed.now.push(Entry { path: path.clone(), stamp }),
+                    _ => drop(unknown.insert(name)),
+                }
+                changed.gone.push(path);
+            }
+            if unknown.is_empty() || held.is_none() {
+                continue;
+            }
+            let start = Start { folder, only: Some(&unknown) };
+            // A folder that is gone has nothing in it.
+            if let Ok(walked) = walk(root, &start, &Rules::default(), enter(root, &self.watch, &self.outside))
+            {
+                changed.now.extend(walked.entries);
+                self.linked.extend(walked.linked);
+            }
+        }
+        changed
+    }
+
+    fn apply(&mut self, mut changed: Changed) {
+        changed.now.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        changed.now.dedup_by(|a, b| a.path == b.path);
+        let unchanged = |entry: &Entry| {
+            let place = self.files.binary_search_by(|it| it.path.cmp(&entry.path));
+            place.is_ok_and(|at| self.files[at].stamp == entry.stamp)
+        };
+        let still = changed.now.iter().all(unchanged);
+        changed.gone.sort_unstable();
+        let is_gone = |path: &RelPath| is_below_any(path, &changed.gone);
+        if still && changed.now.len() == self.files.iter().filter(|it| is_gone(&it.path)).count() {
+            return;
+        }
+        let mut files: Vec<Entry> = self.files.iter().filter(|it| !is_gone(&it.path)).cloned().collect();
+        files.append(&mut changed.now);
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|a, b| a.path == b.path);
+        self.linked.retain(|path| files.binary_search_by(|it| it.path.cmp(path)).is_ok());
+        self.files = files.into();
+    }
+}
+
+/// Names that may be something else now, and what is there.
+#[derive(Default)]
+struct Changed {
+    gone: Vec<RelPath>,
+    now: Vec<Entry>,
+}
+
+/// Whether the path, or a folder it is in, is among the sorted `paths`.
+fn is_below_any(path: &RelPath, paths: &[RelPath]) -> bool {
+    if paths.is_empty() {
+        return false;
+    }
+    let bytes = path.as_bytes();
+    let slashes = memchr::memchr_iter(b'/', bytes).chain([bytes.len()]);
+    slashes.into_iter().any(|end| paths.binary_search_by(|it| it.as_bytes().cmp(&bytes[..end])).is_ok())
+}
+
+fn enter(root: &Root, watch: &Arc<Watch>, outside: &Arc<Outside>) -> Arc<dyn Fn(&RelPath) + Send + Sync> {
+    let (base, watch, outside) = (root.path().to_owned(), Arc::clone(watch), Arc::clone(outside));
+    Arc::new(move |folder| {
+        watch.add(folder);
+        outside.enter(&base, folder);
+    })
+}
