@@ -10,8 +10,8 @@ mod packages;
 mod quality;
 mod semble;
 mod speed;
-mod train;
 mod text;
+mod train;
 
 use anyhow::{Result, bail};
 
