@@ -8,7 +8,6 @@
 mod ascent;
 mod examples;
 mod functions;
-mod softmax;
 
 use std::path::Path;
 
@@ -18,7 +17,6 @@ use toolbay_search::meaning::Weights;
 use self::{
     ascent::{ascend, figures},
     examples::{Example, collect},
-    softmax::descend,
 };
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -29,19 +27,12 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let halves: [Vec<Example>; 2] =
         [0, 1].map(|half| examples.iter().filter(|example| example.group % 2 == half).cloned().collect());
     for (fitted, tested) in [(0, 1), (1, 0)] {
-        println!("fitted on one half");
-        let smooth = descend(&Weights::FITTED, &halves[fitted]);
-        let weights = ascend(smooth, &halves[fitted]);
-        print("  as they are, there", &Weights::FITTED, &halves[fitted]);
-        print("  fitted, there", &weights, &halves[fitted]);
-        print("  as they are, on the other", &Weights::FITTED, &halves[tested]);
-        print("  smoothly, on the other", &smooth, &halves[tested]);
-        print("  fitted, on the other", &weights, &halves[tested]);
+        let weights = ascend(Weights::FITTED, &halves[fitted]);
+        print("fitted on one half, on it", &weights, &halves[fitted]);
+        print("as they are, on the other", &Weights::FITTED, &halves[tested]);
+        print("fitted, on the other", &weights, &halves[tested]);
     }
-    let smooth = descend(&Weights::FITTED, &examples);
-    print("smoothly on all, on all", &smooth, &examples);
-    println!("{smooth:.2?}");
-    let weights = ascend(smooth, &examples);
+    let weights = ascend(Weights::FITTED, &examples);
     print("fitted on all, on all", &weights, &examples);
     println!("{weights:.2?}");
     Ok(())

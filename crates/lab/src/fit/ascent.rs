@@ -45,17 +45,17 @@ fn worth(weights: &Weights, examples: &[Example]) -> f64 {
 /// Tries steps of each weight, smaller and smaller, and keeps what helps.
 pub(super) fn ascend(mut weights: Weights, examples: &[Example]) -> Weights {
     let mut best = worth(&weights, examples);
-    for step in [0.4, 0.2] {
-        for at in (0..=Feature::COUNT).rev() {
+    for step in [0.8, 0.4, 0.2, 0.4, 0.2] {
+        for at in 0..=Feature::COUNT {
             for direction in [step, -step] {
                 let mut tried = weights;
                 match tried.features.get_mut(at) {
                     Some(weight) => *weight += direction,
-                    None => tried.repeat = (tried.repeat + direction).max(0.0),
+                    None => tried.repeat = (tried.repeat + direction / 4.0).max(0.0),
                 }
                 let figure = worth(&tried, examples);
                 // Less than this is chance.
-                if figure > best + 3e-4 {
+                if figure > best + 1e-4 {
                     (weights, best) = (tried, figure);
                     break;
                 }

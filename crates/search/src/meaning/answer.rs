@@ -13,6 +13,7 @@ use super::{
     query::{Asked, Query, Ranking},
     segment::Damaged,
     source::Source,
+    term::Terms,
     vector::{self, Probe},
     view::{Place, View},
     weights::{Features, Weights},
@@ -117,6 +118,7 @@ impl Asking<'_> {
         candidates.truncate(most);
         let confirmed = confirm(self.view, &candidates, self.source);
         let mut seen = HashSet::new();
+        let mut terms = Terms::default();
         let mut explained = Vec::with_capacity(candidates.len());
         for (mut candidate, confirmed) in candidates.into_iter().zip(confirmed) {
             let Some(confirmed) = confirmed else { continue };
@@ -124,7 +126,7 @@ impl Asking<'_> {
             if !seen.insert((candidate.place.part, candidate.row.file, confirmed.bytes.start)) {
                 continue;
             }
-            judge.read(&mut candidate, &confirmed.content);
+            judge.read(&mut candidate, &confirmed.content, &mut terms);
             let literal = asked.literals.iter().any(|literal| confirmed.content.contains(literal.as_str()));
             let features = candidate.features;
             explained.push(Explained {

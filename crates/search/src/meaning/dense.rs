@@ -54,18 +54,14 @@ impl Dense {
     pub(super) fn chunk(&self, view: &View, place: Place) -> Result<f32, Damaged> {
         let segment = &view.part(place).segment;
         let (section, row) = self.plane.chunks(segment);
-        let mut bytes = Vec::new();
-        segment.rows(section, row, place.chunk..place.chunk + 1, &mut bytes)?;
-        Ok(self.probe.dot(&bytes))
+        Ok(self.probe.dot(&segment.rows(section, row, place.chunk..place.chunk + 1)?))
     }
 
     /// The cosine of one file: of the sum of its chunks.
     pub(super) fn file(&self, view: &View, part: u32, file: u32) -> Result<f32, Damaged> {
         let segment = &view.parts[part as usize].segment;
         let (section, row) = self.plane.files(segment);
-        let mut bytes = Vec::new();
-        segment.rows(section, row, file..file + 1, &mut bytes)?;
-        Ok(self.probe.dot(&bytes))
+        Ok(self.probe.dot(&segment.rows(section, row, file..file + 1)?))
     }
 
     /// The nearest chunks.
@@ -81,12 +77,11 @@ impl Dense {
         let all = Mutex::new(Ok(Top::new(most)));
         let work = || {
             let mut top = Top::new(most);
-            let mut bytes = Vec::new();
             let mut scan = || -> Result<(), Damaged> {
                 while let Some((part, start, end)) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let inside = &view.parts[*part as usize];
                     let (section, row) = self.plane.chunks(&inside.segment);
-                    inside.segment.rows(section, row, *start..*end, &mut bytes)?;
+                    let bytes = inside.segment.rows(section, row, *start..*end)?;
                     for (row, chunk) in bytes.chunks_exact(row).zip(*start..) {
                         let cosine = self.probe.dot(row);
                         if top.takes(cosine) && inside.has(chunk) {
@@ -118,13 +113,12 @@ impl Dense {
     /// The nearest files.
     pub(super) fn top_files(&self, view: &View, most: usize) -> Result<Vec<(u32, u32)>, Damaged> {
         let mut top = Top::new(most);
-        let mut bytes = Vec::new();
         for (part, inside) in (0..).zip(&view.parts) {
             let (section, row) = self.plane.files(&inside.segment);
             let files = inside.segment.meta().files;
             for start in (0..files).step_by(BLOCK as usize) {
                 let end = files.min(start + BLOCK);
-                inside.segment.rows(section, row, start..end, &mut bytes)?;
+                let bytes = inside.segment.rows(section, row, start..end)?;
                 for (row, file) in bytes.chunks_exact(row).zip(start..end) {
                     let cosine = self.probe.dot(row);
                     if top.takes(cosine) && inside.counts[file as usize] {

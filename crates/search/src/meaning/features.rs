@@ -7,7 +7,7 @@ use super::{
     path,
     query::Asked,
     segment::{ChunkRow, Damaged, Labels},
-    term::{self, Space},
+    term::{self, Space, Terms},
     vector::Probe,
     view::{Place, View},
     weights::{Feature, Features},
@@ -94,10 +94,6 @@ impl Judge<'_> {
         set(Feature::Definition, flag(!labels.names.is_empty()));
         set(Feature::Depth, path::depth(&path) as f32 * 0.2);
         set(Feature::Barrel, flag(file.barrel));
-        let (covered, in_file) = self.lexical.covered(place, row.file);
-        set(Feature::Covered, covered);
-        set(Feature::FileCovered, in_file);
-        set(Feature::First, flag(part.files.chunks_of(row.file).start == place.chunk));
         let role = path::role(&path);
         set(Feature::Test, flag(role.test));
         set(Feature::Example, flag(role.example));
@@ -105,10 +101,9 @@ impl Judge<'_> {
         Ok(Candidate { place, row, labels, features })
     }
 
-    /// What needs the text of the chunk.
-    pub(super) fn read(&self, candidate: &mut Candidate, text: &str) {
+    /// What needs the text of the chunk. `terms` keeps the stems of one chunk for the next.
+    pub(super) fn read(&self, candidate: &mut Candidate, text: &str, terms: &mut Terms) {
         let mut found = Vec::new();
-        let mut terms = term::Terms::default();
         words::split(text, |word| {
             if !words::is_stop_word(word) {
                 found.push(terms.word(word));

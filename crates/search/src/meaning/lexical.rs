@@ -18,7 +18,6 @@ const FILE_PATH: (u32, u32) = (6, 3);
 pub(super) struct Lexical {
     /// How rare each term is.
     pub(super) idf: Vec<f32>,
-    file_idf: Vec<f32>,
     parts: Vec<Scores>,
 }
 
@@ -28,8 +27,6 @@ struct Scores {
     files: Vec<f32>,
     /// How much of the question a chunk has, by how rare its terms are.
     covered: Vec<f32>,
-    /// The same for files.
-    file_covered: Vec<f32>,
 }
 
 /// The average lengths that BM25 wants.
@@ -65,7 +62,6 @@ impl Lexical {
                 chunks: vec![0.0; meta.chunks as usize],
                 files: vec![0.0; meta.files as usize],
                 covered: vec![0.0; meta.chunks as usize],
-                file_covered: vec![0.0; meta.files as usize],
             };
             let lengths = part.segment.lengths()?;
             for (at, term) in terms.iter().enumerate() {
@@ -74,7 +70,7 @@ impl Lexical {
             }
             parts.push(scores);
         }
-        Ok(Self { idf, file_idf, parts })
+        Ok(Self { idf, parts })
     }
 
     pub(super) fn chunk(&self, place: Place) -> f32 {
@@ -83,16 +79,6 @@ impl Lexical {
 
     pub(super) fn file(&self, part: u32, file: u32) -> f32 {
         self.parts[part as usize].files[file as usize]
-    }
-
-    /// How much of the question a chunk has, and its file: shares, by how rare the words are.
-    pub(super) fn covered(&self, place: Place, file: u32) -> (f32, f32) {
-        let scores = &self.parts[place.part as usize];
-        let share = |part: f32, all: &[f32]| part / all.iter().sum::<f32>().max(f32::MIN_POSITIVE);
-        (
-            share(scores.covered[place.chunk as usize], &self.idf),
-            share(scores.file_covered[file as usize], &self.file_idf),
-        )
     }
 
     /// The best chunks by score, and the best among those that have most of the terms.
@@ -181,7 +167,6 @@ impl Scores {
             if extra > 0 {
                 (next..range.end).for_each(|chunk| score(chunk, extra));
             }
-            self.file_covered[file as usize] += file_idf;
             let length = table.words[file as usize] as f32;
             self.files[file as usize] += file_idf * saturate(in_file, length, averages.file, FILE_B);
         }

@@ -1,6 +1,6 @@
 //! Segments as files of the store, and the list of those that count.
 
-use std::{io, sync::Arc};
+use std::{borrow::Cow, io, sync::Arc};
 
 use super::{
     code::{Reader, put_text, put_varint},
@@ -41,11 +41,9 @@ impl Bytes for Stored {
         self.0[section as usize].len()
     }
 
-    fn read(&self, section: Section, offset: u64, to: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(to.len() as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
-        let bytes = self.0[section as usize].read(offset..end).map_err(io::Error::other)?;
-        to.copy_from_slice(&bytes);
-        Ok(())
+    fn read(&self, section: Section, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>> {
+        let end = offset.checked_add(length as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.0[section as usize].read(offset..end).map(Cow::Owned).map_err(io::Error::other)
     }
 }
 

@@ -51,17 +51,11 @@ pub enum Feature {
     Example,
     /// The path looks old, vendored or generated.
     Aside,
-    /// How much of the question is in the chunk, by how rare its words are.
-    Covered,
-    /// How much of it is in the file.
-    FileCovered,
-    /// The chunk is the first of its file.
-    First,
 }
 
 impl Feature {
     /// How many there are.
-    pub const COUNT: usize = 27;
+    pub const COUNT: usize = 24;
 }
 
 /// What is known about a candidate, by [`Feature`].
@@ -80,18 +74,17 @@ impl Weights {
     /// Fitted by `toolbay-lab fit`, see there.
     pub const FITTED: Self = Self {
         features: [
-            4.4, 2.6, 1.5, 1.6, // vectors and words, of the chunk and of the file
-            1.9, 0.5, 1.4, 2.3, // names
-            0.6, // pairs
-            1.1, 1.0, 1.3, // path
-            1.1, 0.5, // symbols
+            4.4, 1.8, 2.3, 1.6, // vectors and words, of the chunk and of the file
+            2.5, -0.3, 2.2, 2.3, // names
+            1.0, // pairs
+            1.1, 1.8, 1.1, // path
+            1.9, 1.7, // symbols
             0.8, 0.5, // uses, imports
-            2.7, 1.1, 0.7, // lengths, definition
+            2.7, 1.1, 1.1, // lengths, definition
             -1.3, 0.4, // depth, barrel
             -3.1, -1.0, -2.1, // tests, examples, aside
-            0.0, 0.0, 0.0,
         ],
-        repeat: 0.5,
+        repeat: 0.9,
     };
 
     /// The weighted sum.

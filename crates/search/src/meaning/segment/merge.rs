@@ -66,18 +66,17 @@ fn move_files<'a>(
     if let Some(other) = &meta.other {
         planes.push((Section::OtherVectors, Section::OtherFileVectors, other.row));
     }
-    let mut buffer = Vec::new();
     for (file, row) in table.rows.iter().enumerate().filter(|(file, _)| wanted(*file as u32)) {
         let file = file as u32;
         let range = table.chunks_of(file);
         for (chunks, files, length) in &planes {
-            segment.rows(*chunks, *length, range.clone(), &mut buffer)?;
-            sections[*chunks as usize].extend_from_slice(&buffer);
-            segment.rows(*files, *length, file..file + 1, &mut buffer)?;
-            sections[*files as usize].extend_from_slice(&buffer);
+            let rows = segment.rows(*chunks, *length, range.clone())?;
+            sections[*chunks as usize].extend_from_slice(&rows);
+            let rows = segment.rows(*files, *length, file..file + 1)?;
+            sections[*files as usize].extend_from_slice(&rows);
         }
-        segment.rows(Section::Chunks, ChunkRow::BYTES, range.clone(), &mut buffer)?;
-        for (bytes, chunk) in buffer.chunks_exact(ChunkRow::BYTES).zip(range.clone()) {
+        let rows = segment.rows(Section::Chunks, ChunkRow::BYTES, range.clone())?;
+        for (bytes, chunk) in rows.chunks_exact(ChunkRow::BYTES).zip(range.clone()) {
             let old = ChunkRow::read(bytes).ok_or(Damaged::Nonsense("where a chunk is"))?;
             let labels: Labels = segment.labels(&old)?;
             let new =

@@ -99,7 +99,7 @@ impl TermWriter {
     pub(super) fn add(&mut self, hash: u64, postings: &Postings, counted: u32, firsts: &[u32]) {
         let (chunks, files) = postings.spread(firsts);
         let row = TermRow { hash, offset: self.postings.len() as u64, chunks, files: files + counted };
-        if self.count as usize % STEP == 0 {
+        if (self.count as usize).is_multiple_of(STEP) {
             self.steps.extend_from_slice(&hash.to_le_bytes());
         }
         row.put(&mut self.terms);

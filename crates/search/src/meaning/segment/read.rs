@@ -1,6 +1,7 @@
 //! A segment as it is read: little by little, where it is needed.
 
 use std::{
+    borrow::Cow,
     fmt, io,
     ops::Range,
     sync::{Arc, OnceLock},
@@ -25,8 +26,8 @@ pub(in crate::meaning) enum Damaged {
 pub(in crate::meaning) trait Bytes: Send + Sync + fmt::Debug {
     /// How many a section has.
     fn length(&self, section: Section) -> u64;
-    /// Fills `to` with those from `offset`.
-    fn read(&self, section: Section, offset: u64, to: &mut [u8]) -> io::Result<()>;
+    /// So many of them, from `offset`.
+    fn read(&self, section: Section, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>>;
 }
 
 impl Bytes for Sections {
@@ -34,11 +35,10 @@ impl Bytes for Sections {
         self[section as usize].len() as u64
     }
 
-    fn read(&self, section: Section, offset: u64, to: &mut [u8]) -> io::Result<()> {
+    fn read(&self, section: Section, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>> {
         let from = usize::try_from(offset).ok();
-        let bytes = from.and_then(|from| self[section as usize].get(from..)?.get(..to.len()));
-        to.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        let bytes = from.and_then(|from| self[section as usize].get(from..)?.get(..length));
+        Ok(Cow::Borrowed(bytes.ok_or(io::ErrorKind::UnexpectedEof)?))
     }
 }
 
@@ -147,8 +147,7 @@ impl Segment {
 
     /// Where a chunk is.
     pub(in crate::meaning) fn chunk(&self, chunk: u32) -> Result<ChunkRow, Damaged> {
-        let mut bytes = [0; ChunkRow::BYTES];
-        self.bytes.read(Section::Chunks, u64::from(chunk) * ChunkRow::BYTES as u64, &mut bytes)?;
+        let bytes = self.rows(Section::Chunks, ChunkRow::BYTES, chunk..chunk + 1)?;
         let row = ChunkRow::read(&bytes).filter(|row| row.file < self.meta.files);
         row.ok_or(Damaged::Nonsense("where a chunk is"))
     }
@@ -158,16 +157,15 @@ impl Segment {
         /// Nearly all labels are shorter, so one read does.
         const USUAL: usize = 256;
         let left = self.bytes.length(Section::Names).saturating_sub(row.names.into());
-        let mut bytes = vec![0; USUAL.min(usize::try_from(left).unwrap_or(USUAL))];
-        self.bytes.read(Section::Names, row.names.into(), &mut bytes)?;
+        let usual = USUAL.min(usize::try_from(left).unwrap_or(USUAL));
+        let mut bytes = self.bytes.read(Section::Names, row.names.into(), usual)?;
         let nonsense = Damaged::Nonsense("what a chunk is called");
         let mut reader = Reader(&bytes);
         let Some(length) = reader.varint().filter(|length| *length <= left) else { return Err(nonsense) };
         let head = bytes.len() - reader.0.len();
         let end = head + length as usize;
         if end > bytes.len() {
-            bytes.resize(end, 0);
-            self.bytes.read(Section::Names, row.names.into(), &mut bytes)?;
+            bytes = self.bytes.read(Section::Names, row.names.into(), end)?;
         }
         Labels::read(&bytes[head..end]).ok_or(nonsense)
     }
@@ -190,11 +188,11 @@ impl Segment {
     fn read_postings(&self, row: &TermRow, end: u64, postings: &mut Postings) -> Result<(), Damaged> {
         let length = end.checked_sub(row.offset).filter(|_| end <= self.bytes.length(Section::Postings));
         let nonsense = || Damaged::Nonsense("where a word is");
-        let mut bytes = vec![0; length.ok_or_else(nonsense)? as usize];
-        if bytes.is_empty() {
+        let length = length.ok_or_else(nonsense)? as usize;
+        if length == 0 {
             return Ok(());
         }
-        self.bytes.read(Section::Postings, row.offset, &mut bytes)?;
+        let bytes = self.bytes.read(Section::Postings, row.offset, length)?;
         postings.read(&bytes, self.meta.chunks, self.meta.files).ok_or_else(nonsense)
     }
 
@@ -222,8 +220,8 @@ impl Segment {
 
     fn term_rows(&self, range: Range<usize>) -> Result<Vec<TermRow>, Damaged> {
         let range = range.start..range.end.min(self.meta.terms as usize);
-        let mut bytes = vec![0; range.len() * TermRow::BYTES];
-        self.bytes.read(Section::Terms, (range.start * TermRow::BYTES) as u64, &mut bytes)?;
+        let offset = (range.start * TermRow::BYTES) as u64;
+        let bytes = self.bytes.read(Section::Terms, offset, range.len() * TermRow::BYTES)?;
         Ok(bytes.chunks_exact(TermRow::BYTES).filter_map(TermRow::read).collect())
     }
 
@@ -246,16 +244,14 @@ impl Segment {
         })
     }
 
-    /// Rows of vectors, one after the other.
+    /// Rows of one length, one after the other.
     pub(in crate::meaning) fn rows(
         &self,
         section: Section,
         row: usize,
         range: Range<u32>,
-        to: &mut Vec<u8>,
-    ) -> Result<(), Damaged> {
-        to.resize(range.len() * row, 0);
-        Ok(self.bytes.read(section, u64::from(range.start) * row as u64, to)?)
+    ) -> Result<Cow<'_, [u8]>, Damaged> {
+        Ok(self.bytes.read(section, u64::from(range.start) * row as u64, range.len() * row)?)
     }
 
     /// Reads all of it, to see whether it can be.
@@ -266,9 +262,7 @@ impl Segment {
             let length = self.bytes.length(section);
             let mut at = 0;
             while at < length {
-                let mut bytes = vec![0; PIECE.min(length - at) as usize];
-                self.bytes.read(section, at, &mut bytes)?;
-                at += bytes.len() as u64;
+                at += self.bytes.read(section, at, PIECE.min(length - at) as usize)?.len() as u64;
             }
         }
         self.read_files()?;
@@ -276,11 +270,9 @@ impl Segment {
     }
 }
 
-fn whole(bytes: &dyn Bytes, section: Section) -> io::Result<Vec<u8>> {
+fn whole(bytes: &dyn Bytes, section: Section) -> io::Result<Cow<'_, [u8]>> {
     let length = bytes.length(section).try_into().map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let mut to = vec![0; length];
-    bytes.read(section, 0, &mut to)?;
-    Ok(to)
+    bytes.read(section, 0, length)
 }
 
 /// By which a chunk is known again.
