@@ -12,6 +12,7 @@ mod goals;
 mod measure;
 mod peers;
 mod process;
+mod search;
 mod start;
 mod table;
 mod targets;
@@ -33,7 +34,8 @@ targets: direct-http direct-stdio forward toolbay toolbay-http toolbay-stdio hap
        cargo xtask bench transports [--quick] [--rounds N]
        cargo xtask bench eras [--quick] [--rounds N]
        cargo xtask bench cold
-       cargo xtask bench faults [--debug] [--only F1,…]";
+       cargo xtask bench faults [--debug] [--only F1,…]
+       cargo xtask bench search [PART]...";
 
 /// What was typed.
 struct Options {
@@ -58,6 +60,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         Some((what, rest)) if what == "eras" => eras::run(&Options::parse(rest)?),
         Some((what, rest)) if what == "faults" => faults::run(rest),
         Some((what, [])) if what == "cold" => cold::run(),
+        Some((what, rest)) if what == "search" => search::run(rest),
         _ => bail!("{USAGE}"),
     }
 }

@@ -24,6 +24,8 @@ usage: cargo xtask test [--only STEP]... [--skip-peers]   everything CI runs
        cargo xtask bench hub [OPTION]...                  Toolbay beside direct calls, yardsticks and peers
        cargo xtask bench eras                             what translating between revisions costs
        cargo xtask bench cold                             how soon a new hub lists what slow servers offer
+       cargo xtask bench search [PART]...                 what the code search finds, and how fast
+       cargo xtask model [STEP]... [--OPTION VALUE]...    make the embedding model again, from pinned packages
        cargo xtask bench faults [--debug] [--only F1,…]   what each fault costs, as measured now";
 
 fn main() -> ExitCode {
@@ -46,6 +48,13 @@ fn run() -> Result<()> {
         "deny" => deny::run(),
         "conformance" => conformance::run(rest),
         "bench" => bench::run(rest),
+        "model" => model(rest),
         _ => bail!("{USAGE}"),
     }
+}
+
+/// The work is done by `toolbay-lab`: it must be optimised, this need not.
+fn model(args: &[String]) -> Result<()> {
+    let command = ["run", "--quiet", "--release", "--package", "toolbay-lab", "--", "model"];
+    workspace::must(workspace::cargo(&command).args(args))
 }

@@ -7,8 +7,10 @@
 mod answer;
 mod arguments;
 mod code;
+mod endpoint;
 mod resources;
 mod tools;
+mod tree;
 mod work;
 
 use std::{fmt, sync::Arc};
@@ -21,6 +23,8 @@ pub use code::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
     MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
 };
+pub use endpoint::Endpoint;
+pub use tree::tree;
 pub use work::{Opener, Stop, Work};
 
 use self::{answer::Outcome, work::Workers};

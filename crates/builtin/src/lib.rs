@@ -10,4 +10,9 @@ pub mod codebase;
 pub mod hub;
 mod serve;
 
+/// The page that shows how to add a tool, a resource or a server is true to the code: its example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/builtin.md")]
+struct HowToAdd;
+
 pub use serve::{Call, CallFuture, Progress, Server, in_process, serve, unknown_resource};

@@ -1,5 +1,6 @@
 //! What was typed.
 
+mod code;
 mod servers;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolbay_host::Naming;
 
 use crate::listen::Listen;
+pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
     PathArgs, PutArgs, ScopeArg, TransportArg,
@@ -76,6 +78,12 @@ pub(crate) enum Command {
     Stdio(StdioArgs),
     /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
     Connect(ConnectArgs),
+    /// Offer search and reading in a folder, and nothing else, on stdin and stdout or over HTTP
+    Codebase(CodebaseArgs),
+    /// Search code by what it does, or its text
+    Search(SearchArgs),
+    /// Build or refresh the index of a folder for searches by meaning
+    Index(IndexArgs),
     /// List the configured servers
     List,
     /// Show everything about one configured server

@@ -4,6 +4,7 @@ mod add;
 mod add_json;
 mod approve;
 mod call;
+mod codebase;
 mod completions;
 mod config;
 mod connect;
@@ -13,6 +14,7 @@ mod enable;
 mod export;
 mod get;
 mod import;
+mod index;
 mod list;
 mod logs;
 mod orders;
@@ -22,6 +24,7 @@ mod read;
 mod remove;
 mod resources;
 mod restart;
+mod search;
 mod serve;
 mod start;
 mod status;
@@ -43,6 +46,9 @@ use crate::{
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     match &context.args.command {
         Some(Command::Serve(args)) => serve::run(context, args).await,
+        Some(Command::Codebase(args)) => codebase::run(context, args).await,
+        Some(Command::Search(args)) => search::run(context, args).await,
+        Some(Command::Index(args)) => index::run(context, args).await,
         Some(Command::Stdio(args)) => stdio::run(context, args).await,
         Some(Command::Connect(args)) => connect::run(context, args).await,
         Some(Command::List) => list::run(context).await,

@@ -76,6 +76,11 @@ impl Env {
         self.data_dir.as_ref().map(|folder| folder.join("toolbay/extensions"))
     }
 
+    /// Where indexes of code are kept.
+    pub(crate) fn indexes(&self) -> Option<PathBuf> {
+        self.cache_dir.as_ref().map(|folder| folder.join("toolbay/code"))
+    }
+
     /// Where it is kept what servers offer.
     pub(crate) fn catalogues(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogues"))

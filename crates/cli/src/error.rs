@@ -77,6 +77,28 @@ pub(crate) enum CliError {
     /// Servers of the project wait, and there is nobody to ask.
     #[error("waiting for approval: {}", servers.join(", "))]
     NeedsApproval { servers: Vec<String> },
+    /// The folder to search in is none.
+    #[error("{} is no folder that can be read", path.display())]
+    NoFolder {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A search could not be made.
+    #[error("{why}")]
+    Code { why: String },
+    /// An index could not be made, shown or removed.
+    #[error("the index cannot be used")]
+    Index {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What was typed for a search does not fit.
+    #[error("{why}")]
+    Query { why: String },
+    /// A search found nothing.
+    #[error("nothing found")]
+    NothingFound,
     #[error("interrupted")]
     Interrupted,
     #[error("input or output failed")]

@@ -27,7 +27,9 @@ fn code(error: &CliError) -> u8 {
         | CliError::Usage { .. }
         | CliError::Unreadable { .. }
         | CliError::Tls { .. }
-        | CliError::Exposed { .. } => USAGE,
+        | CliError::Exposed { .. }
+        | CliError::NoFolder { .. }
+        | CliError::Query { .. } => USAGE,
         CliError::Control(control) => match control {
             ControlError::NoHub
             | ControlError::SeveralHubs { .. }
@@ -56,6 +58,9 @@ fn code(error: &CliError) -> u8 {
         | CliError::Unwell { .. }
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
+        | CliError::Code { .. }
+        | CliError::Index { .. }
+        | CliError::NothingFound
         | CliError::Io(_) => FAILURE,
     }
 }
@@ -63,7 +68,8 @@ fn code(error: &CliError) -> u8 {
 /// Says what went wrong and gives the exit code.
 pub(crate) fn report(error: &CliError, json: bool) -> ExitCode {
     let code = code(error);
-    if code != 0 {
+    // That nothing was found is no error; only scripts want to know.
+    if code != 0 && !matches!(error, CliError::NothingFound) {
         let hint = hint(error);
         if json {
             let error = serde_json::json!({

@@ -7,12 +7,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolbay_builtin::codebase::{Face, codebase};
 use toolbay_config::{ServerConfig, Standing, shell_to_ask};
 use toolbay_control::Snapshot;
 use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim};
 use toolbay_protocol::ServerName;
 
 use crate::{
+    code::{self, Trees},
     configuration::{Configuration, runs_something},
     context::Context,
     error::CliError,
@@ -34,6 +36,8 @@ pub(crate) struct Plan {
     naming: Option<Naming>,
     /// Whether the hub offers a server that tells about itself.
     pub(crate) tells_of_itself: bool,
+    /// The folder that it offers as a codebase, because nothing else is said.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 impl Plan {
@@ -56,9 +60,11 @@ impl Plan {
             let path = context.args.global.config.as_deref().unwrap_or(Path::new(""));
             context.out.warn(&format!("{} has no server to run", path.display()));
         }
+        let tells_of_itself = !configuration.is_explicit && !runs_something;
         Ok(Self {
             config: configuration.key(),
-            tells_of_itself: !configuration.is_explicit && !runs_something,
+            tells_of_itself,
+            folder: tells_of_itself.then(|| code::usual_folder(context, &configuration.project)).flatten(),
             configuration: Some(configuration),
             servers: reading.merged.servers.into_iter().map(|placed| placed.server).collect(),
             naming: None,
@@ -77,6 +83,7 @@ impl Plan {
                 servers: file.servers,
                 naming: Some(Naming::None),
                 tells_of_itself: false,
+                folder: None,
             }),
         }
     }
@@ -87,7 +94,7 @@ impl Plan {
         pending.map(|server| &server.name)
     }
 
-    /// Starts everything, in the background. Where nothing is configured to run there is the server `hub`.
+    /// Starts everything, in the background. Where nothing is configured to run there are the servers `hub` and `codebase`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
@@ -99,6 +106,11 @@ impl Plan {
             };
             in_process.push((ServerName::new("hub"), toolbay_builtin::hub::hub(Arc::new(status))));
         }
+        let trees = Trees::new(context);
+        if let Some(folder) = &self.folder {
+            let server = codebase(trees.tree(folder, None), Face::IN_HUB);
+            in_process.push((ServerName::new("codebase"), toolbay_builtin::in_process(server)));
+        }
         let (tell, awaited) = AwaitedPath::new();
         let shell = self.configuration.as_ref().and_then(|_| shell_to_ask(&context.env.variables));
         let options = HostOptions {
@@ -107,7 +119,7 @@ impl Plan {
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),
             cache: context.env.catalogues(),
-            connector: None,
+            connector: Some(trees.connector()),
         };
         let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.

@@ -9,6 +9,7 @@ mod args;
 mod arguments;
 mod base64;
 mod board;
+mod code;
 mod commands;
 mod configuration;
 mod confirm;

@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
                     return Err(error); // there is nothing to run
                 }
                 let host = plan.start(context);
-                Client::Local(Api::new(host, About { config: plan.config, url: None }))
+                Client::Local(Api::new(host, About { config: plan.config, url: None, folder: None }))
             }
             found => found?,
         };

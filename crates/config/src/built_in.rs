@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -133,11 +133,13 @@ pub(crate) fn check(
     }
     let mut text = |key: &str| Some(written.embeddings.get(key)?.expand(variables, missing));
     let embeddings = match (text("url"), text("model")) {
-        (Some(url), Some(model)) => Some(Embeddings {
-            url: endpoint(&url)?,
-            model,
-            api_key: text("api_key").filter(|key| !key.is_empty()),
-        }),
+        (Some(url), Some(model)) => {
+            let api_key = text("api_key").filter(|key| !key.is_empty());
+            if api_key.as_ref().is_some_and(|key| HeaderValue::from_str(key).is_err()) {
+                return Err("`embeddings.api_key` has characters that no header can carry".to_owned());
+            }
+            Some(Embeddings { url: endpoint(&url)?, model, api_key })
+        }
         _ => None,
     };
     Ok(BuiltIn::Codebase(Codebase { root, embeddings, s3_errors: written.s3_errors }))

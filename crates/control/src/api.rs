@@ -19,6 +19,8 @@ pub struct About {
     pub config: Option<PathBuf>,
     /// Where clients reach it.
     pub url: Option<String>,
+    /// The folder that it is about, where nothing is configured.
+    pub folder: Option<PathBuf>,
 }
 
 /// Answers requests. Clones are cheap and mean the same hub.
@@ -78,8 +80,8 @@ impl Api {
 
     /// How the hub is.
     pub fn snapshot(&self) -> Snapshot {
-        let About { config, url } = (*self.about).clone();
-        Snapshot { config, url, ..Snapshot::of(&self.host) }
+        let About { config, url, folder } = (*self.about).clone();
+        Snapshot { config, url, folder, ..Snapshot::of(&self.host) }
     }
 
     /// Answers a request, on one line. Dropping the future cancels what it started.

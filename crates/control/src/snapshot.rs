@@ -21,6 +21,9 @@ pub struct Snapshot {
     pub config: Option<PathBuf>,
     /// Where clients reach it, if it listens.
     pub url: Option<String>,
+    /// The folder that it is about, where nothing is configured.
+    #[serde(default)]
+    pub folder: Option<PathBuf>,
     /// Its servers, in the order of the configuration.
     pub servers: Vec<ServerSnapshot>,
     /// How many tools all of them offer under the hub's names.
@@ -153,6 +156,7 @@ impl Snapshot {
             pid: std::process::id(),
             config: None,
             url: None,
+            folder: None,
             servers: host.statuses().iter().map(ServerSnapshot::of).collect(),
             tools: table.count(Kind::Tools),
             resources: table.count(Kind::Resources),

@@ -11,7 +11,7 @@ use toolbay_transport::{
 };
 
 use crate::{
-    door::Door, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
+    door::Door, face::Face, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
     tasks::TaskSeal, token::Token, unread::Patience, wire,
 };
 
@@ -35,6 +35,8 @@ pub struct GatewayOptions {
     pub session_idle: Duration,
     /// Where the key is kept that seals ids of tasks; without it they end with this process.
     pub task_key: Option<PathBuf>,
+    /// As whom it presents itself; without it, as the hub.
+    pub face: Option<Face>,
 }
 
 impl Default for GatewayOptions {
@@ -48,6 +50,7 @@ impl Default for GatewayOptions {
             max_unread: 4 * 1024 * 1024,
             session_idle: Duration::from_secs(3600),
             task_key: None,
+            face: None,
         }
     }
 }

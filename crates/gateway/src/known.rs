@@ -1,6 +1,6 @@
 //! Requests that we answer ourselves, from memory.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolbay_host::{Hints, Kind, list_page};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Notification, Request, Revision, UnknownLogLevel, meta, method,
@@ -45,7 +45,7 @@ impl Gateway {
     pub(crate) fn introduction(&self, revision: Revision) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": capabilities(&self.host, revision),
+            "capabilities": self.capabilities(revision),
             "serverInfo": self.server_info(),
         });
         if let Some(instructions) = self.instructions() {
@@ -59,7 +59,7 @@ impl Gateway {
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": reply::supported_versions(),
-            "capabilities": capabilities(&self.host, Revision::LATEST),
+            "capabilities": self.capabilities(Revision::LATEST),
             "ttlMs": ttl,
             "cacheScope": scope,
             "_meta": { meta::SERVER_INFO: self.server_info() },
@@ -100,12 +100,25 @@ impl Gateway {
         Ok(complete(&format!("{{{fields}}}"), client.revision))
     }
 
-    fn server_info(&self) -> serde_json::Value {
+    fn capabilities(&self, revision: Revision) -> Value {
+        match &self.options.face {
+            Some(face) => face.capabilities.clone(),
+            None => capabilities(&self.host, revision),
+        }
+    }
+
+    fn server_info(&self) -> Value {
+        if let Some(face) = &self.options.face {
+            return face.server_info.clone();
+        }
         json!({ "name": "toolbay", "title": "Toolbay", "version": self.options.version })
     }
 
     /// What the servers that are up tell models about themselves.
     fn instructions(&self) -> Option<String> {
+        if let Some(face) = &self.options.face {
+            return face.instructions.clone();
+        }
         let parts: Vec<String> = self
             .host
             .statuses()

@@ -23,6 +23,7 @@ mod client;
 mod door;
 mod era;
 mod exchange;
+mod face;
 mod gateway;
 mod guard;
 mod headers;
@@ -46,5 +47,6 @@ mod token;
 mod unread;
 mod wire;
 
+pub use face::Face;
 pub use gateway::{Gateway, GatewayOptions};
 pub use token::Token;

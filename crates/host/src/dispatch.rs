@@ -97,7 +97,11 @@ impl Host {
 
     fn dispatch_tool(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
         let call = &asked.request.call;
-        let name_span = required(call.param("name"), "name")?;
+        let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));
+        let name_span = call.param("name").ok_or_else(|| match call.params_text() {
+            Some(_) => missing("tool name"),
+            None => missing("params"),
+        })?;
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
         let table = self.peek_table();
         let Some(route) = table.tool(&name) else {

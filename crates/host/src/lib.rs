@@ -9,8 +9,7 @@
 //!
 //! # Invariants
 //!
-//! - Routing is an exact table made when lists arrive, never a split of a string that somebody sent.
-//! - The registry knows no transport and no revision.
+//! - Routing is an exact table made when lists arrive, never a split of a string; it knows no transport and no revision.
 //! - One failing server takes nothing from the others: not their tools, not their time.
 //! - Calls of this program take the way of all others, [`Host::dispatch`]; there is no back door.
 

@@ -5,7 +5,13 @@
 #![expect(clippy::print_stdout, reason = "a tool of the project: what it prints is its result")]
 
 mod chunks;
+mod fit;
+mod packages;
+mod quality;
+mod semble;
+mod speed;
 mod text;
+mod train;
 
 use anyhow::{Result, bail};
 
@@ -13,6 +19,11 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("chunks") => chunks::run(&args[1..]),
+        Some("fit") => fit::run(&args[1..]),
+        Some("model") => train::run(&args[1..]),
+        Some("quality") => quality::run(&args[1..]),
+        Some("semble") => semble::run(&args[1..]),
+        Some("speed") => speed::run(&args[1..]),
         Some("text") => text::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chunk;
+pub mod codebase;
 pub mod meaning;
 pub mod model;
 pub mod pairs;

@@ -96,6 +96,9 @@ pub struct TextHit {
     pub line_number: u64,
     /// Without its line end.
     pub line_content: String,
+    /// Whether the line is longer than that: the part around the match is given.
+    #[serde(rename = "line_truncated", skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
     /// Lines before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
@@ -130,6 +133,8 @@ pub struct MeaningAnswer {
     pub total: usize,
     /// What was searched.
     pub index: IndexState,
+    /// What somebody should know: an endpoint did not answer, an index was damaged.
+    pub notices: Vec<String>,
 }
 
 /// How much of the tree is known.

@@ -50,8 +50,10 @@ pub(super) async fn read(workers: &Workers, uri: &str) -> Result<String, ErrorOb
     let (name, query) = uri.split_once('?').unwrap_or((uri, ""));
     let outcome = match name {
         SEARCH if query.is_empty() => {
-            let description = json!({ "description": "Use the search_code tool to search the codebase" });
-            return Ok(contents(uri, &description.to_string()));
+            return Ok(contents(
+                uri,
+                r#"{"description": "Use the search_code tool to search the codebase"}"#,
+            ));
         }
         FILES => {
             let page = Page::read(query).map_err(|why| ErrorObject::new(ErrorCode::INVALID_PARAMS, why))?;

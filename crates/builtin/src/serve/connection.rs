@@ -11,7 +11,10 @@ use futures_util::{
     future::{AbortHandle, Abortable, Aborted},
     stream::FuturesUnordered,
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Duration, Instant},
+};
 use toolbay_protocol::{ErrorObject, Message, Notification, Request, RequestId, Rope, error, method};
 use toolbay_transport::{Incoming, Wire};
 
@@ -26,7 +29,10 @@ const MAX_CALLS: usize = 256;
 /// How many words about progress may wait to be sent.
 const MAX_NOTES: usize = 64;
 
-/// Serves one connection until the client is gone.
+/// How long calls may go on when the client sends no more, for one that waits for its last answers.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Serves one connection until the client is gone. One that only sends no more gets its answers.
 ///
 /// Invariant: the task awaits only in this `select!`, and takes the next message only when there is room for its
 /// answer.
@@ -42,10 +48,14 @@ pub async fn serve(wire: Wire, server: Arc<dyn Server>) {
         running: HashMap::new(),
         done: VecDeque::new(),
     };
-    loop {
+    let mut last = None;
+    while last.is_none() || connection.is_busy() {
         tokio::select! {
-            next = next_message(&outgoing, &mut incoming), if connection.has_room() => {
-                let Some((slot, message)) = next else { return };
+            next = next_message(&outgoing, &mut incoming), if last.is_none() && connection.has_room() => {
+                let Some((slot, message)) = next else {
+                    last = Some(Instant::now() + DRAIN);
+                    continue;
+                };
                 if let Some(answer) = connection.take(message) {
                     slot.send(answer);
                 }
@@ -58,7 +68,22 @@ pub async fn serve(wire: Wire, server: Arc<dyn Server>) {
                 (Ok(slot), Some(text)) => slot.send(text),
                 _ => return,
             },
+            () = gone(&outgoing, last) => return,
         }
+    }
+}
+
+/// Resolves when nobody reads any more, or once the time for last answers is over.
+async fn gone(outgoing: &mpsc::Sender<Rope>, last: Option<Instant>) {
+    let over = async {
+        match last {
+            Some(last) => tokio::time::sleep_until(last).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = outgoing.closed() => {}
+        () = over => {}
     }
 }
 
@@ -78,6 +103,10 @@ struct Connection {
 impl Connection {
     fn has_room(&self) -> bool {
         self.running.len() + self.done.len() < MAX_CALLS
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.done.is_empty()
     }
 
     /// Takes what arrived; gives what can be answered at once.

@@ -1,6 +1,6 @@
 //! `toolbay serve`: the hub over HTTP and on sockets.
 
-mod doors;
+pub(super) mod doors;
 
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::{
     follow::follow,
     hub::{self, Plan},
     secrets,
+    style::clean_line,
 };
 
 /// How long running requests may take once we are told to stop.
@@ -36,7 +37,8 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     let urls = doors.urls();
 
     let host = plan.start(context);
-    let about = About { config: plan.config.clone(), url: urls.first().cloned() };
+    let about =
+        About { config: plan.config.clone(), url: urls.first().cloned(), folder: plan.folder.clone() };
     let api = Api::new(host.clone(), about);
     greet(context, &plan, &urls, &doors)?;
     let control = control(context, &plan);
@@ -79,7 +81,7 @@ pub(super) async fn follow_if_any(context: &Context, configuration: Option<Confi
 }
 
 /// Ends some time after the signal to stop.
-async fn patience(stop: &CancellationToken) {
+pub(super) async fn patience(stop: &CancellationToken) {
     stop.cancelled().await;
     tokio::time::sleep(DRAIN).await;
 }
@@ -135,7 +137,16 @@ fn greet(context: &Context, plan: &Plan, urls: &[String], doors: &Doors) -> Resu
         return Ok(());
     }
     if plan.tells_of_itself {
-        out.note("No servers are configured; there is only the server `hub`, which tells about this one.");
+        match &plan.folder {
+            Some(folder) => out.note(&format!(
+                "No servers are configured; there are `codebase`, to search and read {}, and `hub`, which tells about this one.",
+                clean_line(&folder.display().to_string())
+            )),
+            None => out.note(
+                "No servers are configured; there is only the server `hub`, which tells about this one. \
+                 Started in the folder of a project, there is `codebase` too, to search and read it.",
+            ),
+        }
     }
     match plan.config.as_ref().filter(|_| !pending.is_empty()) {
         Some(file) => {

@@ -1,7 +1,7 @@
 //! `toolbay stdio`: the hub as a server on stdin and stdout.
 
 mod relay;
-mod streams;
+pub(super) mod streams;
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long the last answers may take to be written.
-const FLUSH: Duration = Duration::from_secs(2);
+pub(super) const FLUSH: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliError> {
     // So that many clients share one set of servers.
@@ -35,7 +35,8 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     }
     let mut plan = Plan::read(context)?;
     let host = plan.start(context);
-    let api = Api::new(host.clone(), About { config: plan.config.clone(), url: None });
+    let api =
+        Api::new(host.clone(), About { config: plan.config.clone(), url: None, folder: plan.folder.clone() });
     let control = control(context, &plan);
     let configuration = plan.configuration.take();
     tokio::select! {

@@ -6,6 +6,7 @@ mod alone; // commands that start the servers themselves
 mod approving; // `approve`: what came with a project
 mod changing; // `add`, `add-json`, `remove`, `enable` and `disable`
 mod checking; // `config check`, `show`, `path` and `schema`
+mod codebase; // search and reading in a folder: server, commands, and in a hub
 mod completions; // scripts for shells
 mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout

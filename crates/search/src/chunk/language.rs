@@ -116,6 +116,11 @@ impl Language {
         by(|known| known.0 == name).or_else(|| by(|known| known.1.contains(&name)))
     }
 
+    /// Whether its files are cut along their definitions, and not by lines or headings.
+    pub fn is_parsed(self) -> bool {
+        super::tables::table(self).is_some()
+    }
+
     /// Every language that we know, parsed or not.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..KNOWN.len()).filter_map(|index| u8::try_from(index).ok()).map(Self)

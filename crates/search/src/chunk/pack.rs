@@ -81,7 +81,7 @@ impl Pack<'_> {
     /// Whether the next piece may join the open chunk.
     fn fits(&self, size: usize, cut: Cut) -> bool {
         let open = &self.open;
-        let total = open.size + size;
+        let total = open.bytes.len() + size;
         let item = cut.item.map(|item| &self.outline.items[item]);
         if item.is_some_and(|item| item.members == Members::Closed && item.whole.len() > MAX) {
             // The first piece of a long definition, which goes on alone.

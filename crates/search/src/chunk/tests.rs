@@ -59,6 +59,16 @@ fn what_no_grammar_knows_is_cut_by_lines() {
     check("one-line.js", &"a=1;".repeat(10_000));
 }
 
+/// Texts that make parsers guess: nesting without end, what never closes. They must be cut all the same, and soon.
+#[test]
+fn hostile_texts_are_cut_in_bounded_time() {
+    for path in ["a.rs", "a.py", "a.ts", "a.go", "a.cc", "a.kt", "a.hs", "a.lua", "a.java", "a.ex"] {
+        for piece in ["(", "{\n", "/*\n", "\"${\n", "if (a) \n", "x => \n", "a::"] {
+            check(path, &piece.repeat(6_000 / piece.len()));
+        }
+    }
+}
+
 #[test]
 fn markdown_is_cut_by_heading() {
     let body = long("", "Some words of text.");

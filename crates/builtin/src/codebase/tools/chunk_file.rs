@@ -63,10 +63,15 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
     Ok(Answer::list(&&chunks[..fitting], fields, more))
 }
 
+/// What a chunk takes in an answer, about.
+pub(super) fn size(chunk: &CodeChunk) -> usize {
+    chunk.content.len() + chunk.file_path.len() + 100
+}
+
 /// How many chunks fit into so many bytes; one always does.
 pub(super) fn fitting(chunks: &[CodeChunk], mut room: usize) -> usize {
     let fits = |chunk: &&CodeChunk| {
-        let size = chunk.content.len() + chunk.file_path.len() + 100;
+        let size = size(chunk);
         let fits = size <= room;
         room = room.saturating_sub(size);
         fits

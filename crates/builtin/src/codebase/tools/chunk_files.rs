@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Tool,
-    chunk_file::{fitting, output_schema},
+    chunk_file::{fitting, output_schema, size},
 };
 use crate::codebase::{
     CodeChunk, CodeError, Work,
@@ -61,6 +61,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         return Err(misfit("file_paths", &format!("must name 1 to {MAX_FILES} files")));
     }
     let (mut chunks, mut errors, mut remaining): (Vec<CodeChunk>, Vec<Value>, Vec<&str>) = Default::default();
+    let mut more: Vec<String> = Vec::new();
     let mut room = MAX_ANSWER;
     for (done, path) in paths.iter().enumerate() {
         if work.is_stopped() {
@@ -72,13 +73,18 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         }
         match work.tree().chunks(path) {
             Ok(file) => {
-                // One file always fits, as far as it does alone.
-                let fit = fitting(&file, room);
-                if fit < file.len() && !chunks.is_empty() {
+                let size: usize = file.iter().map(size).sum();
+                if size > room && !chunks.is_empty() {
                     remaining.push(path);
                     continue;
                 }
-                room = room.saturating_sub(file.iter().map(|chunk| chunk.content.len() + 100).sum());
+                // One that is too long even alone is given as far as it fits.
+                let fit = fitting(&file, room);
+                if let Some(next) = file.get(fit) {
+                    let line = next.start_line;
+                    more.push(format!("{path} has more chunks: see `chunk_file` with `start_line` {line}"));
+                }
+                room = room.saturating_sub(size);
                 chunks.extend(file.into_iter().take(fit));
             }
             Err(CodeError::Stopped) => return Err(CodeError::Stopped),
@@ -90,7 +96,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         let all = errors.iter().map(|it| format!("{}: {}", text(&it["file_path"]), text(&it["error"])));
         return Err(CodeError::Failed(all.collect::<Vec<_>>().join("; ")));
     }
-    let mut more: Vec<String> = Vec::new();
+    let is_cut = !more.is_empty();
     if !remaining.is_empty() {
         more.push(format!("call again for the files that did not fit: {}", json!(remaining)));
     }
@@ -99,7 +105,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
     }
     let fields = json!({
         "total": chunks.len(),
-        "truncated": !remaining.is_empty(),
+        "truncated": is_cut || !remaining.is_empty(),
         "errors": errors,
         "remaining": remaining,
     });

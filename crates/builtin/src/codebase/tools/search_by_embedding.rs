@@ -94,6 +94,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
     if truncated && answer.hits.len() < query.limit && budget.is_some() {
         more.push(format!("for more results call again with `offset` {next} or a higher `max_tokens`"));
     }
+    more.extend(answer.notices);
     if !answer.index.complete {
         more.push(format!(
             "{} of {} files are indexed so far; search again in a moment for the rest, or use `search_code`",

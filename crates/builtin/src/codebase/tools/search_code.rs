@@ -3,11 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{
-    Case, CodeError, TextHit, TextQuery, Work,
-    answer::{Answer, head},
-    arguments::Arguments,
-};
+use crate::codebase::{Case, CodeError, TextHit, TextQuery, Work, answer::Answer, arguments::Arguments};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search_code",
@@ -19,8 +15,6 @@ pub(super) const TOOL: Tool = Tool {
 const DEFAULT: usize = 50;
 const MAX: usize = 1000;
 const MAX_CONTEXT: usize = 20;
-/// The longest line that is given whole.
-const MAX_LINE: usize = 1000;
 /// How long the lines of an answer may be together.
 const MAX_ANSWER: usize = 256 * 1024;
 
@@ -68,6 +62,7 @@ fn definition() -> Value {
                     "file_path": { "type": "string" },
                     "line_number": { "type": "integer" },
                     "line_content": { "type": "string" },
+                    "line_truncated": { "type": "boolean", "description": "The line is long; this is the part around the match" },
                     "before": { "type": "array", "items": { "type": "string" } },
                     "after": { "type": "array", "items": { "type": "string" } },
                 },
@@ -93,7 +88,6 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         limit: arguments.count("max_results", 1, MAX)?.unwrap_or(DEFAULT),
     };
     let mut answer = work.tree().search_text(&query, work)?;
-    answer.hits.iter_mut().for_each(shorten);
     let mut room = MAX_ANSWER;
     let fitting = answer.hits.iter().take_while(|hit| take(&mut room, hit)).count().max(1);
     answer.hits.truncate(fitting);
@@ -110,17 +104,6 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         )
     });
     Ok(Answer::list(&answer.hits, fields, more))
-}
-
-/// Cuts lines that no one would read.
-fn shorten(hit: &mut TextHit) {
-    let lines = std::iter::once(&mut hit.line_content).chain(&mut hit.before).chain(&mut hit.after);
-    for line in lines {
-        if line.len() > MAX_LINE {
-            let length = line.len();
-            *line = format!("{}… ({length} bytes)", head(line, MAX_LINE));
-        }
-    }
 }
 
 fn take(room: &mut usize, hit: &TextHit) -> bool {

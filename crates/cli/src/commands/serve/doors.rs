@@ -13,7 +13,7 @@ use crate::{args::ServeArgs, error::CliError, holder::Holder, listen::Listen, se
 
 /// The open doors of a hub.
 #[derive(Debug)]
-pub(super) struct Doors {
+pub(in crate::commands) struct Doors {
     http: Vec<(TcpListener, SocketAddr)>,
     pub(super) sockets: Vec<McpSocket>,
     tls: Option<Tls>,
@@ -21,7 +21,7 @@ pub(super) struct Doors {
 
 impl Doors {
     /// Opens what was asked for. HTTP is always among it.
-    pub(super) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
+    pub(in crate::commands) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
         let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => Some(secrets::tls(certificate, key)?),
             _ => None,
@@ -56,13 +56,13 @@ impl Doors {
     }
 
     /// The URLs of the hub for clients that speak Streamable HTTP.
-    pub(super) fn urls(&self) -> Vec<String> {
+    pub(in crate::commands) fn urls(&self) -> Vec<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         self.http.iter().map(|(_, address)| format!("{scheme}://{address}/mcp")).collect()
     }
 
     /// Serves until `stop`, then lets running requests finish.
-    pub(super) async fn serve(self, gateway: &Arc<Gateway>, stop: &CancellationToken) {
+    pub(in crate::commands) async fn serve(self, gateway: &Arc<Gateway>, stop: &CancellationToken) {
         let http = self.http.into_iter().map(|(listener, _)| -> BoxFuture<'_, ()> {
             match self.tls.clone() {
                 Some(tls) => Box::pin(gateway.serve_https(listener, tls, stop.clone())),

@@ -4,7 +4,7 @@ use tokio::{
     io::{self, AsyncWriteExt},
     net::UnixStream,
 };
-use toolbay_control::ControlError;
+use toolbay_control::{Client, ControlError};
 
 use super::streams::{stdin, stdout};
 use crate::{context::Context, error::CliError, session};
@@ -12,6 +12,7 @@ use crate::{context::Context, error::CliError, session};
 /// The running hub whose servers are wanted; nothing when there is none.
 pub(super) async fn running_hub(context: &Context) -> Result<Option<UnixStream>, CliError> {
     let attached = match session::running(context).await {
+        Ok(client) if is_about_elsewhere(context, &client).await => return Ok(None),
         Ok(client) => client.attach().await.map_err(CliError::from),
         Err(error) => Err(error),
     };
@@ -20,6 +21,14 @@ pub(super) async fn running_hub(context: &Context) -> Result<Option<UnixStream>,
         Err(CliError::Control(ControlError::NoHub)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a hub is there only for the code of another folder than ours: nothing is configured, neither there nor here.
+async fn is_about_elsewhere(context: &Context, hub: &Client) -> bool {
+    let Ok(snapshot) = hub.snapshot().await else { return false };
+    let Some(folder) = snapshot.folder else { return false };
+    let here = std::env::current_dir().ok();
+    context.args.global.config.is_none() && snapshot.config.is_none() && here != Some(folder)
 }
 
 /// Hands on what the client and the hub say, as it is, until the client closes its end and has its answers.

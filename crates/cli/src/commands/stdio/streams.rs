@@ -10,11 +10,11 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub(in crate::commands) type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(in crate::commands) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Pipes and sockets without a thread in between; anything else (files, terminals) through tokio's.
-pub(super) fn stdin() -> io::Result<Reader> {
+pub(in crate::commands) fn stdin() -> io::Result<Reader> {
     let fd = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
         Kind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd)?),
@@ -23,7 +23,7 @@ pub(super) fn stdin() -> io::Result<Reader> {
     })
 }
 
-pub(super) fn stdout() -> io::Result<Writer> {
+pub(in crate::commands) fn stdout() -> io::Result<Writer> {
     let fd = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
         Kind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd)?),

@@ -1,0 +1,61 @@
+//! Vectors from outside, over real HTTP.
+
+use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
+use toolbay_builtin::codebase::Endpoint;
+use toolbay_search::meaning::{Code, Embedder};
+use toolbay_testkit::{Answering, Asked, HttpScript};
+use toolbay_transport::http::client::{Route, Target};
+
+/// Answers with the length of each text, last text first, as servers may.
+async fn embed(asked: Asked, answering: Answering) {
+    let texts = asked.body["input"].as_array().cloned().unwrap_or_default();
+    if asked.header("authorization") != "Bearer key" || asked.body["model"] != "tiny" {
+        return answering.json("401 Unauthorized", &json!({"error": {"message": "who are you"}})).await;
+    }
+    let rows = texts.iter().enumerate().rev().map(|(index, text)| {
+        let length = text.as_str().map_or(0, str::len);
+        json!({"object": "embedding", "index": index, "embedding": [length, 1]})
+    });
+    let rows: Vec<Value> = rows.collect();
+    answering.json("200 OK", &json!({"object": "list", "data": rows, "usage": {}})).await;
+}
+
+async fn endpoint(key: &str, model: &str) -> (Endpoint, HttpScript) {
+    let tasks = TaskTracker::new();
+    let server = HttpScript::start(&tasks, embed).await.unwrap();
+    let mut target = Target {
+        url: server.url.parse().unwrap(),
+        headers: Default::default(),
+        max_message: 1 << 20,
+        max_running: 4,
+        route: Route::default(),
+    };
+    target.headers.insert("authorization", format!("Bearer {key}").parse().unwrap());
+    (Endpoint::new(target, model, &tasks), server)
+}
+
+#[tokio::test]
+async fn every_piece_of_code_gets_its_own_vector() {
+    let (endpoint, server) = endpoint("key", "tiny").await;
+    let asked = tokio::task::spawn_blocking(move || {
+        let texts: Vec<String> = (0..70).map(|length| "x".repeat(length)).collect();
+        let codes: Vec<Code<'_>> = texts.iter().map(|text| Code { path: "a", names: &[], text }).collect();
+        let vectors = endpoint.codes(&codes).unwrap();
+        let around = "a \n".len();
+        assert!(vectors.iter().enumerate().all(|(at, vector)| *vector == [(at + around) as f32, 1.0]));
+        assert_eq!(endpoint.query("four").unwrap(), [4.0, 1.0]);
+        assert_eq!(endpoint.name(), "tiny at 127.0.0.1");
+    });
+    asked.await.unwrap();
+    assert_eq!(server.asked().len(), 4, "70 texts in three batches, and a question");
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_without_the_key() {
+    let (endpoint, _server) = endpoint("s3cret", "tiny").await;
+    let refused = tokio::task::spawn_blocking(move || endpoint.query("x").unwrap_err().to_string());
+    let refused = refused.await.unwrap();
+    assert!(refused.contains("401") && refused.contains("tiny at 127.0.0.1"), "{refused}");
+    assert!(!refused.contains("s3cret"), "{refused}");
+}

@@ -1,0 +1,139 @@
+//! The trees of code that this process searches: one index each, whoever asks.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak},
+};
+
+use http::{HeaderMap, HeaderValue, header};
+use tokio_util::task::TaskTracker;
+use toolbay_builtin::{
+    codebase::{CodeError, Endpoint, Face, Opener, codebase, tree},
+    in_process,
+};
+use toolbay_config::{BuiltIn, Codebase, Embeddings, Reach};
+use toolbay_host::{Connector, InProcess, Source};
+use toolbay_search::{codebase::Options, meaning::Embedder};
+use toolbay_transport::http::client::{Proxies, Route, Target};
+
+use crate::{context::Context, env::Env, error::CliError};
+
+/// The longest answer of an endpoint, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// How many questions an endpoint gets at once.
+const MAX_ASKED: usize = 4;
+
+/// The trees that are in use.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    cache: Option<PathBuf>,
+    /// Whether they are asked more than once.
+    watch: bool,
+    /// Proxies on the way to endpoints.
+    proxies: Proxies,
+    tasks: TaskTracker,
+    open: Mutex<Vec<Known>>,
+}
+
+/// A tree that is in use, or was.
+#[derive(Debug)]
+struct Known {
+    root: PathBuf,
+    embeddings: Option<Embeddings>,
+    tree: Weak<Opener>,
+}
+
+impl Trees {
+    /// Trees of a server, which are kept indexed.
+    pub(crate) fn new(context: &Context) -> Arc<Self> {
+        Arc::new(Self { watch: true, ..Self::once(context) })
+    }
+
+    /// Trees of a command, which are asked once.
+    pub(crate) fn once(context: &Context) -> Self {
+        Self {
+            cache: context.env.indexes(),
+            watch: false,
+            proxies: proxies(&context.env),
+            tasks: TaskTracker::new(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// The tree of a folder; the same one for everybody.
+    pub(crate) fn tree(&self, root: &Path, embeddings: Option<&Embeddings>) -> Arc<Opener> {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        open.retain(|known| known.tree.strong_count() > 0);
+        let same = |known: &&Known| known.root == root && known.embeddings.as_ref() == embeddings;
+        if let Some(tree) = open.iter().find(same).and_then(|known| known.tree.upgrade()) {
+            return tree;
+        }
+        let embedder = embeddings.map(|endpoint| self.endpoint(endpoint));
+        let options = Options { cache: self.cache.clone(), watch: self.watch, embedder };
+        let tree = Arc::new(tree(&root, options));
+        open.push(Known { root, embeddings: embeddings.cloned(), tree: Arc::downgrade(&tree) });
+        tree
+    }
+
+    /// Reaches the built-in servers of a configuration.
+    pub(crate) fn connector(self: Arc<Self>) -> Connector {
+        Connector::new(move |server| match &server.reach {
+            Reach::BuiltIn(BuiltIn::Codebase(config)) => Some(Source::InProcess(self.server(config))),
+            Reach::Command(_) | Reach::Url(_) => None,
+        })
+    }
+
+    fn server(&self, config: &Codebase) -> InProcess {
+        let face = Face { s3_errors: config.s3_errors, ..Face::IN_HUB };
+        in_process(codebase(self.tree(&config.root, config.embeddings.as_ref()), face))
+    }
+
+    fn endpoint(&self, embeddings: &Embeddings) -> Arc<dyn Embedder> {
+        let mut headers = HeaderMap::new();
+        let key = embeddings.api_key.as_ref().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
+        if let Some(Ok(mut key)) = key {
+            key.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, key);
+        }
+        let target = Target {
+            url: embeddings.url.clone(),
+            headers,
+            max_message: MAX_ANSWER,
+            max_running: MAX_ASKED,
+            route: Route { proxies: self.proxies.clone(), ..Route::default() },
+        };
+        Arc::new(Endpoint::new(target, &embeddings.model, &self.tasks))
+    }
+}
+
+fn proxies(env: &Env) -> Proxies {
+    Proxies::from_variables(|name| env.variables.get(OsStr::new(name)).map(|value| value.as_os_str()))
+}
+
+/// The folder that somebody named, or this one.
+pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
+    let path = named.unwrap_or(Path::new("."));
+    let no_folder = |source| CliError::NoFolder { path: path.to_owned(), source };
+    let folder = path.canonicalize().map_err(no_folder)?;
+    std::fs::read_dir(&folder).map_err(no_folder)?;
+    Ok(folder)
+}
+
+/// The folder that is offered where nothing is configured: the one we are in. Not the whole disk nor a whole home, which
+/// nobody means who says nothing.
+pub(crate) fn usual_folder(context: &Context, here: &Path) -> Option<PathBuf> {
+    let is_home = context.env.home.as_deref() == Some(here);
+    (here.parent().is_some() && !is_home).then(|| here.to_owned())
+}
+
+/// An error of a search, for people.
+pub(crate) fn failed(error: CodeError) -> CliError {
+    match error {
+        CodeError::Misfit(why) => CliError::Query { why },
+        CodeError::Stopped => CliError::Interrupted,
+        CodeError::Failed(why) => CliError::Code { why },
+    }
+}

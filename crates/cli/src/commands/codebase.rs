@@ -1,0 +1,114 @@
+//! `toolbay codebase`: search and reading in one folder, as a server of its own.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+use toolbay_builtin::{
+    Server,
+    codebase::{Face, codebase},
+    in_process, serve,
+};
+use toolbay_gateway::{Gateway, GatewayOptions};
+use toolbay_host::{Host, HostOptions, Naming};
+use toolbay_protocol::ServerName;
+use toolbay_transport::stdio::{MAX_MESSAGE, connect};
+
+use super::{
+    serve::{doors::Doors, patience},
+    stdio::{
+        FLUSH,
+        streams::{stdin, stdout},
+    },
+};
+use crate::{
+    args::{CodebaseArgs, ServeArgs},
+    code::{Trees, folder},
+    context::Context,
+    error::CliError,
+    hub,
+    listen::Listen,
+    secrets,
+};
+
+pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), CliError> {
+    let tree = Trees::new(context).tree(&folder(args.path.as_deref())?, None);
+    let face = Face { s3_errors: args.s3_errors, ..Face::ALONE };
+    let server = codebase(tree, face);
+    match args.http {
+        None => on_stdio(context, server).await,
+        Some(address) => on_http(context, args, address, server).await,
+    }
+}
+
+async fn on_stdio(context: &Context, server: Arc<dyn Server>) -> Result<(), CliError> {
+    let tasks = TaskTracker::new();
+    let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);
+    tokio::select! {
+        () = serve(wire, server) => {}
+        () = context.stop.cancelled() => {}
+    }
+    tasks.close();
+    // A client that does not read its answers does not get them.
+    let _ = tokio::time::timeout(FLUSH, tasks.wait()).await;
+    Ok(())
+}
+
+/// Behind the front door of a hub, for its checks and limits; what clients see is the server alone.
+async fn on_http(
+    context: &Context,
+    args: &CodebaseArgs,
+    address: SocketAddr,
+    server: Arc<dyn Server>,
+) -> Result<(), CliError> {
+    let token = args.token_file.as_deref().map(secrets::token).transpose()?;
+    let doors = Doors::open(&ServeArgs {
+        listen: vec![Listen::Http(address)],
+        allow_unauthenticated: args.allow_unauthenticated,
+        token_file: args.token_file.clone(),
+        tls_cert: None,
+        tls_key: None,
+        public_name: args.public_name.clone(),
+    })
+    .await?;
+    let face = face(&*server);
+    let options = HostOptions { naming: Naming::None, ..HostOptions::default() };
+    let host = Host::start(&[], vec![(ServerName::new("codebase"), in_process(server))], &options);
+    host.settled().await;
+    greet(context, &doors)?;
+    let options = GatewayOptions {
+        public_names: args.public_name.clone(),
+        token,
+        face: Some(face),
+        ..GatewayOptions::default()
+    };
+    let gateway = Gateway::new(host.clone(), options);
+    tokio::select! {
+        () = doors.serve(&gateway, &context.stop) => {}
+        () = patience(&context.stop) => {}
+    }
+    hub::stop(&host).await;
+    Ok(())
+}
+
+fn face(server: &dyn Server) -> toolbay_gateway::Face {
+    let version = env!("CARGO_PKG_VERSION");
+    toolbay_gateway::Face {
+        server_info: json!({ "name": server.name(), "version": version }),
+        capabilities: json!({ "resources": {}, "tools": {} }),
+        instructions: server.instructions().map(str::to_owned),
+        health: json!({ "status": "ok", "service": server.name(), "version": version, "mode": "http" }),
+    }
+}
+
+fn greet(context: &Context, doors: &Doors) -> Result<(), CliError> {
+    let out = &context.out;
+    for url in doors.urls() {
+        if out.json {
+            out.json_fields(&format!("\"event\":\"listening\",\"url\":{}", json!(url)))?;
+        } else {
+            out.note(&format!("The codebase server listens on {}", out.paint_status.bold(&url)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `search` and `index` in the terminal.
+
+use super::Project;
+
+#[test]
+fn text_is_searched_as_with_ripgrep() {
+    let project = Project::new();
+    let ran = project.home.run(&["search", "--text", r"fn \w+_limit", "project"]).expect(0);
+    assert_eq!(ran.stdout, "src/main.rs:9:pub fn retry_limit() -> u32 {\n");
+    let literal = project.home.run(&["search", "-F", "--text", r"fn \w+", "project"]).expect(1);
+    assert_eq!((literal.stdout.as_str(), literal.stderr.as_str()), ("", "nothing found\n"));
+    let around = project.home.run(&["search", "--text", "retry_limit", "-C", "1", "project"]).expect(0);
+    assert!(around.stdout.contains("src/main.rs-10-    5\n"), "{around:?}");
+    let coloured =
+        project.home.run(&["search", "--color", "always", "--text", "retry_limit", "project"]).expect(0);
+    assert!(coloured.stdout.contains("\u{1b}["), "{coloured:?}");
+    let json = project
+        .home
+        .run(&["search", "--json", "--text", "number", "-n", "1", "-g", "*.md", "project"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&json["results"][0]["file_path"], &json["total"], &json["truncated"]),
+        (&"README.md".into(), &2.into(), &true.into())
+    );
+    let file = project.home.run(&["search", "--text", "round", "project/src/shapes.py"]).expect(0);
+    assert_eq!(file.stdout.lines().count(), 1);
+    for (args, message) in [
+        (&["search", "--text", "(", "project"][..], "/query"),
+        (&["search", "--text", "x", "no/such"], "no/such is no folder"),
+        (&["search", "x", "no/such"], "no/such is no folder"),
+        (&["search", "--text", "x", "project", "more"], "one PATH"),
+    ] {
+        let ran = project.home.run(args).expect(2);
+        assert!(ran.stderr.contains(message), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn questions_are_answered() {
+    let project = Project::new();
+    let ran = project.home.run(&["search", "how many retries", "project"]).expect(0);
+    let first = ran.stdout.lines().next().unwrap();
+    assert!(first.starts_with("src/main.rs:") && first.contains("retry_limit"), "{ran:?}");
+    assert!(ran.stdout.contains(" 9 pub fn retry_limit() -> u32 {"), "{ran:?}");
+    let json =
+        project.home.run(&["search", "surface of a shape", "project", "--json", "-n", "2"]).expect(0).json();
+    assert_eq!(json["results"][0]["file_path"], "src/shapes.py");
+    assert_eq!(json["index"]["complete"], true);
+    let none = project.home.run(&["search", "shape", "project", "-g", "*.nothing"]).expect(1);
+    assert_eq!(none.stderr, "nothing found\n");
+}
+
+#[test]
+fn an_index_is_built_shown_and_removed() {
+    let project = Project::new();
+    let none = project.home.run(&["index", "--status", "project"]).expect(0);
+    assert!(none.stdout.contains("no index"), "{none:?}");
+    let built = project.home.run(&["index", "project"]).expect(0);
+    for word in ["3 files", "chunks", "rust", "python", "markdown"] {
+        assert!(built.stdout.contains(word), "{word}: {built:?}");
+    }
+    let status = project.home.run(&["index", "--status", "--json", "project"]).expect(0).json();
+    assert_eq!((&status["files"], &status["complete"]), (&3.into(), &true.into()), "{status}");
+    assert!(status["chunks"].as_u64().unwrap() >= 3 && status["bytes"].as_u64().unwrap() > 0, "{status}");
+    project.home.run(&["index", "--clear", "project"]).expect(0);
+    let gone = project.home.run(&["index", "--status", "--json", "project"]).expect(0).json();
+    assert_eq!(gone["indexed_files"], 0, "{gone}");
+    assert!(project.path("src/main.rs").exists(), "only the index is removed");
+    project.home.run(&["index", "no/such"]).expect(2);
+}

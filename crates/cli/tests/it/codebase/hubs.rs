@@ -1,0 +1,99 @@
+//! In a hub, with and without a configuration.
+
+use serde_json::{Value, json};
+
+use super::{Project, Talk, list};
+use crate::program::{Home, Serving};
+
+fn body(answer: &str) -> Value {
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+fn call(hub: &Serving, tool: &str, arguments: &Value) -> Value {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+    body(&hub.post(&call.to_string()))["result"].take()
+}
+
+fn tools(hub: &Serving) -> Vec<String> {
+    let answer = body(&hub.post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#));
+    let tools = answer["result"]["tools"].as_array().unwrap().iter();
+    tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The README's first command.
+#[test]
+fn any_folder_is_served_with_no_configuration() {
+    let project = Project::new();
+    let mut command = project.home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.current_dir(project.path(""));
+    let mut hub = Serving::start(command);
+    hub.until("codebase ready");
+    assert!(hub.said.contains("`codebase`, to search and read"), "{}", hub.said);
+    let found = list(&call(&hub, "codebase__search_code", &json!({ "query": "function add" })));
+    assert_eq!(found[0]["file_path"], "src/main.rs");
+    assert!(tools(&hub).contains(&"hub__status".to_owned()));
+    // A client in the same folder joins it, one in another folder has its own.
+    let client = |folder: &str| {
+        let mut command = project.home.command(&[]);
+        command.current_dir(project.path(folder));
+        let mut talk = Talk::run(command);
+        talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
+        list(&talk.call("codebase__list_directory", json!({ "path": "." })))
+    };
+    assert_eq!(client("")[0]["name"], "src");
+    assert_eq!(client("src")[0]["name"], "main.rs");
+    assert_eq!(hub.stop(), Some(0));
+    assert_eq!(client("src")[0]["name"], "main.rs");
+}
+
+#[test]
+fn a_whole_home_is_not_offered_unasked() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("home")).unwrap();
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.current_dir(home.path("home"));
+    let mut hub = Serving::start(command);
+    hub.until("hub ready");
+    assert_eq!(tools(&hub), ["hub__status"]);
+    assert!(hub.said.contains("folder of a project"), "{}", hub.said);
+    assert_eq!(hub.stop(), Some(0));
+}
+
+#[test]
+fn a_configuration_names_several_trees() {
+    let project = Project::new();
+    project.home.write(
+        "mcp.json",
+        r#"{"mcpServers": {
+            "numbers": {"builtin": "codebase", "root": "project/src"},
+            "docs": {"builtin": "codebase", "root": "./project", "compat": {"s3_errors": true}},
+            "gone": {"builtin": "codebase", "root": "no/such/folder"}
+        }}"#,
+    );
+    let mut hub = project.home.serve(&["--config", "mcp.json"]);
+    hub.until("gone ready");
+    let names = tools(&hub);
+    assert_eq!(names.len(), 18, "{names:?}");
+    let name = |server: &str| format!("{server}__search_code");
+    let query = json!({ "query": "Numbers" });
+    assert_eq!(list(&call(&hub, &name("docs"), &query))[0]["file_path"], "README.md");
+    assert!(list(&call(&hub, &name("numbers"), &query)).is_empty());
+    let gone = call(&hub, &name("gone"), &query);
+    let why = gone["content"][0]["text"].as_str().unwrap();
+    assert!(gone["isError"] == true && why.contains("no/such/folder"), "{gone}");
+    let listed = project.home.run(&["list", "--config", "mcp.json"]).expect(0).stdout;
+    assert!(listed.contains("builtin") && listed.contains("built-in codebase of project/src"), "{listed}");
+    assert_eq!(hub.stop(), Some(0));
+}
+
+#[test]
+fn what_a_project_brings_waits_for_approval() {
+    let home = Home::new();
+    home.write(".mcp.json", r#"{"mcpServers": {"code": {"builtin": "codebase", "root": "/"}}}"#);
+    let shown = home.run(&["approve", "--diff"]);
+    assert!(shown.stdout.contains("shows the folder: /"), "{shown:?}");
+    let mut hub = home.serve(&[]);
+    assert!(!tools(&hub).iter().any(|name| name.starts_with("code__")));
+    assert_eq!(hub.stop(), Some(0));
+}

@@ -1,0 +1,35 @@
+//! Source packages of public registries: found, pinned in a lock file, fetched once, unpacked.
+
+mod fetch;
+mod lock;
+mod registry;
+mod unpack;
+
+use std::{
+    ffi::OsStr,
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+pub(crate) use self::{
+    fetch::{Library, Source},
+    lock::Lock,
+};
+
+/// Runs a program of the system to its end; what it wrote to its standard output is the result.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a tool of the project: it fetches and unpacks with what the system has"
+)]
+fn run<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Result<Vec<u8>> {
+    let Output { status, stdout, stderr } = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{program}`: it must be installed"))?;
+    if !status.success() {
+        bail!("{program}: {status}: {}", String::from_utf8_lossy(&stderr).trim());
+    }
+    Ok(stdout)
+}

@@ -1,0 +1,231 @@
+//! A tree of files with everything that can be asked of it.
+//!
+//! A [`Codebase`] joins the tree, the exact search and the search by meaning. All its methods block and may be called by
+//! many threads at once; nobody waits for an index, because each search looks itself at what is not indexed yet.
+
+mod file;
+mod folder;
+mod keeper;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+pub use file::{FileError, FileText, MAX_READ};
+pub use folder::{EntryKind, FolderEntry};
+pub use summary::{IndexError, Phase, Progress, Status, Summary};
+
+use self::keeper::Keeper;
+use crate::chunk::{Chunk, Language, cut, language};
+use crate::meaning::{self, Embedder, MeaningError};
+use crate::store::{Store, StoreError};
+use crate::text;
+use crate::tree::{Entry, RelPath, Root, Tree, TreeError, TreeOptions};
+
+/// How a tree is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The folder below which indexes are kept; without it nothing is kept beyond the process.
+    pub cache: Option<PathBuf>,
+    /// Watch the tree: pays for whoever asks more than once.
+    pub watch: bool,
+    /// Who makes vectors, instead of the model in the program.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
+/// A tree of files, searchable.
+#[derive(Debug)]
+pub struct Codebase {
+    tree: Tree,
+    store: Option<Store>,
+    text: text::Index,
+    meaning: meaning::Index,
+    /// What somebody should know, once.
+    notices: Mutex<Vec<String>>,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// A file, cut into pieces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChunks {
+    /// The file.
+    pub path: RelPath,
+    /// Its language.
+    pub language: Language,
+    /// All of it.
+    pub text: String,
+    /// Its pieces, in order; they cover it.
+    pub chunks: Vec<Chunk>,
+}
+
+/// Why a search by meaning has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum MeaningSearchError {
+    /// The tree cannot be read any more.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The question, or the index.
+    #[error(transparent)]
+    Meaning(#[from] MeaningError),
+}
+
+impl Codebase {
+    /// Opens the tree at `root` with what is known about it from earlier. Reads next to nothing.
+    ///
+    /// A cache that cannot be used is no error but a [notice](Self::take_notices): searches read the files.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn open(root: &Path, options: Options) -> Result<Arc<Self>, TreeError> {
+        let Options { cache, watch, embedder } = options;
+        let tree = Tree::open(Root::open(root)?, TreeOptions { watch });
+        let mut notices = Vec::new();
+        let store = cache.and_then(|cache| {
+            let opened = Store::open(&cache, tree.root().path());
+            opened.map_err(|error| notices.push(format!("{error}: nothing is kept beyond this process"))).ok()
+        });
+        Ok(Arc::new(Self {
+            text: text::Index::open(store.clone()),
+            meaning: match &store {
+                Some(store) => meaning::Index::open(store.clone(), embedder),
+                None => meaning::Index::in_memory(embedder),
+            },
+            tree,
+            store,
+            notices: Mutex::new(notices),
+            keeper: Mutex::default(),
+        }))
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        self.tree.root().path()
+    }
+
+    /// Lines that hold a text or fit a pattern: what `rg` finds.
+    ///
+    /// # Errors
+    /// If the pattern or a glob cannot be understood, or the tree not be read.
+    pub fn search_text(
+        &self,
+        query: &text::Query,
+        stop: &AtomicBool,
+    ) -> Result<text::Answer, text::SearchError> {
+        self.text.search(&self.tree, query, stop)
+    }
+
+    /// Pieces of files that are about something.
+    ///
+    /// # Errors
+    /// If a glob cannot be understood, or the tree not be read.
+    pub fn search_meaning(&self, query: &meaning::Query) -> Result<meaning::Answer, MeaningSearchError> {
+        Ok(self.meaning.search(query, &self.tree.files()?, &self.tree)?)
+    }
+
+    /// All files that are searched, sorted by path, as of now.
+    ///
+    /// # Errors
+    /// If the tree cannot be read.
+    pub fn files(&self) -> Result<Arc<[Entry]>, TreeError> {
+        self.tree.files()
+    }
+
+    /// What is in a folder: folders first, then by name. What is hidden or ignored is there only with `all`.
+    ///
+    /// # Errors
+    /// If there is no such folder in the tree, or the system refuses.
+    pub fn list(&self, folder: &RelPath, all: bool) -> Result<Vec<FolderEntry>, TreeError> {
+        folder::list(self.tree.root(), folder, all)
+    }
+
+    /// A file as text.
+    ///
+    /// # Errors
+    /// If there is no such file in the tree, if it is too large, or no text.
+    pub fn read(&self, path: &RelPath) -> Result<FileText, FileError> {
+        file::read(&self.tree, path)
+    }
+
+    /// A file cut into pieces.
+    ///
+    /// # Errors
+    /// As [`Codebase::read`].
+    pub fn chunks(&self, path: &RelPath) -> Result<FileChunks, FileError> {
+        let FileText { path, text } = self.read(path)?;
+        let language = language(&path.to_str_lossy(), &text);
+        Ok(FileChunks { chunks: cut(language, &text), path, language, text })
+    }
+
+    /// Brings both indexes up to date; what is done can be searched as it goes. Stopping, or being killed, loses little.
+    ///
+    /// # Errors
+    /// If the tree cannot be read or the store not be written. What was indexed before stays.
+    pub fn index(
+        &self,
+        progress: &(dyn Fn(Progress) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Summary, IndexError> {
+        let began = Instant::now();
+        let text = self.text.update(&self.tree, &|at| progress(at.into()), stop)?;
+        let files = self.tree.files()?;
+        let meaning = self.meaning.update(&files, &self.tree, &mut |at| progress(at.into()), stop)?;
+        self.note(meaning.notice.clone());
+        Ok(Summary::new(&files, &text, &meaning, self.meaning.size(), self.disk_size(), began.elapsed()))
+    }
+
+    /// Keeps both indexes up to date from now on, on a thread of its own, as long as somebody has this tree.
+    pub fn keep_indexed(self: &Arc<Self>) {
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        keeper.get_or_insert_with(|| Keeper::start(self));
+    }
+
+    /// How much is indexed.
+    ///
+    /// # Errors
+    /// If the tree cannot be read.
+    pub fn status(&self) -> Result<Status, TreeError> {
+        let size = self.meaning.size();
+        Ok(Status {
+            root: self.root().to_owned(),
+            store: self.store.as_ref().map(|store| store.folder().to_owned()),
+            files: self.tree.files()?.len(),
+            indexed: size.files,
+            chunks: size.chunks,
+            bytes: self.disk_size(),
+        })
+    }
+
+    /// What somebody should know: an index was damaged and is made anew, the cache cannot be used. Each is said once.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.note(self.text.take_notice());
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Removes what is kept of the tree at `root` below `cache`.
+    ///
+    /// # Errors
+    /// If it is there and cannot be removed.
+    pub fn clear(root: &Path, cache: &Path) -> Result<(), StoreError> {
+        // A folder that is gone was where its path says.
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        Store::at(cache, &real).clear()
+    }
+
+    fn disk_size(&self) -> u64 {
+        self.store.as_ref().map_or(0, Store::size)
+    }
+
+    fn note(&self, notice: Option<String>) {
+        /// The last few are enough.
+        const MOST: usize = 16;
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notice) = notice
+            && notices.len() < MOST
+            && !notices.contains(&notice)
+        {
+            notices.push(notice);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Keeping the indexes of a tree up to date while somebody uses it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use super::Codebase;
+use crate::tree::Entry;
+
+/// How often a watched tree is looked at: changes are known anyway when somebody asks, this only keeps questions quick.
+const WATCHED: Duration = Duration::from_secs(1);
+/// How often a tree is looked at that has to be walked for it.
+const UNWATCHED: Duration = Duration::from_secs(60);
+/// When something failed: a full disk does not get emptier within a second.
+const FAILED: Duration = Duration::from_secs(30);
+
+/// The thread; it ends with this.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    stop: Arc<AtomicBool>,
+    _lives: mpsc::Sender<()>,
+}
+
+impl Keeper {
+    pub(super) fn start(codebase: &Arc<Codebase>) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let (lives, ended) = mpsc::channel();
+        let (codebase, stopped) = (Arc::downgrade(codebase), stop.clone());
+        let thread = thread::Builder::new().name("index".to_owned());
+        // Without a thread searches are slower, no more.
+        drop(thread.spawn(move || keep(&codebase, &stopped, &ended)));
+        Self { stop, _lives: lives }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn keep(codebase: &Weak<Codebase>, stop: &AtomicBool, ended: &mpsc::Receiver<()>) {
+    let mut known: Option<Arc<[Entry]>> = None;
+    loop {
+        let Some(codebase) = codebase.upgrade() else { return };
+        let pause = look(&codebase, &mut known, stop);
+        drop(codebase);
+        match ended.recv_timeout(pause) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Indexes what has changed, and says when to look again.
+fn look(codebase: &Codebase, known: &mut Option<Arc<[Entry]>>, stop: &AtomicBool) -> Duration {
+    let Ok(files) = codebase.tree.files() else { return FAILED };
+    if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &files)) {
+        return WATCHED;
+    }
+    match codebase.index(&|_| (), stop) {
+        Ok(summary) => {
+            let is_done = summary.young == 0 && !summary.busy && !summary.stopped;
+            // A tree that has to be walked gives another list each time.
+            let again = || codebase.tree.files().ok();
+            let is_watched = again().zip(again()).is_some_and(|(one, other)| Arc::ptr_eq(&one, &other));
+            *known = is_done.then_some(files);
+            if is_watched || !is_done { WATCHED } else { UNWATCHED }
+        }
+        Err(error) => {
+            codebase.note(Some(format!("the index is not up to date: {}", chain(&error))));
+            FAILED
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

@@ -1,0 +1,29 @@
+//! What can go wrong with the index.
+
+use super::segment::Damaged;
+use crate::store::StoreError;
+
+/// Why the index could not be updated or searched. Searches go on with what there is.
+#[derive(Debug, thiserror::Error)]
+pub enum MeaningError {
+    /// The folder of the index cannot be written or read.
+    #[error("the index cannot be kept on disk")]
+    Store(#[from] StoreError),
+    /// Some of it is not what was written. It has been left out and is made anew by the next update.
+    #[error("a part of the index was damaged and has been left out: it will be made anew")]
+    Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A glob that cannot be understood.
+    #[error("the glob `{glob}` cannot be understood: {reason}")]
+    Glob {
+        /// As it was given.
+        glob: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl From<Damaged> for MeaningError {
+    fn from(damaged: Damaged) -> Self {
+        Self::Damaged(Box::new(damaged))
+    }
+}

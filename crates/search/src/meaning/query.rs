@@ -1,0 +1,203 @@
+//! What is asked, and what the words of a question are.
+
+use super::term::{self, Terms};
+use crate::{tree::RelPath, words};
+
+/// A question in plain words, with names and messages as they stand in the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// What is looked for.
+    pub text: String,
+    /// Results to leave out at the front: those of an earlier answer.
+    pub offset: usize,
+    /// How many results to give at most.
+    pub limit: usize,
+    /// Only in this folder, or only this file.
+    pub path: Option<RelPath>,
+    /// Only files that these globs take, as ripgrep reads them: `*.rs`, `!tests/**`.
+    pub globs: Vec<String>,
+    /// Only files of this language.
+    pub language: Option<String>,
+    /// By what to rank.
+    pub ranking: Ranking,
+}
+
+impl Query {
+    /// A question about the whole tree.
+    pub fn new(text: impl Into<String>, limit: usize) -> Self {
+        let text = text.into();
+        Self { text, offset: 0, limit, path: None, globs: Vec::new(), language: None, ranking: Ranking::Full }
+    }
+}
+
+/// By what results are ranked. All but the last are there to be measured against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ranking {
+    /// Words alone.
+    Bm25,
+    /// Vectors alone.
+    Vectors,
+    /// Both, each brought to 0..1 over its best hundred, added.
+    Hybrid,
+    /// Everything that is known.
+    #[default]
+    Full,
+}
+
+/// A word of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) stem: String,
+    pub(super) term: u64,
+}
+
+/// A name in a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Symbol {
+    pub(super) name: String,
+    /// As it is looked up, see [`term::joined`].
+    pub(super) joined: String,
+}
+
+/// A question taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Each once, without those that say nothing.
+    pub(super) words: Vec<Word>,
+    /// The terms of all words, in order.
+    pub(super) sequence: Vec<u64>,
+    /// What is looked up: words and whole identifiers.
+    pub(super) terms: Vec<u64>,
+    pub(super) symbols: Vec<Symbol>,
+    /// The whole question is the first of `symbols`.
+    pub(super) is_symbol: bool,
+    /// What stands in the code exactly so, if it does: what is in quotes, or all of it.
+    pub(super) literals: Vec<String>,
+}
+
+/// Questions are cut here: more words than anybody asks with.
+const MOST_WORDS: usize = 64;
+
+impl Asked {
+    pub(super) fn new(text: &str) -> Self {
+        let mut asked = Self::default();
+        let mut terms = Terms::default();
+        asked.words(text, &mut terms, |word| !words::is_stop_word(word));
+        if asked.words.is_empty() {
+            // «what is this»: better than nothing.
+            asked.words(text, &mut terms, |_| true);
+        }
+        asked.terms = asked.words.iter().map(|word| word.term).collect();
+        terms.each(text, |term| {
+            if !asked.terms.contains(&term) && asked.terms.len() < MOST_WORDS {
+                asked.terms.push(term);
+            }
+        });
+        asked.symbols(text);
+        asked.literals(text);
+        asked
+    }
+
+    fn words(&mut self, text: &str, terms: &mut Terms, wanted: impl Fn(&str) -> bool) {
+        words::split(text, |word| {
+            if self.sequence.len() < MOST_WORDS && wanted(word) {
+                let term = terms.word(word);
+                self.sequence.push(term);
+                if !self.words.iter().any(|known| known.term == term) {
+                    self.words.push(Word { stem: words::stem(word).into_owned(), term });
+                }
+            }
+        });
+    }
+
+    fn symbols(&mut self, text: &str) {
+        let text = text.trim();
+        let whole = text.trim_end_matches("()").trim_matches('`');
+        let joins = [".", "::", "#", "->", "/"];
+        let is_path = !whole.is_empty()
+            && !whole.contains(char::is_whitespace)
+            && whole.chars().all(|letter| letter.is_alphanumeric() || "_.:#->/$".contains(letter));
+        if is_path {
+            let last = joins.iter().fold(whole, |rest, join| rest.rsplit(join).next().unwrap_or(rest));
+            self.is_symbol = self.add_symbol(last);
+        }
+        let mut quoted = false;
+        for piece in text.split('`') {
+            for run in piece.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '$')
+            {
+                if (quoted && !run.is_empty()) || is_like_a_name(run) {
+                    self.add_symbol(run);
+                }
+            }
+            quoted = !quoted;
+        }
+    }
+
+    fn add_symbol(&mut self, name: &str) -> bool {
+        const MOST: usize = 8;
+        let joined = term::joined(name);
+        if joined.is_empty() || self.symbols.len() >= MOST {
+            return false;
+        }
+        if !self.symbols.iter().any(|symbol| symbol.joined == joined) {
+            self.symbols.push(Symbol { name: name.to_owned(), joined });
+        }
+        true
+    }
+
+    fn literals(&mut self, text: &str) {
+        const SHORTEST: usize = 6;
+        let text = text.trim();
+        let mut parts = text.split('"');
+        parts.next();
+        while let (Some(inside), Some(_)) = (parts.next(), parts.next()) {
+            if inside.trim().len() >= SHORTEST {
+                self.literals.push(inside.trim().to_owned());
+            }
+        }
+        if text.len() >= SHORTEST && text.contains(char::is_whitespace) && !text.contains('"') {
+            self.literals.push(text.to_owned());
+        }
+    }
+}
+
+/// `read_file`, `readFile` and `HttpClient`, but neither `Read` nor `HTTP`.
+fn is_like_a_name(run: &str) -> bool {
+    let bytes = run.as_bytes();
+    let inner = run.trim_matches('_');
+    inner.contains('_')
+        || bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols(text: &str) -> Vec<String> {
+        Asked::new(text).symbols.into_iter().map(|symbol| symbol.name).collect()
+    }
+
+    #[test]
+    fn words_are_stems_without_stop_words() {
+        let asked = Asked::new("where are the retries limited, and who retries?");
+        let stems: Vec<&str> = asked.words.iter().map(|word| word.stem.as_str()).collect();
+        assert_eq!(stems, ["retri", "limit"]);
+        assert_eq!(asked.sequence.len(), 3);
+        assert!(!Asked::new("what is this").words.is_empty());
+    }
+
+    #[test]
+    fn names_are_told_from_words() {
+        assert_eq!(symbols("how does readFile call open_file in HTTP"), ["readFile", "open_file"]);
+        assert_eq!(symbols("what does `open` do"), ["open"]);
+        assert_eq!(symbols("absl::string_view"), ["string_view"]);
+        assert!(Asked::new("Router.handle()").is_symbol && !Asked::new("router handle").is_symbol);
+    }
+
+    #[test]
+    fn messages_are_literals() {
+        assert_eq!(Asked::new("who says \"connection refused by\" here").literals, ["connection refused by"]);
+        assert_eq!(Asked::new("cannot open file").literals, ["cannot open file"]);
+        assert!(Asked::new("retry").literals.is_empty());
+    }
+}

@@ -1,0 +1,100 @@
+//! What is known about a candidate, and how much each of it counts.
+
+/// Something known about a candidate, as a number of about 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// Cosine of question and chunk, 0 to 1 over the candidates.
+    Cosine,
+    /// BM25, by the best.
+    Words,
+    /// Cosine of question and file, 0 to 1 over the candidates.
+    FileCosine,
+    /// BM25 of the file, by the best.
+    FileWords,
+    /// How much of the question is in the names of the chunk and its scopes.
+    Names,
+    /// How much of those names is in the question.
+    NamesAsked,
+    /// How much of the question is the best name all of whose words are asked for.
+    BestName,
+    /// Cosine of the question with the names and the file's name alone, 0 to 1 over the candidates.
+    NamesCosine,
+    /// How many pairs of words of the question stand side by side in the chunk.
+    Pairs,
+    /// How much of the file's name is in the question.
+    Stem,
+    /// How much of the question is in the folders.
+    Folders,
+    /// The file has the name of a symbol in the question.
+    StemIsSymbol,
+    /// The question is a symbol and the chunk defines it.
+    Defines,
+    /// How many symbols of the question the chunk has.
+    Symbols,
+    /// How many files use what the chunk defines.
+    Uses,
+    /// How many files import something named like the file.
+    Imports,
+    /// Length of the chunk.
+    ChunkLines,
+    /// Length of the file.
+    FileLines,
+    /// The chunk defines something.
+    Definition,
+    /// Depth of the folder.
+    Depth,
+    /// The file passes on what others define.
+    Barrel,
+    /// The path looks like tests.
+    Test,
+    /// The path looks like examples.
+    Example,
+    /// The path looks old, vendored or generated.
+    Aside,
+}
+
+impl Feature {
+    /// How many there are.
+    pub const COUNT: usize = 24;
+}
+
+/// What is known about a candidate, by [`Feature`].
+pub type Features = [f32; Feature::COUNT];
+
+/// How much each feature counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// By [`Feature`].
+    pub features: Features,
+    /// Taken off a chunk for each better one of the same file.
+    pub repeat: f32,
+}
+
+impl Weights {
+    /// Fitted by `toolbay-lab fit`, see there.
+    pub const FITTED: Self = Self {
+        features: [
+            4.4, 2.6, 1.5, 1.6, // vectors and words, of the chunk and of the file
+            1.9, 0.5, 1.4, 2.3, // names
+            0.6, // pairs
+            1.1, 1.0, 1.3, // path
+            1.1, 0.5, // symbols
+            0.8, 0.5, // uses, imports
+            2.7, 1.1, 0.7, // lengths, definition
+            -1.3, 0.4, // depth, barrel
+            -3.1, -1.0, -2.1, // tests, examples, aside
+        ],
+        repeat: 0.5,
+    };
+
+    /// The weighted sum.
+    pub fn score(&self, features: &Features) -> f32 {
+        self.features.iter().zip(features).map(|(weight, feature)| weight * feature).sum()
+    }
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self::FITTED
+    }
+}

@@ -1,0 +1,99 @@
+//! An embedder from outside, which fails sometimes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use toolbay_search::meaning::{Code, EmbedError, Embedder, Index, Query, Ranking};
+
+use super::trees::{paths, sample};
+
+/// Knows two topics: colours and everything else.
+#[derive(Debug, Default)]
+struct Colours {
+    down: AtomicBool,
+    asked: AtomicUsize,
+    short: AtomicBool,
+}
+
+impl Colours {
+    fn vector(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.down.load(Ordering::Relaxed) {
+            return Err(EmbedError { embedder: self.name().into(), reason: "connection refused".into() });
+        }
+        let is_colour = ["sky", "green", "blue", "hue"].iter().any(|word| text.contains(word));
+        let vector = if is_colour { vec![1.0, 0.0, 0.0] } else { vec![0.0, 1.0, 0.2] };
+        Ok(if self.short.load(Ordering::Relaxed) { vector[..2].to_vec() } else { vector })
+    }
+}
+
+impl Embedder for Colours {
+    fn name(&self) -> &str {
+        "colours-1"
+    }
+
+    fn codes(&self, batch: &[Code<'_>]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        batch.iter().map(|code| self.vector(code.text)).collect()
+    }
+
+    fn query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        self.vector(text)
+    }
+}
+
+fn by_vectors(question: &str) -> Query {
+    Query { ranking: Ranking::Vectors, ..Query::new(question, 5) }
+}
+
+#[test]
+fn its_vectors_are_used() {
+    let files = sample();
+    let colours = Arc::new(Colours::default());
+    let index = Index::in_memory(Some(colours.clone()));
+    assert_eq!(files.update(&index).notice, None);
+    // No word in common: only the embedder can know.
+    let answer = files.ask(&index, &by_vectors("hue"));
+    assert_eq!(paths(&answer)[0], "docs/guide.md");
+    assert_eq!(answer.notices, Vec::<String>::new());
+}
+
+#[test]
+fn the_built_in_model_answers_while_it_is_down() {
+    let files = sample();
+    let colours = Arc::new(Colours::default());
+    let index = Index::in_memory(Some(colours.clone()));
+    colours.down.store(true, Ordering::Relaxed);
+    let report = files.update(&index);
+    assert!(report.notice.is_some_and(|notice| notice.contains("connection refused")));
+    let answer = files.ask(&index, &by_vectors("limit retries"));
+    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
+    assert!(answer.notices[0].contains("built-in model"), "{:?}", answer.notices);
+
+    colours.down.store(false, Ordering::Relaxed);
+    assert_eq!(
+        files.update(&index).done.of,
+        files.count(),
+        "what it could not do is done when it is up again"
+    );
+    assert_eq!(paths(&files.ask(&index, &by_vectors("hue")))[0], "docs/guide.md");
+    assert_eq!(files.update(&index).done.of, 0);
+
+    colours.down.store(true, Ordering::Relaxed);
+    let answer = files.ask(&index, &by_vectors("limit retries"));
+    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
+    assert!(answer.notices[0].contains("connection refused"), "{:?}", answer.notices);
+}
+
+#[test]
+fn vectors_of_another_length_are_not_compared() {
+    let files = sample();
+    let colours = Arc::new(Colours::default());
+    let index = Index::in_memory(Some(colours.clone()));
+    files.update(&index);
+    colours.short.store(true, Ordering::Relaxed);
+    let answer = files.ask(&index, &by_vectors("limit retries"));
+    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
+    assert!(answer.notices[0].contains("another length"), "{:?}", answer.notices);
+}

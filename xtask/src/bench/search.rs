@@ -1,0 +1,26 @@
+//! `cargo xtask bench search`: what the code search is worth, part by part, measured by `toolbay-lab`.
+
+use anyhow::{Result, bail};
+
+use crate::workspace::{cargo, must};
+
+/// Each is a command of the lab, with the reason why one would run it alone.
+const PARTS: &[(&str, &str)] = &[
+    ("quality", "how well it finds what is asked, and how little one reads for it"),
+    ("text", "how fast exact search is, beside rg, rgx and codesearch"),
+];
+
+/// Runs the parts that are named, or all.
+pub(super) fn run(args: &[String]) -> Result<()> {
+    if let Some(unknown) = args.iter().find(|arg| PARTS.iter().all(|(part, _)| part != arg)) {
+        let known: Vec<String> = PARTS.iter().map(|(part, what)| format!("  {part}: {what}")).collect();
+        bail!("no part `{unknown}` of the search to measure; there are\n{}", known.join("\n"));
+    }
+    for (part, what) in PARTS.iter().filter(|(part, _)| args.is_empty() || args.iter().any(|arg| arg == part))
+    {
+        eprintln!("{part}: {what}");
+        // The lab must be optimised, this need not.
+        must(&mut cargo(&["run", "--quiet", "--release", "--package", "toolbay-lab", "--", part]))?;
+    }
+    Ok(())
+}
