@@ -18,8 +18,9 @@ use toolbay_search::tree::{Root, Tree, TreeOptions};
 use peers::Peer;
 use questions::{QUESTIONS, Question};
 
-const USAGE: &str = "usage: toolbay-lab text --folder FOLDER [--tree TREE] [--rounds N]
-FOLDER holds what is downloaded, installed and indexed; without TREE, Debian's linux-source-6.1 is searched";
+const USAGE: &str = "usage: toolbay-lab text [--folder FOLDER] [--tree TREE] [--rounds N]
+FOLDER (target/bench-peers) holds what is downloaded, installed and indexed; without TREE, Debian's linux-source-6.1 is
+searched";
 
 struct Options {
     folder: PathBuf,
@@ -29,7 +30,6 @@ struct Options {
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
-    std::fs::create_dir_all(&options.folder)?;
     let tree = match &options.tree {
         Some(tree) => tree.canonicalize().with_context(|| format!("no tree at {}", tree.display()))?,
         None => peers::linux(&options.folder)?,
@@ -47,18 +47,19 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self> {
-        let (mut folder, mut tree, mut rounds) = (None, None, 5);
+        let (mut folder, mut tree, mut rounds) = (PathBuf::from("target/bench-peers"), None, 5);
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let value = args.next().with_context(|| format!("{arg} needs a value\n{USAGE}"))?;
             match arg.as_str() {
-                "--folder" => folder = Some(PathBuf::from(value)),
+                "--folder" => folder = PathBuf::from(value),
                 "--tree" => tree = Some(PathBuf::from(value)),
                 "--rounds" => rounds = value.parse().context("--rounds needs a number")?,
                 _ => bail!("{USAGE}"),
             }
         }
-        Ok(Self { folder: folder.context(USAGE)?, tree, rounds })
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { folder: folder.canonicalize()?, tree, rounds })
     }
 }
 
