@@ -1,8 +1,8 @@
 //! A tree of files as a server: search, exact and by meaning, and reading.
 //!
 //! The six tools and two resources have the names, parameters and defaults of the document that this server follows
-//! (docs/codebase.md says where it deviates). What the tools need of a tree is [`Code`]; [`Tree`] is the real one, opened
-//! when it is first used and shared by all connections.
+//! (docs/codebase.md says where it deviates). What the tools need of a tree is [`Code`]; [`tree()`] gives the real one, which is
+//! opened when it is first used and shared by all connections.
 
 mod answer;
 mod arguments;

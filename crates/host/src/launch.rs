@@ -1,5 +1,7 @@
 //! From a checked configuration to a running server.
 
+mod absent;
+
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
@@ -18,8 +20,6 @@ use toolbay_transport::{
 use toolbay_upstream::{
     EraPolicy, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace, Timeouts,
 };
-
-use crate::absent;
 
 /// Commands that fetch packages before anything starts.
 const PACKAGE_RUNNERS: [&str; 10] =

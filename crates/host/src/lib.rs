@@ -15,7 +15,6 @@
 
 #![forbid(unsafe_code)]
 
-mod absent;
 pub mod adapter;
 mod agent;
 mod arrival;

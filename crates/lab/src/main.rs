@@ -10,6 +10,7 @@ mod packages;
 mod quality;
 mod semble;
 mod speed;
+mod text;
 mod train;
 
 use anyhow::{Result, bail};
@@ -23,6 +24,7 @@ fn main() -> Result<()> {
         Some("quality") => quality::run(&args[1..]),
         Some("semble") => semble::run(&args[1..]),
         Some("speed") => speed::run(&args[1..]),
+        Some("text") => text::run(&args[1..]),
         _ => bail!("usage: toolbay-lab COMMAND, see `cargo xtask`"),
     }
 }

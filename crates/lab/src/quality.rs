@@ -15,6 +15,8 @@ mod questions;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -40,12 +42,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let sources = Library::open(&data)?.fetch(&lock)?;
 
     println!("doc comments as questions, the function without its comment as the only right answer\n");
+    let corpora: Vec<Corpus> = sources
+        .iter()
+        .map(|source| {
+            corpus::without_comments(source, &data.join("corpus"))
+                .with_context(|| format!("cannot prepare {}", source.package))
+        })
+        .collect::<Result<_>>()?;
+    // An index looks again at files that were written a moment ago, with every question.
+    thread::sleep(Duration::from_secs(3));
     let mut by_language: BTreeMap<String, Vec<Table>> = BTreeMap::new();
-    for source in &sources {
-        let corpus = corpus::without_comments(source, &data.join("corpus"))
-            .with_context(|| format!("cannot prepare {}", source.package))?;
+    for (source, corpus) in sources.iter().zip(&corpora) {
+        eprintln!("{}: {} questions", source.package, corpus.questions.len());
         let language = source.package.split('/').next().unwrap_or_default().to_owned();
-        by_language.entry(language).or_default().push(ask(&corpus)?);
+        by_language.entry(language).or_default().push(ask(corpus)?);
     }
     println!("{} packages, {} languages", sources.len(), by_language.len());
     print_tables(&by_language);

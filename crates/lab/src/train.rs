@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn train(records: &[Record], options: &Options) -> Result<()> {
     let start = Instant::now();
     let (held_out, mut learned): (Vec<&Record>, Vec<&Record>) =
-        records.iter().partition(|record| hash(&record.package) % HELD_OUT == 0);
+        records.iter().partition(|record| hash(&record.package).is_multiple_of(HELD_OUT));
     learned.retain(|record| options.share * 1e3 > (hash(&record.package) / HELD_OUT % 1_000) as f32);
     let (vocabulary, weights) = examples::vocabulary(&learned, options.words);
     let packages: BTreeSet<&str> = learned.iter().map(|record| record.package.as_str()).collect();

@@ -5,8 +5,10 @@ use anyhow::{Result, bail};
 use crate::workspace::{cargo, must};
 
 /// Each is a command of the lab, with the reason why one would run it alone.
-const PARTS: &[(&str, &str)] =
-    &[("quality", "how well it finds what is asked, and how little one reads for it")];
+const PARTS: &[(&str, &str)] = &[
+    ("quality", "how well it finds what is asked, and how little one reads for it"),
+    ("text", "how fast exact search is, beside rg, rgx and codesearch"),
+];
 
 /// Runs the parts that are named, or all.
 pub(super) fn run(args: &[String]) -> Result<()> {

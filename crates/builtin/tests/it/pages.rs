@@ -22,7 +22,7 @@ fn what_the_page_names_is_there() {
         ("pub(super) fn list()", "crates/builtin/src/codebase/resources.rs"),
         ("pub(super) fn templates()", "crates/builtin/src/codebase/resources.rs"),
         ("pub(super) async fn read(", "crates/builtin/src/codebase/resources.rs"),
-        ("fn files_come_in_pages", "crates/builtin/tests/it/codebase.rs"),
+        ("fn files_come_in_pages", "crates/builtin/tests/it/codebase/answers.rs"),
         ("pub enum BuiltIn", "crates/config/src/built_in.rs"),
         ("fn connector(", "crates/cli/src/code.rs"),
     ] {

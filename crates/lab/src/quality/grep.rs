@@ -1,5 +1,7 @@
 //! What grep would give for the words of a question: the chunks with most of them, ties by how often.
 
+use std::cmp::Reverse;
+
 use toolbay_search::{chunk::Chunk, words};
 
 /// A file in lower case, with its chunks.
@@ -55,7 +57,7 @@ pub(super) fn search<'a>(files: &'a [File], question: &str, most: usize) -> Vec<
         }
     }
     // A stable sort: what is left equal comes in the order of the tree.
-    matches.sort_by(|a, b| (b.distinct, b.count).cmp(&(a.distinct, a.count)));
+    matches.sort_by_key(|one| Reverse((one.distinct, one.count)));
     matches.truncate(most);
     matches
 }
@@ -76,6 +78,6 @@ pub(super) fn files<'a>(files: &'a [File], question: &str) -> Vec<&'a str> {
         })
         .filter(|(distinct, ..)| *distinct > 0)
         .collect();
-    found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+    found.sort_by_key(|(distinct, lines, _)| Reverse((*distinct, *lines)));
     found.into_iter().map(|(_, _, path)| path).collect()
 }

@@ -49,7 +49,7 @@ impl Bags {
     }
 
     /// Adds a text made of fields.
-    pub(super) fn push_text<'a>(&mut self, words: &Vocabulary, fields: &[(Field, Vec<&'a str>)]) {
+    pub(super) fn push_text(&mut self, words: &Vocabulary, fields: &[(Field, Vec<&str>)]) {
         let mut found = Vec::new();
         for (field, texts) in fields {
             for text in texts {

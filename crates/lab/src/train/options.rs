@@ -64,7 +64,7 @@ impl Options {
             data: root.join("target/model-data"),
             output: root.join("crates/search/src/model/table.bin"),
             share: 1.0,
-            epochs: 4,
+            epochs: 3,
             words: 26_500,
             width: 256,
             narrow: 128,

@@ -11,6 +11,9 @@ use crate::tree::{RelPath, Stamp};
 
 const GONE: u32 = u32::MAX;
 
+/// A trigram and the files that have it.
+type Listed = (Trigram, Result<Vec<u32>, StoreError>);
+
 /// Some files with their lists, in memory or stored.
 pub(super) enum Part {
     Gathered { lists: Vec<List>, files: Vec<(RelPath, Stamp, Kind)> },
@@ -57,7 +60,7 @@ impl Part {
         }
     }
 
-    fn lists(&self) -> Box<dyn Iterator<Item = (Trigram, Result<Vec<u32>, StoreError>)> + '_> {
+    fn lists(&self) -> Box<dyn Iterator<Item = Listed> + '_> {
         match self {
             Self::Gathered { lists, .. } => Box::new(lists.iter().map(|it| (it.trigram, Ok(it.files())))),
             Self::Stored { segment, .. } => Box::new(segment.lists()),

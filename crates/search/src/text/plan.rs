@@ -99,7 +99,7 @@ impl Part {
         }
         let (begins, first_ends) = self.borders();
         let (next_begins, ends) = next.borders();
-        let begins = begins.longer(&next_begins, |a, b| joined(a, b));
+        let begins = begins.longer(&next_begins, joined);
         let ends_now = ends.longer(&first_ends, |b, a| joined(a, b));
         let between = joined(&first_ends.strings, &next_begins.strings).map_or(Plan::All, |it| one_of(&it));
         let (first, next) = (self.open(), next.open());

@@ -88,5 +88,5 @@ impl View {
 }
 
 fn stamp(store: &Store) -> Option<Stamp> {
-    rustix::fs::stat(&store.folder().join(LIST)).ok().map(|stat| Stamp::of(&stat))
+    rustix::fs::stat(store.folder().join(LIST)).ok().map(|stat| Stamp::of(&stat))
 }

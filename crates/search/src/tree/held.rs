@@ -37,7 +37,6 @@ pub(super) struct Held {
 /// Whether a watch on this tree tells everything.
 pub(super) fn is_watchable(root: &Root) -> bool {
     let found = rustix::fs::statfs(root.path());
-    #[expect(clippy::unnecessary_cast, reason = "the type differs between platforms")]
     found.is_ok_and(|found| LOCAL.contains(&(found.f_type as u64)))
 }
 

@@ -50,7 +50,7 @@ fn questions_find_their_code_among_that_of_others() {
     }
     let mrr = reciprocal / SAMPLE.len() as f32;
     println!("MRR {mrr:.3}, {missed:#?}");
-    assert!(mrr > 0.85, "MRR {mrr:.3}: {missed:#?}");
+    assert!(mrr > 0.9, "MRR {mrr:.3}: {missed:#?}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn line(at: Progress) -> String {
         Phase::Text => "text",
         Phase::Meaning => "meaning",
     };
-    let filled = if at.of == 0 { WIDTH } else { WIDTH * at.done.min(at.of) / at.of };
+    let filled = (WIDTH * at.done.min(at.of)).checked_div(at.of).unwrap_or(WIDTH);
     let megabytes = at.bytes as f64 / (1024.0 * 1024.0);
     format!(
         "{what:<8} {}{} {} of {} files, {megabytes:.0} MB",

@@ -97,3 +97,22 @@ fn what_a_project_brings_waits_for_approval() {
     assert!(!tools(&hub).iter().any(|name| name.starts_with("code__")));
     assert_eq!(hub.stop(), Some(0));
 }
+
+/// Vectors may come from elsewhere; while they do not, the built-in model answers.
+#[test]
+fn an_endpoint_that_is_down_costs_nothing_but_a_word() {
+    let project = Project::new();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let embeddings =
+        json!({ "url": format!("http://{closed}/v1/embeddings"), "model": "m", "api_key": "s3cret" });
+    let entry = json!({ "builtin": "codebase", "root": "project", "embeddings": embeddings });
+    project.home.write("mcp.json", &json!({ "mcpServers": { "code": entry } }).to_string());
+    let mut hub = project.home.serve(&["--config", "mcp.json"]);
+    hub.until("code ready");
+    let result = call(&hub, "code__search_by_embedding", &json!({ "query": "how many retries" }));
+    assert_eq!(list(&result)[0]["file_path"], "src/main.rs");
+    let said = result["content"][1]["text"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert!(said.contains("the built-in model answered") && !said.contains("s3cret"), "{said}");
+    assert_eq!(hub.stop(), Some(0));
+    assert!(!hub.said.contains("s3cret"), "{}", hub.said);
+}

@@ -6,7 +6,7 @@ use toolbay_transport::{Incoming, memory};
 use crate::InProcess;
 
 /// A server that refuses everything and says why: that is then what its status tells.
-pub(crate) fn server() -> InProcess {
+pub(super) fn server() -> InProcess {
     std::sync::Arc::new(|tasks| {
         let (mut inside, outside) = memory::pair(tasks);
         tasks.spawn(async move {

@@ -1,0 +1,138 @@
+//! What a text search gives beside the lines themselves.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use toolbay_search::store::Store;
+use toolbay_search::text::{Answer, Index, Query, Total};
+use toolbay_search::tree::{RelPath, Root, Tree, TreeOptions};
+
+struct Place {
+    folder: tempfile::TempDir,
+    tree: Tree,
+    index: Index,
+}
+
+impl Place {
+    fn new(fill: impl FnOnce(&Path)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("tree");
+        fs::create_dir(&root).unwrap();
+        fill(&root);
+        let tree = Tree::open(Root::open(&root).unwrap(), TreeOptions { watch: true });
+        let index = Index::open(Some(Store::open(&folder.path().join("cache"), &root).unwrap()));
+        Self { folder, tree, index }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("tree").join(name)
+    }
+
+    fn indexed(self) -> Self {
+        std::thread::sleep(Duration::from_millis(2_100));
+        let report = self.index.update(&self.tree, &|_| (), &AtomicBool::new(false)).unwrap();
+        assert_eq!(report.young, 0);
+        self
+    }
+
+    fn search(&self, query: &Query) -> Answer {
+        self.index.search(&self.tree, query, &AtomicBool::new(false)).unwrap()
+    }
+}
+
+#[test]
+fn pages_and_totals() {
+    let place = Place::new(|root| {
+        for file in 0..40 {
+            fs::write(root.join(format!("{file:02}")), "a needle\nhay\n".repeat(5)).unwrap();
+        }
+    });
+    let mut query = Query::literal("needle");
+    query.limit = 7;
+    let all: Vec<_> =
+        (0..40).flat_map(|file| (0..5).map(move |hit| (format!("{file:02}"), hit * 2 + 1))).collect();
+    for offset in [0, 3, 5, 193, 199, 200, 1_000] {
+        query.offset = offset;
+        let answer = place.search(&query);
+        assert_eq!(answer.total, Total::Exactly(200));
+        let page: Vec<_> = answer.hits.iter().map(|it| (it.path.to_string(), it.line.number)).collect();
+        assert_eq!(page, all.iter().skip(offset).take(7).cloned().collect::<Vec<_>>());
+    }
+    query.offset = 0;
+    query.count_to = 50;
+    let answer = place.search(&query);
+    assert_eq!(answer.hits.len(), 7);
+    assert!(matches!(answer.total, Total::AtLeast(50..200)), "{:?}", answer.total);
+}
+
+#[test]
+fn context_and_long_lines() {
+    let place = Place::new(|root| {
+        fs::write(root.join("a"), "one\ntwo needle\nthree\nfour needle\nfive\nsix\n").unwrap();
+        fs::write(root.join("b"), format!("{}needle{}\n", "ö".repeat(5_000), "x".repeat(5_000))).unwrap();
+    });
+    let mut query = Query::literal("needle");
+    query.context = 2;
+    query.line_limit = 100;
+    let hits = place.search(&query).hits;
+    let numbers = |lines: &[toolbay_search::text::Line]| lines.iter().map(|it| it.number).collect::<Vec<_>>();
+    assert_eq!((numbers(&hits[0].before), numbers(&hits[0].after)), (vec![1], vec![3, 4]));
+    assert_eq!((numbers(&hits[1].before), numbers(&hits[1].after)), (vec![2, 3], vec![5, 6]));
+    assert_eq!(&hits[0].line.text[hits[0].matches[0].clone()], "needle");
+    let long = &hits[2];
+    assert!(long.line.cut && long.line.text.len() <= 110, "{long:?}");
+    assert_eq!(&long.line.text[long.matches[0].clone()], "needle");
+}
+
+#[test]
+fn the_index_narrows_and_a_change_is_found_at_once() {
+    let place = Place::new(|root| {
+        for file in 0..200 {
+            fs::write(root.join(format!("{file}")), format!("word{file}x common\n")).unwrap();
+        }
+    })
+    .indexed();
+    let answer = place.search(&Query::literal("word77x"));
+    assert_eq!((answer.total, answer.candidates), (Total::Exactly(1), 1));
+    fs::write(place.path("5"), "word77x\n").unwrap();
+    fs::write(place.path("new"), "word77x\n").unwrap();
+    fs::remove_file(place.path("77")).unwrap();
+    let answer = place.search(&Query::literal("word77x"));
+    let found: Vec<_> = answer.hits.iter().map(|hit| hit.path.to_string()).collect();
+    assert_eq!(found, ["5", "new"]);
+    assert!(answer.candidates <= 3, "{answer:?}");
+    // A young file is not taken into the index.
+    let report = place.index.update(&place.tree, &|_| (), &AtomicBool::new(false)).unwrap();
+    assert_eq!((report.indexed, report.young), (0, 2));
+}
+
+#[test]
+fn a_folder_with_100_000_files_and_a_large_file() {
+    let place = Place::new(|root| {
+        for file in 0..100_000 {
+            fs::write(root.join(format!("{file}")), if file == 4_321 { "needle" } else { "" }).unwrap();
+        }
+        // Larger than the index takes; the most of it is a hole.
+        let large = fs::File::create(root.join("large")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&large, b"needle\n", 0).unwrap();
+        large.set_len(300 << 20).unwrap();
+    });
+    let answer = place.search(&Query::literal("needle"));
+    assert_eq!(answer.listed, 100_001);
+    assert_eq!(answer.hits.len(), 1, "{answer:?}");
+    fs::write(place.path("77"), "needle").unwrap();
+    assert_eq!(place.search(&Query::literal("needle")).hits.len(), 2);
+}
+
+#[test]
+fn a_path_that_is_not_there_and_a_pattern_that_is_none() {
+    let place = Place::new(|_| ());
+    let mut query = Query::literal("x");
+    query.path = Some(RelPath::parse("nowhere").unwrap());
+    let error = place.index.search(&place.tree, &query, &AtomicBool::new(false)).unwrap_err();
+    assert_eq!(error.to_string(), "there is no `nowhere` in the tree");
+    let error = place.index.search(&place.tree, &Query::regex("(x"), &AtomicBool::new(false)).unwrap_err();
+    assert!(error.to_string().contains("unclosed group"), "{error}");
+}
