@@ -26,21 +26,35 @@ use self::{
     figures::Figures,
     method::{METHODS, Searcher},
 };
-use crate::packages::{Library, Lock};
+use crate::packages::{Library, Lock, Source};
 
 /// Results that count.
 const TOP: usize = 10;
 
-/// Fetches, builds, asks, and prints the tables.
+/// Fetches, builds, asks, and prints the tables: of both sets, or of the one that is named.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let data = match arguments {
-        [] => PathBuf::from("target/bench-data/quality"),
-        [flag, folder] if flag == "--data" => PathBuf::from(folder),
-        _ => bail!("usage: toolbay-lab quality [--data FOLDER]"),
-    };
+    let mut data = PathBuf::from("target/bench-data/quality");
+    let mut only = None;
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--data" => data = arguments.next().context("--data takes a folder")?.into(),
+            "comments" | "questions" => only = Some(argument.as_str()),
+            _ => bail!("usage: toolbay-lab quality [comments|questions] [--data FOLDER]"),
+        }
+    }
     let lock = Lock::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/quality.lock"))?;
     let sources = Library::open(&data)?.fetch(&lock)?;
+    if only != Some("questions") {
+        comments(&sources, &data)?;
+    }
+    if only != Some("comments") {
+        by_hand(&sources)?;
+    }
+    Ok(())
+}
 
+fn comments(sources: &[Source], data: &Path) -> Result<()> {
     println!("doc comments as questions, the function without its comment as the only right answer\n");
     let corpora: Vec<Corpus> = sources
         .iter()
@@ -59,7 +73,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     println!("{} packages, {} languages", sources.len(), by_language.len());
     print_tables(&by_language);
+    Ok(())
+}
 
+fn by_hand(sources: &[Source]) -> Result<()> {
     println!("\nquestions by hand\n");
     let mut by_tree: BTreeMap<String, Vec<Table>> = BTreeMap::new();
     let mut costs = Vec::new();
