@@ -166,6 +166,8 @@ impl Generator {
             5 => fs::write(&beside, &line),
             6 => fs::create_dir_all(folder.join(&word).join("deep"))
                 .and_then(|()| fs::write(folder.join(&word).join("deep/file.rs"), &line)),
+            // The root itself stays.
+            7 if folder == self.root => Ok(()),
             7 => fs::rename(&folder, folder.with_file_name(format!("moved{}", self.edits))),
             8 => {
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
