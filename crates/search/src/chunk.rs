@@ -1,6 +1,6 @@
 //! Files cut into pieces that mean something: definitions where the language is known, headings, lines.
 //!
-//! [`language`] says what a file is, [`cut`] cuts it. [`outline`] is the step between: the definitions of a text with
+//! [`language`] says what a file is, [`cut`] cuts it. `outline` is the step between: the definitions of a text with
 //! their comments, from which [`cut`] makes its pieces and [`crate::pairs`] its pairs.
 
 mod grammar;

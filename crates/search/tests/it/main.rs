@@ -1,5 +1,6 @@
 //! Tests of the search with real trees.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "the test command says where it installed `rg`")]
 
 mod codebase; // everything that can be asked of a tree
 mod containment; // no path leads out of the tree, whatever is swapped meanwhile

@@ -77,7 +77,7 @@ impl Generator {
         query.rules.hidden = self.one_in(20);
         query.rules.ignored = self.one_in(20);
         if self.one_in(8) {
-            query.path = Some(RelPath::parse(*self.pick::<&str>(PATHS)).unwrap());
+            query.path = Some(RelPath::parse(self.pick::<&str>(PATHS)).unwrap());
         }
         query.limit = usize::MAX;
         query.count_to = u64::MAX;
@@ -177,7 +177,7 @@ impl Generator {
             _ => fs::write(folder.join(".fresh"), &line)
                 .and_then(|()| fs::rename(folder.join(".fresh"), &path)),
         };
-        if self.edits % 8 == 0 {
+        if self.edits.is_multiple_of(8) {
             self.files.clear();
             collect(&self.root.clone(), &mut self.files);
         }
