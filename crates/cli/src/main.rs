@@ -40,6 +40,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use toolbay_host::shim;
+use tracing_subscriber::{
+    filter::{LevelFilter, Targets},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 use crate::{args::LowArgs, context::Context, env::Env, error::CliError};
 
@@ -82,14 +87,14 @@ fn runtime(workers: Option<usize>) -> Result<tokio::runtime::Runtime, CliError> 
 
 fn init_log(env: &Env, verbose: u8) {
     let default = match verbose {
-        0 => "warn",
-        1 => "info",
-        _ => "debug",
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
     };
-    let filter = env.log_filter.as_deref().unwrap_or(default);
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-        .with_writer(std::io::stderr)
-        .with_ansi(env.allows_colour && std::io::IsTerminal::is_terminal(&std::io::stderr()))
+    let filter = env.log_filter.as_deref().and_then(|filter| filter.parse().ok());
+    let colours = env.allows_colour && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours))
+        .with(filter.unwrap_or_else(|| Targets::new().with_default(default)))
         .init();
 }

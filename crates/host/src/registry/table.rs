@@ -274,11 +274,11 @@ impl Table {
         let text = tool.item().text();
         let checked = match self.known.get(text).or_else(|| self.checked.get(text)) {
             Some(known) => known.clone(),
-            // A list of hundreds must be there at once; it is checked when the server itself shows it.
-            None if offer.is_kept => {
-                return Ok(Arc::new(Validator::of_known(tool.input_schema().unwrap_or("{}"))));
-            }
-            None => check_tool(tool).map(Arc::new),
+            None => match tool.input_schema().filter(|_| offer.is_kept) {
+                // It was fit when it was kept, and is the same word for word: a list of hundreds is there at once.
+                Some(schema) => Ok(Arc::new(Validator::of_known(schema))),
+                None => check_tool(tool).map(Arc::new),
+            },
         };
         self.checked.insert(text.clone(), checked.clone());
         checked
