@@ -40,7 +40,7 @@ pub(super) fn write(path: &Path, records: &[Record]) -> Result<()> {
     fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what `write` wrote.
 pub(super) fn read(path: &Path) -> Result<Vec<Record>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut records = Vec::new();
