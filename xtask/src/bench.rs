@@ -24,6 +24,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::workspace::as_typed;
 use measure::{Cell, Results};
 use start::Running;
 use targets::{Echo, Kind};
@@ -188,7 +189,7 @@ impl Places {
 fn cargo_build(package: &str) -> anyhow::Result<()> {
     eprintln!("building {package}");
     let mut cargo = Command::new(env!("CARGO"));
-    let status = cargo.args(["build", "--release", "--quiet", "-p", package]).status()?;
+    let status = as_typed(&mut cargo).args(["build", "--release", "--quiet", "-p", package]).status()?;
     ensure!(status.success(), "cannot build {package}");
     Ok(())
 }

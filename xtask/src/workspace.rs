@@ -24,7 +24,20 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = command("cargo");
     command.args(args);
+    as_typed(&mut command);
     command
+}
+
+/// Forgets what `cargo` told us about ourselves. Build scripts that look at it (that of `ring` does) would run anew
+/// whenever somebody builds by hand in between, and half of all crates with them.
+pub(crate) fn as_typed(cargo: &mut Command) -> &mut Command {
+    let about_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(about_us) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// Runs to the end; anything but success is an error that names the command.
