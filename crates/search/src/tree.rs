@@ -3,6 +3,7 @@
 //! [`Root`] opens files and never leaves the tree. [`Tree`] knows which files ripgrep would search, as of now.
 
 mod beneath;
+mod decode;
 mod error;
 #[cfg(target_os = "linux")]
 mod held;
@@ -16,6 +17,7 @@ mod walk;
 #[cfg(target_os = "linux")]
 mod watch;
 
+pub(crate) use decode::decode;
 pub use error::TreeError;
 pub use listing::{Entry, Tree, TreeOptions};
 pub use path::{PathError, RelPath};

@@ -26,3 +26,41 @@ impl Turn {
         turn
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What has nothing to do with starting gets a word in.
+    #[tokio::test]
+    async fn others_get_a_word_in_between_two_turns() {
+        let (turn, said) = (Turn::default(), Arc::new(Mutex::new(String::new())));
+        let say = |word: char, said: &Mutex<String>| said.lock().unwrap().push(word);
+        let starts: Vec<_> = (0..6)
+            .map(|_| {
+                let (turn, said) = (turn.clone(), said.clone());
+                tokio::spawn(async move {
+                    let _turn = turn.taken().await;
+                    say('s', &said);
+                })
+            })
+            .collect();
+        let other = said.clone();
+        let other = tokio::spawn(async move {
+            for _ in 0..16 {
+                say('.', &other);
+                tokio::task::yield_now().await;
+            }
+        });
+        for start in starts {
+            start.await.unwrap();
+        }
+        other.await.unwrap();
+        let said = said.lock().unwrap();
+        assert_eq!(said.matches('s').count(), 6);
+        // At most one in each round of the runtime; whether it comes first or last there is left to chance.
+        assert!(!said.contains("sss"), "several in one round: {said}");
+    }
+}
