@@ -1,5 +1,7 @@
 //! What is known about each candidate.
 
+use std::collections::{HashMap, hash_map::Entry};
+
 use super::{
     dense::Dense,
     embed::{self, Code},
@@ -38,8 +40,9 @@ impl Judge<'_> {
     /// All but what needs the text of the chunks.
     pub(super) fn judge(&self, places: &[Place]) -> Result<Vec<Candidate>, Damaged> {
         let mut candidates = Vec::with_capacity(places.len());
+        let mut counted = Counted { view: self.view, files: HashMap::new() };
         for place in places {
-            candidates.push(self.candidate(*place)?);
+            candidates.push(self.candidate(*place, &mut counted)?);
         }
         for feature in [Feature::Cosine, Feature::FileCosine, Feature::NamesCosine] {
             spread_out(&mut candidates, feature);
@@ -50,7 +53,7 @@ impl Judge<'_> {
         Ok(candidates)
     }
 
-    fn candidate(&self, place: Place) -> Result<Candidate, Damaged> {
+    fn candidate(&self, place: Place, counted: &mut Counted<'_>) -> Result<Candidate, Damaged> {
         let part = self.view.part(place);
         let row = part.segment.chunk(place.chunk)?;
         let labels = part.segment.labels(&row)?;
@@ -82,10 +85,10 @@ impl Judge<'_> {
 
         let mut used = 0;
         for name in labels.names.iter().filter(|name| name.len() > 2).take(8) {
-            used = used.max(self.view.files_with(term::uses(name))?);
+            used = used.max(counted.files_with(term::uses(name))?);
         }
         set(Feature::Uses, (used as f32).ln_1p());
-        let imported = self.view.files_with(term::hash(Space::Imports, &joined))?;
+        let imported = counted.files_with(term::hash(Space::Imports, &joined))?;
         set(Feature::Imports, (imported as f32).ln_1p());
 
         let lines = row.end_line.saturating_sub(row.start_line) + 1;
@@ -104,11 +107,7 @@ impl Judge<'_> {
     /// What needs the text of the chunk. `terms` keeps the stems of one chunk for the next.
     pub(super) fn read(&self, candidate: &mut Candidate, text: &str, terms: &mut Terms) {
         let mut found = Vec::new();
-        words::split(text, |word| {
-            if !words::is_stop_word(word) {
-                found.push(terms.word(word));
-            }
-        });
+        words::split(text, |word| found.extend(terms.word(word)));
         let mut pairs: Vec<_> = found.windows(2).map(|pair| (pair[0], pair[1])).collect();
         pairs.sort_unstable();
         let asked = self.asked.sequence.windows(2);
@@ -157,6 +156,21 @@ impl Judge<'_> {
         } else {
             0.0
         }
+    }
+}
+
+/// How many files have a term, looked up once: candidates have many names in common.
+struct Counted<'a> {
+    view: &'a View,
+    files: HashMap<u64, u32>,
+}
+
+impl Counted<'_> {
+    fn files_with(&mut self, term: u64) -> Result<u32, Damaged> {
+        Ok(match self.files.entry(term) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(self.view.files_with(term)?),
+        })
     }
 }
 

@@ -82,10 +82,10 @@ impl Asked {
     pub(super) fn new(text: &str) -> Self {
         let mut asked = Self::default();
         let mut terms = Terms::default();
-        asked.words(text, &mut terms, |word| !words::is_stop_word(word));
+        asked.words(text, |word| !words::is_stop_word(word));
         if asked.words.is_empty() {
             // «what is this»: better than nothing.
-            asked.words(text, &mut terms, |_| true);
+            asked.words(text, |_| true);
         }
         asked.terms = asked.words.iter().map(|word| word.term).collect();
         terms.each(text, |term| {
@@ -104,13 +104,14 @@ impl Asked {
         self.literals.iter().map(String::as_str).chain(name.map(|symbol| symbol.name.as_str()))
     }
 
-    fn words(&mut self, text: &str, terms: &mut Terms, wanted: impl Fn(&str) -> bool) {
+    fn words(&mut self, text: &str, wanted: impl Fn(&str) -> bool) {
         words::split(text, |word| {
             if self.sequence.len() < MOST_WORDS && wanted(word) {
-                let term = terms.word(word);
+                let stem = words::stem(word);
+                let term = term::of_stem(&stem);
                 self.sequence.push(term);
                 if !self.words.iter().any(|known| known.term == term) {
-                    self.words.push(Word { stem: words::stem(word).into_owned(), term });
+                    self.words.push(Word { stem: stem.into_owned(), term });
                 }
             }
         });

@@ -45,6 +45,10 @@ impl Bytes for Stored {
         let end = offset.checked_add(length as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
         self.0[section as usize].read(offset..end).map(Cow::Owned).map_err(io::Error::other)
     }
+
+    fn check(&self) -> io::Result<()> {
+        self.0.iter().try_for_each(|section| section.check().map_err(io::Error::other))
+    }
 }
 
 /// Opens a segment.

@@ -36,10 +36,11 @@ pub(super) fn hash(space: Space, word: &str) -> u64 {
 /// Most words that are remembered with their stem.
 const REMEMBERED: usize = 1 << 17;
 
-/// Terms of texts. Keeps the stems it has seen, because stemming costs more than all the rest.
+/// Terms of texts. Keeps the words it has seen, because stemming costs more than all the rest.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    stems: HashMap<Box<str>, u64>,
+    /// Nothing for those that say nothing.
+    known: HashMap<Box<str>, Option<u64>>,
 }
 
 impl Terms {
@@ -47,23 +48,31 @@ impl Terms {
     pub(super) fn each(&mut self, text: &str, mut found: impl FnMut(u64)) {
         words::each(text, |word, piece| match piece {
             Piece::Whole => found(hash(Space::Whole, word)),
-            Piece::Part if words::is_stop_word(word) => {}
-            Piece::Part => found(self.word(word)),
+            Piece::Part => {
+                if let Some(term) = self.word(word) {
+                    found(term);
+                }
+            }
         });
     }
 
-    /// The term of one word in lower case.
-    pub(super) fn word(&mut self, word: &str) -> u64 {
-        if let Some(term) = self.stems.get(word) {
+    /// The term of one word in lower case, if it says something.
+    pub(super) fn word(&mut self, word: &str) -> Option<u64> {
+        if let Some(term) = self.known.get(word) {
             return *term;
         }
-        let term = hash(Space::Word, &words::stem(word));
-        if self.stems.len() >= REMEMBERED {
-            self.stems.clear();
+        let term = (!words::is_stop_word(word)).then(|| of_stem(&words::stem(word)));
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
         }
-        self.stems.insert(word.into(), term);
+        self.known.insert(word.into(), term);
         term
     }
+}
+
+/// The term of all words with this stem.
+pub(super) fn of_stem(stem: &str) -> u64 {
+    hash(Space::Word, stem)
 }
 
 /// A name as it is looked up: in lower case, without what joins its words.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{BLOCK, HEADER, HEADER_LEN, Kind, StoreError, TRAILER_LEN};
 
@@ -20,7 +21,36 @@ pub struct Container {
 struct Place {
     start: u64,
     len: u64,
-    checksums: Vec<u32>,
+    checksums: Arc<Checksums>,
+}
+
+/// The sums of the blocks of a section, and which blocks were found to have them since the file was opened: files of the store
+/// are never written to once they have their name, so that a block is checked once.
+#[derive(Debug)]
+struct Checksums {
+    sums: Vec<u32>,
+    checked: Vec<AtomicU64>,
+}
+
+impl Checksums {
+    fn new(sums: Vec<u32>) -> Self {
+        let checked = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Self { sums, checked }
+    }
+
+    fn is_checked(&self, block: u64) -> bool {
+        let word = self.checked.get((block / 64) as usize);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) & (1 << (block % 64)) != 0)
+    }
+
+    /// Whether this is what was written as the block.
+    fn check(&self, block: u64, bytes: &[u8]) -> bool {
+        let right = self.sums.get(block as usize) == Some(&crc32fast::hash(bytes));
+        if let Some(word) = self.checked.get((block / 64) as usize).filter(|_| right) {
+            word.fetch_or(1 << (block % 64), Ordering::Relaxed);
+        }
+        right
+    }
 }
 
 /// One section of a container.
@@ -105,7 +135,7 @@ impl Section {
         self.place.len == 0
     }
 
-    /// Reads a part, and checks every block that it touches.
+    /// Reads a part, and checks every block that it touches for the first time.
     ///
     /// # Errors
     /// If the range is not in the section or the bytes are not those that were written.
@@ -118,20 +148,44 @@ impl Section {
             return Ok(Vec::new());
         }
         let block = BLOCK as u64;
-        let first = range.start / block;
-        let end = range.end.div_ceil(block).saturating_mul(block).min(self.place.len);
-        let too_large = |_| damaged("length");
-        let mut bytes = vec![0; usize::try_from(end - first * block).map_err(too_large)?];
-        let at = self.place.start + first * block;
-        self.file.read_exact_at(&mut bytes, at).map_err(StoreError::io(&self.path))?;
-        for (index, piece) in bytes.chunks(BLOCK).enumerate() {
-            if self.place.checksums.get(first as usize + index) != Some(&crc32fast::hash(piece)) {
-                return Err(damaged("a block"));
+        let blocks = range.start / block..range.end.div_ceil(block);
+        if blocks.clone().all(|block| self.place.checksums.is_checked(block)) {
+            return self.bytes(range);
+        }
+        let (start, end) = (blocks.start * block, blocks.end.saturating_mul(block).min(self.place.len));
+        let mut bytes = self.bytes(start..end)?;
+        if !blocks.zip(bytes.chunks(BLOCK)).all(|(block, bytes)| self.place.checksums.check(block, bytes)) {
+            return Err(damaged("a block"));
+        }
+        bytes.truncate((range.end - start) as usize);
+        bytes.drain(..(range.start - start) as usize);
+        Ok(bytes)
+    }
+
+    /// Reads all of it and checks every block, also those that were right before.
+    ///
+    /// # Errors
+    /// If the bytes are not those that were written.
+    pub fn check(&self) -> Result<(), StoreError> {
+        /// Read at once.
+        const BLOCKS: u64 = 64;
+        let block = BLOCK as u64;
+        for first in (0..self.place.len.div_ceil(block)).step_by(BLOCKS as usize) {
+            let end = (first + BLOCKS).saturating_mul(block).min(self.place.len);
+            let bytes = self.bytes(first * block..end)?;
+            let mut blocks = (first..).zip(bytes.chunks(BLOCK));
+            if !blocks.all(|(block, bytes)| self.place.checksums.check(block, bytes)) {
+                return Err(StoreError::damaged(&self.path, "a block"));
             }
         }
-        let skipped = (range.start - first * block) as usize;
-        bytes.truncate(skipped + (range.end - range.start) as usize);
-        bytes.drain(..skipped);
+        Ok(())
+    }
+
+    fn bytes(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let length = usize::try_from(range.end - range.start);
+        let mut bytes = vec![0; length.map_err(|_| StoreError::damaged(&self.path, "length"))?];
+        let at = self.place.start + range.start;
+        self.file.read_exact_at(&mut bytes, at).map_err(StoreError::io(&self.path))?;
         Ok(bytes)
     }
 }
@@ -149,9 +203,8 @@ fn sections(table: &[u8], end_of_data: u64) -> Option<Vec<(String, Place)>> {
         }
         let blocks = usize::try_from(len.div_ceil(BLOCK as u64)).ok()?;
         let sums = fields.take(blocks.checked_mul(4)?)?;
-        let checksums =
-            sums.chunks_exact(4).map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]])).collect();
-        sections.push((name, Place { start, len, checksums }));
+        let sums = sums.as_chunks::<4>().0.iter().map(|sum| u32::from_le_bytes(*sum)).collect();
+        sections.push((name, Place { start, len, checksums: Arc::new(Checksums::new(sums)) }));
     }
     Some(sections)
 }

@@ -40,6 +40,21 @@ fn another_version_is_not_read() {
     assert!(matches!(store.read("file", other), Err(StoreError::Foreign { .. })));
 }
 
+/// A block is checked when it is first read; whether it has changed since, only a check says.
+#[test]
+fn a_check_looks_at_every_block_again() {
+    let (_cache, store) = stored();
+    let large = store.read("file", KIND).unwrap().section("large").unwrap();
+    let part = large.read(50_000..50_010).unwrap();
+    assert_eq!(large.read(50_000..50_010).unwrap(), part, "the second time without its block");
+    large.check().unwrap();
+    let path = store.folder().join("file");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[60_000] ^= 0x10;
+    fs::write(&path, &bytes).unwrap();
+    large.check().unwrap_err();
+}
+
 /// Every byte of the file, changed or cut off: an error, or the very bytes that were written.
 #[test]
 fn no_changed_byte_goes_unnoticed() {

@@ -28,6 +28,8 @@ pub(in crate::meaning) trait Bytes: Send + Sync + fmt::Debug {
     fn length(&self, section: Section) -> u64;
     /// So many of them, from `offset`.
     fn read(&self, section: Section, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>>;
+    /// Whether they still are what was written.
+    fn check(&self) -> io::Result<()>;
 }
 
 impl Bytes for Sections {
@@ -39,6 +41,10 @@ impl Bytes for Sections {
         let from = usize::try_from(offset).ok();
         let bytes = from.and_then(|from| self[section as usize].get(from..)?.get(..length));
         Ok(Cow::Borrowed(bytes.ok_or(io::ErrorKind::UnexpectedEof)?))
+    }
+
+    fn check(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -256,15 +262,7 @@ impl Segment {
 
     /// Reads all of it, to see whether it can be.
     pub(in crate::meaning) fn check(&self) -> Result<(), Damaged> {
-        /// Read at once.
-        const PIECE: u64 = 1 << 20;
-        for section in Section::ALL {
-            let length = self.bytes.length(section);
-            let mut at = 0;
-            while at < length {
-                at += self.bytes.read(section, at, PIECE.min(length - at) as usize)?.len() as u64;
-            }
-        }
+        self.bytes.check()?;
         self.read_files()?;
         Ok(())
     }
