@@ -22,14 +22,18 @@ pub(crate) use self::{
     clippy::disallowed_methods,
     reason = "a tool of the project: it fetches and unpacks with what the system has"
 )]
-fn run<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Result<Vec<u8>> {
+pub(crate) fn run<S: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = S>,
+) -> Result<Vec<u8>> {
+    let program = program.as_ref();
     let Output { status, stdout, stderr } = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("cannot start `{program}`: it must be installed"))?;
+        .with_context(|| format!("cannot start `{}`: it must be installed", program.display()))?;
     if !status.success() {
-        bail!("{program}: {status}: {}", String::from_utf8_lossy(&stderr).trim());
+        bail!("{}: {status}: {}", program.display(), String::from_utf8_lossy(&stderr).trim());
     }
     Ok(stdout)
 }

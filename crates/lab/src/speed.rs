@@ -1,195 +1,72 @@
-//! `toolbay-lab speed TREE CACHE [CHUNKS…]`: how fast the search by meaning is on a tree.
+//! `toolbay-lab speed`: how fast the search by meaning is, beside `semble`.
 //!
-//! Indexes parts of the tree of the given sizes (10,000, 100,000 and 1,000,000 chunks, unless told otherwise, or all there
-//! is) below the folder CACHE and prints one row for each: building, opening, questions, one saved file, memory.
+//! Indexes a mixed tree of 100 MB, and parts of the source of Linux of 10,000, 100,000 and 1,000,000 chunks and all of it (or
+//! of another tree, and other sizes), and prints for each: building, opening, questions, one saved file, memory.
 
+mod measure;
 mod questions;
+mod semble;
+mod trees;
 
-use std::{
-    fs,
-    path::Path,
-    sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use toolbay_search::{
-    meaning::{Index, Progress, Query, Source, Text},
-    store::Store,
-    tree::{Entry, RelPath, Root, Tree, TreeOptions},
-};
+use anyhow::{Result, bail};
+
+use crate::text::peers::linux;
+
+const USAGE: &str = "usage: toolbay-lab speed [--folder FOLDER] [TREE [CHUNKS…]]
+FOLDER (target/bench-peers) holds what is downloaded, installed and indexed";
 
 /// The size of the tree for the question without an index.
 const UNINDEXED: u64 = 50 << 20;
-
-pub(crate) fn run(args: &[String]) -> Result<()> {
-    let [root, cache, sizes @ ..] = args else { bail!("usage: toolbay-lab speed TREE CACHE [CHUNKS…]") };
-    let mut sizes: Vec<usize> = sizes.iter().map(|size| size.parse()).collect::<Result<_, _>>()?;
-    if sizes.is_empty() {
-        sizes = vec![10_000, 100_000, 1_000_000];
-    }
-    let tree = Tree::open(Root::open(Path::new(root))?, TreeOptions::default());
-    let entries = tree.files()?;
-    let all: u64 = entries.iter().map(|entry| entry.stamp.size).sum();
-    println!("{root}: {} files, {:.1} MB", entries.len(), megabytes(all));
-
-    first_question(&tree, &entries)?;
-    for size in sizes {
-        // Chunks are known only once they are cut: guess by size, of files from all over the tree.
-        let part = part_of(&entries, size as u64 * BYTES_PER_CHUNK);
-        measure(&tree, &part, Path::new(cache))?;
-    }
-    Ok(())
-}
-
 /// About as much text is in a chunk of code.
 const BYTES_PER_CHUNK: u64 = 900;
 
-/// Files from all over the tree, of about so many bytes together.
-fn part_of(entries: &[Entry], bytes: u64) -> Arc<[Entry]> {
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let (folder, args) = match args {
+        [option, folder, rest @ ..] if option == "--folder" => (PathBuf::from(folder), rest),
+        rest => (PathBuf::from("target/bench-peers"), rest),
+    };
+    if args.iter().any(|arg| arg.starts_with('-')) {
+        bail!("{USAGE}");
+    }
+    std::fs::create_dir_all(&folder)?;
+    let folder = folder.canonicalize()?;
+    let Some((tree, sizes)) = args.split_first() else {
+        beside_semble(&folder)?;
+        return grown(&linux(&folder)?, &folder, &[10_000, 100_000, 1_000_000, u64::MAX]);
+    };
+    let sizes = sizes.iter().map(|size| size.parse()).collect::<Result<Vec<u64>, _>>()?;
+    grown(Path::new(tree), &folder, if sizes.is_empty() { &[u64::MAX] } else { &sizes })
+}
+
+fn beside_semble(folder: &Path) -> Result<()> {
+    let place = trees::mixed(folder)?;
+    let tree = trees::open(&place)?;
+    println!("a mixed tree:");
+    let ours = measure::measure(&tree, &tree.files()?, &folder.join("cache"))?;
+    match semble::measure(folder, &place) {
+        Ok(theirs) => println!(
+            "  toolbay indexes {:.1} times as fast and answers {:.1} times as fast",
+            theirs.indexed.as_secs_f64() / ours.indexed.as_secs_f64(),
+            theirs.question.as_secs_f64() / ours.question.as_secs_f64(),
+        ),
+        Err(error) => println!("semble: left out, {error:#}"),
+    }
+    Ok(())
+}
+
+/// Parts of a tree of about so many chunks.
+fn grown(root: &Path, folder: &Path, sizes: &[u64]) -> Result<()> {
+    let tree = trees::open(root)?;
+    let entries = tree.files()?;
     let all: u64 = entries.iter().map(|entry| entry.stamp.size).sum();
-    if bytes >= all {
-        return entries.into();
+    println!("\n{}: {} files, {:.1} MB", root.display(), entries.len(), all as f64 / 1e6);
+    measure::first_question(&tree, &trees::part_of(&entries, UNINDEXED))?;
+    for size in sizes {
+        // Chunks are known only once they are cut: guess by size, of files from all over the tree.
+        let part = trees::part_of(&entries, size.saturating_mul(BYTES_PER_CHUNK));
+        measure::measure(&tree, &part, &folder.join("cache"))?;
     }
-    let mut due = 0.0;
-    let mut part = Vec::new();
-    for entry in entries {
-        due += bytes as f64 / all as f64;
-        if due >= 1.0 {
-            due -= 1.0;
-            part.push(entry.clone());
-        }
-    }
-    part.into()
-}
-
-fn first_question(tree: &Tree, entries: &[Entry]) -> Result<()> {
-    let part = part_of(entries, UNINDEXED);
-    let size: u64 = part.iter().map(|entry| entry.stamp.size).sum();
-    let mut times = Vec::new();
-    for question in questions::QUESTIONS.iter().take(8) {
-        let index = Index::in_memory(None);
-        let start = Instant::now();
-        index.search(&Query::new(*question, 10), &part, tree)?;
-        times.push(start.elapsed());
-    }
-    println!(
-        "first question without an index, {} files, {:.1} MB: {}",
-        part.len(),
-        megabytes(size),
-        percentiles(&mut times)
-    );
     Ok(())
-}
-
-fn measure(tree: &Tree, entries: &Arc<[Entry]>, cache: &Path) -> Result<()> {
-    let store = Store::open(cache, tree.root().path())?;
-    store.clear()?;
-    let store = Store::open(cache, tree.root().path())?;
-    let index = Index::open(store.clone(), None);
-    let start = Instant::now();
-    let mut last = Progress::default();
-    let mut progress = |progress: Progress| last = progress;
-    index.update(entries, tree, &mut progress, &AtomicBool::new(false))?;
-    let took = start.elapsed().as_secs_f64();
-    println!(
-        "\n{} chunks of {} files, {:.1} MB: indexed in {took:.1} s ({:.1} MB/s, {:.0} chunks/s), {:.1} MB on disk, {} segments, \
-         peak of memory {:.0} MB",
-        last.chunks,
-        last.files,
-        megabytes(last.bytes),
-        megabytes(last.bytes) / took,
-        last.chunks as f64 / took,
-        megabytes(store.size()),
-        index.size().segments,
-        memory("VmHWM")?,
-    );
-    drop(index);
-
-    let start = Instant::now();
-    let index = Index::open(store, None);
-    println!("  opening: {:.2?}", start.elapsed());
-    let start = Instant::now();
-    index.search(&Query::new(questions::QUESTIONS[0], 10), entries, tree)?;
-    println!("  first question after it: {:.2?}", start.elapsed());
-    let mut times = Vec::new();
-    for _ in 0..3 {
-        for question in questions::QUESTIONS {
-            let start = Instant::now();
-            index.search(&Query::new(*question, 10), entries, tree)?;
-            times.push(start.elapsed());
-        }
-    }
-    println!("  {} questions: {}", times.len(), percentiles(&mut times));
-    println!("  anonymous memory: {:.0} MB", memory("RssAnon")?);
-    one_saved_file(&index, tree, entries)
-}
-
-/// A tree in which one file was saved again.
-#[derive(Debug)]
-struct Saved<'a> {
-    tree: &'a Tree,
-    entry: Entry,
-    text: String,
-}
-
-impl Source for Saved<'_> {
-    fn text(&self, path: &RelPath) -> Option<Text> {
-        if *path == self.entry.path {
-            return Some(Text { stamp: self.entry.stamp, text: Some(self.text.clone()) });
-        }
-        self.tree.text(path)
-    }
-}
-
-fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[Entry]>) -> Result<()> {
-    let mut searches = Vec::new();
-    let mut updates = Vec::new();
-    for round in 0..20 {
-        let at = entries.len() * round / 20;
-        let mut now = entries.to_vec();
-        now[at].stamp.mtime_ns += 1 + round as i64;
-        let name = format!("saved_just_now_{round}");
-        let Some(text) = tree.text(&now[at].path).and_then(|text| text.text) else { continue };
-        let text = format!("{text}\n// {name}\n");
-        let saved = Saved { tree, entry: now[at].clone(), text };
-        let now: Arc<[Entry]> = now.into();
-        let start = Instant::now();
-        let answer = index.search(&Query::new(name.as_str(), 1), &now, &saved)?;
-        searches.push(start.elapsed());
-        if answer.hits.first().is_none_or(|hit| hit.path != saved.entry.path) {
-            println!("  not found at once: {name} in {}", saved.entry.path);
-        }
-        let start = Instant::now();
-        index.update(&now, &saved, &mut |_| (), &AtomicBool::new(false))?;
-        updates.push(start.elapsed());
-    }
-    println!(
-        "  a saved file: found in {}; in the index in {}",
-        percentiles(&mut searches),
-        percentiles(&mut updates)
-    );
-    Ok(())
-}
-
-fn percentiles(times: &mut [Duration]) -> String {
-    times.sort_unstable();
-    let at = |share: usize| times.get((times.len() * share / 100).min(times.len().saturating_sub(1)));
-    format!(
-        "p50 {:.1?}, p99 {:.1?}",
-        at(50).copied().unwrap_or_default(),
-        at(99).copied().unwrap_or_default()
-    )
-}
-
-fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
-}
-
-/// A line of the process's status, in MB.
-fn memory(line: &str) -> Result<f64> {
-    let status = fs::read_to_string("/proc/self/status").context("cannot read the memory of this process")?;
-    let found = status.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
-    let kilobytes = found.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    Ok(kilobytes.context("no such line in the status")? / 1e3)
 }

@@ -3,7 +3,7 @@
 //! Machines differ, so each round asks every target each question once, one after the other, and ratios are taken in the
 //! round; the table shows medians. Whatever cannot be had is named and left out. Goals are shown, never asserted.
 
-mod peers;
+pub(crate) mod peers;
 mod questions;
 
 use std::path::{Path, PathBuf};

@@ -40,7 +40,7 @@ pub(super) fn all(folder: &Path, tree: &Path) -> Vec<Peer> {
 }
 
 /// Debian's package with the source of Linux, unpacked.
-pub(super) fn linux(folder: &Path) -> Result<PathBuf> {
+pub(crate) fn linux(folder: &Path) -> Result<PathBuf> {
     let tree = folder.join("linux-source-6.1");
     if !tree.join("COPYING").exists() {
         let package = debian(folder, "linux-source-6.1")?;
