@@ -132,7 +132,7 @@ pub(crate) fn usual_folder(context: &Context, here: &Path) -> Option<PathBuf> {
 /// An error of a search, for people.
 pub(crate) fn failed(error: CodeError) -> CliError {
     match error {
-        CodeError::Misfit(why) => CliError::Query { why },
+        CodeError::Misfit { argument, why } => CliError::Query { why: format!("the {argument} {why}") },
         CodeError::Stopped => CliError::Interrupted,
         CodeError::Failed(why) => CliError::Code { why },
     }

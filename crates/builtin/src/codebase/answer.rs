@@ -59,7 +59,7 @@ impl Outcome {
 impl From<CodeError> for Outcome {
     fn from(error: CodeError) -> Self {
         match error {
-            CodeError::Misfit(why) => Self::Misfit(why),
+            CodeError::Misfit { .. } => Self::Misfit(error.to_string()),
             CodeError::Failed(_) | CodeError::Stopped => Self::Failed(error.to_string()),
         }
     }

@@ -104,5 +104,5 @@ impl Arguments {
 
 /// An argument that does not fit.
 pub(super) fn misfit(name: &str, why: &str) -> CodeError {
-    CodeError::Misfit(format!("/{name} {why}"))
+    CodeError::Misfit { argument: name.to_owned(), why: why.to_owned() }
 }

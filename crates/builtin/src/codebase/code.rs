@@ -30,9 +30,14 @@ pub trait Code: fmt::Debug + Send + Sync {
 /// Why a tree does not give what it was asked for.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CodeError {
-    /// The question does not fit: what about it. The caller can ask better.
-    #[error("{0}")]
-    Misfit(String),
+    /// An argument does not fit. The caller can ask better.
+    #[error("/{argument} {why}")]
+    Misfit {
+        /// Its name.
+        argument: String,
+        /// What about it.
+        why: String,
+    },
     /// It fits, and yet.
     #[error("{0}")]
     Failed(String),

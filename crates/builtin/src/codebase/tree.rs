@@ -66,6 +66,9 @@ impl Code for Tree {
     }
 
     fn search_meaning(&self, query: &MeaningQuery, _work: &Work) -> Result<MeaningAnswer, CodeError> {
+        if !query.query.contains(char::is_alphanumeric) {
+            return Err(misfit("query", "has no words; say what to look for"));
+        }
         let language = query.language.as_deref().map(known_language).transpose()?;
         let query = meaning::Query {
             offset: query.offset,

@@ -30,7 +30,8 @@ pub(super) struct Made {
 impl Code for Made {
     fn search_text(&self, query: &TextQuery, work: &Work) -> Result<TextAnswer, CodeError> {
         if query.pattern == "(" {
-            return Err(CodeError::Misfit("/query is no regular expression".to_owned()));
+            let why = "is no regular expression".to_owned();
+            return Err(CodeError::Misfit { argument: "query".to_owned(), why });
         }
         if query.pattern == "broken" {
             return Err(CodeError::Failed("the disk is gone".to_owned()));

@@ -49,6 +49,8 @@ fn questions_are_answered() {
     assert_eq!(json["index"]["complete"], true);
     let none = project.home.run(&["search", "shape", "project", "-g", "*.nothing"]).expect(1);
     assert_eq!(none.stderr, "nothing found\n");
+    let empty = project.home.run(&["search", " ?", "project"]).expect(2);
+    assert_eq!(empty.stderr, "error: the query has no words; say what to look for\n");
 }
 
 #[test]
