@@ -41,6 +41,13 @@ pub struct Field {
     pub value: Span,
 }
 
+impl Field {
+    /// Whether it is called `name`. Keys written with escapes are compared by what they mean.
+    pub fn is(&self, text: &[u8], name: &str) -> bool {
+        key_is(&text[self.key.range()], name)
+    }
+}
+
 /// The fields of one object of a message, in the order they were written.
 #[derive(Debug, Clone)]
 pub struct Fields {
@@ -60,17 +67,14 @@ impl Fields {
 
     /// The index of the field `name`, or nothing.
     pub fn find(&self, text: &[u8], name: &str) -> Option<usize> {
-        self.entries.iter().position(|field| key_is(&text[field.key.range()], name))
+        self.entries.iter().position(|field| field.is(text, name))
     }
 
     /// The spans to cut so that the named fields go away and the commas still fit.
     pub fn cuts(&self, text: &[u8], names: &[&str]) -> SmallVec<[Span; 2]> {
         let start = |index: usize| self.entries[index].key.start - 1;
         let end = |index: usize| self.entries[index].value.end;
-        let goes = |index: usize| {
-            let key = &text[self.entries[index].key.range()];
-            names.iter().any(|name| key_is(key, name))
-        };
+        let goes = |index: usize| names.iter().any(|name| self.entries[index].is(text, name));
         let mut cuts = SmallVec::new();
         let mut index = 0;
         while index < self.entries.len() {

@@ -7,6 +7,7 @@ use crate::{
     ErrorObject, Field, Fields, Malformed, RequestId, Rope, Scanner, Span, Splice,
     keys::{ENVELOPE, Guard, PARAMS},
     method,
+    splice::push_object,
     string::{decode_inner, decode_string, key_is},
 };
 
@@ -174,25 +175,21 @@ impl Notification {
             splice.insert_fields(meta, fields);
             return;
         }
-        let mut object = String::from("{");
-        for (index, (key, value)) in fields.iter().enumerate() {
-            object.push_str(if index > 0 { ",\"" } else { "\"" });
-            object.push_str(key);
-            object.push_str("\":");
-            object.push_str(value);
-        }
-        object.push('}');
         match &self.params {
             // Something else that calls itself `_meta`: a second one beside it would be ambiguous.
             Some(_) if let Some(span) = self.param("_meta") => {
-                splice.replace(span, object);
+                splice.replace_object(span, fields.iter().copied());
             }
             Some(params) => {
-                splice.insert_fields(params, &[("_meta", &object)]);
+                splice.insert_object(params, "_meta", fields);
             }
             None => {
                 let at = Span { start: self.end, end: self.end };
-                splice.replace(at, format!(",\"params\":{{\"_meta\":{object}}}"));
+                splice.edit(at, |text| {
+                    text.extend_from_slice(b",\"params\":{\"_meta\":");
+                    push_object(text, fields.iter().copied());
+                    text.push(b'}');
+                });
             }
         }
     }

@@ -20,7 +20,9 @@ pub(crate) fn plain_run(text: &[u8]) -> usize {
 
 /// Whether a key as written (between its quotes) means `name`.
 pub(crate) fn key_is(written: &[u8], name: &str) -> bool {
-    written == name.as_bytes() || (written.contains(&b'\\') && *decode_inner(written) == *name)
+    // An escape is longer than what it means.
+    let has_escapes = || written.len() > name.len() && written.contains(&b'\\');
+    written == name.as_bytes() || (has_escapes() && *decode_inner(written) == *name)
 }
 
 /// The meaning of the inside of a JSON string that the scanner accepted. Lone surrogates become U+FFFD.
