@@ -8,7 +8,7 @@ use crate::{
     keys::{ENVELOPE, Guard, PARAMS},
     method,
     splice::push_object,
-    string::{decode_inner, decode_string, key_is},
+    string::{decode_inner, decode_string, is_escaped, key_is},
 };
 
 /// One JSON-RPC message. Boxed: it is handed on often before it is looked at.
@@ -400,13 +400,15 @@ fn fields<'a>(
     meta: &mut Option<Fields>,
 ) -> Result<Fields, Malformed> {
     let mut entries = SmallVec::new();
+    let mut has_escapes = false;
     let span = scanner.object(|scanner, key| {
         if let Some(guard) = &mut guard {
             guard.check(key)?;
         }
+        has_escapes |= is_escaped(&text[key.range()]);
         let value = if key_is(&text[key.range()], "_meta") && scanner.peek_kind()? == b'{' {
             let guard = guard.is_some().then(|| Guard::new(text, &[]));
-            let inner = plain_fields(scanner, guard)?;
+            let inner = plain_fields(text, scanner, guard)?;
             meta.insert(inner).span
         } else {
             scanner.value()?
@@ -414,21 +416,24 @@ fn fields<'a>(
         entries.push(Field { key, value });
         Ok(())
     })?;
-    Ok(Fields { span, entries })
+    Ok(Fields { span, entries, has_escapes })
 }
 
 /// The fields of any object.
 pub(crate) fn plain_fields<'a>(
+    text: &'a [u8],
     scanner: &mut Scanner<'a>,
     mut guard: Option<Guard<'a>>,
 ) -> Result<Fields, Malformed> {
     let mut entries = SmallVec::new();
+    let mut has_escapes = false;
     let span = scanner.object(|scanner, key| {
         if let Some(guard) = &mut guard {
             guard.check(key)?;
         }
+        has_escapes |= is_escaped(&text[key.range()]);
         entries.push(Field { key, value: scanner.value()? });
         Ok(())
     })?;
-    Ok(Fields { span, entries })
+    Ok(Fields { span, entries, has_escapes })
 }

@@ -97,7 +97,8 @@ pub(crate) fn rebuild(
 ) {
     let text = &call.text[..];
     let goes = |field: &Field| {
-        drop.iter().any(|name| field.is(text, name)) || add.iter().any(|(name, _)| field.is(text, name))
+        let mut names = drop.iter().chain(add.iter().map(|(name, _)| name));
+        names.any(|name| there.is(field, text, name))
     };
     let kept = there.entries.iter().filter(|field| !goes(field));
     let kept = kept.map(|field| (&text[field.key.range()], &text[field.value.range()]));
