@@ -53,7 +53,7 @@ pub(crate) fn check_meta(call: &Notification) -> Result<(), ErrorObject> {
     }
     let capabilities =
         call.meta(meta::CLIENT_CAPABILITIES).ok_or_else(|| missing_meta(meta::CLIENT_CAPABILITIES))?;
-    if !call.raw(capabilities).starts_with('{') {
+    if !call.bytes(capabilities).starts_with(b"{") {
         return Err(bad_meta(meta::CLIENT_CAPABILITIES, "an object"));
     }
     if call.meta(meta::LOG_LEVEL).is_some() && log_level(call).is_none() {

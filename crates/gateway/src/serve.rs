@@ -52,7 +52,8 @@ impl Gateway {
         }
     }
 
-    fn serve_now(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
+    /// As [`Gateway::serve`], where nothing need be waited for any more.
+    pub(crate) fn serve_now(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
         if client.revision.is_modern() && request.call.method() == method::LISTEN {
             return match Subscription::open(self, client, &request) {
                 Ok(subscription) => Served::Listening(Box::new(subscription)),

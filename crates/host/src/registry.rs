@@ -3,6 +3,7 @@
 mod ingest;
 mod naming;
 mod pages;
+mod plain;
 mod schema;
 mod table;
 mod template;

@@ -48,6 +48,8 @@ pub struct Fields {
     pub span: Span,
     /// Its fields.
     pub entries: SmallVec<[Field; 4]>,
+    /// Whether a key is written with escapes, so that what is written is not what is meant.
+    pub(crate) has_escapes: bool,
 }
 
 impl Fields {
@@ -60,17 +62,20 @@ impl Fields {
 
     /// The index of the field `name`, or nothing.
     pub fn find(&self, text: &[u8], name: &str) -> Option<usize> {
-        self.entries.iter().position(|field| key_is(&text[field.key.range()], name))
+        self.entries.iter().position(|field| self.is(field, text, name))
+    }
+
+    /// Whether one of the fields is called `name`.
+    pub fn is(&self, field: &Field, text: &[u8], name: &str) -> bool {
+        let written = &text[field.key.range()];
+        if self.has_escapes { key_is(written, name) } else { written == name.as_bytes() }
     }
 
     /// The spans to cut so that the named fields go away and the commas still fit.
     pub fn cuts(&self, text: &[u8], names: &[&str]) -> SmallVec<[Span; 2]> {
         let start = |index: usize| self.entries[index].key.start - 1;
         let end = |index: usize| self.entries[index].value.end;
-        let goes = |index: usize| {
-            let key = &text[self.entries[index].key.range()];
-            names.iter().any(|name| key_is(key, name))
-        };
+        let goes = |index: usize| names.iter().any(|name| self.is(&self.entries[index], text, name));
         let mut cuts = SmallVec::new();
         let mut index = 0;
         while index < self.entries.len() {

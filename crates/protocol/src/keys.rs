@@ -20,12 +20,14 @@ pub(crate) struct Guard<'a> {
     seen_known: u32,
     /// Unknown keys so far. A handful is compared one by one; more go to `many`.
     few: SmallVec<[Span; 8]>,
+    /// Whether one of them is written with escapes, so that what is written is not what is meant.
+    has_escapes: bool,
     many: Option<HashSet<Cow<'a, str>>>,
 }
 
 impl<'a> Guard<'a> {
     pub(crate) fn new(text: &'a [u8], known: &'static [&'static str]) -> Self {
-        Self { text, known, seen_known: 0, few: SmallVec::new(), many: None }
+        Self { text, known, seen_known: 0, few: SmallVec::new(), has_escapes: false, many: None }
     }
 
     /// Takes the next key; gives the known name it is, if it is one.
@@ -57,7 +59,12 @@ impl<'a> Guard<'a> {
             return Err(Malformed::CaseVariant { object: self.object(), key: meaning.into_owned(), known });
         }
         if self.few.len() < self.few.inline_size() {
-            if self.few.iter().any(|&other| self.meaning(other) == meaning) {
+            self.has_escapes |= matches!(meaning, Cow::Owned(_));
+            let is_same = |other: &Span| match self.has_escapes {
+                true => self.meaning(*other) == meaning,
+                false => self.text[other.range()] == *meaning.as_bytes(),
+            };
+            if self.few.iter().any(is_same) {
                 return Err(self.duplicate(&meaning));
             }
             self.few.push(key);

@@ -7,7 +7,8 @@ use crate::{
     ErrorObject, Field, Fields, Malformed, RequestId, Rope, Scanner, Span, Splice,
     keys::{ENVELOPE, Guard, PARAMS},
     method,
-    string::{decode_inner, decode_string, key_is},
+    splice::push_object,
+    string::{decode_inner, decode_string, is_escaped, key_is},
 };
 
 /// One JSON-RPC message. Boxed: it is handed on often before it is looked at.
@@ -174,25 +175,21 @@ impl Notification {
             splice.insert_fields(meta, fields);
             return;
         }
-        let mut object = String::from("{");
-        for (index, (key, value)) in fields.iter().enumerate() {
-            object.push_str(if index > 0 { ",\"" } else { "\"" });
-            object.push_str(key);
-            object.push_str("\":");
-            object.push_str(value);
-        }
-        object.push('}');
         match &self.params {
             // Something else that calls itself `_meta`: a second one beside it would be ambiguous.
             Some(_) if let Some(span) = self.param("_meta") => {
-                splice.replace(span, object);
+                splice.replace_object(span, fields.iter().copied());
             }
             Some(params) => {
-                splice.insert_fields(params, &[("_meta", &object)]);
+                splice.insert_object(params, "_meta", fields);
             }
             None => {
                 let at = Span { start: self.end, end: self.end };
-                splice.replace(at, format!(",\"params\":{{\"_meta\":{object}}}"));
+                splice.edit(at, |text| {
+                    text.extend_from_slice(b",\"params\":{\"_meta\":");
+                    push_object(text, fields.iter().copied());
+                    text.push(b'}');
+                });
             }
         }
     }
@@ -403,13 +400,15 @@ fn fields<'a>(
     meta: &mut Option<Fields>,
 ) -> Result<Fields, Malformed> {
     let mut entries = SmallVec::new();
+    let mut has_escapes = false;
     let span = scanner.object(|scanner, key| {
         if let Some(guard) = &mut guard {
             guard.check(key)?;
         }
+        has_escapes |= is_escaped(&text[key.range()]);
         let value = if key_is(&text[key.range()], "_meta") && scanner.peek_kind()? == b'{' {
             let guard = guard.is_some().then(|| Guard::new(text, &[]));
-            let inner = plain_fields(scanner, guard)?;
+            let inner = plain_fields(text, scanner, guard)?;
             meta.insert(inner).span
         } else {
             scanner.value()?
@@ -417,21 +416,24 @@ fn fields<'a>(
         entries.push(Field { key, value });
         Ok(())
     })?;
-    Ok(Fields { span, entries })
+    Ok(Fields { span, entries, has_escapes })
 }
 
 /// The fields of any object.
 pub(crate) fn plain_fields<'a>(
+    text: &'a [u8],
     scanner: &mut Scanner<'a>,
     mut guard: Option<Guard<'a>>,
 ) -> Result<Fields, Malformed> {
     let mut entries = SmallVec::new();
+    let mut has_escapes = false;
     let span = scanner.object(|scanner, key| {
         if let Some(guard) = &mut guard {
             guard.check(key)?;
         }
+        has_escapes |= is_escaped(&text[key.range()]);
         entries.push(Field { key, value: scanner.value()? });
         Ok(())
     })?;
-    Ok(Fields { span, entries })
+    Ok(Fields { span, entries, has_escapes })
 }

@@ -18,9 +18,14 @@ pub(crate) fn plain_run(text: &[u8]) -> usize {
     at + text[at..].iter().take_while(|&&byte| !is_stop(byte)).count()
 }
 
+/// Whether the inside of a string is written with escapes.
+pub(crate) fn is_escaped(written: &[u8]) -> bool {
+    plain_run(written) < written.len()
+}
+
 /// Whether a key as written (between its quotes) means `name`.
 pub(crate) fn key_is(written: &[u8], name: &str) -> bool {
-    written == name.as_bytes() || (written.contains(&b'\\') && *decode_inner(written) == *name)
+    written == name.as_bytes() || (is_escaped(written) && *decode_inner(written) == *name)
 }
 
 /// The meaning of the inside of a JSON string that the scanner accepted. Lone surrogates become U+FFFD.

@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use toolbay_protocol::{LogLevel, Notification, Revision, encode_string, meta, on_one_line};
+use toolbay_protocol::{
+    Field, Fields, LogLevel, Notification, Revision, Splice, encode_string, meta, on_one_line,
+};
 
 use crate::capabilities::{capabilities_for_server, with_tasks};
 
@@ -85,30 +87,21 @@ fn text(json: &Bytes) -> &str {
 pub(crate) const MODERN_ONLY: [&str; 4] =
     [meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL];
 
-/// `_meta` made anew: what is there but for `drop`, then `add`. Kept fields stay as they were written.
-pub(crate) fn rebuilt(call: &Notification, drop: &[&str], add: &[(&str, &str)]) -> String {
-    let mut object = String::from("{");
-    let mut field = |key: &str, value: &str| {
-        if object.len() > 1 {
-            object.push(',');
-        }
-        object.push('"');
-        object.push_str(key);
-        object.push_str("\":");
-        object.push_str(value);
+/// Makes `_meta` anew: what is there but for `drop`, then `add`. Kept fields stay as they were written.
+pub(crate) fn rebuild(
+    call: &Notification,
+    there: &Fields,
+    drop: &[&str],
+    add: &[(&str, &str)],
+    splice: &mut Splice<'_>,
+) {
+    let text = &call.text[..];
+    let goes = |field: &Field| {
+        let mut names = drop.iter().chain(add.iter().map(|(name, _)| name));
+        names.any(|name| there.is(field, text, name))
     };
-    if let Some(fields) = &call.meta {
-        let gone = |name: &&str| fields.find(&call.text, name);
-        let gone: Vec<usize> = drop.iter().chain(add.iter().map(|(key, _)| key)).filter_map(gone).collect();
-        for (index, entry) in fields.entries.iter().enumerate() {
-            if !gone.contains(&index) {
-                field(call.raw(entry.key), call.raw(entry.value));
-            }
-        }
-    }
-    for (key, value) in add {
-        field(key, value);
-    }
-    object.push('}');
-    object
+    let kept = there.entries.iter().filter(|field| !goes(field));
+    let kept = kept.map(|field| (&text[field.key.range()], &text[field.value.range()]));
+    let added = add.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()));
+    splice.replace_object(there.span, kept.chain(added));
 }

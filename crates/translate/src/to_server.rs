@@ -7,7 +7,7 @@ use toolbay_protocol::{
 };
 
 use crate::{
-    meta::{ClientIdentity, MODERN_ONLY, rebuilt},
+    meta::{ClientIdentity, MODERN_ONLY, rebuild},
     steps,
 };
 
@@ -58,7 +58,7 @@ pub fn request(
     match (&call.meta, token) {
         (Some(fields), _) if crosses => {
             let drop: &[&str] = if to.is_modern() { &[] } else { &MODERN_ONLY };
-            splice.replace(fields.span, rebuilt(call, drop, &add));
+            rebuild(call, fields, drop, &add, &mut splice);
             add.clear();
         }
         (_, Some(token)) => {
@@ -92,7 +92,8 @@ fn edit_params(call: &Notification, cuts: &[Span], add: &[(&str, &str)], splice:
         && covers(cuts, params)
     {
         // What is inserted before a field ends with a comma, and here no field is left.
-        splice.replace(params.span, format!("{{\"_meta\":{}}}", rebuilt(call, &[], add)));
+        let fields: Vec<String> = add.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+        splice.replace(params.span, format!("{{\"_meta\":{{{}}}}}", fields.join(",")));
         return;
     }
     for cut in cuts {

@@ -1,4 +1,5 @@
-//! The rounds: in each, every target once for every cell, one after the other.
+//! The rounds: in each, every target once for every cell, one after the other. Each round begins with another target, so
+//! that a machine that is slower for a moment is not slower for the same one every time.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -103,7 +104,9 @@ pub(super) fn rounds(
                 cell.payload,
                 cell.in_flight
             );
-            for target in running.iter_mut() {
+            for index in 0..running.len() {
+                let first = round % running.len();
+                let target = &mut running[(first + index) % running.len()];
                 // What failed once is not worth its ten seconds again.
                 if results.has_failed(target.target.name, *cell) {
                     continue;

@@ -1,7 +1,7 @@
 //! One message per POST.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode};
+use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode, request::Parts};
 use hyper::body::Incoming;
 use toolbay_protocol::{
     ErrorObject, Malformed, Message, Notification, Request, RequestId, Response, Revision, method,
@@ -25,15 +25,15 @@ use crate::{
 
 impl Door {
     pub(super) async fn post(&self, request: HttpRequest<Incoming>) -> Early<Answer> {
-        let (head, body) = request.into_parts();
-        check_content_type(&head.headers)?;
-        let accepts = accepted(&head.headers)?;
+        let (Parts { headers, .. }, body) = request.into_parts();
+        check_content_type(&headers)?;
+        let accepts = accepted(&headers)?;
         let body = self.read_body(body).await?;
         match Message::parse(body.clone()) {
-            Ok(Message::Request(request)) => self.request(request, &head.headers, accepts).await,
-            Ok(Message::Notification(notification)) => self.notification(&notification, &head.headers),
-            Ok(Message::Response(response)) => self.response(&response, &head.headers),
-            Err(Malformed::Batch) => self.batch(body, &head.headers).await,
+            Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
+            Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
+            Ok(Message::Response(response)) => self.response(&response, &headers),
+            Err(Malformed::Batch) => self.batch(body, &headers).await,
             Err(why) => early(StatusCode::BAD_REQUEST, None, &reply::malformed(&why)),
         }
     }
@@ -47,18 +47,23 @@ impl Door {
         })
     }
 
-    async fn request(&self, request: Box<Request>, headers: &HeaderMap, accepts: Accepts) -> Early<Answer> {
-        let client = match self.client_of(&request, headers)? {
+    async fn request(&self, request: Box<Request>, headers: HeaderMap, accepts: Accepts) -> Early<Answer> {
+        let client = match self.client_of(&request, &headers)? {
             Opened::Client(client) if accepts == Accepts::Json => client.without_events(),
             Opened::Client(client) => client,
             Opened::Introduced(answer) => return Ok(*answer),
         };
         let client = client.on_http();
         let modern = client.revision.is_modern();
-        if modern && request.call.method() == method::TOOLS_CALL {
-            self.check_params(&request, headers).await?;
-        }
-        let mut served = self.gateway.serve(&client, request.into());
+        let mut served = if modern && request.call.method() == method::TOOLS_CALL {
+            self.check_params(&request, &headers).await?;
+            self.gateway.serve_now(&client, request.into()) // its server was waited for just now
+        } else {
+            self.gateway.serve(&client, request.into())
+        };
+        // They keep the buffer of the connection, and while we wait hyper would take another to see whether the client
+        // leaves.
+        drop(headers);
         loop {
             return Ok(match served {
                 Served::Known(known) => final_answer(known, modern),

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
 
+use super::plain::Plain;
+
 /// Arguments longer than this are passed on unchecked: the check needs a tree in memory.
 const MAX_CHECKED: usize = 256 * 1024;
 /// A regular expression may step back this often per match, so that a hostile pattern costs little.
@@ -14,6 +16,8 @@ const BACKTRACK_LIMIT: usize = 10_000;
 #[derive(Debug)]
 pub struct Validator {
     schema: String,
+    /// What it demands, where that can be told without a tree.
+    plain: OnceLock<Option<Plain>>,
     compiled: OnceLock<Option<jsonschema::Validator>>,
 }
 
@@ -23,12 +27,12 @@ impl Validator {
     /// It is compiled once for the check and thrown away: most tools are never called, and compiled schemas are large.
     pub(crate) fn new(schema: &str) -> Result<Self, String> {
         compile(schema)?;
-        Ok(Self { schema: schema.to_owned(), compiled: OnceLock::new() })
+        Ok(Self::of_known(schema))
     }
 
     /// Takes a schema that [`Validator::new`] took before, on another day.
     pub(crate) fn of_known(schema: &str) -> Self {
-        Self { schema: schema.to_owned(), compiled: OnceLock::new() }
+        Self { schema: schema.to_owned(), plain: OnceLock::new(), compiled: OnceLock::new() }
     }
 
     /// What does not fit, as one line per fault, each with its JSON pointer. Nothing when all does.
@@ -38,6 +42,15 @@ impl Validator {
         if !exact || arguments.len() > MAX_CHECKED {
             return Vec::new();
         }
+        let plain = self.plain.get_or_init(|| Plain::read(&self.schema));
+        if plain.as_ref().is_some_and(|plain| plain.fits(arguments)) {
+            return Vec::new();
+        }
+        self.faults_in_tree(arguments)
+    }
+
+    /// As [`Validator::faults`], by the whole schema.
+    pub(super) fn faults_in_tree(&self, arguments: &[u8]) -> Vec<String> {
         let Ok(arguments) = serde_json::from_slice::<Value>(arguments) else { return Vec::new() };
         let Some(validator) = self.compiled.get_or_init(|| compile(&self.schema).ok()) else {
             return Vec::new();

@@ -138,7 +138,8 @@ fn annotations(text: &[u8]) -> Vec<Annotation> {
 
 /// The fields of the object at `place`, with places of the whole text; nothing when it is no object.
 fn fields_at(text: &[u8], place: Span) -> Option<Fields> {
-    let mut fields = plain_fields(&mut Scanner::new(&text[place.range()]), None).ok()?;
+    let inner = &text[place.range()];
+    let mut fields = plain_fields(inner, &mut Scanner::new(inner), None).ok()?;
     let moved = |span: Span| Span { start: span.start + place.start, end: span.end + place.start };
     fields.span = moved(fields.span);
     for field in &mut fields.entries {

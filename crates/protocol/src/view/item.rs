@@ -34,10 +34,11 @@ impl Item {
     /// Reads one object. Its fields must be unambiguous.
     pub fn parse(text: Bytes) -> Result<Self, NotAnItem> {
         let mut scanner = Scanner::new(&text);
-        let fields = plain_fields(&mut scanner, Some(Guard::new(&text, &[]))).map_err(|why| match why {
-            Malformed::DuplicateKey { key, .. } => NotAnItem::Duplicate { field: key },
-            other => other.into(),
-        })?;
+        let fields =
+            plain_fields(&text, &mut scanner, Some(Guard::new(&text, &[]))).map_err(|why| match why {
+                Malformed::DuplicateKey { key, .. } => NotAnItem::Duplicate { field: key },
+                other => other.into(),
+            })?;
         scanner.end()?;
         Ok(Self { text, fields })
     }

@@ -96,6 +96,9 @@ pub enum ReadBodyError {
     Broken(#[source] Box<dyn Error + Send + Sync>),
 }
 
+/// Bodies up to this length do not stay where they were read to.
+const COPIED: usize = 4 * 1024;
+
 /// Reads a whole body, never holding more than `limit` bytes.
 pub async fn read_body<B>(mut body: B, limit: usize, patience: Duration) -> Result<Bytes, ReadBodyError>
 where
@@ -139,5 +142,11 @@ where
             Err(_) => return Err(ReadBodyError::TooSlow { limit: patience }),
         }
     }
-    Ok(first.unwrap_or_else(|| joined.freeze()))
+    Ok(match first {
+        // What is small is copied: a piece of the connection's buffer keeps the whole, and then there is a new one for
+        // every request.
+        Some(piece) if piece.len() <= COPIED => Bytes::copy_from_slice(&piece),
+        Some(piece) => piece,
+        None => joined.freeze(),
+    })
 }

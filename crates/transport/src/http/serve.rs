@@ -20,6 +20,10 @@ use super::{
     upgrade,
 };
 
+/// How many headers hyper reads unasked. Room for any other number is made anew for every request, which costs more than
+/// to read them.
+const HYPERS_MAX_HEADERS: usize = 100;
+
 /// What one connection may take.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -49,7 +53,7 @@ impl Default for Limits {
             standstill: Duration::from_secs(15),
             body_timeout: Duration::from_secs(30),
             max_body: crate::stdio::MAX_MESSAGE,
-            max_headers: 64,
+            max_headers: HYPERS_MAX_HEADERS,
             max_header_bytes: 64 * 1024,
             drain: Duration::from_secs(5),
         }
@@ -140,11 +144,13 @@ async fn connection(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(None) // see `pace`
-        .max_headers(limits.max_headers)
         // No `pipeline_flush`: with it, hyper's own answers to a request that it cannot read are never sent.
         .max_buf_size(limits.max_header_bytes.max(8 * 1024))
         // Head and body in one buffer: answers are mostly small, and one plain write is cheaper than a vectored one.
         .writev(false);
+    if limits.max_headers != HYPERS_MAX_HEADERS {
+        builder.http1().max_headers(limits.max_headers);
+    }
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -81,4 +82,15 @@ async fn slow_bodies_are_refused() {
     let refused = "408 the body did not arrive within 0 s";
     assert_eq!(exchange(&post("content-length: 5", b"hel")).await, refused);
     assert_eq!(exchange(&post("transfer-encoding: chunked", b"5\r\nhello\r\n")).await, refused);
+}
+
+/// Else every request that waits for its answer keeps the whole buffer of its connection.
+#[tokio::test]
+async fn a_small_body_does_not_keep_what_it_was_read_to() {
+    for (length, keeps) in [(100, false), (50_000, true)] {
+        let buffer = Bytes::from(vec![b'x'; length]);
+        let read = read_body(Body::full(buffer.clone()), LIMIT, PATIENCE).await.unwrap();
+        assert_eq!(read, buffer);
+        assert_eq!(!buffer.is_unique(), keeps, "{length} bytes");
+    }
 }

@@ -1,6 +1,7 @@
 //! What results of the stateless era say, and what a tool may answer.
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 use toolbay_protocol::{ErrorCode, ErrorObject, Outcome, Response, Splice, method};
 
 use crate::{content::put_structured_text, json::Object, steps::with_outcome};
@@ -11,7 +12,7 @@ const COMPLETE: &str = "\"complete\"";
 /// What every result of the stateless era says, where a server with a handshake did not.
 pub(crate) fn add_fields(response: &Response, asked: &str, splice: &mut Splice<'_>) {
     let Outcome::Result { fields, .. } = &response.outcome else { return };
-    let mut add: Vec<(&str, &str)> = Vec::new();
+    let mut add: SmallVec<[(&str, &str); 3]> = SmallVec::new();
     let mut missing = |key, value| {
         if response.result_field(key).is_none() {
             add.push((key, value));
