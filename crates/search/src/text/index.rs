@@ -96,6 +96,7 @@ impl Index {
             join.places(at, segment.find(plan)?.as_deref(), &mut places);
         }
         places.sort_unstable();
+        places.dedup();
         Ok(places)
     }
 
