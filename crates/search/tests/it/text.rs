@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use toolbay_search::store::Store;
 use toolbay_search::text::{Answer, Index, Query, Total};
-use toolbay_search::tree::{RelPath, Root, Tree, TreeOptions};
+use toolbay_search::tree::{RelPath, Root, Rules, Tree, TreeOptions};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -153,6 +154,37 @@ fn two_letters_are_narrowed_too() {
     assert_eq!(found, ["alone", "at-the-end", "within"]);
     assert_eq!(answer.candidates, 3);
     assert_eq!(place.search(&Query::regex("[a-z]q|dn")).total, Total::Exactly(3));
+}
+
+#[test]
+fn a_listing_by_globs_is_kept_until_something_changes() {
+    let place = Place::new(|root| {
+        fs::create_dir_all(root.join("build")).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".gitignore"), "build\nignored.h\n").unwrap();
+        for name in ["a.h", "b.c", "ignored.h", "build/made.h"] {
+            fs::write(root.join(name), "x\n").unwrap();
+        }
+    });
+    let list = |globs: &[&str]| {
+        let globs = globs.iter().map(|&glob| glob.to_owned()).collect();
+        place.tree.files_by(&RelPath::root(), &Rules { globs, ..Rules::default() }).unwrap()
+    };
+    let names = |globs: &[&str]| list(globs).iter().map(|it| it.path.to_string()).collect::<Vec<_>>();
+    let first = list(&["*.h"]);
+    assert!(Arc::ptr_eq(&first, &list(&["*.h"])));
+    assert_eq!(names(&["*.h"]), ["a.h", "ignored.h"]);
+    assert_eq!(names(&["*.c"]), ["b.c"]);
+    assert!(Arc::ptr_eq(&first, &list(&["*.h"])));
+    // A change to a file that only the glob shows.
+    fs::write(place.path("ignored.h"), "longer\n").unwrap();
+    assert_eq!(list(&["*.h"])[1].stamp.size, 7);
+    fs::write(place.path("new.h"), "x\n").unwrap();
+    assert_eq!(names(&["*.h"]), ["a.h", "ignored.h", "new.h"]);
+    // Nobody watches an ignored folder, so what is found there is not kept.
+    assert_eq!(names(&["build", "build/*"]), ["build/made.h"]);
+    fs::write(place.path("build/more.h"), "x\n").unwrap();
+    assert_eq!(names(&["build", "build/*"]), ["build/made.h", "build/more.h"]);
 }
 
 #[test]
