@@ -43,17 +43,17 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let cache = options.folder.join("server-cache");
     let ours = Ours::new(&cache.join("toolbay/code"), &tree)?;
     let mut server = Server::start(&std::env::current_exe()?.with_file_name("toolbay"), &cache, &tree)?;
-    let peers = peers::all(&options.folder, &tree);
-    warm(&mut server, &ours, &peers, options.rounds);
-    cold::measure(&mut server, &peers);
-    println!();
+    for company in peers::COMPANIES {
+        println!();
+        let peers = peers::all(company, &options.folder, &tree);
+        warm(&mut server, &ours, &peers, options.rounds);
+        cold::measure(&mut server, &peers);
+        for peer in &peers {
+            peer.processes().into_iter().for_each(|id| idle(peer.name(), server::anonymous_memory(id)));
+            peer.stop();
+        }
+    }
     idle("toolbay codebase", server.anonymous_memory());
-    for peer in &peers {
-        peer.processes().into_iter().for_each(|id| idle(peer.name(), server::anonymous_memory(id)));
-    }
-    for peer in &peers {
-        peer.stop();
-    }
     Ok(())
 }
 

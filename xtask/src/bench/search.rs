@@ -23,7 +23,7 @@ pub(super) fn run(args: &[String]) -> Result<()> {
         eprintln!("{part}: {what}");
         // The lab must be optimised, this need not; and it asks the program beside it.
         must(&mut cargo(&["build", "--quiet", "--release", "--package", "toolbay"]))?;
-        let lab = ["run", "--quiet", "--release", "--package", "toolbay-lab", "--", part];
+        let lab: [&str; 7] = ["run", "--quiet", "--release", "--package", "toolbay-lab", "--", part];
         must(cargo(&lab).args(options))?;
     }
     Ok(())

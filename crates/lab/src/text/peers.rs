@@ -20,17 +20,21 @@ pub(super) struct Peer {
     place: PathBuf,
 }
 
+/// Who is asked at the same time. The server of `rgx` is told of each file that anyone opens, and is busy for as long as
+/// another one reads the tree; so nobody else is measured while it runs, but we.
+pub(super) const COMPANIES: [&[Kind]; 2] = [&[Kind::Rg, Kind::Codesearch], &[Kind::Rgx]];
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Rg,
     Rgx,
     Codesearch,
 }
 
 /// Those that can be had; the others are named.
-pub(super) fn all(folder: &Path, tree: &Path) -> Vec<Peer> {
+pub(super) fn all(kinds: &[Kind], folder: &Path, tree: &Path) -> Vec<Peer> {
     let mut peers = Vec::new();
-    for kind in [Kind::Rg, Kind::Rgx, Kind::Codesearch] {
+    for &kind in kinds {
         match Peer::new(kind, folder, tree) {
             Ok(peer) => peers.push(peer),
             Err(error) => println!("{}: left out, {error:#}", kind.name()),
