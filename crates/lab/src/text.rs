@@ -1,26 +1,31 @@
 //! `toolbay-lab text`: how fast the text search is beside `rg`, `rgx` and Debian's `codesearch`, on the source of Linux.
 //!
-//! Machines differ, so each round asks every target each question once, one after the other, and ratios are taken in the
-//! round; the table shows medians. Whatever cannot be had is named and left out. Goals are shown, never asserted.
+//! Our server is asked over MCP, as a client asks it. Machines differ, so each round asks every target each question once,
+//! one after the other; the table shows medians and their ratios. Whatever cannot be had is named and left out. Goals are
+//! shown, never asserted.
 
+mod cold;
+mod ours;
 pub(crate) mod peers;
 mod questions;
+mod server;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use toolbay_search::store::Store;
-use toolbay_search::text::{Index, Query};
-use toolbay_search::tree::{Root, Tree, TreeOptions};
 
+use ours::Ours;
 use peers::Peer;
 use questions::{QUESTIONS, Question};
+use server::Server;
 
 const USAGE: &str = "usage: toolbay-lab text [--folder FOLDER] [--tree TREE] [--rounds N]
 FOLDER (target/bench-peers) holds what is downloaded, installed and indexed; without TREE, Debian's linux-source-6.1 is
-searched";
+searched. The server is the program `toolbay` beside this one";
+
+/// Who takes longer than this in the first round is not asked again.
+const PATIENCE: f64 = 4.0;
 
 struct Options {
     folder: PathBuf,
@@ -35,13 +40,20 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         None => peers::linux(&options.folder)?,
     };
     println!("tree: {}", tree.display());
-    let ours = Ours::new(&options.folder, &tree)?;
-    let peers = peers::all(&options.folder, &tree);
-    measure(&ours, &peers, options.rounds);
-    println!("idle: {} of anonymous memory in this process, index and listing held", anonymous_memory());
-    for peer in &peers {
-        peer.stop();
+    let cache = options.folder.join("server-cache");
+    let ours = Ours::new(&cache.join("toolbay/code"), &tree)?;
+    let mut server = Server::start(&std::env::current_exe()?.with_file_name("toolbay"), &cache, &tree)?;
+    for company in peers::COMPANIES {
+        println!();
+        let peers = peers::all(company, &options.folder, &tree);
+        warm(&mut server, &ours, &peers, options.rounds);
+        cold::measure(&mut server, &peers);
+        for peer in &peers {
+            peer.processes().into_iter().for_each(|id| idle(peer.name(), server::anonymous_memory(id)));
+            peer.stop();
+        }
     }
+    idle("toolbay codebase", server.anonymous_memory());
     Ok(())
 }
 
@@ -63,104 +75,90 @@ impl Options {
     }
 }
 
-/// Our own search, held as the hub holds it: one tree, watched, one index.
-struct Ours {
-    tree: Tree,
-    index: Index,
-}
-
-impl Ours {
-    /// Indexes anew, then opens what was stored.
-    fn new(folder: &Path, tree: &Path) -> Result<Self> {
-        let store = Store::at(&folder.join("cache"), tree);
-        store.clear()?;
-        let store = Store::open(&folder.join("cache"), tree)?;
-        let open = || -> Result<Tree> { Ok(Tree::open(Root::open(tree)?, TreeOptions { watch: true })) };
-        let held = open()?;
-        let start = Instant::now();
-        let files = held.files()?;
-        let walked = start.elapsed();
-        let bytes: u64 = files.iter().map(|entry| entry.stamp.size).sum();
-        let start = Instant::now();
-        let report = Index::open(Some(store.clone())).update(&held, &|_| (), &AtomicBool::new(false))?;
-        let took = start.elapsed();
-        println!(
-            "toolbay: {} files, {} MB; listed in {}, indexed in {} ({:.0} MB/s), {} MB on disk, {} left out",
-            files.len(),
-            bytes >> 20,
-            shown(walked),
-            shown(took),
-            bytes as f64 / 1e6 / took.as_secs_f64(),
-            store.size() >> 20,
-            report.young
-        );
-        drop((held, files));
-        let start = Instant::now();
-        let index = Index::open(Some(store));
-        println!("toolbay: opened in {} (goal: 50 ms)", shown(start.elapsed()));
-        let tree = open()?;
-        tree.files()?;
-        Ok(Self { tree, index })
-    }
-
-    /// How long all matching lines take, and how many there are; or only the first page.
-    fn ask(&self, question: &Question, whole: bool) -> Result<(Duration, u64)> {
-        let mut query =
-            if question.regex { Query::regex(question.pattern) } else { Query::literal(question.pattern) };
-        query.case = question.case;
-        query.count_to = if whole { u64::MAX } else { 0 };
-        let start = Instant::now();
-        let answer = self.index.search(&self.tree, &query, &AtomicBool::new(false))?;
-        Ok((start.elapsed(), answer.total.count()))
-    }
-}
-
-fn measure(ours: &Ours, peers: &[Peer], rounds: usize) {
-    print!("\n{:<26} {:>9} {:>9} {:>9}", "warm; median", "lines", "toolbay", "first 50");
+/// One row a question: over MCP the first 50 lines, and how many times as long the others take; then, counting every line.
+fn warm(server: &mut Server, ours: &Ours, peers: &[Peer], rounds: usize) {
+    print!("\n{:<26} {:>9} {:>9} {:>9}", "warm; median", "lines", "toolbay", "all lines");
     for peer in peers {
         print!(" {:>17}", peer.name());
     }
     println!();
     for question in QUESTIONS {
-        let mut times: Vec<Vec<f64>> = vec![Vec::new(); peers.len() + 2];
-        let mut lines = 0;
+        let mut times = Times::new(peers.len() + 2);
+        let (mut lines, mut known) = (0, None);
         for _ in 0..=rounds {
-            for (at, whole) in [(0, true), (1, false)] {
-                if let Ok((took, count)) = ours.ask(question, whole) {
-                    times[at].push(took.as_secs_f64());
-                    lines = lines.max(count);
+            match server.ask(question) {
+                Ok(answer) => {
+                    times.add(0, answer.took);
+                    known = Some(answer);
                 }
+                Err(error) => println!("{}: {error:#}", question.name),
+            }
+            if let Ok((took, count)) = ours.ask(question) {
+                times.add(1, took);
+                lines = count;
+            }
+            if known.as_ref().is_some_and(|it| it.lines > lines || it.exact && it.lines != lines) {
+                println!("{}: the server counts other lines than the library", question.name);
             }
             for (at, peer) in peers.iter().enumerate() {
+                if times.is_too_slow(at + 2) {
+                    continue;
+                }
                 if let Some((took, count)) = peer.ask(question) {
-                    times[at + 2].push(took.as_secs_f64());
+                    times.add(at + 2, took);
                     if peer.is_exact() && count != lines {
                         println!("{}: {} finds {count} lines, toolbay {lines}", question.name, peer.name());
                     }
                 }
             }
         }
-        // The first round warms up.
-        let times: Vec<f64> = times.into_iter().map(|it| median(it.into_iter().skip(1).collect())).collect();
+        let times = times.medians();
         print!("{:<26} {lines:>9} {:>7.1}ms {:>7.1}ms", question.name, times[0] * 1e3, times[1] * 1e3);
         for time in &times[2..] {
-            print!(" {:>7.1}ms {:>6.1}x", time * 1e3, time / times[0]);
+            print!(" {}", beside(*time, times[0]));
         }
         println!("{}", if question.selective { "  (goal: 20x rg)" } else { "" });
     }
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+/// What the rounds took, for each target.
+struct Times(Vec<Vec<f64>>);
+
+impl Times {
+    fn new(targets: usize) -> Self {
+        Self(vec![Vec::new(); targets])
+    }
+
+    fn add(&mut self, target: usize, took: Duration) {
+        self.0[target].push(took.as_secs_f64());
+    }
+
+    fn is_too_slow(&self, target: usize) -> bool {
+        self.0[target].first().is_some_and(|first| *first > PATIENCE)
+    }
+
+    /// Without the first round, which warms up, where there are others.
+    fn medians(self) -> Vec<f64> {
+        let median = |times: Vec<f64>| {
+            let mut times = times[usize::from(times.len() > 1)..].to_vec();
+            times.sort_by(f64::total_cmp);
+            times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+        };
+        self.0.into_iter().map(|times| if times.is_empty() { f64::NAN } else { median(times) }).collect()
+    }
 }
 
-fn shown(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+/// What another one took, and how many times as long as we.
+fn beside(time: f64, ours: f64) -> String {
+    if time.is_nan() {
+        return format!("{:>17}", "cannot");
+    }
+    format!("{:>8.0}ms {:>5.1}x", time * 1e3, time / ours)
 }
 
-fn anonymous_memory() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    line.map_or_else(|| "an unknown amount".to_owned(), |line| line.trim().to_owned())
+fn idle(name: &str, memory: Option<u64>) {
+    match memory {
+        Some(kilobytes) => println!("{name}: {} MB of anonymous memory while idle", kilobytes >> 10),
+        None => println!("{name}: its memory is not known here"),
+    }
 }

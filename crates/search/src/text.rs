@@ -17,6 +17,7 @@ mod merge;
 mod plan;
 mod postings;
 mod query;
+mod reader;
 mod scan;
 mod segment;
 mod trigrams;

@@ -10,8 +10,10 @@ const PARTS: &[(&str, &str)] = &[
     ("text", "how fast exact search is, beside rg, rgx and codesearch"),
 ];
 
-/// Runs the parts that are named, or all.
+/// Runs the parts that are named, or all; what comes after `--` is for the part itself.
 pub(super) fn run(args: &[String]) -> Result<()> {
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let (args, options) = (&args[..end], args.get(end + 1..).unwrap_or_default());
     if let Some(unknown) = args.iter().find(|arg| PARTS.iter().all(|(part, _)| part != arg)) {
         let known: Vec<String> = PARTS.iter().map(|(part, what)| format!("  {part}: {what}")).collect();
         bail!("no part `{unknown}` of the search to measure; there are\n{}", known.join("\n"));
@@ -19,8 +21,10 @@ pub(super) fn run(args: &[String]) -> Result<()> {
     for (part, what) in PARTS.iter().filter(|(part, _)| args.is_empty() || args.iter().any(|arg| arg == part))
     {
         eprintln!("{part}: {what}");
-        // The lab must be optimised, this need not.
-        must(&mut cargo(&["run", "--quiet", "--release", "--package", "toolbay-lab", "--", part]))?;
+        // The lab must be optimised, this need not; and it asks the program beside it.
+        must(&mut cargo(&["build", "--quiet", "--release", "--package", "toolbay"]))?;
+        let lab: [&str; 7] = ["run", "--quiet", "--release", "--package", "toolbay-lab", "--", part];
+        must(cargo(&lab).args(options))?;
     }
     Ok(())
 }

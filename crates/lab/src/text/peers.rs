@@ -20,17 +20,21 @@ pub(super) struct Peer {
     place: PathBuf,
 }
 
+/// Who is asked at the same time. The server of `rgx` is told of each file that anyone opens, and is busy for as long as
+/// another one reads the tree; so nobody else is measured while it runs, but we.
+pub(super) const COMPANIES: [&[Kind]; 2] = [&[Kind::Rg, Kind::Codesearch], &[Kind::Rgx]];
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Rg,
     Rgx,
     Codesearch,
 }
 
 /// Those that can be had; the others are named.
-pub(super) fn all(folder: &Path, tree: &Path) -> Vec<Peer> {
+pub(super) fn all(kinds: &[Kind], folder: &Path, tree: &Path) -> Vec<Peer> {
     let mut peers = Vec::new();
-    for kind in [Kind::Rg, Kind::Rgx, Kind::Codesearch] {
+    for &kind in kinds {
         match Peer::new(kind, folder, tree) {
             Ok(peer) => peers.push(peer),
             Err(error) => println!("{}: left out, {error:#}", kind.name()),
@@ -129,10 +133,16 @@ impl Peer {
         match self.kind {
             Kind::Codesearch => {
                 command.args(["-n"]).args((question.case == Case::Insensitive).then_some("-i"));
+                if let Some(glob) = question.glob {
+                    command.arg("-f").arg(glob.replace('.', "\\.").replace('*', "") + "$");
+                }
                 let quoted = question.pattern.replace(['(', ')', '.'], ".");
                 command.arg(if question.regex { question.pattern.to_owned() } else { quoted });
             }
+            // It knows no globs.
+            Kind::Rgx if question.glob.is_some() => return None,
             Kind::Rg | Kind::Rgx => {
+                command.args(question.glob.map(|glob| format!("--glob={glob}")));
                 command.args(["-n", if question.case == Case::Insensitive { "-i" } else { "-s" }]);
                 command.args((!question.regex).then_some("-F"));
                 command.args(["--", question.pattern, "./"]);
@@ -142,6 +152,16 @@ impl Peer {
         let output = command.stderr(Stdio::null()).output().ok()?;
         let took = start.elapsed();
         Some((took, output.stdout.iter().filter(|byte| **byte == b'\n').count() as u64))
+    }
+
+    /// What it has running.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        let is_it = |process: &u32| {
+            let program = fs::read_link(format!("/proc/{process}/exe"));
+            program.is_ok_and(|program| self.program.canonicalize().is_ok_and(|it| it == program))
+        };
+        let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
+        listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_it).collect()
     }
 
     /// Ends what it left running.

@@ -18,11 +18,14 @@ pub struct Index {
     state: Mutex<State>,
 }
 
+/// How many joins are kept.
+const JOINS: usize = 2;
+
 #[derive(Debug, Default)]
 struct State {
     view: Arc<View>,
-    /// The last one made; the next query most likely needs the same.
-    join: Option<Arc<Join>>,
+    /// The last ones made, of the listings with and without a glob: the next query most likely needs one of them.
+    joins: Vec<Arc<Join>>,
     notice: Option<String>,
 }
 
@@ -96,6 +99,7 @@ impl Index {
             join.places(at, segment.find(plan)?.as_deref(), &mut places);
         }
         places.sort_unstable();
+        places.dedup();
         Ok(places)
     }
 
@@ -120,11 +124,15 @@ impl Index {
     pub(super) fn join(&self, files: Arc<[Entry]>) -> Arc<Join> {
         let view = self.view();
         let same = |join: &&Arc<Join>| Arc::ptr_eq(&join.files, &files) && Arc::ptr_eq(&join.view, &view);
-        if let Some(join) = self.state().join.as_ref().filter(same) {
+        if let Some(join) = self.state().joins.iter().find(same) {
             return Arc::clone(join);
         }
         let join = Arc::new(Join::new(files, view));
-        self.state().join = Some(Arc::clone(&join));
+        let mut state = self.state();
+        if state.joins.len() == JOINS {
+            state.joins.remove(0);
+        }
+        state.joins.push(Arc::clone(&join));
         join
     }
 
@@ -132,7 +140,7 @@ impl Index {
     pub(super) fn distrust(&self, error: &StoreError) {
         let mut state = self.state();
         state.view = Arc::default();
-        state.join = None;
+        state.joins.clear();
         state.notice =
             Some(format!("{error}: the text index is made anew, searches read the files meanwhile"));
         drop(state);
@@ -167,7 +175,7 @@ fn listing(tree: &Tree, query: &Query) -> Result<Listing, TreeError> {
         }
     }
     let walk = |folder| -> Result<_, TreeError> {
-        Ok(Listing { files: tree.walk(folder, &query.rules)?.into(), source: Source::Walk })
+        Ok(Listing { files: tree.files_by(folder, &query.rules)?, source: Source::Walk })
     };
     if folder.is_root() {
         return walk(folder);

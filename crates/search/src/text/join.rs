@@ -13,7 +13,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Join {
     pub(super) files: Arc<[Entry]>,
     pub(super) view: Arc<View>,
-    /// For each segment, for each of its files: its place in `files`, or [`NONE`].
+    /// For each segment, for each of its numbers: the place of its file in `files`, or [`NONE`]. Pieces of one file have
+    /// the same place.
     places: Vec<Vec<u32>>,
     /// Files that the index does not know as they are now.
     pub(super) loose: Vec<u32>,
@@ -21,9 +22,10 @@ pub(super) struct Join {
 
 impl Join {
     pub(super) fn new(files: Arc<[Entry]>, view: Arc<View>) -> Self {
-        let mut known = vec![false; files.len()];
+        // Which segment knows a file, all of it.
+        let mut known = vec![NONE; files.len()];
         let mut places = Vec::with_capacity(view.segments.len());
-        for segment in &view.segments {
+        for (here, segment) in (0..).zip(&view.segments) {
             let mut order: Vec<u32> = (0..segment.len() as u32).collect();
             if !order.is_sorted_by_key(|number| segment.file(*number as usize).path) {
                 order.sort_by_key(|number| segment.file(*number as usize).path);
@@ -36,28 +38,29 @@ impl Join {
                     at += 1;
                 }
                 let Some(entry) = files.get(at) else { break };
-                if entry.path.as_bytes() == file.path && file.stamp.is_still(&entry.stamp) && !known[at] {
-                    known[at] = true;
+                let free = [NONE, here].contains(&known[at]);
+                if free && entry.path.as_bytes() == file.path && file.stamp.is_still(&entry.stamp) {
+                    known[at] = here;
                     of_segment[number as usize] = at as u32;
                 }
             }
             places.push(of_segment);
         }
-        let loose = (0..files.len() as u32).filter(|at| !known[*at as usize]).collect();
+        let loose = (0..files.len() as u32).filter(|at| known[*at as usize] == NONE).collect();
         Self { files, view, places, loose }
     }
 
-    /// Whether this file of a segment is still as it was.
+    /// Whether the file with this number in a segment is still as it was.
     pub(super) fn is_live(&self, segment: usize, number: u32) -> bool {
         self.places[segment].get(number as usize).is_some_and(|place| *place != NONE)
     }
 
-    /// How many files of a segment are still as they were.
+    /// How many numbers of a segment are of files that are still as they were.
     pub(super) fn live(&self, segment: usize) -> usize {
         self.places[segment].iter().filter(|place| **place != NONE).count()
     }
 
-    /// Places in `files` of these files of a segment (`None`: all), without those that have changed or in which there
+    /// Places in `files` of these numbers of a segment (`None`: all), without those that have changed or in which there
     /// is nothing.
     pub(super) fn places(&self, segment: usize, numbers: Option<&[u32]>, into: &mut Vec<u32>) {
         let places = &self.places[segment];

@@ -6,7 +6,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::trigrams::{self, Trigram};
+use super::trigrams::{self, Pair, Trigram};
 use super::{Case, Query};
 
 /// A condition that every file with a match meets.
@@ -16,6 +16,8 @@ pub(super) enum Plan {
     All,
     /// The file has this trigram.
     Has(Trigram),
+    /// The file has these two bytes in a line.
+    HasPair(Pair),
     /// All of these hold.
     And(Vec<Plan>),
     /// One of these holds.
@@ -249,7 +251,11 @@ fn trimmed(strings: &[Vec<u8>], cut: impl Fn(&[u8]) -> &[u8]) -> Vec<Vec<u8>> {
 
 /// The condition that one of the strings is in the file.
 fn one_of(strings: &[Vec<u8>]) -> Plan {
-    or(strings.iter().map(|it| and(trigrams::of(it).take(LONGEST).map(Plan::Has).collect())).collect())
+    let holds = |string: &Vec<u8>| match string[..] {
+        [first, second] => Plan::HasPair(Pair::from_be_bytes([first, second])),
+        _ => and(trigrams::of(string).take(LONGEST).map(Plan::Has).collect()),
+    };
+    or(strings.iter().map(holds).collect())
 }
 
 fn and(parts: Vec<Plan>) -> Plan {
@@ -261,9 +267,12 @@ fn and(parts: Vec<Plan>) -> Plan {
             part => all.push(part),
         }
     }
+    // Two bytes say little beside three, and cost more to look up.
+    let is_pair = |part: &Plan| matches!(part, Plan::HasPair(_));
     let mut kept: Vec<Plan> = Vec::new();
+    let only_pairs = all.iter().all(is_pair);
     for part in all {
-        if !kept.contains(&part) {
+        if !kept.contains(&part) && (only_pairs || !is_pair(&part)) {
             kept.push(part);
         }
     }

@@ -160,6 +160,39 @@ pub(super) fn in_both(a: &[u32], b: &[u32]) -> Vec<u32> {
     both
 }
 
+/// Files of several lists, each once.
+pub(super) struct Union {
+    /// A bit for each file.
+    has: Vec<u64>,
+}
+
+impl Union {
+    /// None of `all` files yet.
+    pub(super) fn new(all: usize) -> Self {
+        Self { has: vec![0; all.div_ceil(64)] }
+    }
+
+    /// Adds files; their numbers are below `all`.
+    pub(super) fn add(&mut self, files: &[u32]) {
+        for file in files {
+            self.has[*file as usize / 64] |= 1 << (file % 64);
+        }
+    }
+
+    /// All that were added, sorted.
+    pub(super) fn files(&self) -> Vec<u32> {
+        let mut files = Vec::new();
+        for (at, word) in self.has.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                files.push(at as u32 * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+        files
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +219,16 @@ mod tests {
             let wanted: Vec<u32> = a.intersection(&b).copied().collect();
             let (a, b): (Vec<_>, Vec<_>) = (a.into_iter().collect(), b.into_iter().collect());
             prop_assert_eq!(in_both(&a, &b), wanted);
+        }
+
+        #[test]
+        fn any_list(a in proptest::collection::btree_set(0..500u32, 0..300), b in proptest::collection::btree_set(0..500u32, 0..20)) {
+            let wanted: Vec<u32> = a.union(&b).copied().collect();
+            let (a, b): (Vec<_>, Vec<_>) = (a.into_iter().collect(), b.into_iter().collect());
+            let mut union = Union::new(500);
+            union.add(&a);
+            union.add(&b);
+            prop_assert_eq!(union.files(), wanted);
         }
     }
 }

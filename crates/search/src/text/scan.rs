@@ -4,18 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use grep_regex::RegexMatcher;
-use grep_searcher::{BinaryDetection, Searcher};
 
 use super::collect::Collect;
-use super::{Hit, INDEXED_SIZE, Query, Total, engine};
-use crate::tree::{Links, RelPath, Root, TreeError};
+use super::reader::Reader;
+use super::{Hit, Query, Total};
+use crate::tree::{RelPath, Root};
 
 /// Fewer files than this are searched on the thread of the caller: starting others takes longer.
 const ALONE: usize = 8;
-
-/// A larger file can make a searcher's buffer grow for good. How much is read at once decides how much is found before a NUL
-/// byte, so each file gets a buffer of the size that ripgrep begins with, whatever was searched before.
-const SMALL: u64 = 48 * 1024;
 
 /// Where the files come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,12 +57,14 @@ pub(super) fn scan(
         files: AtomicU64::new(0),
         hits: Mutex::new(Vec::new()),
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(16);
-    if paths.len() < ALONE || cores == 1 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Some wait for the disk while others compute.
+    let threads = (2 * cores).min(16);
+    if paths.len() < ALONE {
         scan.work();
     } else {
         std::thread::scope(|scope| {
-            for _ in 1..cores {
+            for _ in 1..threads {
                 scope.spawn(|| scan.work());
             }
             scan.work();
@@ -96,7 +94,7 @@ impl Scan<'_> {
     fn work(&self) {
         // A matcher of its own: threads that share one wait for its scratch space.
         let matcher = self.matcher.clone();
-        let mut searcher = engine::searcher(self.query);
+        let mut reader = Reader::new(self.root, self.query, &matcher);
         while self.found.load(Ordering::Acquire) < self.enough && !self.stop.load(Ordering::Relaxed) {
             // What is done now comes before the file taken next: once that fills the page, the rest is only counted.
             let filled = self.found.load(Ordering::Acquire) >= self.query.wanted() as u64;
@@ -104,10 +102,13 @@ impl Scan<'_> {
             let Some(path) = self.paths.get(at) else { break };
             let wanted = if filled { 0 } else { self.query.wanted() };
             let mut collect = Collect::new(&matcher, self.query, wanted);
+            let searched = match self.source {
+                Source::Tree | Source::Walk => reader.search(path, &mut collect),
+                Source::Named => reader.search_named(path, &mut collect),
+            };
             // Gone, not readable, no longer a file: ripgrep warns and goes on.
-            let Ok(size) = self.search(&mut searcher, &matcher, path, &mut collect) else { continue };
-            if size > SMALL {
-                searcher = engine::searcher(self.query);
+            if searched.is_err() {
+                continue;
             }
             if collect.count > 0 {
                 self.files.fetch_add(1, Ordering::Relaxed);
@@ -117,35 +118,6 @@ impl Scan<'_> {
                 self.found.fetch_add(count, Ordering::Release);
             }
         }
-    }
-
-    /// Searches one file and gives its size.
-    fn search(
-        &self,
-        searcher: &mut Searcher,
-        matcher: &RegexMatcher,
-        path: &RelPath,
-        collect: &mut Collect<'_>,
-    ) -> Result<u64, TreeError> {
-        if self.source != Source::Named {
-            let (file, stamp) = self.root.open_file(path, Links::Refuse)?;
-            // An error in the middle of a file: what was found before stands, as with ripgrep.
-            let _ = searcher.search_file(matcher, &file, collect);
-            return Ok(stamp.size);
-        }
-        searcher.set_binary_detection(BinaryDetection::convert(0));
-        match self.root.read(path, Links::Follow, INDEXED_SIZE) {
-            // ripgrep maps such a file, so that it sees all of it at once.
-            Ok(content) => {
-                let _ = searcher.search_slice(matcher, &content.bytes, collect);
-            }
-            Err(TreeError::TooLarge { .. }) => {
-                let (file, _) = self.root.open_file(path, Links::Follow)?;
-                let _ = searcher.search_file(matcher, &file, collect);
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(0)
     }
 
     fn end(self) -> Found {

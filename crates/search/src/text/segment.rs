@@ -1,15 +1,16 @@
 //! [`Segment`]: an immutable part of the index, on disk.
 //!
-//! Sections: `files` (path, stamp and kind of each file, in the order of their numbers), `trigrams` (sorted: trigram, count,
+//! Sections: `files` (path, stamp and kind of each file, in the order of their numbers; once for each piece of a large one,
+//! one after the other: what is said of files here is true of such pieces), `trigrams` (sorted: trigram, count,
 //! place), `postings` (the packed lists). The first two are held in memory, lists are read when they are asked for.
 
 use super::plan::Plan;
-use super::postings;
-use super::trigrams::{Kind as TextKind, Trigram};
+use super::postings::{self, Union};
+use super::trigrams::{self, Kind as TextKind, Pair, Trigram};
 use crate::store::{Container, Kind, Section, Store, StoreError, Writer, WriterLock};
 use crate::tree::Stamp;
 
-const KIND: Kind = Kind { name: *b"tseg", version: 1 };
+const KIND: Kind = Kind { name: *b"tseg", version: 2 };
 const ROW: usize = 16;
 
 /// What a segment knows of a file beside its trigrams.
@@ -76,48 +77,64 @@ impl Segment {
             Plan::All => Ok(None),
             Plan::Has(trigram) => self.row(*trigram).map_or(Ok(Vec::new()), |row| self.list(row)).map(Some),
             Plan::And(parts) => self.find_all(parts),
+            Plan::HasPair(_) | Plan::Or(_) => {
+                // Lists so long have nearly every file in them.
+                if self.cost(plan) > self.files.len() as u64 * 8 {
+                    return Ok(None);
+                }
+                let mut any = Union::new(self.files.len());
+                let known = self.add(plan, &mut any)?;
+                Ok(known.then(|| any.files()))
+            }
+        }
+    }
+
+    /// Adds the files that meet the plan; `false` if that is all of them.
+    fn add(&self, plan: &Plan, any: &mut Union) -> Result<bool, StoreError> {
+        match plan {
+            Plan::HasPair(pair) => {
+                for row in self.beginning(*pair) {
+                    any.add(&self.list(*row)?);
+                }
+            }
             Plan::Or(parts) => {
-                let mut any = Vec::new();
                 for part in parts {
-                    match self.find(part)? {
-                        Some(mut files) => any.append(&mut files),
-                        None => return Ok(None),
+                    if !self.add(part, any)? {
+                        return Ok(false);
                     }
                 }
-                any.sort_unstable();
-                any.dedup();
-                Ok(Some(any))
             }
+            plan => match self.find(plan)? {
+                Some(files) => any.add(&files),
+                None => return Ok(false),
+            },
+        }
+        Ok(true)
+    }
+
+    /// How many entries of lists are read, at most, to find the files that meet the plan.
+    fn cost(&self, plan: &Plan) -> u64 {
+        let sum = |rows: &[Row]| rows.iter().map(|row| u64::from(row.count)).sum();
+        match plan {
+            Plan::All => 0,
+            Plan::Has(trigram) => self.row(*trigram).map_or(0, |row| row.count.into()),
+            Plan::HasPair(pair) => sum(self.beginning(*pair)),
+            Plan::And(parts) => parts.iter().map(|part| self.cost(part)).min().unwrap_or(0),
+            Plan::Or(parts) => parts.iter().map(|part| self.cost(part)).sum(),
         }
     }
 
     /// Rare trigrams first; and no list is read that costs more than looking at the files that are left.
     fn find_all(&self, parts: &[Plan]) -> Result<Option<Vec<u32>>, StoreError> {
-        let mut rows = Vec::new();
-        let mut others = Vec::new();
-        for part in parts {
-            match part {
-                Plan::Has(trigram) => match self.row(*trigram) {
-                    Some(row) => rows.push(row),
-                    None => return Ok(Some(Vec::new())),
-                },
-                other => others.push(other),
-            }
-        }
-        rows.sort_unstable_by_key(|row| row.count);
+        let mut parts: Vec<(u64, &Plan)> = parts.iter().map(|part| (self.cost(part), part)).collect();
+        // What must hold and does in no file comes first, whatever it costs to know.
+        parts.sort_by_key(|(cost, part)| (*cost, !matches!(part, Plan::Has(_))));
         let mut left: Option<Vec<u32>> = None;
-        for row in rows {
-            if left.as_ref().is_some_and(|left| left.len() <= 2 + row.count as usize / 4096) {
+        for (cost, part) in parts {
+            if left.as_ref().is_some_and(|left| left.len() as u64 <= 2 + cost / 4096) {
                 break;
             }
-            let list = self.list(row)?;
-            left = Some(left.map_or_else(|| list.clone(), |left| postings::in_both(&left, &list)));
-        }
-        for other in others {
-            if left.as_ref().is_some_and(|left| left.len() <= 2) {
-                break;
-            }
-            left = match (left, self.find(other)?) {
+            left = match (left, self.find(part)?) {
                 (Some(left), Some(list)) => Some(postings::in_both(&left, &list)),
                 (left, list) => left.or(list),
             };
@@ -132,6 +149,14 @@ impl Segment {
 
     fn row(&self, trigram: Trigram) -> Option<Row> {
         self.rows.binary_search_by_key(&trigram, |row| row.trigram).ok().map(|at| self.rows[at])
+    }
+
+    /// Rows of the trigrams that begin with these two bytes.
+    fn beginning(&self, pair: Pair) -> &[Row] {
+        let wanted = trigrams::beginning(pair);
+        let first = self.rows.partition_point(|row| row.trigram < *wanted.start());
+        let rest = &self.rows[first..];
+        &rest[..rest.partition_point(|row| row.trigram <= *wanted.end())]
     }
 
     fn list(&self, row: Row) -> Result<Vec<u32>, StoreError> {

@@ -86,12 +86,13 @@ impl Index {
             next: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
             spilled: AtomicUsize::new(0),
+            indexed: AtomicUsize::new(0),
             parts: Mutex::default(),
             failed: Mutex::default(),
         };
-        let parts = reading.run()?;
+        let (parts, indexed) = reading.run()?;
         report.stopped = stop.load(Ordering::Relaxed);
-        report.indexed = parts.iter().map(Part::len).sum();
+        report.indexed = indexed;
         report.young = todo.len() - report.indexed;
         if !report.stopped {
             write(store, &lock, &join, parts)?;
@@ -150,12 +151,14 @@ struct Reading<'a> {
     next: AtomicUsize,
     bytes: AtomicU64,
     spilled: AtomicUsize,
+    indexed: AtomicUsize,
     parts: Mutex<Vec<Part>>,
     failed: Mutex<Option<StoreError>>,
 }
 
 impl Reading<'_> {
-    fn run(self) -> Result<Vec<Part>, StoreError> {
+    /// What was read, and of how many files.
+    fn run(self) -> Result<(Vec<Part>, usize), StoreError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from).min(8);
         if self.todo.len() < ALONE || cores == 1 {
             self.work();
@@ -169,7 +172,10 @@ impl Reading<'_> {
         }
         match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
-            None => Ok(self.parts.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            None => {
+                let parts = self.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Ok((parts, self.indexed.into_inner()))
+            }
         }
     }
 
@@ -192,8 +198,11 @@ impl Reading<'_> {
             (self.progress)(Progress { done: at, of: self.todo.len(), bytes });
             // Not readable, or changing right now: searches look at it themselves.
             let Some((kind, stamp)) = self.read(entry, &mut extractor) else { continue };
-            lists.add(files.len() as u32, extractor.found());
-            files.push((entry.path.clone(), stamp, kind));
+            self.indexed.fetch_add(1, Ordering::Relaxed);
+            for piece in extractor.pieces() {
+                lists.add(files.len() as u32, piece);
+                files.push((entry.path.clone(), stamp, kind));
+            }
             if lists.bytes() > GATHERED {
                 let lists = std::mem::replace(&mut lists, Gathered::new());
                 let part = Part::gathered(lists, std::mem::take(&mut files));
@@ -219,7 +228,7 @@ impl Reading<'_> {
         if stamp == Stamp::NEVER {
             return None;
         }
-        let kind = extractor.read(&file).ok()?;
+        let kind = extractor.read(&file, before.size).ok()?;
         let after = Stamp::of(&rustix::fs::fstat(&file).ok()?);
         (after == before).then_some((kind, stamp))
     }

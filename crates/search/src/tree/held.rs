@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::outside::Outside;
 use super::walk::{Start, Walked, look, walk};
@@ -32,7 +33,20 @@ pub(super) struct Held {
     pub(super) files: Arc<[Entry]>,
     /// Files with a second name, looked at each time: a change through that name, elsewhere, is not told.
     linked: HashSet<RelPath>,
+    /// Listings by other rules that nothing has changed since, the last one asked for at the end.
+    kept: Vec<Kept>,
 }
+
+/// A listing by other rules.
+#[derive(Debug)]
+struct Kept {
+    folder: RelPath,
+    rules: Rules,
+    files: Arc<[Entry]>,
+}
+
+/// How many of those are kept: who searches with a glob often does so again, and then with another one.
+const KEPT: usize = 2;
 
 /// Whether a watch on this tree tells everything.
 pub(super) fn is_watchable(root: &Root) -> bool {
@@ -51,7 +65,13 @@ impl Held {
         let Walked { mut entries, linked } =
             walk(root, &start, &Rules::default(), enter(root, &watch, &outside))?;
         entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { watch, outside, files: entries.into(), linked: linked.into_iter().collect() })
+        Ok(Self {
+            watch,
+            outside,
+            files: entries.into(),
+            linked: linked.into_iter().collect(),
+            kept: Vec::new(),
+        })
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -68,13 +88,56 @@ impl Held {
             *self = Self::new(root)?;
             return Ok(());
         };
+        if !names.is_empty() {
+            self.kept.clear();
+        }
         for path in &self.linked {
             let folder = path.parent().unwrap_or_else(RelPath::root);
             names.entry(folder).or_default().insert(path.name().into());
         }
+        if names.is_empty() {
+            return Ok(());
+        }
         let changed = self.look(root, names);
         self.apply(changed);
         Ok(())
+    }
+
+    /// The files below a folder by other rules, as of the last [refresh](Self::refresh) or later.
+    pub(super) fn by_rules(
+        &mut self,
+        root: &Root,
+        folder: &RelPath,
+        rules: &Rules,
+    ) -> Result<Arc<[Entry]>, TreeError> {
+        let same = |kept: &Kept| kept.folder == *folder && kept.rules == *rules;
+        if let Some(at) = self.kept.iter().position(same) {
+            self.kept[at..].rotate_left(1);
+            return Ok(Arc::clone(&self.kept[self.kept.len() - 1].files));
+        }
+        let watched = self.watch.folders();
+        // What is ignored is not watched, and other rules can lead there.
+        let strayed = Arc::new(AtomicBool::new(false));
+        let enter = {
+            let strayed = Arc::clone(&strayed);
+            move |folder: &RelPath| {
+                if !watched.contains(folder) {
+                    strayed.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        let start = Start { folder: folder.clone(), only: None };
+        let Walked { mut entries, linked } = walk(root, &start, rules, Arc::new(enter))?;
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let files: Arc<[Entry]> = entries.into();
+        if linked.is_empty() && !strayed.load(Ordering::Relaxed) && self.is_watched() {
+            if self.kept.len() == KEPT {
+                self.kept.remove(0);
+            }
+            let (folder, rules) = (folder.clone(), rules.clone());
+            self.kept.push(Kept { folder, rules, files: Arc::clone(&files) });
+        }
+        Ok(files)
     }
 
     /// What the changed names are now. A file that was there is looked at; anything else is walked, by the rules.
@@ -124,6 +187,7 @@ impl Held {
         files.append(&mut changed.now);
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
+        self.kept.clear();
         self.linked.retain(|path| files.binary_search_by(|it| it.path.cmp(path)).is_ok());
         self.files = files.into();
     }

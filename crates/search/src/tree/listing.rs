@@ -42,6 +42,24 @@ enum Watched {
     Never,
 }
 
+#[cfg(target_os = "linux")]
+impl Watched {
+    /// The listing, up to date; `None` if none is kept.
+    fn refreshed(&mut self, root: &Root) -> Result<Option<&mut super::held::Held>, TreeError> {
+        match self {
+            Self::Soon => *self = Self::Now(super::held::Held::new(root)?),
+            Self::Now(held) => {
+                if let Err(error) = held.refresh(root) {
+                    *self = Self::Soon;
+                    return Err(error);
+                }
+            }
+            Self::Never => {}
+        }
+        Ok(if let Self::Now(held) = self { Some(held) } else { None })
+    }
+}
+
 impl Tree {
     /// Holds a tree. Nothing is walked yet.
     pub fn open(root: Root, options: TreeOptions) -> Self {
@@ -81,23 +99,37 @@ impl Tree {
 
     #[cfg(target_os = "linux")]
     fn watched_files(&self) -> Result<Option<Arc<[Entry]>>, TreeError> {
-        let mut watched = self.watched.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match &mut *watched {
-            Watched::Soon => *watched = Watched::Now(super::held::Held::new(&self.root)?),
-            Watched::Now(held) => {
-                if let Err(error) = held.refresh(&self.root) {
-                    *watched = Watched::Soon;
-                    return Err(error);
-                }
-            }
-            Watched::Never => return Ok(None),
-        }
-        let Watched::Now(held) = &*watched else { return Ok(None) };
+        let mut watched = self.watched();
+        let Some(held) = watched.refreshed(&self.root)? else { return Ok(None) };
         let files = Arc::clone(&held.files);
         if !held.is_watched() {
             *watched = Watched::Never;
         }
         Ok(Some(files))
+    }
+
+    /// The files below `folder` by other rules, sorted by path, as of now. The same list as last time if it is known that
+    /// nothing has changed since.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or a glob not be understood.
+    pub fn files_by(&self, folder: &RelPath, rules: &Rules) -> Result<Arc<[Entry]>, TreeError> {
+        #[cfg(target_os = "linux")]
+        {
+            let mut watched = self.watched();
+            if let Some(held) = watched.refreshed(&self.root)? {
+                if held.is_watched() {
+                    return held.by_rules(&self.root, folder, rules);
+                }
+                *watched = Watched::Never;
+            }
+        }
+        self.walk(folder, rules).map(Arc::from)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn watched(&self) -> std::sync::MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// The files below `folder` by other rules, sorted by path. Always walks.

@@ -75,6 +75,11 @@ impl Watch {
         }
     }
 
+    /// The folders that are watched.
+    pub(super) fn folders(&self) -> HashSet<RelPath> {
+        self.state().folders.values().cloned().collect()
+    }
+
     /// Whether some folder could not be watched, so that only a walk tells what has changed.
     pub(super) fn has_failed(&self) -> bool {
         self.state().failed.is_some()

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use toolbay_search::store::Store;
 use toolbay_search::text::{Answer, Index, Query, Total};
-use toolbay_search::tree::{RelPath, Root, Tree, TreeOptions};
+use toolbay_search::tree::{RelPath, Root, Rules, Tree, TreeOptions};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -106,6 +107,84 @@ fn the_index_narrows_and_a_change_is_found_at_once() {
     // A young file is not taken into the index.
     let report = place.index.update(&place.tree, &|_| (), &AtomicBool::new(false)).unwrap();
     assert_eq!((report.indexed, report.young), (0, 2));
+}
+
+#[test]
+fn a_large_file_is_known_piece_by_piece() {
+    let place = Place::new(|root| {
+        for file in 0..5 {
+            let lines: String = (0..60_000).map(|number| format!("line {number} of it\n")).collect();
+            let text = format!("alpha1 begins\n{lines}omega2 ends {file}\n");
+            fs::write(root.join(format!("large{file}")), text).unwrap();
+        }
+    })
+    .indexed();
+    for number in [0u64, 1, 12_345, 59_999] {
+        let hits = place.search(&Query::literal(format!("line {number} of"))).hits;
+        let found: Vec<_> = hits.iter().map(|hit| (hit.path.to_string(), hit.line.number)).collect();
+        let wanted: Vec<_> = (0..5).map(|file| (format!("large{file}"), number + 2)).collect();
+        assert_eq!(found, wanted);
+    }
+    let answer = place.search(&Query::literal("omega2 ends 3"));
+    assert_eq!((answer.total, answer.candidates), (Total::Exactly(1), 1));
+    // Each has both, but no piece of any does.
+    let answer = place.search(&Query::regex("alpha1.*omega2"));
+    assert!(answer.candidates <= 2, "{answer:?}");
+    // One file that changed takes all its pieces with it, and leaves those of the others.
+    fs::write(place.path("large3"), "small now\n").unwrap();
+    assert_eq!(place.search(&Query::literal("line 12345 of")).total, Total::Exactly(4));
+    let report = place.index.update(&place.tree, &|_| (), &AtomicBool::new(false)).unwrap();
+    assert_eq!((report.files, report.indexed, report.young), (5, 0, 1));
+}
+
+#[test]
+fn two_letters_are_narrowed_too() {
+    let place = Place::new(|root| {
+        for file in 0..50 {
+            fs::write(root.join(format!("{file}")), "common words\n").unwrap();
+        }
+        fs::write(root.join("at-the-end"), "a zq").unwrap();
+        fs::write(root.join("alone"), "zq\ncommon\n").unwrap();
+        fs::write(root.join("within"), "aZQa\n").unwrap();
+        fs::write(root.join("not-in-a-line"), "az\nqa\n").unwrap();
+    })
+    .indexed();
+    let answer = place.search(&Query::literal("zq"));
+    let found: Vec<_> = answer.hits.iter().map(|hit| hit.path.to_string()).collect();
+    assert_eq!(found, ["alone", "at-the-end", "within"]);
+    assert_eq!(answer.candidates, 3);
+    assert_eq!(place.search(&Query::regex("[a-z]q|dn")).total, Total::Exactly(3));
+}
+
+#[test]
+fn a_listing_by_globs_is_kept_until_something_changes() {
+    let place = Place::new(|root| {
+        fs::create_dir_all(root.join("build")).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".gitignore"), "build\nignored.h\n").unwrap();
+        for name in ["a.h", "b.c", "ignored.h", "build/made.h"] {
+            fs::write(root.join(name), "x\n").unwrap();
+        }
+    });
+    let list = |globs: &[&str]| {
+        let globs = globs.iter().map(|&glob| glob.to_owned()).collect();
+        place.tree.files_by(&RelPath::root(), &Rules { globs, ..Rules::default() }).unwrap()
+    };
+    let names = |globs: &[&str]| list(globs).iter().map(|it| it.path.to_string()).collect::<Vec<_>>();
+    let first = list(&["*.h"]);
+    assert!(Arc::ptr_eq(&first, &list(&["*.h"])));
+    assert_eq!(names(&["*.h"]), ["a.h", "ignored.h"]);
+    assert_eq!(names(&["*.c"]), ["b.c"]);
+    assert!(Arc::ptr_eq(&first, &list(&["*.h"])));
+    // A change to a file that only the glob shows.
+    fs::write(place.path("ignored.h"), "longer\n").unwrap();
+    assert_eq!(list(&["*.h"])[1].stamp.size, 7);
+    fs::write(place.path("new.h"), "x\n").unwrap();
+    assert_eq!(names(&["*.h"]), ["a.h", "ignored.h", "new.h"]);
+    // Nobody watches an ignored folder, so what is found there is not kept.
+    assert_eq!(names(&["build", "build/*"]), ["build/made.h"]);
+    fs::write(place.path("build/more.h"), "x\n").unwrap();
+    assert_eq!(names(&["build", "build/*"]), ["build/made.h", "build/more.h"]);
 }
 
 #[test]

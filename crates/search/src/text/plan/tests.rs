@@ -4,6 +4,7 @@ fn shown(plan: &Plan) -> String {
     let all = |parts: &[Plan], between: &str| parts.iter().map(shown).collect::<Vec<_>>().join(between);
     match plan {
         Plan::All => "all".to_owned(),
+        Plan::HasPair(pair) => String::from_utf8_lossy(&pair.to_be_bytes()).into_owned(),
         Plan::Has(trigram) => String::from_utf8_lossy(&trigram.to_be_bytes()[1..]).into_owned(),
         Plan::And(parts) => all(parts, " "),
         Plan::Or(parts) => format!("({})", all(parts, "|")),
@@ -18,8 +19,9 @@ fn check(pattern: &str, wanted: &str) {
 #[test]
 fn literals() {
     check("Hello", "hel ell llo");
-    check("ab", "all");
+    check("Ab", "ab");
     check("", "all");
+    check("a", "all");
     check("tasks", "tas ask sks");
     check("a.c", "all");
 }
