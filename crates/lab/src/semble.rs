@@ -126,7 +126,7 @@ pub(crate) fn repositories(data: &Path, trees: &Path) -> Result<Vec<Repository>>
     Ok(repositories)
 }
 
-fn is_code(entry: &Entry) -> bool {
+pub(crate) fn is_code(entry: &Entry) -> bool {
     let path = entry.path.to_str_lossy();
     path.rsplit_once('.').is_some_and(|(_, extension)| CODE.contains(&extension))
 }

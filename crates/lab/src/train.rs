@@ -14,17 +14,19 @@ mod random;
 mod schedule;
 mod table;
 
-use std::{collections::BTreeSet, fs, path::Path, time::Instant};
+use std::{borrow::Cow, collections::BTreeSet, fs, path::Path, time::Instant};
 
 use anyhow::{Context, Result};
+use toolbay_search::model::{DIM, Model};
 
+pub(crate) use self::gather::inner;
 use self::{
     corpus::Record,
     evaluate::Test,
     examples::Examples,
     options::{Options, Step},
 };
-use crate::packages::{Library, Lock};
+use crate::packages::{Library, Lock, Source};
 
 const LIST: &str = include_str!("../data/training-packages.txt");
 /// One package of so many is measured with instead of learned from.
@@ -63,7 +65,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn train(records: &[Record], options: &Options) -> Result<()> {
     let start = Instant::now();
     let (held_out, mut learned): (Vec<&Record>, Vec<&Record>) =
-        records.iter().partition(|record| hash(&record.package).is_multiple_of(HELD_OUT));
+        records.iter().partition(|record| is_held_out(&record.package));
     learned.retain(|record| options.share * 1e3 > (hash(&record.package) / HELD_OUT % 1_000) as f32);
     let (vocabulary, weights) = examples::vocabulary(&learned, options.words);
     let packages: BTreeSet<&str> = learned.iter().map(|record| record.package.as_str()).collect();
@@ -87,8 +89,23 @@ fn train(records: &[Record], options: &Options) -> Result<()> {
         );
     }
     let file = network.draft(&vocabulary, options.written).write();
+    if options.written == DIM {
+        let [words, model, both] = test.measure_rounded(&Model::parse(Cow::Owned(file.clone()))?, &held_out);
+        println!("{DIM} numbers, rounded to bytes: words {words}, model {model}, both {both}");
+    }
     println!("{:.1} MB, {:.0?} in all", file.len() as f64 / 1e6, start.elapsed());
     fs::write(&options.output, file).with_context(|| format!("cannot write {}", options.output.display()))
+}
+
+/// The packages that the model does not learn from, fetched into its folder.
+pub(crate) fn held_out(data: &Path) -> Result<Vec<Source>> {
+    let mut lock = Lock::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/training-packages.lock"))?;
+    lock.packages.retain(|package, _| is_held_out(package));
+    Library::open(data)?.fetch(&lock)
+}
+
+fn is_held_out(package: &str) -> bool {
+    hash(package).is_multiple_of(HELD_OUT)
 }
 
 /// Of the name alone, so that a package stays on its side when others come and go.

@@ -35,7 +35,7 @@ pub use self::{
     embed::{Code, EmbedError, Embedder},
     error::MeaningError,
     index::{Answer, Index, Size},
-    listing::list,
+    listing::{Standing, list},
     query::{Query, Ranking},
     source::{LARGEST_FILE, Source, Text},
     update::{Progress, Report},

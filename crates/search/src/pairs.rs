@@ -29,6 +29,8 @@ pub struct Pair {
     pub bytes: Range<usize>,
     /// Where the comment is in the text.
     pub comment: Range<usize>,
+    /// Where the comment goes on after the sentence that is the question. Empty where it does not.
+    pub rest: Range<usize>,
 }
 
 /// What a comment belongs to.
@@ -60,6 +62,8 @@ pub fn extract(path: &str, text: &str) -> Vec<Pair> {
         {
             let code = without(text, &item.whole, &comment);
             if code.trim().len() > item.name.len() + 20 {
+                let end = sentence::end_in(&text[comment.clone()], &query);
+                let rest = end.map_or(comment.end, |end| comment.start + end)..comment.end;
                 pairs.push(Pair {
                     query,
                     names: vec![item.name.clone()],
@@ -68,6 +72,7 @@ pub fn extract(path: &str, text: &str) -> Vec<Pair> {
                     code,
                     source,
                     bytes: item.whole.clone(),
+                    rest,
                     comment,
                 });
             }

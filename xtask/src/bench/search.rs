@@ -8,6 +8,7 @@ use crate::workspace::{cargo, must};
 const PARTS: &[(&str, &str)] = &[
     ("quality", "how well it finds what is asked, and how little one reads for it"),
     ("text", "how fast exact search is, beside rg, rgx and codesearch"),
+    ("speed", "how fast search by meaning is, beside semble"),
 ];
 
 /// Runs the parts that are named, or all; what comes after `--` is for the part itself.

@@ -1,20 +1,41 @@
 //! Questions with their candidates, and which of these are right.
 
-use std::path::Path;
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
 
-use anyhow::Result;
-use toolbay_search::meaning::{Explained, Features, Index, Query};
+use anyhow::{Result, anyhow};
+use toolbay_search::{
+    meaning::{Explained, Feature, Index, Query, Standing, Weights},
+    tree::{Entry, Root, Tree, TreeOptions},
+};
 
-use super::functions::{Bare, Function};
-use crate::semble::{self, Repository};
+use super::functions::{Function, Stripped};
+use crate::{
+    semble::{self, Repository},
+    train,
+};
 
 /// What a question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Where something is handled.
     Place,
-    /// Which function does something.
+    /// Which function does something, where no function has a comment.
     Function,
+    /// Which function does something, where all is as it was published but for the sentence that is asked.
+    Published,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Place, Self::Function, Self::Published];
 }
 
 /// A question with all that the ranking knows about it.
@@ -25,39 +46,104 @@ pub(super) struct Example {
     pub(super) group: usize,
     /// How many right answers there are.
     pub(super) targets: usize,
-    /// File, features and what literal matches add.
-    pub(super) candidates: Vec<(u32, Features, f32)>,
+    pub(super) candidates: Vec<Standing<u32, u32>>,
     /// Which targets each candidate is.
     pub(super) hits: Vec<u64>,
 }
 
-/// Asks everything.
-pub(super) fn collect(data: &Path, trees: &Path) -> Result<Vec<Example>> {
-    let mut examples = Vec::new();
-    for (group, repository) in semble::repositories(data, trees)?.iter().enumerate() {
-        let index = semble::index(repository)?;
-        for task in &repository.tasks {
-            let explained =
-                index.explain(&Query::new(&task.query, 10), &repository.entries, &repository.tree)?;
-            let hit = |one: &Explained| {
-                let hit = &one.hit;
-                task.hits(&repository.found(&hit.path.to_str_lossy(), hit.start_line, hit.end_line))
-            };
-            examples.push(example(Kind::Place, group, task.targets.len(), &explained, hit));
-        }
-        functions(group, repository, &mut examples)?;
+impl Example {
+    /// Asks for a function whose names say nothing that the question says: as people ask who do not know the code.
+    pub(super) fn in_other_words(&self) -> bool {
+        /// A word that nearly all code has may be shared.
+        const SHARED: f32 = 0.12;
+        let mut right = self.candidates.iter().zip(&self.hits).filter(|(_, hits)| **hits != 0).peekable();
+        self.kind != Kind::Place
+            && right.peek().is_some()
+            && right.all(|(one, _)| one.features[Feature::Names as usize] < SHARED)
     }
+
+    /// Asks for a function that is cut into several chunks.
+    pub(super) fn is_long(&self) -> bool {
+        self.kind != Kind::Place && self.hits.iter().filter(|hits| **hits != 0).count() > 1
+    }
+
+    /// Only the candidates that weights near to these could ever show, and those that are right.
+    pub(super) fn shorten(&mut self, weights: &Weights) {
+        const KEPT: usize = 100;
+        let mut scores: Vec<f32> =
+            self.candidates.iter().map(|one| weights.score(&one.features) + one.bonus).collect();
+        let by_score = scores.clone();
+        scores.sort_by(|a, b| b.total_cmp(a));
+        let least = scores.get(KEPT).copied().unwrap_or(f32::NEG_INFINITY);
+        let is_kept = |at: usize| by_score[at] >= least || self.hits[at] != 0;
+        let kept: Vec<usize> = (0..self.hits.len()).filter(|at| is_kept(*at)).collect();
+        self.candidates = kept.iter().map(|at| self.candidates[*at].clone()).collect();
+        self.hits = kept.iter().map(|at| self.hits[*at]).collect();
+    }
+}
+
+/// Asks everything, of two trees at a time.
+pub(super) fn collect(data: &Path, trees: &Path, packages: &Path) -> Result<Vec<Example>> {
+    let repositories = semble::repositories(data, trees)?;
+    let packages = train::held_out(packages)?;
+    let groups = repositories.len() + packages.len();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut examples = Vec::new();
+        loop {
+            let group = next.fetch_add(1, Ordering::Relaxed);
+            if let Some(repository) = repositories.get(group) {
+                eprintln!("{} of {groups}: {}", group + 1, repository.name);
+                places(group, repository, &mut examples)?;
+                functions(group, &repository.entries, &repository.tree, &mut examples)?;
+            } else if let Some(source) = packages.get(group - repositories.len()) {
+                eprintln!("{} of {groups}: {}", group + 1, source.package);
+                let tree = Tree::open(Root::open(&train::inner(&source.folder))?, TreeOptions::default());
+                let entries: Vec<Entry> =
+                    tree.files()?.iter().filter(|entry| semble::is_code(entry)).cloned().collect();
+                functions(group, &entries.into(), &tree, &mut examples)?;
+            } else {
+                return anyhow::Ok(examples);
+            }
+        }
+    };
+    let (first, second) = thread::scope(|threads| {
+        let other = threads.spawn(work);
+        (work(), other.join().map_err(|_| anyhow!("a thread stopped")))
+    });
+    let mut examples = first?;
+    examples.extend(second??);
+    examples.sort_by_key(|example| example.group);
     Ok(examples)
 }
 
-fn functions(group: usize, repository: &Repository, examples: &mut Vec<Example>) -> Result<()> {
-    let bare = Bare::new(repository);
-    let index = Index::in_memory(None);
-    index.update(&repository.entries, &bare, &mut |_| (), &std::sync::atomic::AtomicBool::new(false))?;
-    for function in bare.functions() {
-        let explained = index.explain(&Query::new(&function.query, 10), &repository.entries, &bare)?;
-        let hit = |one: &Explained| u64::from(is_answer(function, one));
-        examples.push(example(Kind::Function, group, 1, &explained, hit));
+fn places(group: usize, repository: &Repository, examples: &mut Vec<Example>) -> Result<()> {
+    let index = semble::index(repository)?;
+    for task in &repository.tasks {
+        let query = Query::new(&task.query, semble::TOP);
+        let explained = index.explain(&query, &repository.entries, &repository.tree)?;
+        let hit = |one: &Explained| {
+            let hit = &one.hit;
+            task.hits(&repository.found(&hit.path.to_str_lossy(), hit.start_line, hit.end_line))
+        };
+        examples.push(example(Kind::Place, group, task.targets.len(), &explained, hit));
+    }
+    Ok(())
+}
+
+fn functions(group: usize, entries: &Arc<[Entry]>, tree: &Tree, examples: &mut Vec<Example>) -> Result<()> {
+    for kind in [Kind::Function, Kind::Published] {
+        let stripped = match kind {
+            Kind::Published => Stripped::published(entries, tree),
+            Kind::Place | Kind::Function => Stripped::bare(entries, tree),
+        };
+        let index = Index::in_memory(None);
+        index.update(entries, &stripped, &mut |_| (), &AtomicBool::new(false))?;
+        for function in &stripped.functions {
+            let explained = index.explain(&Query::new(&function.query, semble::TOP), entries, &stripped)?;
+            let hit = |one: &Explained| u64::from(is_answer(function, one));
+            examples.push(example(kind, group, 1, &explained, hit));
+        }
     }
     Ok(())
 }
@@ -77,14 +163,32 @@ fn example(
     explained: &[Explained],
     hit: impl Fn(&Explained) -> u64,
 ) -> Example {
-    let mut files = Vec::new();
+    let (mut files, mut symbols) = (Numbers::default(), Numbers::default());
     let candidates = explained.iter().map(|one| {
-        let file = files.iter().position(|path| *path == one.hit.path).unwrap_or_else(|| {
-            files.push(one.hit.path.clone());
-            files.len() - 1
-        });
-        (file as u32, one.features, one.bonus)
+        let Standing { file, symbol, features, bonus } = one.standing();
+        Standing {
+            file: files.number(file),
+            symbol: symbol.map(|symbol| symbols.number(symbol)),
+            features,
+            bonus,
+        }
     });
     let candidates = candidates.collect();
     Example { kind, group, targets, candidates, hits: explained.iter().map(hit).collect() }
+}
+
+/// Numbers for things.
+struct Numbers<T>(HashMap<T, u32>);
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: Hash + Eq> Numbers<T> {
+    fn number(&mut self, thing: T) -> u32 {
+        let next = self.0.len() as u32;
+        *self.0.entry(thing).or_insert(next)
+    }
 }

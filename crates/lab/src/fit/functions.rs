@@ -1,17 +1,17 @@
-//! A repository without the doc comments of its functions, which become questions.
+//! Trees without some comments, which become questions.
 
 use std::{collections::HashMap, ops::Range};
 
 use toolbay_search::{
     meaning::{Source, Text},
-    pairs,
-    tree::RelPath,
+    pairs::{self, Pair},
+    tree::{Entry, RelPath, Tree},
 };
 
-use crate::semble::Repository;
-
-/// Questions about one repository, so that none outweighs the others.
+/// Questions about one tree, so that none outweighs the others.
 const MOST: usize = 30;
+/// So many words are left of a comment at least of which the first sentence is taken out.
+const LEFT: usize = 6;
 
 /// A function and what its comment said.
 #[derive(Debug, Clone)]
@@ -21,73 +21,121 @@ pub(super) struct Function {
     pub(super) lines: Range<u32>,
 }
 
-/// The files without comments.
+/// Files without some comments, and what these said.
 #[derive(Debug)]
-pub(super) struct Bare {
+pub(super) struct Stripped {
     texts: HashMap<RelPath, Text>,
-    functions: Vec<Function>,
+    /// Some of the questions, always the same, none that is asked twice.
+    pub(super) functions: Vec<Function>,
 }
 
-impl Bare {
-    pub(super) fn new(repository: &Repository) -> Self {
-        let mut bare = Self { texts: HashMap::new(), functions: Vec::new() };
-        for entry in repository.entries.iter() {
-            let Some(Text { stamp, text: Some(text) }) = repository.tree.text(&entry.path) else { continue };
-            let text = bare.strip(&entry.path, &text);
-            bare.texts.insert(entry.path.clone(), Text { stamp, text: Some(text) });
+impl Stripped {
+    /// Without any comment of a function.
+    pub(super) fn bare(entries: &[Entry], tree: &Tree) -> Self {
+        let (mut texts, mut functions) = (HashMap::new(), Vec::new());
+        for entry in entries {
+            let Some(Text { stamp, text: Some(text) }) = tree.text(&entry.path) else { continue };
+            let pairs = commented(&entry.path, &text);
+            let bare = without(&text, &pairs);
+            functions.extend(pairs.iter().map(|pair| {
+                let moved = |place: usize| {
+                    let gone = pairs.iter().take_while(|pair| pair.comment.start < place);
+                    let gone: usize = gone.map(|pair| pair.comment.end.min(place) - pair.comment.start).sum();
+                    line(&bare, place.saturating_sub(gone))
+                };
+                let lines = moved(code(pair).start)..moved(code(pair).end) + 1;
+                Function { query: pair.query.clone(), path: entry.path.clone(), lines }
+            }));
+            texts.insert(entry.path.clone(), Text { stamp, text: Some(bare) });
         }
-        bare
+        Self { texts, functions: chosen(functions) }
     }
 
-    /// Some of the questions, always the same, none that is asked twice.
-    pub(super) fn functions(&self) -> Vec<&Function> {
-        let mut times: HashMap<String, usize> = HashMap::new();
-        for function in &self.functions {
-            *times.entry(function.query.to_lowercase()).or_default() += 1;
+    /// As published but for the sentences that are asked. Only functions whose comment says more are asked for, so that the
+    /// answer looks like the code around it.
+    pub(super) fn published(entries: &[Entry], tree: &Tree) -> Self {
+        let (mut texts, mut functions, mut sentences) = (HashMap::new(), Vec::new(), HashMap::new());
+        for entry in entries {
+            let Some(Text { stamp, text: Some(text) }) = tree.text(&entry.path) else { continue };
+            for pair in commented(&entry.path, &text) {
+                let left = text[pair.rest.clone()].split_whitespace();
+                if left.filter(|word| word.contains(char::is_alphanumeric)).count() >= LEFT {
+                    let sentence = pair.comment.start..pair.rest.start;
+                    let lines = line(&text, pair.bytes.start)..line(&text, pair.bytes.end) + 1;
+                    sentences.insert((entry.path.clone(), lines.start), sentence);
+                    functions.push(Function { query: pair.query, path: entry.path.clone(), lines });
+                }
+            }
+            texts.insert(entry.path.clone(), Text { stamp, text: Some(text) });
         }
-        let once = |function: &&Function| times.get(&function.query.to_lowercase()) == Some(&1);
-        let functions: Vec<&Function> = self.functions.iter().filter(once).collect();
-        let step = functions.len().div_ceil(MOST).max(1);
-        functions.into_iter().step_by(step).collect()
-    }
-
-    fn strip(&mut self, path: &RelPath, text: &str) -> String {
-        let name = path.to_str_lossy();
-        let mut pairs = pairs::extract(&name, text);
-        pairs.retain(|pair| pair.source == pairs::Source::Function);
-        pairs.sort_by_key(|pair| pair.comment.start);
-        let mut stripped = String::with_capacity(text.len());
-        let mut at = 0;
-        for pair in &pairs {
-            if pair.comment.start >= at {
-                stripped.push_str(&text[at..pair.comment.start]);
-                at = pair.comment.end;
+        let functions = chosen(functions);
+        for Function { path, lines, .. } in &functions {
+            let sentence = sentences.remove(&(path.clone(), lines.start));
+            if let (Some(Text { text: Some(text), .. }), Some(sentence)) = (texts.get_mut(path), sentence) {
+                // Marks and line ends stay, so that the text is a comment still and nothing moves.
+                let blank = |letter: char| {
+                    if letter.is_alphanumeric() { " ".repeat(letter.len_utf8()) } else { letter.to_string() }
+                };
+                let blanked: String = text[sentence.clone()].chars().map(blank).collect();
+                text.replace_range(sentence, &blanked);
             }
         }
-        stripped.push_str(&text[at..]);
-        let is_aside = name.to_lowercase().split(['/', '_', '.', '-']).any(|part| {
-            ["test", "tests", "testing", "spec", "example", "examples", "docs", "doc"].contains(&part)
-        });
-        if !is_aside {
-            let line = |place: usize| {
-                let gone = pairs.iter().take_while(|pair| pair.comment.start < place);
-                let gone: usize = gone.map(|pair| pair.comment.end.min(place) - pair.comment.start).sum();
-                let before = stripped.get(..place - gone).unwrap_or(&stripped);
-                before.matches('\n').count() as u32 + 1
-            };
-            self.functions.extend(pairs.iter().map(|pair| {
-                let begin =
-                    if pair.comment.start <= pair.bytes.start { pair.comment.end } else { pair.bytes.start };
-                let lines = line(begin.max(pair.bytes.start))..line(pair.bytes.end) + 1;
-                Function { query: pair.query.clone(), path: path.clone(), lines }
-            }));
-        }
-        stripped
+        Self { texts, functions }
     }
 }
 
-impl Source for Bare {
+impl Source for Stripped {
     fn text(&self, path: &RelPath) -> Option<Text> {
         self.texts.get(path).cloned()
     }
+}
+
+/// Functions with their comments, in order.
+fn commented(path: &RelPath, text: &str) -> Vec<Pair> {
+    let name = path.to_str_lossy();
+    let mut pairs = pairs::extract(&name, text);
+    pairs.retain(|pair| pair.source == pairs::Source::Function);
+    pairs.sort_by_key(|pair| pair.comment.start);
+    // One comment may stand for two functions, but it is there once.
+    pairs.dedup_by(|later, first| later.comment.start < first.comment.end);
+    pairs
+}
+
+fn without(text: &str, pairs: &[Pair]) -> String {
+    let mut bare = String::with_capacity(text.len());
+    let mut at = 0;
+    for pair in pairs {
+        bare.push_str(&text[at..pair.comment.start]);
+        at = pair.comment.end;
+    }
+    bare.push_str(&text[at..]);
+    bare
+}
+
+/// Where the code is, without a comment before it.
+fn code(pair: &Pair) -> Range<usize> {
+    let start = if pair.comment.start <= pair.bytes.start { pair.comment.end } else { pair.bytes.start };
+    start.max(pair.bytes.start)..pair.bytes.end
+}
+
+fn line(text: &str, place: usize) -> u32 {
+    text.as_bytes()[..place.min(text.len())].iter().filter(|byte| **byte == b'\n').count() as u32 + 1
+}
+
+fn chosen(mut functions: Vec<Function>) -> Vec<Function> {
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for function in &functions {
+        *times.entry(function.query.to_lowercase()).or_default() += 1;
+    }
+    functions.retain(|function| {
+        !is_aside(&function.path) && times.get(&function.query.to_lowercase()) == Some(&1)
+    });
+    let step = functions.len().div_ceil(MOST).max(1);
+    functions.into_iter().step_by(step).collect()
+}
+
+fn is_aside(path: &RelPath) -> bool {
+    path.to_str_lossy().to_lowercase().split(['/', '_', '.', '-']).any(|part| {
+        ["test", "tests", "testing", "spec", "example", "examples", "docs", "doc"].contains(&part)
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use toolbay_search::{
-    model::{Draft, Field, path_parts},
+    model::{Draft, Field, Model, Vector, path_parts},
     words,
 };
 
@@ -85,17 +85,27 @@ impl Test {
         let width = draft.rows.len() / draft.words.len();
         let queries = embed(&self.examples.queries, draft, width);
         let codes = embed(&self.examples.codes, draft, width);
+        self.figures(|query, code| dot(&queries[query * width..][..width], &codes[code * width..][..width]))
+    }
+
+    /// The same with the table as it is in the file, rounded to bytes, and vectors of bytes as an index has them.
+    pub(super) fn measure_rounded(&self, model: &Model, records: &[&Record]) -> [Figures; 3] {
+        let queries: Vec<Vector> = records.iter().map(|record| model.query(&record.query)).collect();
+        let codes: Vec<Vector> =
+            records.iter().map(|record| model.code(&record.path, &record.names, &record.code)).collect();
+        self.figures(|query, code| queries[query].dot(&codes[code]))
+    }
+
+    /// With the likeness of two pairs: of the question of one, and the code of the other.
+    fn figures(&self, likeness: impl Fn(usize, usize) -> f32 + Sync) -> [Figures; 3] {
         let ranges = parallel::ranges(self.packages.len());
         let parts = parallel::join(ranges, |range| {
             let mut figures = [Figures::default(); 3];
             for package in &self.packages[range] {
                 for (asked, by_words) in &package.asked {
-                    let query = &queries[package.candidates[*asked] * width..][..width];
-                    let by_model: Vec<f32> = package
-                        .candidates
-                        .iter()
-                        .map(|pair| dot(query, &codes[pair * width..][..width]))
-                        .collect();
+                    let query = package.candidates[*asked];
+                    let by_model: Vec<f32> =
+                        package.candidates.iter().map(|pair| likeness(query, *pair)).collect();
                     let both: Vec<f32> = spread(by_words)
                         .iter()
                         .zip(spread(&by_model))

@@ -89,7 +89,7 @@ fn evenly(records: Vec<Record>) -> Vec<Record> {
 }
 
 /// Archives wrap everything into a folder with the name and the version, which no tree has that is searched.
-fn inner(folder: &Path) -> PathBuf {
+pub(crate) fn inner(folder: &Path) -> PathBuf {
     let entries: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     match entries.as_slice() {

@@ -9,7 +9,7 @@ use super::{
     embed::{self, Embedder},
     features::{Candidate, Judge},
     lexical::Lexical,
-    listing::list,
+    listing::{Standing, list},
     query::{Asked, Query, Ranking},
     segment::Damaged,
     source::Source,
@@ -61,6 +61,18 @@ pub struct Explained {
     pub bonus: f32,
 }
 
+impl Explained {
+    /// What its place in the order depends on.
+    pub fn standing(&self) -> Standing<&RelPath, &str> {
+        Standing {
+            file: &self.hit.path,
+            symbol: self.hit.symbol.as_deref(),
+            features: self.features,
+            bonus: self.bonus,
+        }
+    }
+}
+
 /// What a search looks with.
 pub(super) struct Asking<'a> {
     pub(super) view: &'a View,
@@ -85,8 +97,7 @@ impl Asking<'_> {
         let mut page = match query.ranking {
             Ranking::Full => {
                 let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
-                let candidates: Vec<(&RelPath, Features, f32)> =
-                    explained.iter().map(|one| (&one.hit.path, one.features, one.bonus)).collect();
+                let candidates: Vec<_> = explained.iter().map(Explained::standing).collect();
                 let order = list(self.weights, &candidates, wanted);
                 let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
                     let mut hit = explained[at].hit.clone();

@@ -7,7 +7,7 @@ use crate::model::{Model, Vector};
 pub struct Code<'a> {
     /// Where it is, from the root of the tree.
     pub path: &'a str,
-    /// What it defines.
+    /// What it is a part of, outermost first, then what it defines.
     pub names: &'a [String],
     /// What it says.
     pub text: &'a str,

@@ -50,6 +50,7 @@ impl Judge<'_> {
         for feature in [Feature::Words, Feature::FileWords, Feature::Uses, Feature::Imports] {
             by_the_best(&mut candidates, feature);
         }
+        pool_parts(&mut candidates);
         Ok(candidates)
     }
 
@@ -214,6 +215,26 @@ fn spread_out(candidates: &mut [Candidate], feature: Feature) {
     for candidate in candidates {
         let value = &mut candidate.features[feature as usize];
         *value = if range > 0.0 { (*value - least) / range } else { 0.0 };
+    }
+}
+
+/// Gives every part of a definition the best cosine that any of them has.
+fn pool_parts(candidates: &mut [Candidate]) {
+    type Definition = (u32, u32, String);
+    let definition = |one: &Candidate| -> Option<Definition> {
+        Some((one.place.part, one.row.file, one.labels.symbol.clone()?))
+    };
+    let mut best: HashMap<Definition, f32> = HashMap::new();
+    for candidate in &*candidates {
+        if let Some(definition) = definition(candidate) {
+            let best = best.entry(definition).or_default();
+            *best = best.max(candidate.features[Feature::Cosine as usize]);
+        }
+    }
+    for candidate in candidates {
+        let pooled = definition(candidate).and_then(|definition| best.get(&definition).copied());
+        candidate.features[Feature::DefinitionCosine as usize] =
+            pooled.unwrap_or(candidate.features[Feature::Cosine as usize]);
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::store::{self, Kind, Store, StoreError, WriterLock};
 
 /// Counted up with each change of what is in a segment and of how files are cut.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const SEGMENT: Kind = Kind { name: *b"mean", version: VERSION };
 const LIST: Kind = Kind { name: *b"mlst", version: VERSION };
 /// The file with the list.

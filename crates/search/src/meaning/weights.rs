@@ -51,11 +51,14 @@ pub enum Feature {
     Example,
     /// The path looks old, vendored or generated.
     Aside,
+    /// The best cosine of the parts of its definition: long ones are cut, and the part that is near to the question stands for
+    /// all of it.
+    DefinitionCosine,
 }
 
 impl Feature {
     /// How many there are.
-    pub const COUNT: usize = 24;
+    pub const COUNT: usize = 25;
 }
 
 /// What is known about a candidate, by [`Feature`].
@@ -68,23 +71,27 @@ pub struct Weights {
     pub features: Features,
     /// Taken off a chunk for each better one of the same file.
     pub repeat: f32,
+    /// Taken off as well for each better one of the same definition.
+    pub again: f32,
 }
 
 impl Weights {
     /// Fitted by `toolbay-lab fit`, see there.
     pub const FITTED: Self = Self {
         features: [
-            4.4, 1.8, 2.3, 1.6, // vectors and words, of the chunk and of the file
-            2.5, -0.3, 2.2, 2.3, // names
-            1.0, // pairs
-            1.1, 1.8, 1.1, // path
-            1.9, 1.7, // symbols
-            0.8, 0.5, // uses, imports
-            2.7, 1.1, 1.1, // lengths, definition
-            -1.3, 0.4, // depth, barrel
-            -3.1, -1.0, -2.1, // tests, examples, aside
+            5.6, 2.2, 1.1, 2.0, // vectors and words, of the chunk and of the file
+            1.3, -0.3, 1.0, 3.1, // names
+            0.2, // pairs
+            1.1, 2.6, 1.5, // path
+            2.7, 1.7, // symbols
+            0.0, 0.5, // uses, imports
+            2.7, 2.3, 1.1, // lengths, definition
+            -2.9, 1.2, // depth, barrel
+            -3.5, -1.8, -1.3, // tests, examples, aside
+            0.8,  // the definition
         ],
-        repeat: 0.9,
+        repeat: 0.5,
+        again: 1.0,
     };
 
     /// The weighted sum.

@@ -47,6 +47,7 @@ pub(super) fn extract(path: &str, text: &str, item: &Item, scopes: &[String], pa
                 source: Source::Inline,
                 bytes: start..end,
                 comment: start..code_start,
+                rest: code_start..code_start,
             });
         }
     }

@@ -65,6 +65,28 @@ pub(super) fn first(comment: &str, name: &str) -> Option<String> {
     Some(shortened(sentence).to_owned())
 }
 
+/// Where a sentence that [`first`] gave ends in its comment: after the last of its words, which are there in order.
+pub(super) fn end_in(comment: &str, sentence: &str) -> Option<usize> {
+    let mut wanted = runs(sentence).map(|(_, word)| word).peekable();
+    for (at, word) in runs(comment) {
+        wanted.next_if(|wanted| *wanted == word);
+        if wanted.peek().is_none() {
+            return Some(at + word.len());
+        }
+    }
+    None
+}
+
+/// Runs of letters and digits, with where they begin.
+fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_part = |letter: char| letter.is_alphanumeric();
+    text.char_indices().filter_map(move |(at, letter)| {
+        let begins = is_part(letter) && !text[..at].ends_with(is_part);
+        let end = || text[at..].find(|letter: char| !is_part(letter)).map_or(text.len(), |end| at + end);
+        begins.then(|| (at, &text[at..end()]))
+    })
+}
+
 /// The lines of the first paragraph, without comment marks, as one line.
 fn paragraph(comment: &str) -> String {
     let mut text = String::new();

@@ -17,6 +17,16 @@ fn rust_comments_leave_their_function() {
 }
 
 #[test]
+fn what_follows_the_first_sentence_is_known() {
+    let rest = |path: &str, text: &str| text[extract(path, text)[0].rest.clone()].to_owned();
+    let body = "fn next(&self) -> Frame {\n    self.read_frame()\n}\n";
+    let text = format!("/// Reads the next [`Frame`] from the\n/// `stream`. Blocks until then.\n{body}");
+    assert_eq!(rest("a.rs", &text).trim_start_matches('`').trim(), ". Blocks until then.");
+    let text = format!("/// Reads the next frame from the stream.\n{body}");
+    assert_eq!(rest("a.rs", &text).trim(), ".");
+}
+
+#[test]
 fn python_docstrings_leave_their_function() {
     let (query, code) = one(
         "a.py",

@@ -46,6 +46,19 @@ fn hits_say_what_they_are() {
 }
 
 #[test]
+fn every_part_of_a_long_function_is_known_by_its_name() {
+    let files = sample();
+    let body: String =
+        (0..120).map(|number| format!("    total_{number} = first({number}) + second({number})\n")).collect();
+    files.write("src/aside.py", &format!("def paint_window():\n{body}\n\ndef compact_journal():\n{body}"));
+    let index = files.indexed();
+    let query = Query { ranking: Ranking::Vectors, ..Query::new("compact the journal", 4) };
+    let answer = files.ask(&index, &query);
+    let symbols: Vec<_> = answer.hits.iter().map(|hit| hit.symbol.clone().unwrap_or_default()).collect();
+    assert!(symbols.iter().all(|symbol| symbol.contains("compact_journal")), "{symbols:?}");
+}
+
+#[test]
 fn a_name_is_found_where_it_is_defined() {
     let files = sample();
     let index = files.indexed();

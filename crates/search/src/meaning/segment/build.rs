@@ -130,7 +130,7 @@ impl Builder {
             scopes: chunk.scopes.clone(),
         };
         labels.put(&mut self.names);
-        let vector = embed::built_in_code(Code { path, names: &chunk.names, text: body });
+        let vector = embed::built_in_code(Code { path, names: &names_of(chunk), text: body });
         vector::add(&vector, sum);
         self.vectors.extend_from_slice(&vector);
 
@@ -190,9 +190,11 @@ impl Builder {
             |reason: &str| EmbedError { embedder: embedder.name().to_owned(), reason: reason.to_owned() };
         let mut sum = Vec::new();
         for batch in chunks.chunks(BATCH) {
+            let names: Vec<Vec<String>> = batch.iter().map(names_of).collect();
             let codes: Vec<Code<'_>> = batch
                 .iter()
-                .map(|chunk| Code { path, names: &chunk.names, text: &text[chunk.bytes.clone()] })
+                .zip(&names)
+                .map(|(chunk, names)| Code { path, names, text: &text[chunk.bytes.clone()] })
                 .collect();
             let vectors = embedder.codes(&codes)?;
             if vectors.len() != codes.len() {
@@ -283,4 +285,10 @@ impl Builder {
             writer.add(term, &postings, files, &self.firsts);
         }
     }
+}
+
+/// The names that say what a chunk is about: what it is a part of, then what it defines. The model has learned with both, and
+/// the later parts of a long definition have no other name.
+fn names_of(chunk: &Chunk) -> Vec<String> {
+    chunk.scopes.iter().chain(&chunk.names).cloned().collect()
 }
