@@ -38,26 +38,22 @@ mod tests {
     async fn others_get_a_word_in_between_two_turns() {
         let (turn, said) = (Turn::default(), Arc::new(Mutex::new(String::new())));
         let say = |word: char, said: &Mutex<String>| said.lock().unwrap().push(word);
-        let starts: Vec<_> = (0..6)
-            .map(|_| {
-                let (turn, said) = (turn.clone(), said.clone());
-                tokio::spawn(async move {
-                    let _turn = turn.taken().await;
-                    say('s', &said);
-                })
-            })
-            .collect();
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..6 {
+            let (turn, said) = (turn.clone(), said.clone());
+            tasks.spawn(async move {
+                let _turn = turn.taken().await;
+                say('s', &said);
+            });
+        }
         let other = said.clone();
-        let other = tokio::spawn(async move {
+        tasks.spawn(async move {
             for _ in 0..16 {
                 say('.', &other);
                 tokio::task::yield_now().await;
             }
         });
-        for start in starts {
-            start.await.unwrap();
-        }
-        other.await.unwrap();
+        tasks.join_all().await;
         let said = said.lock().unwrap();
         assert_eq!(said.matches('s').count(), 6);
         // At most one in each round of the runtime; whether it comes first or last there is left to chance.
