@@ -10,7 +10,7 @@ use crate::Scanner;
 ///
 /// Keeping the text means that a client gets back exactly what it sent, and that `1` and `"1"` are different ids
 /// without further thought.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct RequestId(SmallVec<[u8; 24]>);
 
 impl RequestId {
@@ -38,6 +38,12 @@ impl RequestId {
     /// The id as a whole number, if that is what it is.
     pub fn as_number(&self) -> Option<u64> {
         self.as_raw().parse().ok()
+    }
+}
+
+impl Clone for RequestId {
+    fn clone(&self) -> Self {
+        Self(SmallVec::from_slice(&self.0)) // in one go, where a derived one goes byte by byte
     }
 }
 
