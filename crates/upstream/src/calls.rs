@@ -1,7 +1,7 @@
 //! The calls of one server: those that wait, and those it has.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -12,6 +12,7 @@ use toolbay_protocol::{ServerName, method};
 
 use crate::{
     Call, CallError, EventSender, LogWish, Owner, Timeouts,
+    by_id::ById,
     call::{Answer, Outcome},
     counts::Gauges,
 };
@@ -87,7 +88,7 @@ pub(crate) struct Calls {
     /// Whether a call may turn out never to have reached the server.
     may_be_unsent: bool,
     waiting: VecDeque<Queued>,
-    pending: HashMap<u64, Pending>,
+    pending: ById<Pending>,
     /// Pending calls that are not our own.
     foreign: usize,
     next_look: Option<Instant>,
@@ -108,7 +109,7 @@ impl Calls {
             max_waiting,
             may_be_unsent,
             waiting: VecDeque::new(),
-            pending: HashMap::new(),
+            pending: ById::default(),
             foreign: 0,
             next_look: None,
             gauges,
@@ -160,10 +161,9 @@ impl Calls {
         self.foreign
     }
 
-    /// Remembers that a call was sent.
-    pub(crate) fn sent(&mut self, mut queued: Queued) {
+    /// Remembers that a call was sent just now.
+    pub(crate) fn sent(&mut self, mut queued: Queued, now: Instant) {
         let limits = self.limits(&queued.call);
-        let now = Instant::now();
         // A subscription says nothing about what else the server does for its client.
         let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.owner);
         let pending = Pending {

@@ -168,7 +168,8 @@ impl<'a> Conversation<'a> {
         let cancelled = self.around.inputs.cancelled.clone();
         let look = sleep_until(start_deadline);
         let rest = sleep_until(self.first_look());
-        tokio::pin!(stopped, look, rest);
+        let given_up = cancelled.arrived.notified();
+        tokio::pin!(stopped, look, rest, given_up);
         loop {
             let ready = self.revision.is_some();
             let may_send = ready
@@ -216,7 +217,10 @@ impl<'a> Conversation<'a> {
                     }
                 }
                 Some(order) = next_order(&self.outgoing, &mut self.orders) => self.obey(order),
-                () = cancelled.arrived.notified() => self.cancel(),
+                () = &mut given_up => {
+                    given_up.set(cancelled.arrived.notified());
+                    self.cancel();
+                }
                 () = &mut look, if next_look.is_some() => match stood_still(look.deadline()) {
                     Some(time) => self.around.calls.stood_still(time),
                     None => self.expire(),
@@ -356,6 +360,7 @@ impl<'a> Conversation<'a> {
 
     fn send_waiting(&mut self) {
         let Some(revision) = self.revision else { return };
+        let now = Instant::now();
         while self.around.calls.in_flight() < self.around.settings.max_in_flight
             && self.around.calls.waiting() > 0
         {
@@ -367,7 +372,7 @@ impl<'a> Conversation<'a> {
                 slot = next;
             }
             slot.send(text_of(&queued, revision));
-            self.around.calls.sent(queued);
+            self.around.calls.sent(queued, now);
         }
     }
 
@@ -438,7 +443,9 @@ async fn next_order(
     outgoing: &mpsc::Sender<Rope>,
     orders: &mut mpsc::Receiver<PeerOrder>,
 ) -> Option<PeerOrder> {
-    room(outgoing).await;
+    if outgoing.capacity() == 0 {
+        room(outgoing).await;
+    }
     orders.recv().await
 }
 

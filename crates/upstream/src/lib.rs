@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod awaited_path;
+mod by_id;
 mod call;
 mod calls;
 mod catalogue;
