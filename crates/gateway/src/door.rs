@@ -58,7 +58,9 @@ impl Respond for Door {
             ("/", _) => not_allowed("POST"),
             ("/sse", &Method::GET) => self.open_sse(request.headers()).unwrap_or_else(|answer| *answer),
             ("/sse", _) => not_allowed("GET"),
-            ("/messages", &Method::POST) => self.message(request).await.unwrap_or_else(|answer| *answer),
+            ("/messages", &Method::POST) => {
+                Box::pin(self.message(request)).await.unwrap_or_else(|answer| *answer) // rarer than the others, and large
+            }
             ("/messages", _) => not_allowed("POST"),
             ("/ws", &Method::GET) => self.open_ws(request).unwrap_or_else(|answer| *answer),
             ("/ws", _) => not_allowed("GET"),

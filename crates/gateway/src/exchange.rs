@@ -104,7 +104,8 @@ impl Exchange {
         request: Arc<Request>,
         running: Option<Running>,
     ) -> Started {
-        let mut exchange = Self {
+        // Where it stays: it is large, so it is put together there.
+        let mut exchange = Box::new(Self {
             gateway: gateway.clone(),
             client: client.clone(),
             running,
@@ -115,7 +116,7 @@ impl Exchange {
             gathered: Vec::new(),
             gathering: None,
             rounds: 0,
-        };
+        });
         let sent = match exchange.resumed() {
             Resumed::Anew => exchange.send(request, None),
             Resumed::At(resumes) => exchange.send(request, Some(resumes)),
@@ -125,7 +126,7 @@ impl Exchange {
         match sent {
             Ok(source) => {
                 exchange.source = source;
-                Started::Running(Box::new(exchange))
+                Started::Running(exchange)
             }
             Err(known) => Started::Known(known),
         }

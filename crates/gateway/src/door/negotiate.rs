@@ -12,11 +12,19 @@ pub(super) enum Accepts {
     Json,
 }
 
+const JSON: &str = "application/json";
+/// How nearly every client says that it reads both.
+const JSON_OR_STREAM: &str = "application/json, text/event-stream";
+
 /// Only JSON is taken: a form or a text is what a page could send without asking.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Early<()> {
-    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value = headers.get(header::CONTENT_TYPE);
+    if value.is_some_and(|value| value == JSON) {
+        return Ok(());
+    }
+    let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = value.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") {
+    if kind.eq_ignore_ascii_case(JSON) {
         return Ok(());
     }
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Content-Type must be application/json");
@@ -29,11 +37,14 @@ pub(super) fn accepted(headers: &HeaderMap) -> Early<Accepts> {
     let mut json = false;
     let mut accepts = Accepts::Json;
     for value in headers.get_all(header::ACCEPT) {
+        if value == JSON_OR_STREAM {
+            return Ok(Accepts::Streams);
+        }
         for part in value.to_str().unwrap_or_default().split(',') {
             any = true;
             match part.split(';').next().unwrap_or_default().trim() {
                 "text/event-stream" => accepts = Accepts::Streams,
-                "application/json" | "application/*" | "*/*" => json = true,
+                JSON | "application/*" | "*/*" => json = true,
                 _ => {}
             }
         }

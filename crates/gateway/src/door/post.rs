@@ -133,8 +133,9 @@ impl Door {
 
     /// Checks the headers that the tool of a call wants; a tool whose server is on its way up is waited for.
     async fn check_params(&self, request: &Request, headers: &HeaderMap) -> Early<()> {
-        if let Some(arrival) = self.gateway.host.arrival(request) {
-            Box::pin(arrival).await; // rare, and large
+        let arrival = self.gateway.host.arrival(request).map(Box::pin); // rare, and large
+        if let Some(arrival) = arrival {
+            arrival.await;
         }
         let name = request.call.string_param("name");
         let Some(mirrored) = name.and_then(|name| self.gateway.host.header_params(&name)) else {
