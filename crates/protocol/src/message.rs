@@ -85,7 +85,9 @@ enum Method {
 impl Message {
     /// Reads one message, checking every byte of it.
     pub fn parse(text: Bytes) -> Result<Self, Malformed> {
-        Envelope::scan(&text)?.into_message(text)
+        let mut envelope = Envelope::default();
+        envelope.scan(&text)?;
+        envelope.into_message(text)
     }
 
     /// The message as it is on the wire.
@@ -278,7 +280,8 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn scan(text: &[u8]) -> Result<Self, Malformed> {
+    /// Fills in what stands in `text`. In place, because it is large.
+    fn scan(&mut self, text: &[u8]) -> Result<(), Malformed> {
         check_text(text)?;
         let mut scanner = Scanner::new(text);
         let kind = scanner.peek_kind()?;
@@ -287,41 +290,40 @@ impl Envelope {
             scanner.end()?;
             return Err(if kind == b'[' { Malformed::Batch } else { Malformed::NotAnObject });
         }
-        let mut envelope = Self::default();
         let mut guard = Guard::new(text, &ENVELOPE);
         let span = scanner.object(|scanner, key| {
             match guard.check(key)? {
-                Some("jsonrpc") => envelope.jsonrpc = Some(scanner.value()?),
-                Some("id") => envelope.id = Some(scanner.value()?),
-                Some("method") => envelope.method = Some(scanner.value()?),
-                Some("error") => envelope.error = Some(scanner.value()?),
+                Some("jsonrpc") => self.jsonrpc = Some(scanner.value()?),
+                Some("id") => self.id = Some(scanner.value()?),
+                Some("method") => self.method = Some(scanner.value()?),
+                Some("error") => self.error = Some(scanner.value()?),
                 Some("params") => {
                     if scanner.peek_kind()? != b'{' {
                         return Err(Malformed::BadParams);
                     }
-                    envelope.meta = None;
+                    self.meta = None;
                     let guard = Guard::new(text, &PARAMS);
-                    envelope.params = Some(fields(text, scanner, Some(guard), &mut envelope.meta)?);
+                    self.params = Some(fields(text, scanner, Some(guard), &mut self.meta)?);
                 }
                 Some("result") if scanner.peek_kind()? == b'{' => {
                     let mut meta = None;
-                    envelope.result = Some(fields(text, scanner, None, &mut meta)?);
-                    if envelope.params.is_none() {
-                        envelope.meta = meta;
+                    self.result = Some(fields(text, scanner, None, &mut meta)?);
+                    if self.params.is_none() {
+                        self.meta = meta;
                     }
                 }
                 other => {
-                    envelope.bad_result |= other == Some("result");
+                    self.bad_result |= other == Some("result");
                     scanner.value()?;
                 }
             }
             Ok(())
         })?;
         scanner.end()?;
-        envelope.end = span.end - 1;
-        envelope.multiline = scanner.saw_line_break();
-        envelope.has_wide_numbers = scanner.saw_wide_number();
-        Ok(envelope)
+        self.end = span.end - 1;
+        self.multiline = scanner.saw_line_break();
+        self.has_wide_numbers = scanner.saw_wide_number();
+        Ok(())
     }
 
     fn into_message(self, text: Bytes) -> Result<Message, Malformed> {
