@@ -51,27 +51,20 @@ impl Live {
     }
 
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
-        // Events come first: the server sent them before its answer.
+        if self.ended.is_none()
+            && let Poll::Ready(outcome) = Pin::new(&mut self.call).poll(context)
+        {
+            self.ended = Some(outcome);
+        }
+        // Events come first: the server sent them before its answer, so they were there when that was looked for.
         if let Some(event) = self.poll_event(context) {
             return Poll::Ready(Happening::Event(event));
         }
-        if self.ended.is_none() {
-            let Poll::Ready(outcome) = Pin::new(&mut self.call).poll(context) else { return Poll::Pending };
-            self.ended = Some(outcome);
-            // An event may have come between the two looks: look once more.
-            if let Some(event) = self.poll_event(context) {
-                return Poll::Ready(Happening::Event(event));
-            }
+        let Some(outcome) = self.ended.take() else { return Poll::Pending };
+        if let (Some(task), Ok(_)) = (self.task.take(), &outcome) {
+            task.ended();
         }
-        match self.ended.take() {
-            Some(outcome) => {
-                if let (Some(task), Ok(_)) = (self.task.take(), &outcome) {
-                    task.ended();
-                }
-                Poll::Ready(Happening::Ended(outcome))
-            }
-            None => Poll::Pending,
-        }
+        Poll::Ready(Happening::Ended(outcome))
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Option<CallEvent> {
