@@ -54,12 +54,16 @@ impl<'a> Splice<'a> {
     ///
     /// Add at most one insertion per object: the comma is decided by what stands there now.
     pub fn insert_fields(&mut self, object: &Fields, fields: &[(&str, &str)]) -> &mut Self {
-        self.insert(object, |text| push_fields(text, fields.iter().copied()))
+        self.insert(object, |text| {
+            text.reserve(length_of(fields));
+            push_fields(text, fields.iter().copied());
+        })
     }
 
     /// Inserts a field that is itself an object at the front of an object, as [`Splice::insert_fields`].
     pub(crate) fn insert_object(&mut self, object: &Fields, key: &str, fields: &[(&str, &str)]) -> &mut Self {
         self.insert(object, |text| {
+            text.reserve(length_of(&[(key, "{},")]) + length_of(fields));
             push_key(text, key.as_bytes());
             push_object(text, fields.iter().copied());
         })
@@ -138,6 +142,11 @@ pub(crate) fn push_object<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     text.push(b'{');
     push_fields(text, fields);
     text.push(b'}');
+}
+
+/// How much room fields take, at most: what a client says of itself need not grow into its place step by step.
+fn length_of(fields: &[(&str, &str)]) -> usize {
+    fields.iter().map(|(key, value)| "\"\":,".len() + key.len() + value.len()).sum()
 }
 
 fn push_fields<K: AsRef<[u8]>, V: AsRef<[u8]>>(text: &mut NewText, fields: impl IntoIterator<Item = (K, V)>) {
