@@ -32,10 +32,12 @@ pub(super) enum Kind {
     Function,
     /// Which function does something, where all is as it was published but for the sentence that is asked.
     Published,
+    /// In which function something is done that a comment inside of it says.
+    Inside,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 3] = [Self::Place, Self::Function, Self::Published];
+    pub(super) const ALL: [Self; 4] = [Self::Place, Self::Function, Self::Published, Self::Inside];
 }
 
 /// A question with all that the ranking knows about it.
@@ -132,9 +134,10 @@ fn places(group: usize, repository: &Repository, examples: &mut Vec<Example>) ->
 }
 
 fn functions(group: usize, entries: &Arc<[Entry]>, tree: &Tree, examples: &mut Vec<Example>) -> Result<()> {
-    for kind in [Kind::Function, Kind::Published] {
+    for kind in [Kind::Function, Kind::Published, Kind::Inside] {
         let stripped = match kind {
             Kind::Published => Stripped::published(entries, tree),
+            Kind::Inside => Stripped::inside(entries, tree),
             Kind::Place | Kind::Function => Stripped::bare(entries, tree),
         };
         let index = Index::in_memory(None);

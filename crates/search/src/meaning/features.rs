@@ -95,7 +95,7 @@ impl Judge<'_> {
         let lines = row.end_line.saturating_sub(row.start_line) + 1;
         set(Feature::ChunkLines, (lines as f32).ln() / 5.0);
         set(Feature::FileLines, (file.lines.max(1) as f32).ln() / 7.0);
-        set(Feature::Definition, flag(!labels.names.is_empty()));
+        set(Feature::Definition, flag(labels.symbol.is_some()));
         set(Feature::Depth, path::depth(&path) as f32 * 0.2);
         set(Feature::Barrel, flag(file.barrel));
         let role = path::role(&path);

@@ -39,7 +39,8 @@ pub enum Feature {
     ChunkLines,
     /// Length of the file.
     FileLines,
-    /// The chunk defines something.
+    /// The chunk defines something, or goes on with what was defined before it: a long definition is not less of one for
+    /// being cut.
     Definition,
     /// Depth of the folder.
     Depth,
@@ -79,19 +80,19 @@ impl Weights {
     /// Fitted by `toolbay-lab fit`, see there.
     pub const FITTED: Self = Self {
         features: [
-            5.6, 2.2, 1.1, 2.0, // vectors and words, of the chunk and of the file
-            1.3, -0.3, 1.0, 3.1, // names
-            0.2, // pairs
-            1.1, 2.6, 1.5, // path
-            2.7, 1.7, // symbols
-            0.0, 0.5, // uses, imports
-            2.7, 2.3, 1.1, // lengths, definition
-            -2.9, 1.2, // depth, barrel
-            -3.5, -1.8, -1.3, // tests, examples, aside
-            0.8,  // the definition
+            3.6, 2.1, 0.9, 2.4, // vectors and words, of the chunk and of the file
+            1.3, 0.1, 1.6, 1.1,  // names
+            -0.5, // pairs
+            1.4, 0.7, 0.9, // path
+            3.5, 1.1, // symbols
+            0.2, 0.3, // uses, imports
+            4.0, 1.3, 1.6, // lengths, definition
+            -1.8, 0.7, // depth, barrel
+            -3.5, -1.5, -0.7, // tests, examples, aside
+            2.6,  // the definition
         ],
         repeat: 0.5,
-        again: 1.0,
+        again: 2.0,
     };
 
     /// The weighted sum.
