@@ -49,7 +49,8 @@ pub(crate) fn linux(folder: &Path) -> Result<PathBuf> {
     if !tree.join("COPYING").exists() {
         let package = debian(folder, "linux-source-6.1")?;
         run(Command::new("tar")
-            .arg("xf")
+            // Its rules leave out all but what Debian adds, if this folder is in a repository.
+            .args(["--exclude=.gitignore", "-xf"])
             .arg(package.join("usr/src/linux-source-6.1.tar.xz"))
             .current_dir(folder))?;
     }

@@ -13,7 +13,9 @@ const STOP_WORDS: &[&str] = &[
 
 /// Whether a lower-case word is too common in English to tell texts apart.
 pub fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.binary_search(&word).is_ok()
+    /// All are shorter, and most words are not.
+    const LONGEST: usize = 7;
+    word.len() <= LONGEST && STOP_WORDS.binary_search(&word).is_ok()
 }
 
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod tests {
     #[test]
     fn the_list_is_sorted() {
         assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.iter().all(|word| is_stop_word(word)));
         assert!(is_stop_word("where") && is_stop_word("your") && is_stop_word("a"));
         assert!(!is_stop_word("retry") && !is_stop_word("not") && !is_stop_word(""));
     }
