@@ -78,9 +78,17 @@ pub(in crate::meaning) struct FileTable {
     pub(in crate::meaning) firsts: Vec<u32>,
     /// Words of each file.
     pub(in crate::meaning) words: Vec<u32>,
+    /// The numbers of the files in the order of their paths.
+    pub(in crate::meaning) by_path: Vec<u32>,
 }
 
 impl FileTable {
+    pub(in crate::meaning) fn new(rows: Vec<FileRow>, firsts: Vec<u32>, words: Vec<u32>) -> Self {
+        let mut by_path: Vec<u32> = (0..rows.len() as u32).collect();
+        by_path.sort_by(|a, b| rows[*a as usize].path.cmp(&rows[*b as usize].path));
+        Self { rows, firsts, words, by_path }
+    }
+
     /// Which file a chunk is of.
     pub(in crate::meaning) fn file_of(&self, chunk: u32) -> u32 {
         (self.firsts.partition_point(|first| *first <= chunk) as u32).saturating_sub(1)
@@ -152,19 +160,22 @@ impl Segment {
         let bytes = whole(&*self.bytes, Section::Files)?;
         let mut reader = Reader(&bytes);
         let lengths = self.lengths()?;
-        let mut table = FileTable { rows: Vec::new(), firsts: vec![0], words: Vec::new() };
+        let (mut rows, mut firsts, mut all_words) = (Vec::new(), vec![0], Vec::new());
         let mut first = 0_u32;
         for _ in 0..self.meta.files {
             let row = FileRow::read(&mut reader).ok_or(Damaged::Nonsense("its list of files"))?;
             let next = first.checked_add(row.chunks).filter(|next| *next <= self.meta.chunks);
             let next = next.ok_or(Damaged::Nonsense("its list of files"))?;
             let words = lengths[first as usize..next as usize].iter().map(|length| u32::from(*length)).sum();
-            table.words.push(words);
-            table.firsts.push(next);
-            table.rows.push(row);
+            all_words.push(words);
+            firsts.push(next);
+            rows.push(row);
             first = next;
         }
-        if first == self.meta.chunks { Ok(table) } else { Err(Damaged::Nonsense("its list of files")) }
+        if first != self.meta.chunks {
+            return Err(Damaged::Nonsense("its list of files"));
+        }
+        Ok(FileTable::new(rows, firsts, all_words))
     }
 
     /// Words of each chunk.
