@@ -50,7 +50,7 @@ fn found_lines(codebase: &Codebase, text: &str) -> Vec<String> {
 }
 
 fn best(codebase: &Codebase, question: &str) -> String {
-    let answer = codebase.search_meaning(&meaning::Query::new(question, 3)).unwrap();
+    let answer = codebase.search_meaning(&meaning::Query::new(question, 3), &AtomicBool::new(false)).unwrap();
     let hit = answer.hits.first().expect("something");
     let on_disk = fs::read_to_string(codebase.root().join(hit.path.as_path())).unwrap();
     assert!(on_disk.contains(&hit.content), "only what is there is shown");
