@@ -27,7 +27,7 @@ this one";
 /// The size of the tree for the question without an index.
 const UNINDEXED: u64 = 50_000_000;
 /// About as much text is in a chunk of code.
-const BYTES_PER_CHUNK: u64 = 700;
+const BYTES_PER_CHUNK: u64 = 900;
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let (folder, args) = match args {
