@@ -106,6 +106,31 @@ fn a_tree_is_kept_indexed_by_itself() {
     assert_eq!(codebase.take_notices(), [""; 0]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn searches_go_before_indexing() {
+    fn priority(stat: &str) -> Option<i32> {
+        stat.rsplit(')').next()?.split_whitespace().nth(16)?.parse().ok()
+    }
+    let mine = || priority(&fs::read_to_string("/proc/thread-self/stat").unwrap());
+    let before = mine();
+    let stage = Stage::new();
+    let codebase = stage.open();
+    codebase.keep_indexed();
+    let is_low = || {
+        let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let stats = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+        let mut of_index = stats.filter(|stat| stat.contains("(index)"));
+        of_index.any(|stat| priority(&stat).is_some_and(|priority| priority >= 10))
+    };
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_low() {
+        assert!(Instant::now() < until, "indexing is as urgent as anything");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(mine(), before, "it is that of a thread alone");
+}
+
 #[test]
 fn folders_show_what_rules_do_not_hide() {
     let stage = Stage::new();
