@@ -8,7 +8,7 @@ mod cold;
 mod ours;
 pub(crate) mod peers;
 mod questions;
-mod server;
+pub(crate) mod server;
 
 use std::path::PathBuf;
 use std::time::Duration;

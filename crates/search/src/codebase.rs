@@ -119,9 +119,13 @@ impl Codebase {
     /// Pieces of files that are about something.
     ///
     /// # Errors
-    /// If a glob cannot be understood, or the tree not be read.
-    pub fn search_meaning(&self, query: &meaning::Query) -> Result<meaning::Answer, MeaningSearchError> {
-        Ok(self.meaning.search(query, &self.tree.files()?, &self.tree)?)
+    /// If a glob cannot be understood, the tree not be read, or if it was stopped.
+    pub fn search_meaning(
+        &self,
+        query: &meaning::Query,
+        stop: &AtomicBool,
+    ) -> Result<meaning::Answer, MeaningSearchError> {
+        Ok(self.meaning.search_until(query, &self.tree.files()?, &self.tree, stop)?)
     }
 
     /// All files that are searched, sorted by path, as of now.

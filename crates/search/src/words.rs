@@ -5,5 +5,5 @@ mod stem;
 mod stop;
 
 pub use split::{Piece, each, split};
-pub use stem::stem;
+pub use stem::{stem, stem_again};
 pub use stop::is_stop_word;

@@ -65,7 +65,7 @@ impl Code for Tree {
         })
     }
 
-    fn search_meaning(&self, query: &MeaningQuery, _work: &Work) -> Result<MeaningAnswer, CodeError> {
+    fn search_meaning(&self, query: &MeaningQuery, work: &Work) -> Result<MeaningAnswer, CodeError> {
         if !query.query.contains(char::is_alphanumeric) {
             return Err(misfit("query", "has no words; say what to look for"));
         }
@@ -77,9 +77,10 @@ impl Code for Tree {
             language: language.map(|language| language.name().to_owned()),
             ..meaning::Query::new(query.query.as_str(), query.limit)
         };
-        let answer = self.0.search_meaning(&query).map_err(|error| match &error {
+        let answer = self.0.search_meaning(&query, work.stop().flag()).map_err(|error| match &error {
             MeaningSearchError::Tree(why) => tree_error("path", why),
             MeaningSearchError::Meaning(MeaningError::Glob { .. }) => misfit("glob", &whole(&error)),
+            MeaningSearchError::Meaning(MeaningError::Stopped) => CodeError::Stopped,
             MeaningSearchError::Meaning(_) => failed(&error),
         })?;
         let files = self.0.files().map_err(|error| failed(&error))?.len();

@@ -7,86 +7,124 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use toolbay_search::{
     meaning::{Index, Progress, Query, Source, Text},
     store::Store,
     tree::{Entry, RelPath, Tree},
 };
 
-use super::questions::QUESTIONS;
+use super::{
+    questions::QUESTIONS,
+    times::{Times, shown},
+};
 
-/// What is compared with others.
-#[derive(Debug, Clone, Copy)]
+/// How often each question is asked.
+const ROUNDS: usize = 4;
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(10);
+
+/// All about one tree.
+#[derive(Debug)]
 pub(super) struct Figures {
+    pub(super) name: String,
+    pub(super) files: usize,
+    pub(super) bytes: u64,
+    pub(super) chunks: usize,
     pub(super) indexed: Duration,
-    /// The median of the questions.
-    pub(super) question: Duration,
+    pub(super) disk: u64,
+    pub(super) opened: Duration,
+    pub(super) first: Duration,
+    pub(super) questions: Times,
+    /// Until a file that was saved is found.
+    pub(super) saved: Times,
+    /// Until it is in the index.
+    pub(super) updates: Times,
+    /// Anonymous, after the questions, in MB.
+    pub(super) memory: f64,
 }
 
 /// Asks questions of a tree that nobody has indexed.
 pub(super) fn first_question(tree: &Tree, part: &Arc<[Entry]>) -> Result<()> {
     let size: u64 = part.iter().map(|entry| entry.stamp.size).sum();
-    let mut times = Vec::new();
-    for question in QUESTIONS.iter().take(8) {
+    let mut times = Times::default();
+    for question in QUESTIONS {
         let index = Index::in_memory(None);
         let start = Instant::now();
         index.search(&Query::new(*question, 10), part, tree)?;
-        times.push(start.elapsed());
+        times.add(start.elapsed());
     }
     println!(
-        "first question without an index, {} files, {:.1} MB: {}",
+        "without an index, {} files, {:.1} MB: {} questions {}",
         part.len(),
         megabytes(size),
-        percentiles(&mut times)
+        times.len(),
+        times.both()
     );
     Ok(())
 }
 
 /// Indexes some files of a tree below the folder `cache` and uses the index.
-pub(super) fn measure(tree: &Tree, entries: &Arc<[Entry]>, cache: &Path) -> Result<Figures> {
-    let store = Store::open(cache, tree.root().path())?;
-    store.clear()?;
+pub(super) fn measure(name: &str, tree: &Tree, entries: &Arc<[Entry]>, cache: &Path) -> Result<Figures> {
+    ensure!(!entries.is_empty(), "there is nothing to search in {}", tree.root().path().display());
+    Store::open(cache, tree.root().path())?.clear()?;
     let store = Store::open(cache, tree.root().path())?;
     let index = Index::open(store.clone(), None);
     let start = Instant::now();
+    let mut told = start;
     let mut last = Progress::default();
-    let mut progress = |progress: Progress| last = progress;
+    let mut progress = |progress: Progress| {
+        last = progress;
+        if told.elapsed() > TELL {
+            told = Instant::now();
+            eprintln!("  {} of {} files, {:.0} MB", last.files, last.of, megabytes(last.bytes));
+        }
+    };
     index.update(entries, tree, &mut progress, &AtomicBool::new(false))?;
     let indexed = start.elapsed();
-    let took = indexed.as_secs_f64();
     println!(
-        "\n{} chunks of {} files, {:.1} MB: indexed in {took:.1} s ({:.1} MB/s, {:.0} chunks/s), {:.1} MB on disk, {} segments, \
-         peak of memory {:.0} MB",
+        "{name}: {} chunks of {} files, {:.1} MB, indexed in {}, {} segments, peak of memory {:.0} MB",
         last.chunks,
         last.files,
         megabytes(last.bytes),
-        megabytes(last.bytes) / took,
-        last.chunks as f64 / took,
-        megabytes(store.size()),
+        shown(indexed),
         index.size().segments,
         memory("VmHWM")?,
     );
     drop(index);
 
     let start = Instant::now();
-    let index = Index::open(store, None);
-    println!("  opening: {:.2?}", start.elapsed());
+    let index = Index::open(store.clone(), None);
+    let opened = start.elapsed();
     let start = Instant::now();
     index.search(&Query::new(QUESTIONS[0], 10), entries, tree)?;
-    println!("  first question after it: {:.2?}", start.elapsed());
-    let mut times = Vec::new();
-    for _ in 0..3 {
+    let first = start.elapsed();
+    let mut questions = Times::default();
+    for _ in 0..ROUNDS {
         for question in QUESTIONS {
             let start = Instant::now();
             index.search(&Query::new(*question, 10), entries, tree)?;
-            times.push(start.elapsed());
+            questions.add(start.elapsed());
         }
     }
-    println!("  {} questions: {}", times.len(), percentiles(&mut times));
-    println!("  anonymous memory: {:.0} MB", memory("RssAnon")?);
-    one_saved_file(&index, tree, entries)?;
-    Ok(Figures { indexed, question: times[times.len() / 2] })
+    let memory = memory("RssAnon")?;
+    println!("  {} questions {}, {memory:.0} MB of anonymous memory", questions.len(), questions.both());
+    let (saved, updates) = one_saved_file(&index, tree, entries)?;
+    println!("  a saved file: found in {}, in the index in {}", saved.both(), updates.both());
+    Ok(Figures {
+        name: name.to_owned(),
+        files: last.files,
+        bytes: last.bytes,
+        chunks: last.chunks,
+        indexed,
+        disk: store.size(),
+        opened,
+        first,
+        questions,
+        saved,
+        updates,
+        memory,
+    })
 }
 
 /// A tree in which one file was saved again.
@@ -106,9 +144,8 @@ impl Source for Saved<'_> {
     }
 }
 
-fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[Entry]>) -> Result<()> {
-    let mut searches = Vec::new();
-    let mut updates = Vec::new();
+fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[Entry]>) -> Result<(Times, Times)> {
+    let (mut searches, mut updates) = (Times::default(), Times::default());
     for round in 0..20 {
         let at = entries.len() * round / 20;
         let mut now = entries.to_vec();
@@ -120,33 +157,18 @@ fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[Entry]>) -> Result<
         let now: Arc<[Entry]> = now.into();
         let start = Instant::now();
         let answer = index.search(&Query::new(name.as_str(), 1), &now, &saved)?;
-        searches.push(start.elapsed());
+        searches.add(start.elapsed());
         if answer.hits.first().is_none_or(|hit| hit.path != saved.entry.path) {
             println!("  not found at once: {name} in {}", saved.entry.path);
         }
         let start = Instant::now();
         index.update(&now, &saved, &mut |_| (), &AtomicBool::new(false))?;
-        updates.push(start.elapsed());
+        updates.add(start.elapsed());
     }
-    println!(
-        "  a saved file: found in {}; in the index in {}",
-        percentiles(&mut searches),
-        percentiles(&mut updates)
-    );
-    Ok(())
+    Ok((searches, updates))
 }
 
-fn percentiles(times: &mut [Duration]) -> String {
-    times.sort_unstable();
-    let at = |share: usize| times.get((times.len() * share / 100).min(times.len().saturating_sub(1)));
-    format!(
-        "p50 {:.1?}, p99 {:.1?}",
-        at(50).copied().unwrap_or_default(),
-        at(99).copied().unwrap_or_default()
-    )
-}
-
-fn megabytes(bytes: u64) -> f64 {
+pub(super) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 

@@ -5,10 +5,18 @@ use std::{fs, path::Path, time::Duration};
 use anyhow::{Context, Result};
 use toolbay_search::model::Model;
 
-use super::{measure::Figures, questions::QUESTIONS};
+use super::{questions::QUESTIONS, times::Times};
 use crate::packages::run;
 
-const VERSION: &str = "semble==0.7.0";
+pub(super) const VERSION: &str = "semble==0.7.0";
+
+/// What it needed.
+#[derive(Debug)]
+pub(super) struct Figures {
+    pub(super) chunks: usize,
+    pub(super) indexed: Duration,
+    pub(super) questions: Times,
+}
 
 /// Installs it once below `folder`, has it index a tree and asks it.
 pub(super) fn measure(folder: &Path, tree: &Path) -> Result<Figures> {
@@ -29,16 +37,12 @@ pub(super) fn measure(folder: &Path, tree: &Path) -> Result<Figures> {
     let mut lines = said.lines();
     let (chunks, indexed) =
         lines.next().and_then(|line| line.split_once(' ')).context("semble said nothing")?;
-    let mut times = lines.map(seconds).collect::<Result<Vec<_>>>()?;
-    times.sort_unstable();
-    let figures = Figures {
-        indexed: seconds(indexed)?,
-        question: *times.get(times.len() / 2).context("semble answered nothing")?,
-    };
-    println!(
-        "\n{VERSION}: {chunks} chunks in {:.1?}, questions p50 {:.1?}",
-        figures.indexed, figures.question
-    );
+    let mut figures =
+        Figures { chunks: chunks.parse()?, indexed: seconds(indexed)?, questions: Times::default() };
+    for line in lines {
+        figures.questions.add(seconds(line)?);
+    }
+    println!("{VERSION}: {chunks} chunks in {:.1?}, questions {}", figures.indexed, figures.questions.both());
     Ok(figures)
 }
 

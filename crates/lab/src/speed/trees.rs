@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -13,6 +14,9 @@ use crate::packages::{Library, Lock};
 
 /// The size of the mixed tree.
 const MIXED: u64 = 100_000_000;
+
+/// Files that were written this lately are not trusted to stay, and not indexed.
+const YOUNG: Duration = Duration::from_secs(3);
 
 /// A tree of eight languages: files from all over the packages of the benchmark of quality.
 pub(super) fn mixed(folder: &Path) -> Result<PathBuf> {
@@ -24,14 +28,24 @@ pub(super) fn mixed(folder: &Path) -> Result<PathBuf> {
     let data = folder.join("quality");
     Library::open(&data)?.fetch(&lock)?;
     let sources = data.join("source");
-    let (unfinished, all) = (folder.join("mixed.new"), open(&sources)?.files()?);
-    for entry in &*part_of(&all, MIXED) {
-        let to = unfinished.join(entry.path.as_path());
-        fs::create_dir_all(to.parent().context("a file without a folder")?)?;
-        fs::copy(sources.join(entry.path.as_path()), &to)?;
-    }
+    let unfinished = folder.join("mixed.new");
+    copy(&part_of(&open(&sources)?.files()?, MIXED), &sources, &unfinished)?;
     fs::rename(unfinished, &tree)?;
     Ok(tree)
+}
+
+/// Copies files of a tree; what was there before is gone.
+pub(super) fn copy(entries: &[Entry], from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    for entry in entries {
+        let place = to.join(entry.path.as_path());
+        fs::create_dir_all(place.parent().context("a file without a folder")?)?;
+        fs::copy(from.join(entry.path.as_path()), &place)?;
+    }
+    std::thread::sleep(YOUNG);
+    Ok(())
 }
 
 pub(super) fn open(folder: &Path) -> Result<Tree> {

@@ -12,7 +12,7 @@ use toolbay_search::text::Case;
 use super::Question;
 
 /// A program that answers questions about the tree.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     kind: Kind,
     program: PathBuf,
     tree: PathBuf,
@@ -25,14 +25,14 @@ pub(super) struct Peer {
 pub(super) const COMPANIES: [&[Kind]; 2] = [&[Kind::Rg, Kind::Codesearch], &[Kind::Rgx]];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Rg,
     Rgx,
     Codesearch,
 }
 
 /// Those that can be had; the others are named.
-pub(super) fn all(kinds: &[Kind], folder: &Path, tree: &Path) -> Vec<Peer> {
+pub(crate) fn all(kinds: &[Kind], folder: &Path, tree: &Path) -> Vec<Peer> {
     let mut peers = Vec::new();
     for &kind in kinds {
         match Peer::new(kind, folder, tree) {
@@ -49,7 +49,8 @@ pub(crate) fn linux(folder: &Path) -> Result<PathBuf> {
     if !tree.join("COPYING").exists() {
         let package = debian(folder, "linux-source-6.1")?;
         run(Command::new("tar")
-            .arg("xf")
+            // Its rules leave out all but what Debian adds, if this folder is in a repository.
+            .args(["--exclude=.gitignore", "-xf"])
             .arg(package.join("usr/src/linux-source-6.1.tar.xz"))
             .current_dir(folder))?;
     }

@@ -14,7 +14,7 @@ use toolbay_search::text::Case;
 use super::Question;
 
 /// The server, started and greeted.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -31,7 +31,7 @@ pub(super) struct Answer {
 
 impl Server {
     /// Starts it, with the index below `cache`.
-    pub(super) fn start(toolbay: &Path, cache: &Path, tree: &Path) -> Result<Self> {
+    pub(crate) fn start(toolbay: &Path, cache: &Path, tree: &Path) -> Result<Self> {
         let mut child = Command::new(toolbay)
             .arg("codebase")
             .arg(tree)
@@ -62,20 +62,25 @@ impl Server {
         if let Some(glob) = question.glob {
             arguments["glob"] = glob.into();
         }
-        let start = Instant::now();
-        let result = self
-            .request("tools/call", &json!({ "name": "search_code", "arguments": arguments }))
-            .with_context(|| format!("asking for {}", question.name))?;
-        let took = start.elapsed();
-        ensure!(result["isError"] != true, "{} failed: {result}", question.name);
+        let (took, result) =
+            self.call("search_code", &arguments).with_context(|| format!("asking for {}", question.name))?;
         let content = &result["structuredContent"];
         let lines = content["total"].as_u64().context("an answer without a total")?;
         let said = result["content"].to_string();
         Ok(Answer { took, lines, exact: !said.contains(&format!("of at least {lines} results")) })
     }
 
+    /// Calls a tool: how long it takes, and what comes back.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Duration, Value)> {
+        let start = Instant::now();
+        let result = self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
+        let took = start.elapsed();
+        ensure!(result["isError"] != true, "{tool} failed: {result}");
+        Ok((took, result))
+    }
+
     /// Memory of its own, not that of files.
-    pub(super) fn anonymous_memory(&self) -> Option<u64> {
+    pub(crate) fn anonymous_memory(&self) -> Option<u64> {
         anonymous_memory(self.child.id())
     }
 

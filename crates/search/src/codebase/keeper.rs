@@ -16,6 +16,10 @@ const UNWATCHED: Duration = Duration::from_secs(60);
 /// When something failed: a full disk does not get emptier within a second.
 const FAILED: Duration = Duration::from_secs(30);
 
+/// The priority of the thread and of those that it starts: as `nice` counts, 0 is usual and 19 the lowest.
+#[cfg(target_os = "linux")]
+const LOW: i32 = 10;
+
 /// The thread; it ends with this.
 #[derive(Debug)]
 pub(super) struct Keeper {
@@ -30,7 +34,10 @@ impl Keeper {
         let (codebase, stopped) = (Arc::downgrade(codebase), stop.clone());
         let thread = thread::Builder::new().name("index".to_owned());
         // Without a thread searches are slower, no more.
-        drop(thread.spawn(move || keep(&codebase, &stopped, &ended)));
+        drop(thread.spawn(move || {
+            step_back();
+            keep(&codebase, &stopped, &ended);
+        }));
         Self { stop, _lives: lives }
     }
 }
@@ -38,6 +45,16 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Lets those go first whom somebody waits for: searches, and whatever else this machine does. Elsewhere than on Linux a
+/// priority is that of the whole process.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    if rustix::process::getpriority_process(None).is_ok_and(|now| now < LOW) {
+        // Refused, searches are only slower.
+        let _ = rustix::process::setpriority_process(None, LOW);
     }
 }
 

@@ -12,6 +12,9 @@ pub enum MeaningError {
     /// Some of it is not what was written. It has been left out and is made anew by the next update.
     #[error("a part of the index was damaged and has been left out: it will be made anew")]
     Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Nobody waits for the answer any more.
+    #[error("the search was stopped")]
+    Stopped,
     /// A glob that cannot be understood.
     #[error("the glob `{glob}` cannot be understood: {reason}")]
     Glob {

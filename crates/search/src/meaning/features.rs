@@ -107,14 +107,24 @@ impl Judge<'_> {
 
     /// What needs the text of the chunk. `terms` keeps the stems of one chunk for the next.
     pub(super) fn read(&self, candidate: &mut Candidate, text: &str, terms: &mut Terms) {
-        let mut found = Vec::new();
-        words::split(text, |word| found.extend(terms.word(word)));
-        let mut pairs: Vec<_> = found.windows(2).map(|pair| (pair[0], pair[1])).collect();
-        pairs.sort_unstable();
         let asked = self.asked.sequence.windows(2);
         let all = asked.len();
-        let side_by_side = asked.filter(|pair| pairs.binary_search(&(pair[0], pair[1])).is_ok()).count();
-        candidate.features[Feature::Pairs as usize] = ratio(side_by_side, all);
+        if all > 0 {
+            let mut found = Vec::new();
+            // Words keep their first letter when they become stems, and stemming is what takes long.
+            words::split(text, |word| {
+                if self.asked.may_mean(word) {
+                    found.extend(terms.word(word));
+                } else if !words::is_stop_word(word) {
+                    found.push(term::NONE);
+                }
+            });
+            let is_asked = |pair: &&[u64]| pair[0] != term::NONE && pair[1] != term::NONE;
+            let mut pairs: Vec<&[u64]> = found.windows(2).filter(is_asked).collect();
+            pairs.sort_unstable();
+            let side_by_side = asked.filter(|pair| pairs.binary_search(pair).is_ok()).count();
+            candidate.features[Feature::Pairs as usize] = ratio(side_by_side, all);
+        }
         let symbols = &self.asked.symbols;
         let present = symbols.iter().filter(|symbol| text.contains(&symbol.name)).count();
         candidate.features[Feature::Symbols as usize] = ratio(present, symbols.len());
@@ -180,10 +190,11 @@ fn stems<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut stems: Vec<String> = Vec::new();
     for text in texts {
         words::split(text, |word| {
-            let stem = words::stem(word);
-            if !stems.iter().any(|known| *known == stem) {
-                stems.push(stem.into_owned());
-            }
+            words::stem_again(word, |stem| {
+                if !stems.iter().any(|known| known == stem) {
+                    stems.push(stem.to_owned());
+                }
+            });
         });
     }
     stems

@@ -3,7 +3,7 @@
 use std::{
     os::unix::fs::MetadataExt,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
 };
 
 use ignore::overrides::{Override, OverrideBuilder};
@@ -15,7 +15,7 @@ use super::{
     overlay::{Overlay, overlay},
     query::{Asked, Query},
     segment::Damaged,
-    source::Source,
+    source::{Source, Until},
     state::{Comparison, Kept, State},
     stored,
     view::{Part, View},
@@ -120,15 +120,36 @@ impl Index {
         entries: &Arc<[Entry]>,
         source: &dyn Source,
     ) -> Result<Answer, MeaningError> {
+        self.search_until(query, entries, source, &AtomicBool::new(false))
+    }
+
+    /// The same, until somebody says that nobody waits any more.
+    ///
+    /// # Errors
+    /// As [`Index::search`], and [`MeaningError::Stopped`].
+    pub fn search_until(
+        &self,
+        query: &Query,
+        entries: &Arc<[Entry]>,
+        source: &dyn Source,
+        stop: &AtomicBool,
+    ) -> Result<Answer, MeaningError> {
+        let source = &Until { source, stop };
         let globs = globs(&query.globs)?;
         let asked = Asked::new(&query.text);
         let mut notices = Vec::new();
         loop {
             let found = self.view(entries, &asked, source).and_then(|looked| {
+                if source.is_over() {
+                    return Ok((Page::default(), looked));
+                }
                 let view = narrow(&looked.view, query, globs.as_ref());
                 let page = self.asking(&view, source).answer(query, &asked)?;
                 Ok((page, looked))
             });
+            if source.is_over() {
+                return Err(MeaningError::Stopped);
+            }
             match found {
                 Ok((Page { hits, total, notice }, looked)) => {
                     notices.extend(notice);
@@ -160,6 +181,7 @@ impl Index {
         source: &dyn Source,
     ) -> Result<Vec<Explained>, MeaningError> {
         let asked = Asked::new(&query.text);
+        let source = &Until { source, stop: &AtomicBool::new(false) };
         let view = self.view(entries, &asked, source)?.view;
         let asking = self.asking(&view, source);
         let (dense, _) = asking.dense(&query.text);
@@ -182,7 +204,7 @@ impl Index {
     }
 
     /// What there is to look at: what the segments know, and what is pending.
-    fn view(&self, entries: &Arc<[Entry]>, asked: &Asked, source: &dyn Source) -> Result<Looked, Damaged> {
+    fn view(&self, entries: &Arc<[Entry]>, asked: &Asked, source: &Until<'_>) -> Result<Looked, Damaged> {
         self.refresh();
         let state = self.current();
         let (comparison, known) = {
@@ -219,11 +241,11 @@ impl Index {
         entries: &Arc<[Entry]>,
         comparison: &Comparison,
         asked: &Asked,
-        source: &dyn Source,
+        source: &Until<'_>,
     ) -> Result<Overlay, Damaged> {
         let overlay = overlay(&comparison.pending, asked, source)?;
         // Kept for the next question only if it has all files and none of them is too young to be trusted.
-        if overlay.complete && overlay.is_trusted()? {
+        if overlay.complete && !source.is_over() && overlay.is_trusted()? {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(seen) = seen.as_mut().filter(|seen| Arc::ptr_eq(&seen.entries, entries)) {
                 seen.overlay = Some(overlay.clone());

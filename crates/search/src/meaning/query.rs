@@ -98,6 +98,11 @@ impl Asked {
         asked
     }
 
+    /// Whether the stem of a word can be one that is asked for.
+    pub(super) fn may_mean(&self, word: &str) -> bool {
+        self.words.iter().any(|asked| asked.stem.as_bytes().first() == word.as_bytes().first())
+    }
+
     /// What a chunk that has it is shown first for: messages, and a name of several words that is the whole question.
     pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
         let name = self.symbols.first().filter(|symbol| self.is_symbol && is_like_a_name(&symbol.name));

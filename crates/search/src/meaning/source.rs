@@ -1,5 +1,7 @@
 //! Where texts come from.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::tree::{Links, RelPath, Stamp, Tree, TreeError, decode};
 
 /// Larger files are not cut into chunks: they are data, and the exact search finds what is in them.
@@ -30,5 +32,24 @@ impl Source for Tree {
             }
             Err(_) => None,
         }
+    }
+}
+
+/// A source that gives nothing more once nobody waits: whoever goes through files is at their end soon.
+pub(super) struct Until<'a> {
+    pub(super) source: &'a dyn Source,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Until<'_> {
+    /// Whether nobody waits any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Source for Until<'_> {
+    fn text(&self, path: &RelPath) -> Option<Text> {
+        if self.is_over() { None } else { self.source.text(path) }
     }
 }

@@ -46,6 +46,18 @@ impl Bytes for Stored {
         self.0[section as usize].read(offset..end).map(Cow::Owned).map_err(io::Error::other)
     }
 
+    fn read_into<'a>(
+        &'a self,
+        section: Section,
+        offset: u64,
+        length: usize,
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<&'a [u8]> {
+        let end = offset.checked_add(length as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.0[section as usize].read_into(offset..end, buffer).map_err(io::Error::other)?;
+        Ok(buffer)
+    }
+
     fn check(&self) -> io::Result<()> {
         self.0.iter().try_for_each(|section| section.check().map_err(io::Error::other))
     }

@@ -33,6 +33,9 @@ pub(super) fn hash(space: Space, word: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
+/// Stands for words that nobody asks for.
+pub(super) const NONE: u64 = 0;
+
 /// Most words that are remembered with their stem.
 const REMEMBERED: usize = 1 << 17;
 

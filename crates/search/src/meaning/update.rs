@@ -12,7 +12,7 @@ use super::{
     merging,
     segment::{Builder, Sections, Segment, merge},
     source::Source,
-    state::{Kept, State},
+    state::{Comparison, Kept, State},
     stored,
 };
 use crate::{
@@ -130,16 +130,17 @@ impl Index {
 
     /// Files whose segments say nothing about them, or lack vectors of the embedder there is now.
     fn pending(&self, state: &State, entries: &[Entry]) -> Result<Vec<Entry>, MeaningError> {
-        let mut pending = state.compare(entries)?.pending;
+        let Comparison { mut pending, owners, .. } = state.compare(entries)?;
         let Some(embedder) = &self.embedder else { return Ok(pending) };
-        let owners = state.owners()?;
-        let lacking = |entry: &&Entry| {
-            owners.get(&entry.path).is_some_and(|(part, _)| {
-                let other = &state.kept[*part as usize].segment.meta().other;
+        let lacking = |owner: &Option<u32>| {
+            owner.is_some_and(|part| {
+                let other = &state.kept[part as usize].segment.meta().other;
                 other.as_ref().is_none_or(|other| other.name != embedder.name())
             })
         };
-        pending.extend(entries.iter().filter(lacking).cloned());
+        pending.extend(
+            entries.iter().zip(&owners).filter(|(_, owner)| lacking(owner)).map(|(it, _)| it.clone()),
+        );
         pending.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         pending.dedup_by(|a, b| a.path == b.path);
         Ok(pending)

@@ -140,26 +140,37 @@ impl Section {
     /// # Errors
     /// If the range is not in the section or the bytes are not those that were written.
     pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = Vec::new();
+        self.read_into(range, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Section::read`], into a buffer whose memory is used again: what was in it is gone.
+    ///
+    /// # Errors
+    /// As [`Section::read`].
+    pub fn read_into(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         let damaged = |what| StoreError::damaged(&self.path, what);
         if range.start > range.end || range.end > self.place.len {
             return Err(damaged("a place outside of its section"));
         }
         if range.is_empty() {
-            return Ok(Vec::new());
+            bytes.clear();
+            return Ok(());
         }
         let block = BLOCK as u64;
         let blocks = range.start / block..range.end.div_ceil(block);
         if blocks.clone().all(|block| self.place.checksums.is_checked(block)) {
-            return self.bytes(range);
+            return self.bytes(range, bytes);
         }
         let (start, end) = (blocks.start * block, blocks.end.saturating_mul(block).min(self.place.len));
-        let mut bytes = self.bytes(start..end)?;
+        self.bytes(start..end, bytes)?;
         if !blocks.zip(bytes.chunks(BLOCK)).all(|(block, bytes)| self.place.checksums.check(block, bytes)) {
             return Err(damaged("a block"));
         }
         bytes.truncate((range.end - start) as usize);
         bytes.drain(..(range.start - start) as usize);
-        Ok(bytes)
+        Ok(())
     }
 
     /// Reads all of it and checks every block, also those that were right before.
@@ -170,9 +181,10 @@ impl Section {
         /// Read at once.
         const BLOCKS: u64 = 64;
         let block = BLOCK as u64;
+        let mut bytes = Vec::new();
         for first in (0..self.place.len.div_ceil(block)).step_by(BLOCKS as usize) {
             let end = (first + BLOCKS).saturating_mul(block).min(self.place.len);
-            let bytes = self.bytes(first * block..end)?;
+            self.bytes(first * block..end, &mut bytes)?;
             let mut blocks = (first..).zip(bytes.chunks(BLOCK));
             if !blocks.all(|(block, bytes)| self.place.checksums.check(block, bytes)) {
                 return Err(StoreError::damaged(&self.path, "a block"));
@@ -181,12 +193,17 @@ impl Section {
         Ok(())
     }
 
-    fn bytes(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+    fn bytes(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         let length = usize::try_from(range.end - range.start);
-        let mut bytes = vec![0; length.map_err(|_| StoreError::damaged(&self.path, "length"))?];
+        let length = length.map_err(|_| StoreError::damaged(&self.path, "length"))?;
+        if bytes.capacity() < length {
+            // The system gives new memory zeroed.
+            *bytes = vec![0; length];
+        } else {
+            bytes.resize(length, 0);
+        }
         let at = self.place.start + range.start;
-        self.file.read_exact_at(&mut bytes, at).map_err(StoreError::io(&self.path))?;
-        Ok(bytes)
+        self.file.read_exact_at(bytes, at).map_err(StoreError::io(&self.path))
     }
 }
 

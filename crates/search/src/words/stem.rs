@@ -1,6 +1,6 @@
 //! Words that differ only in their ending, made one.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::RefCell, collections::HashMap};
 
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -12,6 +12,28 @@ pub fn stem(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(word);
     }
     Stemmer::create(Algorithm::English).stem(word)
+}
+
+/// Most words that a thread remembers.
+const REMEMBERED: usize = 4096;
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<Box<str>, Box<str>>> = RefCell::default();
+}
+
+/// The same for words that come again and again: the thread remembers the last few thousand.
+pub fn stem_again(word: &str, found: impl FnOnce(&str)) {
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(stem) = known.get(word) {
+            return found(stem);
+        }
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        let stem = stem(word);
+        found(&stem);
+        known.insert(word.into(), stem.into());
+    });
 }
 
 #[cfg(test)]
@@ -28,6 +50,9 @@ mod tests {
             ("größe", "größe"),
         ] {
             assert_eq!(stem(word), expected);
+            for _ in 0..2 {
+                stem_again(word, |stem| assert_eq!(stem, expected));
+            }
         }
     }
 
@@ -35,6 +60,7 @@ mod tests {
         #[test]
         fn any_word_has_a_stem(word in "\\PC{0,20}|[a-z]{0,20}") {
             assert_eq!(stem(&word).is_empty(), word.is_empty());
+            assert_eq!(stem(&word).as_bytes().first(), word.as_bytes().first(), "features rely on it");
         }
     }
 }

@@ -50,7 +50,7 @@ fn found_lines(codebase: &Codebase, text: &str) -> Vec<String> {
 }
 
 fn best(codebase: &Codebase, question: &str) -> String {
-    let answer = codebase.search_meaning(&meaning::Query::new(question, 3)).unwrap();
+    let answer = codebase.search_meaning(&meaning::Query::new(question, 3), &AtomicBool::new(false)).unwrap();
     let hit = answer.hits.first().expect("something");
     let on_disk = fs::read_to_string(codebase.root().join(hit.path.as_path())).unwrap();
     assert!(on_disk.contains(&hit.content), "only what is there is shown");
@@ -104,6 +104,31 @@ fn a_tree_is_kept_indexed_by_itself() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(codebase.take_notices(), [""; 0]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn searches_go_before_indexing() {
+    fn priority(stat: &str) -> Option<i32> {
+        stat.rsplit(')').next()?.split_whitespace().nth(16)?.parse().ok()
+    }
+    let mine = || priority(&fs::read_to_string("/proc/thread-self/stat").unwrap());
+    let before = mine();
+    let stage = Stage::new();
+    let codebase = stage.open();
+    codebase.keep_indexed();
+    let is_low = || {
+        let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let stats = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+        let mut of_index = stats.filter(|stat| stat.contains("(index)"));
+        of_index.any(|stat| priority(&stat).is_some_and(|priority| priority >= 10))
+    };
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_low() {
+        assert!(Instant::now() < until, "indexing is as urgent as anything");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(mine(), before, "it is that of a thread alone");
 }
 
 #[test]

@@ -256,6 +256,11 @@ impl TermRow {
         to.extend_from_slice(&self.files.to_le_bytes());
     }
 
+    /// The hash of a row that is not read yet.
+    pub(super) fn hash(bytes: &[u8; Self::BYTES]) -> u64 {
+        bytes.first_chunk().map_or(0, |hash| u64::from_le_bytes(*hash))
+    }
+
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         Some(Self {

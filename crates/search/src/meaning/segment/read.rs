@@ -28,6 +28,14 @@ pub(in crate::meaning) trait Bytes: Send + Sync + fmt::Debug {
     fn length(&self, section: Section) -> u64;
     /// So many of them, from `offset`.
     fn read(&self, section: Section, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>>;
+    /// The same; a buffer is lent for them where they are not in memory.
+    fn read_into<'a>(
+        &'a self,
+        section: Section,
+        offset: u64,
+        length: usize,
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<&'a [u8]>;
     /// Whether they still are what was written.
     fn check(&self) -> io::Result<()>;
 }
@@ -38,14 +46,28 @@ impl Bytes for Sections {
     }
 
     fn read(&self, section: Section, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>> {
-        let from = usize::try_from(offset).ok();
-        let bytes = from.and_then(|from| self[section as usize].get(from..)?.get(..length));
-        Ok(Cow::Borrowed(bytes.ok_or(io::ErrorKind::UnexpectedEof)?))
+        in_memory(self, section, offset, length).map(Cow::Borrowed)
+    }
+
+    fn read_into<'a>(
+        &'a self,
+        section: Section,
+        offset: u64,
+        length: usize,
+        _: &'a mut Vec<u8>,
+    ) -> io::Result<&'a [u8]> {
+        in_memory(self, section, offset, length)
     }
 
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn in_memory(sections: &Sections, section: Section, offset: u64, length: usize) -> io::Result<&[u8]> {
+    let from = usize::try_from(offset).ok();
+    let bytes = from.and_then(|from| sections[section as usize].get(from..)?.get(..length));
+    bytes.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// The files of a segment, in memory.
@@ -56,9 +78,17 @@ pub(in crate::meaning) struct FileTable {
     pub(in crate::meaning) firsts: Vec<u32>,
     /// Words of each file.
     pub(in crate::meaning) words: Vec<u32>,
+    /// The numbers of the files in the order of their paths.
+    pub(in crate::meaning) by_path: Vec<u32>,
 }
 
 impl FileTable {
+    pub(in crate::meaning) fn new(rows: Vec<FileRow>, firsts: Vec<u32>, words: Vec<u32>) -> Self {
+        let mut by_path: Vec<u32> = (0..rows.len() as u32).collect();
+        by_path.sort_by(|a, b| rows[*a as usize].path.cmp(&rows[*b as usize].path));
+        Self { rows, firsts, words, by_path }
+    }
+
     /// Which file a chunk is of.
     pub(in crate::meaning) fn file_of(&self, chunk: u32) -> u32 {
         (self.firsts.partition_point(|first| *first <= chunk) as u32).saturating_sub(1)
@@ -130,19 +160,22 @@ impl Segment {
         let bytes = whole(&*self.bytes, Section::Files)?;
         let mut reader = Reader(&bytes);
         let lengths = self.lengths()?;
-        let mut table = FileTable { rows: Vec::new(), firsts: vec![0], words: Vec::new() };
+        let (mut rows, mut firsts, mut all_words) = (Vec::new(), vec![0], Vec::new());
         let mut first = 0_u32;
         for _ in 0..self.meta.files {
             let row = FileRow::read(&mut reader).ok_or(Damaged::Nonsense("its list of files"))?;
             let next = first.checked_add(row.chunks).filter(|next| *next <= self.meta.chunks);
             let next = next.ok_or(Damaged::Nonsense("its list of files"))?;
             let words = lengths[first as usize..next as usize].iter().map(|length| u32::from(*length)).sum();
-            table.words.push(words);
-            table.firsts.push(next);
-            table.rows.push(row);
+            all_words.push(words);
+            firsts.push(next);
+            rows.push(row);
             first = next;
         }
-        if first == self.meta.chunks { Ok(table) } else { Err(Damaged::Nonsense("its list of files")) }
+        if first != self.meta.chunks {
+            return Err(Damaged::Nonsense("its list of files"));
+        }
+        Ok(FileTable::new(rows, firsts, all_words))
     }
 
     /// Words of each chunk.
@@ -209,10 +242,12 @@ impl Segment {
             return Ok(None);
         };
         // One more than the step has, because the next row says where the last one's postings end.
-        let rows = self.term_rows(step * STEP..(step + 1) * STEP + 1)?;
-        let Ok(at) = rows.binary_search_by_key(&hash, |row| row.hash) else { return Ok(None) };
-        let end = rows.get(at + 1).map_or_else(|| self.bytes.length(Section::Postings), |next| next.offset);
-        Ok(Some((rows[at], end)))
+        let bytes = self.term_bytes(step * STEP..(step + 1) * STEP + 1)?;
+        let (rows, _) = bytes.as_chunks::<{ TermRow::BYTES }>();
+        let Ok(at) = rows.binary_search_by_key(&hash, TermRow::hash) else { return Ok(None) };
+        let read = |at: usize| TermRow::read(rows.get(at)?);
+        let end = read(at + 1).map_or_else(|| self.bytes.length(Section::Postings), |next| next.offset);
+        Ok(read(at).map(|row| (row, end)))
     }
 
     fn steps(&self) -> Result<&[u64], Damaged> {
@@ -225,10 +260,14 @@ impl Segment {
     }
 
     fn term_rows(&self, range: Range<usize>) -> Result<Vec<TermRow>, Damaged> {
+        let bytes = self.term_bytes(range)?;
+        Ok(bytes.chunks_exact(TermRow::BYTES).filter_map(TermRow::read).collect())
+    }
+
+    fn term_bytes(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>, Damaged> {
         let range = range.start..range.end.min(self.meta.terms as usize);
         let offset = (range.start * TermRow::BYTES) as u64;
-        let bytes = self.bytes.read(Section::Terms, offset, range.len() * TermRow::BYTES)?;
-        Ok(bytes.chunks_exact(TermRow::BYTES).filter_map(TermRow::read).collect())
+        Ok(self.bytes.read(Section::Terms, offset, range.len() * TermRow::BYTES)?)
     }
 
     /// All terms in order, with what is filed under them.
@@ -258,6 +297,18 @@ impl Segment {
         range: Range<u32>,
     ) -> Result<Cow<'_, [u8]>, Damaged> {
         Ok(self.bytes.read(section, u64::from(range.start) * row as u64, range.len() * row)?)
+    }
+
+    /// The same, with a buffer for those who go through very many.
+    pub(in crate::meaning) fn rows_into<'a>(
+        &'a self,
+        section: Section,
+        row: usize,
+        range: Range<u32>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], Damaged> {
+        let offset = u64::from(range.start) * row as u64;
+        Ok(self.bytes.read_into(section, offset, range.len() * row, buffer)?)
     }
 
     /// Reads all of it, to see whether it can be.

@@ -1,13 +1,13 @@
 //! Files that change while there is an index.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use toolbay_search::{
-    meaning::Index,
-    tree::{Root, Tree, TreeOptions},
+    meaning::{Index, MeaningError, Query, Source, Text},
+    tree::{RelPath, Root, Tree, TreeOptions},
 };
 
-use super::trees::{paths, sample};
+use super::trees::{Files, paths, sample};
 
 #[test]
 fn a_saved_file_is_searched_as_it_is_now() {
@@ -123,4 +123,38 @@ fn real_files_are_searched_while_they_are_young() {
     let query = toolbay_search::meaning::Query::new("mix paint", 5);
     let answer = index.search(&query, &tree.files().unwrap(), &tree).unwrap();
     assert_eq!(paths(&answer), ["paint.py"]);
+}
+
+/// Files that somebody loses patience with when some of them are read.
+struct Slow<'a> {
+    files: &'a Files,
+    read: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl Source for Slow<'_> {
+    fn text(&self, path: &RelPath) -> Option<Text> {
+        if self.read.fetch_add(1, Ordering::Relaxed) == 10 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.files.text(path)
+    }
+}
+
+#[test]
+fn a_search_that_nobody_waits_for_ends_and_leaves_nothing_behind() {
+    let files = sample();
+    for number in 0..1_000 {
+        files.write(&format!("src/part{number}.py"), "def mix_paint():\n    return blend()\n");
+    }
+    let index = Index::in_memory(None);
+    let slow = Slow { files: &files, read: AtomicUsize::new(0), stop: AtomicBool::new(false) };
+    let (query, entries) = (Query::new("parse the configuration file", 10), files.entries());
+    let stopped = index.search_until(&query, &entries, &slow, &slow.stop);
+    assert!(matches!(stopped, Err(MeaningError::Stopped)), "{stopped:?}");
+    let read = slow.read.load(Ordering::Relaxed);
+    assert!(read < 100, "{read} files were read");
+    // The same listing: what was half done is not taken for all.
+    let answer = index.search(&query, &entries, &files).unwrap();
+    assert_eq!((paths(&answer)[0].as_str(), answer.partial), ("src/config.py", false));
 }
