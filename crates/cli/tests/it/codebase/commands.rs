@@ -26,7 +26,7 @@ fn text_is_searched_as_with_ripgrep() {
     let file = project.home.run(&["search", "--text", "round", "project/src/shapes.py"]).expect(0);
     assert_eq!(file.stdout.lines().count(), 1);
     for (args, message) in [
-        (&["search", "--text", "(", "project"][..], "/query"),
+        (&["search", "--text", "(", "project"][..], "the query cannot be used: "),
         (&["search", "--text", "x", "no/such"], "no/such is no folder"),
         (&["search", "x", "no/such"], "no/such is no folder"),
         (&["search", "--text", "x", "project", "more"], "one PATH"),
