@@ -158,9 +158,8 @@ fn greet(context: &Context, plan: &Plan, urls: &[String], doors: &Doors) -> Resu
             ));
         }
         None => out.note(
-            "To add a first server, write it into a file, for example mcp.json:\n  \
-             {\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}\n\
-             and start again: toolbay serve --config mcp.json",
+            "To add a first server, for example: toolbay add time -- uvx mcp-server-time\n\
+             With a file that you have: toolbay serve --config mcp.json, or take its servers over: toolbay import mcp.json",
         ),
     }
     Ok(())
