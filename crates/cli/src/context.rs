@@ -1,13 +1,13 @@
 //! What every command needs.
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::{Colour, LowArgs},
+    args::{Colour, Command, LowArgs},
     env::Env,
     error::CliError,
     output::Output,
-    signals,
+    signals::{self, Stalls},
 };
 
 /// What every command needs.
@@ -31,7 +31,16 @@ impl Context {
         };
         let out = Output::new(args.global.json, args.global.quiet, colour);
         let stop = CancellationToken::new();
-        signals::listen(stop.clone(), &TaskTracker::new())?;
+        signals::listen(stop.clone(), stalls(&args))?;
         Ok(Self { args, env, out, stop })
+    }
+}
+
+/// Whether a command serves clients, who notice when it does not run.
+fn stalls(args: &LowArgs) -> Stalls {
+    use Command::{Codebase, Connect, Serve, Stdio};
+    match args.command {
+        None | Some(Serve(_) | Stdio(_) | Connect(_) | Codebase(_)) => Stalls::Reported,
+        Some(_) => Stalls::Ignored,
     }
 }
