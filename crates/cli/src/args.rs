@@ -6,9 +6,9 @@ mod servers;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use toolbay_config::{HubFile, Listen};
 use toolbay_host::Naming;
 
-use crate::listen::Listen;
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
@@ -35,9 +35,9 @@ pub(crate) struct GlobalArgs {
     /// The file with the servers (`mcpServers`)
     #[arg(long, short, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How tools and prompts are named
-    #[arg(long, global = true, value_name = "prefix|none|prefix+alias", default_value = "prefix")]
-    pub(crate) naming: Naming,
+    /// How tools and prompts are named [default: prefix]
+    #[arg(long, global = true, value_name = "prefix|none|prefix+alias")]
+    pub(crate) naming: Option<Naming>,
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -136,10 +136,12 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
-#[derive(Debug, Args)]
+/// Each option has a key of the same name in `[hub]`, which counts where the option is not given.
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ServeArgs {
     /// Where to listen for HTTP (port 0 takes a free one), or a socket to listen on besides; may be given several times
-    #[arg(long, value_name = "ADDR:PORT|unix:PATH", default_value = Listen::DEFAULT)]
+    /// [default: 127.0.0.1:4100]
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub(crate) listen: Vec<Listen>,
     /// Listen beyond this machine although anyone who reaches the address can use every tool
     #[arg(long)]
@@ -156,6 +158,28 @@ pub(crate) struct ServeArgs {
     /// Another name under which clients may reach the hub (the `Host` header)
     #[arg(long, value_name = "NAME")]
     pub(crate) public_name: Vec<String>,
+}
+
+impl ServeArgs {
+    /// What was typed, and what a file says where nothing was.
+    pub(crate) fn or(&self, file: &HubFile) -> Self {
+        let list = |typed: &[String], written: &[String]| {
+            if typed.is_empty() { written.to_vec() } else { typed.to_vec() }
+        };
+        // A certificate and its key are from one place.
+        let (tls_cert, tls_key) = match &self.tls_cert {
+            Some(_) => (self.tls_cert.clone(), self.tls_key.clone()),
+            None => (file.tls_cert.clone(), file.tls_key.clone()),
+        };
+        Self {
+            listen: if self.listen.is_empty() { file.listen.clone() } else { self.listen.clone() },
+            allow_unauthenticated: self.allow_unauthenticated || file.allow_unauthenticated == Some(true),
+            token_file: self.token_file.clone().or_else(|| file.token_file.clone()),
+            tls_cert,
+            tls_key,
+            public_name: list(&self.public_name, &file.public_name),
+        }
+    }
 }
 
 #[derive(Debug, Default, Args)]

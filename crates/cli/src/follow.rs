@@ -1,7 +1,7 @@
 //! A hub that follows its configuration: save a file, and a second later it is so.
 
 use tokio_util::task::TaskTracker;
-use toolbay_config::{ConfigError, ServerConfig, WatchWay, scope::Reading, watch_files};
+use toolbay_config::{ConfigError, HubFile, ServerConfig, WatchWay, scope::Reading, watch_files};
 use toolbay_host::{Applied, Host};
 
 use crate::{configuration::Configuration, context::Context, output::Output};
@@ -13,6 +13,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
     if let WatchWay::Polled { reason } = watch.way() {
         tracing::warn!("the configuration is looked at every second: {reason}");
     }
+    let mut settings: Option<HubFile> = None;
     loop {
         // Read after the watch stands, so that nothing is missed.
         let reading = configuration.read();
@@ -26,6 +27,10 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
         } else if !complained.is_empty() {
             context.out.note("the configuration can be used again");
             host.accept();
+        }
+        let before = settings.replace(reading.hub.clone());
+        if before.is_some_and(|before| before != reading.hub) {
+            context.out.note("configuration: changes of `[hub]` take effect when the hub is restarted");
         }
         let servers: Vec<ServerConfig> =
             reading.merged.servers.into_iter().map(|placed| placed.server).collect();

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_builtin::codebase::{Face, codebase};
-use toolbay_config::{ServerConfig, Standing, shell_to_ask};
+use toolbay_config::{HubFile, ServerConfig, Standing, shell_to_ask};
 use toolbay_control::Snapshot;
 use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim};
 use toolbay_protocol::ServerName;
@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) config: Option<PathBuf>,
     /// Where the servers come from, if from files.
     pub(crate) configuration: Option<Configuration>,
+    /// Settings of the hub itself.
+    pub(crate) hub: HubFile,
     servers: Vec<ServerConfig>,
     naming: Option<Naming>,
     /// Whether the hub offers a server that tells about itself.
@@ -55,6 +57,9 @@ impl Plan {
         for complaint in &configuration.complained {
             context.out.warn(complaint);
         }
+        for (path, problem) in &reading.warnings {
+            context.out.warn(&format!("{}:{problem}", path.display()));
+        }
         let runs_something = runs_something(&reading);
         if configuration.is_explicit && !runs_something {
             let path = context.args.global.config.as_deref().unwrap_or(Path::new(""));
@@ -66,6 +71,7 @@ impl Plan {
             tells_of_itself,
             folder: tells_of_itself.then(|| code::usual_folder(context, &configuration.project)).flatten(),
             configuration: Some(configuration),
+            hub: reading.hub,
             servers: reading.merged.servers.into_iter().map(|placed| placed.server).collect(),
             naming: None,
         })
@@ -80,6 +86,7 @@ impl Plan {
             None => Ok(Self {
                 config: None,
                 configuration: None,
+                hub: HubFile::default(),
                 servers: file.servers,
                 naming: Some(Naming::None),
                 tells_of_itself: false,
@@ -113,8 +120,9 @@ impl Plan {
         }
         let (tell, awaited) = AwaitedPath::new();
         let shell = self.configuration.as_ref().and_then(|_| shell_to_ask(&context.env.variables));
+        let written = self.hub.naming.as_deref().and_then(|naming| naming.parse().ok());
         let options = HostOptions {
-            naming: self.naming.unwrap_or(context.args.global.naming),
+            naming: self.naming.or(context.args.global.naming).or(written).unwrap_or_default(),
             base_env: context.env.variables.clone(),
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),

@@ -53,6 +53,8 @@ pub struct ConfigFile {
     pub inputs: Vec<Input>,
     /// Settings of the hub itself, in our own format.
     pub hub: HubFile,
+    /// Where these settings are, if there are any.
+    pub hub_place: Option<Place>,
     /// Entries that cannot be used, and why.
     pub problems: Vec<Problem>,
     /// What is odd, and does not keep an entry from being used.
@@ -134,9 +136,10 @@ pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<Conf
         slugs: HashMap::new(),
     };
     if found.format == Format::Toolbay {
-        let (hub, mut problems) = native::hub(&root, text);
-        reader.file.hub = hub;
-        reader.file.problems.append(&mut problems);
+        let section = native::hub(&root, text, &ground.folder, &reader.variables);
+        reader.file.hub = section.hub;
+        reader.file.hub_place = section.place;
+        reader.file.problems.extend(section.problems);
     }
     for entry in chosen(found, variables.workspace.as_deref()) {
         reader.take(&entry);

@@ -3,13 +3,19 @@
 //! `[servers.NAME]` holds what an entry holds elsewhere, and how the server is treated, side by side; `[hub]` what is
 //! about the hub itself. A key that means nothing is a mistake here, and is told with its line and column.
 
+mod hub;
 mod keys;
-
-use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
 
 use serde_json::{Map, Value};
 
-pub(crate) use keys::{ENTRY, HUB, TOP, TUNING};
+pub(crate) use hub::hub;
+pub use hub::{HubFile, Listen};
+pub(crate) use keys::{ENTRY, TUNING};
+#[cfg(test)]
+pub(crate) use {
+    hub::NAMINGS,
+    keys::{HUB, TOP},
+};
 
 use crate::{
     Place, Problem, Standing, Tuning, Written, built_in,
@@ -18,95 +24,8 @@ use crate::{
     table::Fields,
     template::{Style, Template},
     transport::{Kind, kind},
-    tree::{Key, Node},
+    tree::Node,
 };
-
-/// Settings of the hub itself: the table `[hub]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HubFile {
-    /// Where it listens.
-    pub listen: Vec<Listen>,
-    /// How tools and prompts are named.
-    pub naming: Option<String>,
-}
-
-/// A place to listen at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listen {
-    /// HTTP on an address.
-    Http(SocketAddr),
-    /// One message per line on a Unix socket.
-    Unix(PathBuf),
-}
-
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.strip_prefix("unix:") {
-            Some("") => Err("a path must follow `unix:`".to_owned()),
-            Some(path) => Ok(Self::Unix(path.into())),
-            None => {
-                text.parse().map(Self::Http).map_err(|_| format!("`{text}` must be ADDR:PORT or unix:PATH"))
-            }
-        }
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http(address) => address.fmt(f),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-/// The ways to name tools that the hub knows.
-pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
-
-/// Reads what stands beside the servers.
-pub(crate) fn hub(root: &Node, text: &str) -> (HubFile, Vec<Problem>) {
-    let mut hub = HubFile::default();
-    let mut problems = Vec::new();
-    let mut wrong = |key: &Key, message: String| {
-        problems.push(Problem { server: None, message, place: key.at.place(text) });
-    };
-    for (key, node) in root.entries().unwrap_or_default() {
-        match (key.text.as_str(), node.entries()) {
-            ("servers", Some(_)) => {}
-            ("hub", Some(settings)) => {
-                for (key, node) in settings {
-                    if let Err(message) = setting(&mut hub, &key.text, node) {
-                        wrong(key, message);
-                    }
-                }
-            }
-            (name @ ("servers" | "hub"), None) => wrong(key, format!("`{name}` must be a table")),
-            (name, _) => wrong(key, unknown(name, &TOP)),
-        }
-    }
-    (hub, problems)
-}
-
-fn setting(hub: &mut HubFile, key: &str, node: &Node) -> Result<(), String> {
-    match key {
-        "listen" => {
-            let texts = node.text().map(|text| vec![text]).or_else(|| node.texts());
-            let texts = texts.ok_or_else(|| {
-                format!("`listen` must be a text or a list of texts, but it is {}", node.kind())
-            })?;
-            hub.listen = texts.into_iter().map(str::parse).collect::<Result<_, _>>()?;
-        }
-        "naming" => {
-            let known = node.text().filter(|naming| NAMINGS.contains(naming));
-            let known = known.ok_or_else(|| format!("`naming` must be one of {}", NAMINGS.join(", ")))?;
-            hub.naming = Some(known.to_owned());
-        }
-        _ => return Err(unknown(key, &HUB)),
-    }
-    Ok(())
-}
 
 /// Reads an entry, or tells everything that is wrong with it.
 pub(crate) fn read(name: &str, place: Place, node: &Node, text: &str) -> Result<Written, Vec<Problem>> {

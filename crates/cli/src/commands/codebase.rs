@@ -9,6 +9,7 @@ use toolbay_builtin::{
     codebase::{Face, codebase},
     in_process, serve,
 };
+use toolbay_config::Listen;
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::{Host, HostOptions, Naming};
 use toolbay_protocol::ServerName;
@@ -26,9 +27,7 @@ use crate::{
     code::{Trees, folder},
     context::Context,
     error::CliError,
-    hub,
-    listen::Listen,
-    secrets,
+    hub, secrets,
 };
 
 pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), CliError> {
@@ -66,9 +65,8 @@ async fn on_http(
         listen: vec![Listen::Http(address)],
         allow_unauthenticated: args.allow_unauthenticated,
         token_file: args.token_file.clone(),
-        tls_cert: None,
-        tls_key: None,
         public_name: args.public_name.clone(),
+        ..ServeArgs::default()
     })
     .await?;
     let face = face(&*server);

@@ -26,14 +26,15 @@ use crate::{
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
-    let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     let mut plan = Plan::read(context)?;
+    let args = args.or(&plan.hub);
+    let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     // Every client takes a file, and some systems allow 1,024 of them unless asked.
     if let Err(error) = shim::raise_file_limit() {
         tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
     }
     // Before any server is started: a second hub by mistake must not start everything twice.
-    let mut doors = Doors::open(args).await?;
+    let mut doors = Doors::open(&args).await?;
     let urls = doors.urls();
 
     let host = plan.start(context);
@@ -50,7 +51,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     }
 
     let options = GatewayOptions {
-        public_names: args.public_name.clone(),
+        public_names: args.public_name,
         token,
         task_key: context.env.task_key(),
         ..GatewayOptions::default()

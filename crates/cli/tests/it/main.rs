@@ -26,6 +26,7 @@ mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration
+mod settings; // `[hub]`: options of `serve` in a file
 mod stage; // hubs with one server, over any transport
 mod stdio; // the hub on stdin and stdout
 mod transparency; // the same calls, directly and through the hub, to the byte

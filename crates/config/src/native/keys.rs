@@ -4,7 +4,20 @@
 pub(crate) const TOP: [&str; 2] = ["hub", "servers"];
 
 /// In `[hub]`.
-pub(crate) const HUB: [&str; 2] = ["listen", "naming"];
+pub(crate) const HUB: [&str; 12] = [
+    "listen",
+    "naming",
+    "token_file",
+    "tls_cert",
+    "tls_key",
+    "public_name",
+    "allow_origin",
+    "allow_unauthenticated",
+    "allow_local_users",
+    "share",
+    "linger",
+    "first_list_wait",
+];
 
 /// In `[servers.NAME]`: what the server is.
 pub(crate) const ENTRY: [&str; 15] = [

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Layer, Merged, Scope, ScopedFile, merge};
-use crate::{Approvals, ConfigError, ConfigFile, Problem, ServerConfig};
+use crate::{Approvals, ConfigError, ConfigFile, HubFile, Problem, ServerConfig};
 
 /// Reads the files of all scopes.
 ///
@@ -17,7 +17,14 @@ pub struct ScopeReader {
     files: Vec<ScopedFile>,
     project: Option<PathBuf>,
     /// What each file said last, not judged.
-    last: Vec<Vec<ServerConfig>>,
+    last: Vec<Last>,
+}
+
+/// What a file said when it was last right.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    servers: Vec<ServerConfig>,
+    hub: HubFile,
 }
 
 /// What was read.
@@ -25,16 +32,20 @@ pub struct ScopeReader {
 pub struct Reading {
     /// The servers that count, those of the project judged.
     pub merged: Merged,
+    /// Settings of the hub itself. Never a project's: a repository has no say in where the user's hub listens.
+    pub hub: HubFile,
     /// Files that cannot be used now.
     pub errors: Vec<ConfigError>,
     /// Entries that cannot be used now, with their file.
     pub problems: Vec<(PathBuf, Problem)>,
+    /// What is ignored, with its file.
+    pub warnings: Vec<(PathBuf, Problem)>,
 }
 
 impl ScopeReader {
     /// For these files; `project` is the folder whose servers must be approved.
     pub fn new(files: Vec<ScopedFile>, project: Option<PathBuf>) -> Self {
-        let last = vec![Vec::new(); files.len()];
+        let last = vec![Last::default(); files.len()];
         Self { files, project, last }
     }
 
@@ -53,18 +64,22 @@ impl ScopeReader {
         for (file, last) in self.files.iter().zip(&mut self.last) {
             match load(&file.path) {
                 Ok(found) => {
-                    *last = found.servers_or(last);
                     let path = || file.path.clone();
+                    reading.warnings.extend(file.ignored(&found).map(|problem| (path(), problem)));
+                    *last = Last { servers: found.servers_or(&last.servers), hub: found.hub };
                     reading.problems.extend(found.problems.into_iter().map(|problem| (path(), problem)));
                 }
                 Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    last.clear()
+                    *last = Last::default()
                 }
                 Err(error) => reading.errors.push(error),
             }
         }
-        reading.merged = merge(self.files.iter().zip(&self.last).map(|(file, servers)| {
-            let mut servers = servers.clone();
+        let of_user = self.files.iter().zip(&self.last).filter(|(file, _)| file.scope != Scope::Project);
+        let mut hubs = of_user.map(|(_, last)| &last.hub);
+        reading.hub = hubs.find(|hub| **hub != HubFile::default()).cloned().unwrap_or_default();
+        reading.merged = merge(self.files.iter().zip(&self.last).map(|(file, last)| {
+            let mut servers = last.servers.clone();
             if file.scope == Scope::Project {
                 // Without a folder nobody can have approved of anything in it.
                 let project = self.project.as_deref().or(file.path.parent()).unwrap_or(Path::new(""));
@@ -73,6 +88,15 @@ impl ScopeReader {
             Layer { file: file.clone(), servers }
         }));
         reading
+    }
+}
+
+impl ScopedFile {
+    /// What the file says that is ignored because of whose file it is.
+    pub fn ignored(&self, file: &ConfigFile) -> Option<Problem> {
+        let place = file.hub_place.filter(|_| self.scope == Scope::Project)?;
+        let message = "`[hub]` is ignored in the file of a project; it belongs in your own toolbay.toml";
+        Some(Problem { server: None, message: message.to_owned(), place })
     }
 }
 

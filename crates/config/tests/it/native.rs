@@ -1,6 +1,6 @@
 //! Our own file: what is told about mistakes, its schema and its example.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use serde_json::Value;
 use toolbay_config::{
@@ -53,8 +53,17 @@ fn a_mistake_is_told_where_it_stands() {
             "[hub]\nlisten = 'everywhere'\nnaming = 'short'\n",
             "2:1: `everywhere` must be ADDR:PORT or unix:PATH\n3:1: `naming` must be one of prefix, none, prefix+alias\n",
         ),
-        ("[hub]\nlisten = 5\n", "2:1: `listen` must be a text or a list of texts, but it is a number\n"),
+        (
+            "[hub]\nlisten = 5\n",
+            "2:1: `listen` must be a string or an array of strings, but it is a number\n",
+        ),
         ("hub = 1\n", "1:1: `hub` must be a table\n"),
+        (
+            "[hub]\nshare = 'yes'\nlinger = '5 days'\n",
+            "2:1: `share` must be true or false, but it is a text\n3:1: `linger`: unknown unit `days`; use ms, s, m or h\n",
+        ),
+        ("[hub]\ntls_cert = 'c.pem'\n", "1:2: `tls_cert` and `tls_key` are needed together\n"),
+        ("[hub]\ntoken_file = '${NO_SUCH}'\n", "2:1: `token_file`: variable NO_SUCH is not set\n"),
     ] {
         assert_eq!(problems(text), said, "{text}");
     }
@@ -93,6 +102,14 @@ fn everything_in_it_is_read() {
     assert_eq!(file.hub.listen[0], Listen::Http("127.0.0.1:4100".parse().unwrap()));
     assert_eq!(file.hub.listen[1], Listen::Unix("/run/user/1000/toolbay-mcp.sock".into()));
     assert_eq!(file.hub.naming.as_deref(), Some("prefix"));
+    assert_eq!(file.hub.tls_key.as_deref(), Some(Path::new("/etc/hub.key")), "it is relative to the file");
+    assert_eq!(
+        (&file.hub.public_name[..], &file.hub.allow_origin[..]),
+        (&["hub.example.com".to_owned()][..], &["http://localhost:5173".to_owned()][..])
+    );
+    assert_eq!((file.hub.allow_unauthenticated, file.hub.allow_local_users), (Some(false), Some(false)));
+    assert_eq!((file.hub.share, file.hub.linger()), (Some(true), Duration::from_secs(300)));
+    assert_eq!(file.hub.first_list_wait(), Duration::from_secs(2));
     let [files, issues, code, git, browser, intranet] = &file.servers[..] else { panic!("{file:?}") };
     let Reach::Command(command) = &files.reach else { panic!("{files:?}") };
     assert_eq!((command.command.as_str(), command.cwd.as_deref()), ("npx", Some(Path::new("/etc/."))));
@@ -112,7 +129,11 @@ fn everything_in_it_is_read() {
 #[test]
 fn the_example_shows_every_key_and_fits_the_schema() {
     assert!(fits_schema(EXAMPLE));
-    for key in schema()["definitions"]["server"]["properties"].as_object().unwrap().keys() {
+    let schema = schema();
+    for key in ["/definitions/server/properties", "/properties/hub/properties"]
+        .iter()
+        .flat_map(|keys| schema.pointer(keys).unwrap().as_object().unwrap().keys())
+    {
         assert!(EXAMPLE.contains(key), "{key}");
     }
 }

@@ -187,3 +187,26 @@ fn a_broken_file_or_entry_changes_nothing_and_is_told() {
     write(&ours, r#""c": {"command": "c2"}"#);
     assert_eq!(read(&approvals), ("c c2 Pending".to_owned(), 0, 0));
 }
+
+/// A repository has no say in where the user's hub listens.
+#[test]
+fn the_hub_is_set_up_by_the_user_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (user, project) = (folder.path().join("user.toml"), folder.path().join("toolbay.toml"));
+    fs::write(&project, "[hub]\nlisten = '0.0.0.0:80'\nallow_unauthenticated = true\n").unwrap();
+    fs::write(&user, "[hub]\nnaming = 'none'\n").unwrap();
+    let files = [(Scope::Project, &project), (Scope::User, &user)]
+        .map(|(scope, path)| ScopedFile { scope, path: path.clone() });
+    let mut reader = ScopeReader::new(files.to_vec(), Some(folder.path().to_owned()));
+    let approvals = Approvals::load(Path::new(""));
+    let reading = reader.read(&approvals, load);
+    assert_eq!((reading.hub.naming.as_deref(), reading.hub.listen.len()), (Some("none"), 0));
+    let [(path, warning)] = &reading.warnings[..] else { panic!("{:?}", reading.warnings) };
+    assert_eq!((path, warning.place.line), (&project, 1), "{warning}");
+
+    fs::write(&user, "[hub]\nnaming = ").unwrap();
+    let reading = reader.read(&approvals, load);
+    assert_eq!(reading.hub.naming.as_deref(), Some("none"), "a broken file changes nothing");
+    let mut named = ScopeReader::new(vec![ScopedFile { scope: Scope::Local, path: project }], None);
+    assert_eq!(named.read(&approvals, load).hub.allow_unauthenticated, Some(true), "it was named");
+}

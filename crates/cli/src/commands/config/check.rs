@@ -3,7 +3,10 @@
 use std::{io, path::Path};
 
 use serde_json::{Value, json};
-use toolbay_config::{ConfigError, ConfigFile, Place, Problem};
+use toolbay_config::{
+    ConfigError, ConfigFile, Place, Problem,
+    scope::{Scope, ScopedFile},
+};
 
 use crate::{
     args::CheckArgs,
@@ -23,12 +26,13 @@ struct Finding {
 
 pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
     let named = args.file.as_ref().or(context.args.global.config.as_ref());
-    let paths = match named {
-        Some(path) => vec![path.clone()],
-        None => Configuration::find(context)?.files.into_iter().map(|file| file.path).collect(),
+    let files = match named {
+        Some(path) => vec![ScopedFile { scope: Scope::Local, path: path.clone() }],
+        None => Configuration::find(context)?.files,
     };
     let (mut errors, mut checked) = (0, Vec::new());
-    for path in &paths {
+    for scoped in &files {
+        let path = &scoped.path;
         let loaded = toolbay_config::load_with(path, &variables(context, toolbay_config::ReadFiles::Now));
         if let Err(ConfigError::Read { source, .. }) = &loaded
             && (named.is_none() && source.kind() == io::ErrorKind::NotFound)
@@ -36,7 +40,7 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
             continue;
         }
         let findings = match &loaded {
-            Ok(file) => findings(file),
+            Ok(file) => findings(scoped, file),
             Err(ConfigError::Read { .. }) => return loaded.map(|_| ()).map_err(CliError::from),
             Err(error) => vec![of_whole(error)],
         };
@@ -49,7 +53,7 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
     if context.out.json {
         context.out.json_object(&json!({ "valid": errors == 0, "files": checked }))?;
     } else if checked.is_empty() {
-        let looked: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let looked: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
         context.out.note(&format!("there is no configuration; it would be in {}", looked.join(", ")));
     }
     match errors {
@@ -59,7 +63,7 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
     }
 }
 
-fn findings(file: &ConfigFile) -> Vec<Finding> {
+fn findings(scoped: &ScopedFile, file: &ConfigFile) -> Vec<Finding> {
     let of = |problem: &Problem, is_error| Finding {
         is_error,
         place: Some(problem.place),
@@ -67,7 +71,8 @@ fn findings(file: &ConfigFile) -> Vec<Finding> {
         message: problem.message.clone(),
     };
     let errors = file.problems.iter().map(|problem| of(problem, true));
-    let warnings = file.warnings.iter().map(|problem| of(problem, false));
+    let ignored = scoped.ignored(file);
+    let warnings = file.warnings.iter().chain(&ignored).map(|problem| of(problem, false));
     let odd = file.servers.iter().zip(&file.written).flat_map(|(server, written)| {
         let floating = server.floating_package();
         let floating = floating.map(|package| {

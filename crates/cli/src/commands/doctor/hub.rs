@@ -6,7 +6,7 @@ use tokio::{net::TcpStream, time::timeout};
 use toolbay_control::{ControlError, Snapshot};
 
 use super::finding::Finding;
-use crate::{context::Context, error::CliError, holder::Holder, listen::Listen, session::running};
+use crate::{context::Context, error::CliError, holder::Holder, listen::DEFAULT_ADDRESS, session::running};
 
 const CHECK: &str = "hub";
 /// A hub answers from memory.
@@ -66,15 +66,11 @@ async fn reach(address: SocketAddr, pid: u32) -> Option<Finding> {
 
 /// Nobody serves; would a hub get its usual port?
 fn none() -> Vec<Finding> {
-    let holder = match Listen::DEFAULT.parse() {
-        Ok(Listen::Http(address)) => Holder::of(address),
-        _ => None,
-    };
-    match holder {
+    match Holder::of(DEFAULT_ADDRESS) {
         None => vec![Finding::good(CHECK, "none is running; `toolbay serve` starts one")],
         Some(holder) => {
             let message =
-                format!("none is running, and its usual address {} is taken by {holder}", Listen::DEFAULT);
+                format!("none is running, and its usual address {DEFAULT_ADDRESS} is taken by {holder}");
             vec![Finding::odd(CHECK, message).fix("toolbay serve --listen 127.0.0.1:0 takes a free port")]
         }
     }

@@ -56,7 +56,7 @@ async fn run(
     let tuning = Tuning { start: Start::Eager, ..config.tuning.clone() };
     let config = ServerConfig { tuning, ..config.clone() };
     let options = HostOptions {
-        naming: context.args.global.naming,
+        naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables.clone(),
         shim: Shim::current_exe(),
         ..HostOptions::default()

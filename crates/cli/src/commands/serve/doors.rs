@@ -5,11 +5,12 @@ use std::{io, net::SocketAddr, sync::Arc};
 use futures_util::future::{BoxFuture, join_all};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use toolbay_config::Listen;
 use toolbay_control::McpSocket;
 use toolbay_gateway::Gateway;
 use toolbay_transport::http::Tls;
 
-use crate::{args::ServeArgs, error::CliError, holder::Holder, listen::Listen, secrets};
+use crate::{args::ServeArgs, error::CliError, holder::Holder, listen::DEFAULT_ADDRESS, secrets};
 
 /// The open doors of a hub.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Doors {
             }
         }
         if doors.http.is_empty() {
-            doors.open_http(default_address(), args).await?;
+            doors.open_http(DEFAULT_ADDRESS, args).await?;
         }
         Ok(doors)
     }
@@ -73,12 +74,5 @@ impl Doors {
             Box::pin(gateway.serve_unix(socket.listener(), stop.clone()))
         });
         join_all(http.chain(sockets)).await;
-    }
-}
-
-fn default_address() -> SocketAddr {
-    match Listen::DEFAULT.parse() {
-        Ok(Listen::Http(address)) => address,
-        _ => unreachable!("the default is an address"),
     }
 }
