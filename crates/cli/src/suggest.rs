@@ -1,5 +1,7 @@
 //! Names that were perhaps meant.
 
+use strsim::osa_distance;
+
 /// Up to three of `known` that are close to `name`, the closest first.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_lowercase();
@@ -9,7 +11,7 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .into_iter()
         .filter_map(|other| {
             let lower = other.to_lowercase();
-            let distance = distance(&name, &lower).min(distance(&name, bare(&lower)));
+            let distance = osa_distance(&name, &lower).min(osa_distance(&name, bare(&lower)));
             let is_part = name.len() >= 3 && lower.contains(&name);
             (distance <= allowed || is_part).then_some((distance, other))
         })
@@ -20,25 +22,6 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 
 fn bare(name: &str) -> &str {
     name.rsplit("__").next().unwrap_or(name)
-}
-
-/// How many characters must be added, removed, exchanged or swapped with their neighbour.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for (i, &a) in left.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, &b) in right.iter().enumerate() {
-            let mut cost = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a == right[j - 1] && left[i - 1] == b {
-                cost = cost.min(before_last[j - 1] + 1);
-            }
-            row.push(cost);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[right.len()]
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, fmt, io, path::PathBuf};
 
 use rustix::io::Errno;
+use strsim::osa_distance;
 
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -119,12 +120,30 @@ pub struct CommandNotFound {
     pub not_executable: Option<PathBuf>,
 }
 
+/// Programs that servers are commonly started with.
+const LAUNCHERS: [&str; 20] = [
+    "npx", "npm", "node", "bunx", "bun", "pnpm", "pnpx", "yarn", "deno", "uvx", "uv", "pipx", "python",
+    "python3", "docker", "podman", "java", "dotnet", "ruby", "cargo",
+];
+
 impl CommandNotFound {
+    /// A program that servers are commonly started with and whose name is close to the missing one.
+    pub fn did_you_mean(&self) -> Option<&'static str> {
+        let command = self.command.to_str().filter(|command| !LAUNCHERS.contains(command))?;
+        // Two letters in the wrong order, or one too many, too few or wrong; a longer word may have two such mistakes.
+        let allowed = command.chars().count() / 3;
+        let near = LAUNCHERS.iter().map(|launcher| (osa_distance(command, launcher), *launcher));
+        near.filter(|(distance, _)| *distance <= allowed.clamp(1, 2)).min().map(|(_, launcher)| launcher)
+    }
+
     /// One line on how to solve it.
     pub fn hint(&self) -> String {
         let command = self.command.to_string_lossy();
         if let Some((program, _)) = command.split_once(' ') {
             return format!("`command` is one program: use `{program}` and put the rest into `args`");
+        }
+        if let Some(meant) = self.did_you_mean() {
+            return format!("did you mean `{meant}`?");
         }
         let install = match &*command {
             "npx" | "npm" | "node" => "Node.js (https://nodejs.org)",
@@ -152,5 +171,28 @@ impl fmt::Display for CommandNotFound {
             write!(f, "{before}{}", place.display())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_launcher_is_recognized() {
+        for (command, meant) in [
+            ("nxp", Some("npx")),
+            ("ndoe", Some("node")),
+            ("pyhton3", Some("python3")),
+            ("dokcer", Some("docker")),
+            ("npx", None),
+            ("my-server", None),
+            ("x", None),
+            ("", None),
+        ] {
+            let missing =
+                CommandNotFound { command: command.into(), looked_in: Vec::new(), not_executable: None };
+            assert_eq!(missing.did_you_mean(), meant, "{command}");
+        }
     }
 }

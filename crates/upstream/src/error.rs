@@ -64,9 +64,21 @@ impl Failure {
         }
     }
 
+    /// Whether the server said on stderr that another process has the port that it wants.
+    pub fn is_address_in_use(&self) -> bool {
+        let (Self::Exited { stderr, .. } | Self::StartTimeout { stderr, .. }) = self else { return false };
+        stderr.0.iter().any(|line| {
+            let line = line.to_ascii_lowercase();
+            line.contains("address already in use") || line.contains("eaddrinuse")
+        })
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            _ if self.is_address_in_use() => Some(
+                "another process uses the server's port: end it, or give the server another port".to_owned(),
+            ),
             Self::Spawn { source } => source.hint(),
             Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } | Self::Unresponsive { .. } => {
                 None
@@ -75,9 +87,9 @@ impl Failure {
                 Some("run the command by hand in a terminal to see what it needs".to_owned())
             }
             Self::Stopped => Some("somebody stopped it; start it, and call again".to_owned()),
-            Self::StartTimeout { .. } => {
-                Some("if the server is just slow, raise its `startup_timeout`".to_owned())
-            }
+            Self::StartTimeout { .. } => Some(
+                "check what the server logged; if it is just slow, raise its `startup_timeout`".to_owned(),
+            ),
             Self::Handshake { .. } => {
                 Some("check that the command, or the URL, is that of an MCP server".to_owned())
             }
@@ -94,6 +106,9 @@ impl Failure {
 
 fn remote_hint(why: &NoAnswer) -> Option<String> {
     match why {
+        NoAnswer::Unreachable { is_unknown_host: true, .. } => Some(
+            "its host name cannot be resolved: check the URL for a typo, and the network or VPN".to_owned(),
+        ),
         NoAnswer::Unreachable { .. } => Some("check that the server runs at that URL".to_owned()),
         why if why.is_unauthorized() => {
             Some("put what the server wants, such as `Authorization`, into `headers` of its entry".to_owned())

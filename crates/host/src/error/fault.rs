@@ -3,7 +3,7 @@
 use toolbay_protocol::ErrorCode;
 use toolbay_upstream::{CallError, Failure, NoAnswer};
 
-use super::{Error, hint::says_address_in_use};
+use super::Error;
 
 /// Who must do something about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ impl Error {
 fn fault_of(failure: &Failure) -> Fault {
     match failure {
         Failure::Spawn { .. } | Failure::Handshake { .. } | Failure::Neither { .. } => Fault::Setup,
-        _ if says_address_in_use(failure) => Fault::Setup,
+        failure if failure.is_address_in_use() => Fault::Setup,
         Failure::Remote { why } => fault_on_the_way(why),
         // It ended, said nothing in time, or whatever else a server should not do.
         _ => Fault::Server,

@@ -1,7 +1,5 @@
 //! What to do about an error.
 
-use toolbay_upstream::{CallError, Failure, Phase};
-
 use super::Error;
 use crate::ServerState;
 
@@ -9,12 +7,7 @@ impl Error {
     /// One line on what to do about it, where we know one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Init { failure, .. } => hint_of(failure),
-            Self::Connection(CallError::Died { failure, .. } | CallError::Down { failure, .. })
-                if says_address_in_use(failure) =>
-            {
-                hint_of(failure)
-            }
+            Self::Init { failure, .. } => failure.hint(),
             Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.hint(),
             Self::ResourceNotFound { uri, candidates } if !candidates.is_empty() => {
                 Some(format!("say which server is meant: toolbay://<server>/{uri}"))
@@ -40,27 +33,4 @@ impl Error {
             None => self.to_string(),
         }
     }
-}
-
-fn hint_of(failure: &Failure) -> Option<String> {
-    if says_address_in_use(failure) {
-        return Some("another process has the server's port: end it, or give the server another port".into());
-    }
-    match failure {
-        Failure::StartTimeout { phase: Phase::Handshaking, .. } => {
-            Some("look at what the server logged; if it is just slow, raise its `startup_timeout`".into())
-        }
-        failure => failure.hint(),
-    }
-}
-
-/// Whether a server's last words are that it could not listen.
-pub(super) fn says_address_in_use(failure: &Failure) -> bool {
-    let (Failure::Exited { stderr, .. } | Failure::StartTimeout { stderr, .. }) = failure else {
-        return false;
-    };
-    stderr.0.iter().any(|line| {
-        let line = line.to_ascii_lowercase();
-        line.contains("address already in use") || line.contains("eaddrinuse")
-    })
 }

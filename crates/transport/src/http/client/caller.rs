@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     NoAnswer, Target,
-    failure::reason,
+    failure::{is_unknown_host, reason},
     pool::{Pool, Purpose, pool},
     target::{over_http, resolve, same_origin, shown},
     unpack::{Arriving, UNDERSTOOD},
@@ -120,7 +120,12 @@ impl Caller {
         let response = match timeout(patience, pool.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_connect() => {
-                return Err(NoAnswer::Unreachable { url: shown(url), reason: reason(&error) });
+                let is_unknown_host = is_unknown_host(&error);
+                return Err(NoAnswer::Unreachable {
+                    url: shown(url),
+                    reason: reason(&error),
+                    is_unknown_host,
+                });
             }
             Ok(Err(error)) => return Err(NoAnswer::Broken { url: shown(url), reason: reason(&error) }),
             Err(_) => {

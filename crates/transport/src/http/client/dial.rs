@@ -11,14 +11,24 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
-    client::legacy::connect::{Connected, Connection, HttpConnector, proxy::Tunnel},
+    client::legacy::connect::{
+        Connected, Connection, HttpConnector,
+        dns::{GaiAddrs, GaiResolver, Name},
+        proxy::Tunnel,
+    },
     client::proxy::matcher::Intercept,
     rt::TokioIo,
 };
 use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
-use super::{Proxies, Route, failure::reason, pool::Purpose, target::shown, tls};
+use super::{
+    Proxies, Route,
+    failure::{UnknownHost, reason},
+    pool::Purpose,
+    target::shown,
+    tls,
+};
 
 /// A peer that is gone without a word is noticed after a minute, however quiet a stream is.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -38,7 +48,7 @@ impl Dialler {
             Some("https" | "wss") => tls::trusting(&route.ca),
             _ => tls::trusting_nobody(),
         };
-        let mut tcp = HttpConnector::new();
+        let mut tcp = HttpConnector::new_with_resolver(Resolver(GaiResolver::new()));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(KEEP_ALIVE));
@@ -70,7 +80,7 @@ impl Service<Uri> for Dialler {
         let (connecting, patience) = (self.connector.call(url), self.patience);
         Box::pin(async move {
             match timeout(patience, connecting).await {
-                Ok(connected) => connected.map_err(|error| io::Error::other(reason(&*error))),
+                Ok(connected) => connected.map_err(io::Error::other),
                 Err(_) => Err(io::Error::new(
                     io::ErrorKind::TimedOut,
                     format!("no connection within {} s (`connect_timeout`)", patience.as_secs_f32()),
@@ -80,10 +90,29 @@ impl Service<Uri> for Dialler {
     }
 }
 
+/// The resolver of the system, whose failures can be told from those of a connection.
+#[derive(Clone)]
+pub(super) struct Resolver(GaiResolver);
+
+impl Service<Name> for Resolver {
+    type Response = GaiAddrs;
+    type Error = UnknownHost;
+    type Future = Pin<Box<dyn Future<Output = Result<GaiAddrs, UnknownHost>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), UnknownHost>> {
+        self.0.poll_ready(context).map_err(UnknownHost)
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let looking = self.0.call(name);
+        Box::pin(async move { looking.await.map_err(UnknownHost) })
+    }
+}
+
 /// Connections without TLS.
 #[derive(Clone)]
 pub(super) struct Wires {
-    tcp: HttpConnector,
+    tcp: HttpConnector<Resolver>,
     proxies: Proxies,
     purpose: Purpose,
 }
@@ -102,7 +131,7 @@ impl Service<Uri> for Wires {
         let (proxy, is_forwarded) = (self.proxies.of(&url), self.purpose.is_sent_on(&url));
         Box::pin(async move {
             let Some(proxy) = proxy else {
-                let io = tcp.call(url).await.map_err(|error| io::Error::other(reason(&error)))?;
+                let io = tcp.call(url).await.map_err(io::Error::other)?;
                 return Ok(Bare { io, is_forwarded: false });
             };
             let name = shown(proxy.uri());
@@ -116,7 +145,7 @@ impl Service<Uri> for Wires {
 /// Goes through a proxy: in a tunnel, or to the proxy itself, which then sends requests on.
 async fn through(
     proxy: Intercept,
-    mut tcp: HttpConnector,
+    mut tcp: HttpConnector<Resolver>,
     url: Uri,
     is_forwarded: bool,
 ) -> Result<Bare, String> {

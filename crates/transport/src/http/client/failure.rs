@@ -1,6 +1,6 @@
 //! Why a server at a URL gave no answer.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, io, iter, sync::Arc, time::Duration};
 
 use http::StatusCode;
 
@@ -9,7 +9,12 @@ use http::StatusCode;
 pub enum NoAnswer {
     /// There is no connection.
     #[error("cannot connect to {url}: {reason}")]
-    Unreachable { url: Arc<str>, reason: String },
+    Unreachable {
+        url: Arc<str>,
+        reason: String,
+        /// Whether nobody knows the address of that host.
+        is_unknown_host: bool,
+    },
     /// The server ended the session.
     #[error("{url} ended our session")]
     SessionGone { url: Arc<str> },
@@ -63,10 +68,26 @@ impl NoAnswer {
 }
 
 /// The whole chain of an error in one line; the outermost often says nothing.
-pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+pub(crate) fn reason(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
     innermost.to_string()
+}
+
+/// The name of a host has no address, as far as the resolver knows.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct UnknownHost(pub(super) io::Error);
+
+/// Whether an error is about a name that cannot be resolved.
+pub(super) fn is_unknown_host(error: &(dyn Error + 'static)) -> bool {
+    let chain = iter::successors(Some(error), |error| (*error).source());
+    // An `io::Error` has the source of the error inside it for a source, never that error itself.
+    let inside = |error: &(dyn Error + 'static)| {
+        let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
+        Some(is_unknown_host(inner))
+    };
+    chain.into_iter().any(|error| error.is::<UnknownHost>() || inside(error).unwrap_or_default())
 }
