@@ -62,6 +62,11 @@ impl Trees {
         }
     }
 
+    /// Trees that are looked at and left as they were: nothing of them is stored.
+    pub(crate) fn unstored(context: &Context) -> Arc<Self> {
+        Arc::new(Self { cache: None, ..Self::once(context) })
+    }
+
     /// The tree of a folder; the same one for everybody.
     pub(crate) fn tree(&self, root: &Path, embeddings: Option<&Embeddings>) -> Arc<Opener> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());

@@ -21,6 +21,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Whether more is to be said than usual.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.args.global.verbose > 0
+    }
+
     /// Must be called on the runtime.
     pub(crate) fn new(args: LowArgs, env: Env) -> Result<Self, CliError> {
         let colour = match args.global.color {

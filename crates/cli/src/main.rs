@@ -34,6 +34,7 @@ mod survey;
 mod table;
 mod target_file;
 mod time;
+mod unpinned;
 mod wording;
 
 use std::process::ExitCode;

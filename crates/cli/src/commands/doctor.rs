@@ -8,19 +8,27 @@ mod finding;
 mod hub;
 mod machine;
 mod programs;
+mod report;
 mod server;
+mod versions;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, pin::pin, time::Duration};
 
-use futures_util::future::join_all;
-use serde_json::json;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use toolbay_config::ServerConfig;
+use toolbay_host::{HostOptions, Shim};
 
-use self::finding::{Finding, Level};
+use self::{finding::Finding, report::Report};
 use crate::{
-    args::DoctorArgs, configuration::Configuration, context::Context, error::CliError, login::environment,
-    suggest::similar,
+    args::DoctorArgs, code::Trees, configuration::Configuration, context::Context, error::CliError,
+    login::environment, suggest::similar,
 };
+
+/// The order of the checks in JSON; the servers come last, each with a number of its own.
+const CONFIG: usize = 0;
+const PROGRAMS: usize = 1;
+const AROUND: usize = 2;
+const SERVERS: usize = 3;
 
 pub(crate) async fn run(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
     tokio::select! {
@@ -39,36 +47,53 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         Some(name) => vec![named(name, placed)?],
     };
     let only = args.server.as_deref();
-    let patience = Duration::from_secs(args.timeout);
-    if !servers.is_empty() && !context.out.is_quiet() && context.out.stderr_is_terminal {
-        context.out.note("looking at the servers …");
-    }
+    let mut report = Report::new(context);
+    report.add(CONFIG, files::check(&configuration, &reading, only))?;
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    report.wait_for(&names);
 
     let variables = environment(&context.env.variables).await;
-    let (around, examined) = tokio::join!(
-        async {
-            // Whoever asks for one server wants to hear of that.
-            match only {
-                Some(_) => Vec::new(),
-                None => {
-                    let (hub, machine) =
-                        tokio::join!(hub::check(context), machine::check(context, &configuration));
-                    [machine, hub].concat()
-                }
+    report.add(PROGRAMS, programs::check(&variables, &servers))?;
+    report.add(PROGRAMS, versions::check(context, &servers))?;
+    let options = HostOptions {
+        naming: context.args.global.naming.unwrap_or_default(),
+        base_env: variables,
+        shim: Shim::current_exe(),
+        connector: Some(Trees::unstored(context).connector()),
+        ..HostOptions::default()
+    };
+    let (options, patience) = (&options, Duration::from_secs(args.timeout));
+    // Whoever asks for one server wants to hear of that.
+    let mut around = pin!(around(context, &configuration, only.is_none()));
+    let mut is_around_known = false;
+    let examine = |(index, server)| async move { (index, server::check(server, options, patience).await) };
+    let mut running: FuturesUnordered<_> = servers.iter().copied().enumerate().map(examine).collect();
+    let mut awaited: BTreeSet<usize> = (0..servers.len()).collect();
+    while !(is_around_known && awaited.is_empty()) {
+        let waiting: Vec<&str> = awaited.iter().map(|index| names[*index]).collect();
+        report.wait_for(&waiting);
+        tokio::select! {
+            findings = &mut around, if !is_around_known => {
+                is_around_known = true;
+                report.add(AROUND, findings)?;
             }
-        },
-        join_all(servers.iter().map(|server| server::check(context, server, &variables, patience))),
-    );
-    let mut findings = files::check(&configuration, &reading, only);
-    findings.extend(programs::check(&variables, &servers));
-    findings.extend(around);
-    findings.extend(examined.into_iter().flatten());
-    findings.extend(machine::survivors());
-    show(context, &findings)?;
-    match findings.iter().filter(|finding| finding.level == Level::Bad).count() {
-        0 => Ok(()),
-        problems => Err(CliError::Unwell { problems }),
+            Some((index, findings)) = running.next() => {
+                awaited.remove(&index);
+                report.add(SERVERS + index, findings)?;
+            }
+        }
     }
+    report.add(SERVERS + servers.len(), machine::survivors())?;
+    report.finish()
+}
+
+/// The machine and the running hub.
+async fn around(context: &Context, configuration: &Configuration, is_wanted: bool) -> Vec<Finding> {
+    if !is_wanted {
+        return Vec::new();
+    }
+    let (hub, machine) = tokio::join!(hub::check(context), machine::check(context, configuration));
+    [machine, hub].concat()
 }
 
 fn named<'a>(
@@ -81,18 +106,4 @@ fn named<'a>(
         let similar = similar(name, known.iter().map(String::as_str));
         CliError::UnknownServer { name: name.to_owned(), similar, known }
     })
-}
-
-fn show(context: &Context, findings: &[Finding]) -> Result<(), CliError> {
-    let out = &context.out;
-    if out.json {
-        let count = |level| findings.iter().filter(|finding| finding.level == level).count();
-        let (errors, warnings) = (count(Level::Bad), count(Level::Odd));
-        let all = json!({ "ok": errors == 0, "errors": errors, "warnings": warnings, "checks": findings });
-        return Ok(out.json_object(&all)?);
-    }
-    for finding in findings {
-        out.data(&finding.to_text(out.paint))?;
-    }
-    Ok(())
 }

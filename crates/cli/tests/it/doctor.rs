@@ -1,10 +1,15 @@
 //! What keeps servers from working, found and named.
 
-use std::{fs, os::unix::fs::PermissionsExt, time::Instant};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    time::Instant,
+};
 
 use serde_json::{Value, json};
 
-use crate::program::{Home, is_running};
+use crate::program::{Home, is_running, signal};
 
 /// The checks with that status, as `about: message`.
 fn found(report: &Value, status: &str) -> Vec<String> {
@@ -92,7 +97,7 @@ fn each_ill_has_its_line_and_a_remedy() {
     has(&odd, "named: ", "the tool `evil` is not offered");
     has(&odd, "named: ", "clients see other names");
     has(&odd, "mute: ", "did not end with its stdin");
-    has(&odd, "floats: ", "`some-package` has no fixed version");
+    has(&odd, "floats: ", "`some-package` is not pinned to a version, such as `some-package@1.2.3`");
     let good = found(&report, "ok");
     has(&good, "good: ", "ready after");
     has(&good, "noisy: ", "ready after");
@@ -150,4 +155,75 @@ fn a_running_hub_is_found_with_what_ails_it() {
     hub.until("stays in force");
     let report = home.run(&["doctor", "--json", "--config", "mcp.json"]).expect(1).json();
     has(&found(&report, "warning"), "hub: ", "older configuration");
+}
+
+#[test]
+fn a_built_in_server_is_looked_at_like_any_other() {
+    let home = Home::new();
+    home.write("mcp.json", r#"{"mcpServers": {"code": {"builtin": "codebase", "root": "."}}}"#);
+    let ran = home.run(&["doctor", "--config", "mcp.json"]).expect(0);
+    assert!(ran.stdout.contains("✓ code: ready after "), "{ran:#?}");
+    assert!(!home.path("cache").exists(), "it leaves no trace");
+}
+
+#[test]
+fn results_are_shown_as_they_come() {
+    let home = Home::new();
+    let mute = r#""mute": {"command": "sleep", "args": ["1000"]}"#;
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{{mute}, {}}}}}"#, home.entry("small")));
+    let mut doctor = home.command(&["doctor", "--timeout", "600", "--config", "mcp.json"]).spawn().unwrap();
+    let mut lines = BufReader::new(doctor.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("✓ small: ready after ")));
+    assert_eq!(doctor.try_wait().unwrap(), None, "the other one still starts");
+    signal(doctor.id(), "INT");
+    assert_eq!(doctor.wait().unwrap().code(), Some(130));
+
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}}}}}"#, home.entry("small")));
+    let ran = home.run_on_terminal(&["doctor", "--config", "mcp.json"], "").expect(0);
+    assert!(ran.stdout.contains("checking 1 server: small"), "{ran:#?}");
+}
+
+#[test]
+fn many_packages_without_a_version_take_one_line() {
+    let home = Home::new();
+    let entry =
+        |name: &str| format!(r#""{name}": {{"command": "npx", "args": ["{name}"], "disabled": true}}"#);
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, {}}}}}"#, entry("a"), entry("b")));
+    let ran = home.run(&["doctor", "--config", "mcp.json"]).expect(0);
+    assert!(
+        ran.stdout.contains("! versions: 2 servers are not pinned to a version; -v lists them\n"),
+        "{ran:#?}"
+    );
+    let ran = home.run(&["doctor", "-v", "--config", "mcp.json"]).expect(0);
+    assert!(ran.stdout.contains("! b: `b` is not pinned to a version, such as `b@1.2.3`\n"), "{ran:#?}");
+}
+
+#[test]
+fn common_failures_have_a_hint_of_their_own() {
+    let home = Home::new();
+    let in_use =
+        "import sys; print('OSError: [Errno 98] Address already in use', file=sys.stderr); sys.exit(1)";
+    let servers = json!({
+        "typo": { "command": "nxp", "args": ["-y", "x@1.0.0"] },
+        "port": { "command": "python3", "args": ["-c", in_use] },
+        "host": { "url": "http://no-such-host.invalid/mcp" },
+    });
+    home.write("mcp.json", &json!({ "mcpServers": servers }).to_string());
+    let hints = [
+        ("typo", "did you mean `npx`?"),
+        ("port", "another process uses the server's port"),
+        ("host", "its host name cannot be resolved"),
+    ];
+    let report = home.run(&["--json", "doctor", "--config", "mcp.json"]).expect(1).json();
+    for (server, hint) in hints {
+        let checks = report["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["server"] == server).unwrap();
+        assert!(check["fix"].as_str().unwrap().contains(hint), "{check}");
+    }
+    let serving = home.serve(&["--config", "mcp.json"]);
+    let mut said = String::new();
+    while !hints.iter().all(|(_, hint)| said.contains(hint)) {
+        said = home.run(&["status", "--config", "mcp.json"]).expect(0).stdout;
+    }
+    drop(serving);
 }

@@ -1,19 +1,15 @@
 //! One server: start it, look at it, stop it.
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 use toolbay_config::{ServerConfig, Standing, Start, Tuning};
 use toolbay_control::ServerSnapshot;
-use toolbay_host::{Host, HostOptions, Kind, LogSource, ServerState, Shim};
+use toolbay_host::{Host, HostOptions, Kind, LogSource, ServerState};
 use toolbay_protocol::view::Tool;
 
 use super::finding::Finding;
-use crate::{board::offers, context::Context, time::short};
+use crate::{board::offers, time::short};
 
 const CHECK: &str = "server";
 /// Servers that are told to stop by the end of their stdin are gone by then; others get a signal.
@@ -24,54 +20,36 @@ const LONG_STOP: Duration = Duration::from_secs(10);
 const LAST_WORDS: usize = 5;
 
 /// Everything about one server. Takes as long as it takes to start and stop, but `patience` at most for the start.
-pub(super) async fn check(
-    context: &Context,
-    config: &ServerConfig,
-    variables: &BTreeMap<OsString, OsString>,
-    patience: Duration,
-) -> Vec<Finding> {
+pub(super) async fn check(config: &ServerConfig, options: &HostOptions, patience: Duration) -> Vec<Finding> {
     let name = config.name.as_str();
-    let mut findings = match config.standing {
-        Standing::Enabled => run(context, config, variables, patience).await,
+    let findings = match config.standing {
+        Standing::Enabled => run(config, options, patience).await,
         Standing::Disabled => vec![Finding::good(CHECK, "disabled, so it was not started")],
         Standing::Pending => {
             let message = "it came with a project and waits for approval, so it was not started";
             vec![Finding::odd(CHECK, message).fix(format!("look at it, then `toolbay approve {name}`"))]
         }
     };
-    if let Some(package) = config.floating_package() {
-        let message = format!("`{package}` has no fixed version: tomorrow another program may run");
-        findings.push(Finding::odd("version", message).fix("say which version, such as `package@1.2.3`"));
-    }
     findings.into_iter().map(|finding| finding.about(name)).collect()
 }
 
-async fn run(
-    context: &Context,
-    config: &ServerConfig,
-    variables: &BTreeMap<OsString, OsString>,
-    patience: Duration,
-) -> Vec<Finding> {
+async fn run(config: &ServerConfig, options: &HostOptions, patience: Duration) -> Vec<Finding> {
     let name = config.name.as_str();
     let tuning = Tuning { start: Start::Eager, ..config.tuning.clone() };
     let config = ServerConfig { tuning, ..config.clone() };
-    let options = HostOptions {
-        naming: context.args.global.naming.unwrap_or_default(),
-        base_env: variables.clone(),
-        shim: Shim::current_exe(),
-        ..HostOptions::default()
-    };
     let started = Instant::now();
-    let host = Host::start(&[config], Vec::new(), &options);
+    let host = Host::start(&[config], Vec::new(), options);
     let settled = timeout(patience, host.wait_for(name)).await;
     let took = started.elapsed();
     let mut findings = match settled {
         Ok(_) => state(&host, name, took),
         Err(_) => {
             let phase = host.status(name).map(|status| status.state.to_string()).unwrap_or_default();
-            let message = format!("it was not ready within {} s: {phase}", patience.as_secs());
-            let fix =
-                format!("if it is just slow: toolbay doctor {name} --timeout {}", 4 * patience.as_secs());
+            let message = format!("it was not ready within {} s (it was {phase})", patience.as_secs());
+            let fix = format!(
+                "check what the server logged; if it is just slow: toolbay doctor {name} --timeout {}",
+                4 * patience.as_secs()
+            );
             vec![Finding::bad(CHECK, message).details(last_words(&host, name)).fix(fix)]
         }
     };
