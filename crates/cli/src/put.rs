@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigFile, Edit, EditError, Format, Problem, ReadFiles, ServerConfig, Written, edit, edit_text,
-    load_with, parse_with, preview, scope::Scope,
+    ConfigFile, Edit, EditError, Format, Problem, ReadFiles, Written, edit, edit_text, load_with, parse_with,
+    preview, scope::Scope,
 };
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     error::CliError,
     survey::{scope, short_path},
     target_file::{TargetFile, names},
+    unpinned,
     wording::target,
 };
 
@@ -99,9 +100,7 @@ fn warnings(name: &str, file: &ConfigFile, lost: &[String]) -> Vec<String> {
     let mut all: Vec<String> =
         file.warnings.iter().filter(of_it).map(|problem| problem.message.clone()).collect();
     let server = file.servers.iter().find(|server| server.name.as_str() == name);
-    if let Some(package) = server.and_then(ServerConfig::floating_package) {
-        all.push(format!("`{package}` has no fixed version, so it may be another program tomorrow; name one, such as {package}@1.2.3"));
-    }
+    all.extend(server.and_then(unpinned::warning));
     let written = file.written.iter().find(|written| written.name == name);
     let secrets = written.map(Written::literal_secrets).unwrap_or_default();
     if !secrets.is_empty() {

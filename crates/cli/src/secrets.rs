@@ -46,7 +46,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Whether anyone but its owner may read or change it.
-fn is_open(path: &Path) -> Result<bool, CliError> {
+pub(crate) fn is_open(path: &Path) -> Result<bool, CliError> {
     let metadata = fs::metadata(path);
     let metadata = metadata.map_err(|source| CliError::Unreadable { path: path.to_owned(), source })?;
     Ok(metadata.permissions().mode() & 0o077 != 0)

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigFile, Reach, Standing, Transport, Written,
+    ConfigFile, Reach, Standing, Written,
     scope::{Placed, Reading, Scope},
 };
 use toolbay_control::{Client, ServerSnapshot};
@@ -93,11 +93,14 @@ impl Survey {
         value
     }
 
-    /// The fields that all formats share. An entry that is broken now counts as it was, and nobody knows its words any more.
+    /// The fields that all formats share. Nobody wrote those of a server that an extension describes.
     pub(crate) fn normalised(&self, placed: &Placed) -> Value {
-        match self.written(placed) {
-            Some(written) => written.normalised(),
-            None => json!({ "name": placed.server.name.as_str(), "transport": transport(placed) }),
+        match (self.written(placed), &placed.server.reach) {
+            (Some(written), _) => written.normalised(),
+            (None, Reach::BuiltIn(_)) => {
+                json!({ "name": placed.server.name.as_str(), "transport": "builtin", "enabled": true })
+            }
+            (None, _) => placed.server.as_written().normalised(),
         }
     }
 }
@@ -120,18 +123,6 @@ pub(crate) fn scope(scope: Scope) -> &'static str {
         Scope::User => "user",
         Scope::Extension => "extension",
         Scope::Discovered => "discovered",
-    }
-}
-
-fn transport(placed: &Placed) -> &'static str {
-    match &placed.server.reach {
-        Reach::Command(_) => "stdio",
-        Reach::BuiltIn(_) => "builtin",
-        Reach::Url(remote) => match remote.transport {
-            Transport::Auto | Transport::Http => "http",
-            Transport::Sse => "sse",
-            Transport::WebSocket => "ws",
-        },
     }
 }
 

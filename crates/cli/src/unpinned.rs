@@ -9,13 +9,15 @@ pub(crate) fn warnings<'a>(
     servers: impl IntoIterator<Item = &'a ServerConfig>,
     is_verbose: bool,
 ) -> Vec<String> {
-    let unpinned: Vec<String> = servers
-        .into_iter()
-        .filter_map(|server| Some(format!("server `{}`: {}", server.name, warning(server)?)))
-        .collect();
-    match unpinned.len() {
-        0 | 1 => unpinned,
-        _ if is_verbose => unpinned,
+    let of = |server: &ServerConfig| Some(format!("server `{}`: {}", server.name, warning(server)?));
+    gathered(servers.into_iter().filter_map(of).collect(), is_verbose)
+}
+
+/// As [`warnings`], of the lines that there are to say.
+pub(crate) fn gathered(lines: Vec<String>, is_verbose: bool) -> Vec<String> {
+    match lines.len() {
+        0 | 1 => lines,
+        _ if is_verbose => lines,
         count => vec![format!("{count} servers are not pinned to a version; -v lists them")],
     }
 }

@@ -198,6 +198,10 @@ impl WrittenBuiltIn {
     }
 
     /// All its texts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &Template> {
+        self.root.iter().chain(self.embeddings.values())
+    }
+
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         self.root.iter_mut().chain(self.embeddings.values_mut())
     }

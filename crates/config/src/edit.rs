@@ -25,7 +25,7 @@ use crate::{
     tree,
 };
 use export::{Exported, Pairs, switch};
-pub use home::{Folders, client_files};
+pub use home::{Folders, client_files, client_paths};
 
 /// A change to a file.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! An entry of any format, in the words of all.
 
 mod credentials;
+mod keys;
 mod timeouts;
 mod tools;
 
@@ -9,6 +10,8 @@ use serde_json::{Map, Value};
 pub(crate) use crate::duration;
 use crate::{
     Format, Place, Standing, Transport, Written, built_in,
+    native::{TUNING, tuning_fault},
+    place::Remark,
     table::{Fields, texts},
     template::{Style, Template},
     transport::{Kind, kind},
@@ -47,24 +50,30 @@ enum Reach {
     Elsewhere(String),
 }
 
-/// Reads an entry. The error is a sentence for people; `notes` takes what is odd and does no harm.
+/// Reads an entry. The error is a sentence for people; `remarks` takes what is odd and does no harm.
 pub(crate) fn read(
     name: &str,
     place: Place,
     node: &Node,
     format: Format,
-    notes: &mut Vec<String>,
-) -> Result<Reading, String> {
+    remarks: &mut Vec<Remark>,
+) -> Result<Reading, Remark> {
     if name.trim().is_empty() {
-        return Err("a server needs a name".to_owned());
+        return Err("a server needs a name".to_owned().into());
     }
+    let (mut notes, odd) = (Vec::new(), keys::misspelled(node));
+    let notes = &mut notes;
     let mut fields = Fields::of(node)?;
     // Cline puts what is about the connection into an object of its own, and so did goose.
     let is_table = |node: &Node| node.entries().is_some();
     let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
     let mut connection = Fields::of(nested.unwrap_or(node))?;
     let mut reader = Reader { written: Written::named(name, place), style: format.style(), format };
-    let reach = reader.reach(&mut connection, notes)?;
+    // Where something is missing, a key that looks like it says why.
+    let reach = reader.reach(&mut connection, notes).map_err(|message| match odd.first() {
+        Some(remark) => remark.clone(),
+        None => message.into(),
+    })?;
     if nested.is_none() {
         // Both look at the same keys: what the one took, the other need not keep.
         fields = connection;
@@ -77,6 +86,7 @@ pub(crate) fn read(
     tools::read(&mut fields, &mut reader.written.tuning)?;
     reader.tuning(&mut fields)?;
     reader.keep(fields.rest());
+    remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
     Ok(match reach {
         Reach::Here => Reading::Server(Box::new(reader.written)),
         Reach::Extension => {
@@ -216,16 +226,20 @@ impl Reader {
     }
 
     /// Our own object in entries of others; it counts more than what was made of their keys.
-    fn tuning(&mut self, fields: &mut Fields<'_>) -> Result<(), String> {
+    fn tuning(&mut self, fields: &mut Fields<'_>) -> Result<(), Remark> {
         match fields.take(&["toolbay"]) {
             None => Ok(()),
-            Some((_, node @ Node::Map(_))) => {
-                if let Value::Object(own) = node.to_json() {
-                    self.written.tuning.extend(own);
+            Some((_, Node::Map(own))) => {
+                for (key, node) in own {
+                    let value = node.to_json();
+                    if let Some(message) = tuning_fault(&key.text, &value, &TUNING) {
+                        return Err(Remark { message: format!("`toolbay`: {message}"), at: Some(key.at) });
+                    }
+                    self.written.tuning.insert(key.text.clone(), value);
                 }
                 Ok(())
             }
-            Some((key, node)) => Err(format!("`{key}` must be a table, but it is {}", node.kind())),
+            Some((key, node)) => Err(format!("`{key}` must be a table, but it is {}", node.kind()).into()),
         }
     }
 

@@ -22,6 +22,7 @@ use crate::{
     Extension, Format, HubFile, Place, Problem, ServerConfig, Standing, Syntax, Variables, Written,
     entry::{self, Reading},
     native,
+    place::Remark,
     tree::{self, Node},
 };
 use check::check;
@@ -41,11 +42,16 @@ pub(crate) const MARK: char = '\u{feff}';
 pub struct ConfigFile {
     /// Whose file it is.
     pub format: Format,
+    /// Where relative paths in it start: its own folder, or the project that it belongs to.
+    pub folder: PathBuf,
+    /// Whether it belongs to a project.
+    pub is_project: bool,
     /// The servers, in the order of the file.
     pub servers: Vec<ServerConfig>,
     /// The same servers as written, in the same order.
     pub written: Vec<Written>,
-    /// The same, fit for a file in another folder: what depends on the place of this one is said in full.
+    /// The same, fit for a file in another folder: what depends on the place of this one is said in full, and variables of
+    /// the environment stand for [inputs](Input::variable).
     pub portable: Vec<Written>,
     /// Servers that extensions describe.
     pub extensions: Vec<Extension>,
@@ -132,7 +138,13 @@ pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<Conf
         root: &root,
         variables: variables.for_file(path, &ground.folder, &defaults),
         ground: &ground,
-        file: ConfigFile { format: found.format, inputs, ..ConfigFile::default() },
+        file: ConfigFile {
+            format: found.format,
+            folder: ground.folder.clone(),
+            is_project: ground.is_project,
+            inputs,
+            ..ConfigFile::default()
+        },
         slugs: HashMap::new(),
     };
     if found.format == Format::Toolbay {
@@ -174,6 +186,11 @@ impl Reader<'_> {
     fn take(&mut self, entry: &Entry<'_>) {
         let place = entry.at.place(self.text);
         let problem = |message| Problem { server: Some(entry.name.clone()), message, place };
+        let text = self.text;
+        let at_its_key = |Remark { message, at }: Remark| Problem {
+            place: at.map_or(place, |at| at.place(text)),
+            ..problem(message)
+        };
         if self.file.written.iter().any(|written| written.name == entry.name) {
             let message = "the name stands twice; the first entry counts".to_owned();
             return self.file.problems.push(problem(message));
@@ -188,21 +205,22 @@ impl Reader<'_> {
             let message = format!("its tools get a longer prefix, because its name is like `{first}`");
             self.file.warnings.push(problem(message));
         }
-        let mut notes = Vec::new();
+        let (mut notes, mut remarks) = (Vec::new(), Vec::new());
         let reading = if self.file.format == Format::Toolbay {
             match native::read(&entry.name, place, entry.node, self.text) {
                 Ok(written) => Ok(Reading::Server(Box::new(written))),
                 Err(mut problems) => return self.file.problems.append(&mut problems),
             }
         } else {
-            entry::read(&entry.name, place, entry.node, self.file.format, &mut notes)
+            entry::read(&entry.name, place, entry.node, self.file.format, &mut remarks)
         };
         match reading {
             Ok(Reading::Server(written)) => self.server(*written, entry.project, &mut notes),
             Ok(Reading::Extension(extension)) => self.file.extensions.push(extension),
             Ok(Reading::Elsewhere(why)) => notes.push(why),
-            Err(message) => self.file.problems.push(problem(message)),
+            Err(remark) => self.file.problems.push(at_its_key(remark)),
         }
+        self.file.warnings.extend(remarks.into_iter().map(at_its_key));
         self.file.warnings.extend(notes.into_iter().map(problem));
     }
 
@@ -228,6 +246,7 @@ impl Reader<'_> {
                     &checked.server,
                     &self.ground.folder,
                     &self.variables,
+                    &input::defaults(&self.file.inputs),
                 ));
                 self.file.servers.push(checked.server);
                 self.file.written.push(written);

@@ -49,7 +49,7 @@ mod written;
 pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
 pub use built_in::{BuiltIn, Codebase, Embeddings, WrittenBuiltIn};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
-pub use edit::{Edit, EditError, Edited, Folders, client_files, edit, edit_text, preview};
+pub use edit::{Edit, EditError, Edited, Folders, client_files, client_paths, edit, edit_text, preview};
 pub use entry::Extension;
 pub use environment::{
     EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,

@@ -40,13 +40,7 @@ pub(crate) fn read(name: &str, place: Place, node: &Node, text: &str) -> Result<
         let known: Vec<&str> = ENTRY.iter().chain(&TUNING).copied().collect();
         let json = value.to_json();
         // One key at a time, so that a mistake is told where it stands.
-        let alone = Value::Object(Map::from_iter([(key.text.clone(), json.clone())]));
-        let wrong = match TUNING.contains(&key_text) {
-            false => Some(unknown(key_text, &known)),
-            true => {
-                serde_json::from_value::<Tuning>(alone).err().map(|error| format!("`{key_text}`: {error}"))
-            }
-        };
+        let wrong = tuning_fault(key_text, &json, &known);
         problems.extend(wrong.map(|message| problem(message, key.at.place(text))));
         tuning.insert(key.text.clone(), json);
     }
@@ -107,6 +101,15 @@ fn entry(name: &str, place: Place, node: &Node) -> Result<Written, String> {
         }
     }
     Ok(written)
+}
+
+/// What is wrong with a key that says how a server is treated, and its value; `known` are the keys it may have been.
+pub(crate) fn tuning_fault(key: &str, value: &Value, known: &[&str]) -> Option<String> {
+    if !TUNING.contains(&key) {
+        return Some(unknown(key, known));
+    }
+    let alone = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));
+    serde_json::from_value::<Tuning>(alone).err().map(|error| format!("`{key}`: {error}"))
 }
 
 fn unknown(key: &str, known: &[&str]) -> String {

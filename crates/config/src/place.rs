@@ -63,3 +63,16 @@ impl fmt::Display for Problem {
         }
     }
 }
+
+/// What there is to say about an entry, and about which key of it, if it is about one.
+#[derive(Debug, Clone)]
+pub(crate) struct Remark {
+    pub(crate) message: String,
+    pub(crate) at: Option<At>,
+}
+
+impl From<String> for Remark {
+    fn from(message: String) -> Self {
+        Self { message, at: None }
+    }
+}

@@ -6,11 +6,12 @@
 mod scan;
 
 use std::{
+    collections::BTreeMap,
     fmt::{self, Write as _},
     path::Path,
 };
 
-use crate::{REDACTED, Variables, variables::Missing};
+use crate::{Input, REDACTED, Variables, variables::Missing};
 
 pub(crate) use scan::Style;
 
@@ -180,6 +181,38 @@ impl Template {
             other => other.clone(),
         });
         Self(parts.collect())
+    }
+
+    /// The same with variables of the environment for what people are asked for: other programs do not ask.
+    pub(crate) fn with_inputs(&self, defaults: &BTreeMap<String, String>) -> Self {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Variable(Variable { source: Source::Input(id), .. }) => {
+                let name = Input::variable(id);
+                // Only what ends with the first brace can be written.
+                let default = defaults.get(id).filter(|default| !default.contains('}')).cloned();
+                let written = format!("${{{name}}}");
+                Part::Variable(Variable { source: Source::Env(name), default, written, lack: Lack::Stays })
+            }
+            other => other.clone(),
+        });
+        Self(parts.collect())
+    }
+
+    /// What people are asked for.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Variable(Variable { source: Source::Input(id), .. }) => Some(id.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Whether it depends on which folder is the workspace.
+    pub(crate) fn names_workspace(&self) -> bool {
+        let is_workspace = |part: &Part| {
+            let Part::Variable(variable) = part else { return false };
+            matches!(variable.source, Source::Word(Word::Workspace | Word::WorkspaceName))
+        };
+        self.0.iter().any(is_workspace)
     }
 
     /// The same, as a path that does not depend on where it is read.

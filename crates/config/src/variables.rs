@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::template::{Lack, Source, Variable, Word};
+use crate::{
+    Input,
+    template::{Lack, Source, Variable, Word},
+};
 
 /// A file that stands for a secret is short.
 const MAX_SECRET_FILE: u64 = 64 * 1024;
@@ -30,7 +33,7 @@ pub struct Variables {
     pub workspace: Option<PathBuf>,
     /// `${userHome}`.
     pub home: Option<PathBuf>,
-    /// `${input:…}`, by id.
+    /// `${input:…}`, by id; without one, the [variable](Input::variable) of the environment counts.
     pub inputs: BTreeMap<String, String>,
     /// Whether files with values are read.
     pub files: ReadFiles,
@@ -85,7 +88,8 @@ impl Variables {
         all.folder.get_or_insert_with(|| path.parent().unwrap_or(Path::new("")).to_owned());
         all.workspace.get_or_insert_with(|| root.to_owned());
         for (id, value) in defaults {
-            all.inputs.entry(id.clone()).or_insert_with(|| value.clone());
+            let of_environment = self.env.get(&Input::variable(id)).unwrap_or(value);
+            all.inputs.entry(id.clone()).or_insert_with(|| of_environment.clone());
         }
         all
     }
@@ -95,7 +99,9 @@ impl Variables {
         let found = match &variable.source {
             Source::Env(name) => self.env(name).ok_or_else(|| format!("set {name} in the environment")),
             Source::Input(id) => {
-                self.inputs.get(id).cloned().ok_or_else(|| format!("give a value for the input {id}"))
+                let name = Input::variable(id);
+                let value = self.inputs.get(id).cloned().or_else(|| self.env.get(&name).cloned());
+                value.ok_or_else(|| format!("set {name} in the environment"))
             }
             Source::File(_) if self.files == ReadFiles::Never => return variable.written.clone(),
             Source::File(path) => self.read(path),

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
-use crate::{Place, Standing, Transport, WrittenBuiltIn, template::Template};
+use crate::{
+    Place, Reach, ServerConfig, Standing, Transport, WrittenBuiltIn,
+    template::{Style, Template},
+};
 
 /// A server as written. This is what is printed, exported and put into files; never the values of variables.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,6 +65,32 @@ impl Written {
 }
 
 impl Written {
+    /// What people are asked for, by id.
+    pub fn inputs(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = self.texts().flat_map(Template::inputs).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// Whether something in it depends on which folder is the workspace.
+    pub fn names_workspace(&self) -> bool {
+        self.texts().any(Template::names_workspace)
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &Template> {
+        let single = [&self.command, &self.url, &self.env_file, &self.cwd].into_iter().flatten();
+        let several = self.args.iter().chain(self.env.values()).chain(self.headers.values());
+        single.chain(several).chain(self.built_in.iter().flat_map(WrittenBuiltIn::texts))
+    }
+
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut Template> {
+        let single = [&mut self.command, &mut self.url, &mut self.env_file, &mut self.cwd];
+        let several = self.args.iter_mut().chain(self.env.values_mut()).chain(self.headers.values_mut());
+        let built_in = self.built_in.iter_mut().flat_map(WrittenBuiltIn::texts_mut);
+        single.into_iter().flatten().chain(several).chain(built_in)
+    }
+
     /// Whether both start or reach the same server and may run or not alike, each in the words of its format. How it is
     /// treated may differ.
     pub fn is_same_server(&self, other: &Self) -> bool {
@@ -82,6 +111,34 @@ impl Written {
             && texts(&self.headers) == texts(&other.headers)
             && built_in(&self.built_in) == built_in(&other.built_in)
             && self.standing == other.standing
+    }
+}
+
+impl ServerConfig {
+    /// How a file would write this server: for those that no file writes, because an extension describes them. Nothing is
+    /// known of what is a part of Toolbay but its kind.
+    pub fn as_written(&self) -> Written {
+        let text = |text: &str| Template::parse(text, Style::Plain);
+        let mut written =
+            Written { standing: self.standing, ..Written::named(self.name.as_str(), Place::START) };
+        match &self.reach {
+            Reach::Command(command) => {
+                written.command = Some(text(&command.command));
+                written.args = command.args.iter().map(|arg| text(arg)).collect();
+                written.env = command.env.iter().map(|(name, value)| (name.clone(), text(value))).collect();
+                written.cwd = command.cwd.as_deref().map(Template::of_path);
+            }
+            Reach::Url(remote) => {
+                let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+                    (name.to_string(), text(value.to_str().unwrap_or_default()))
+                };
+                written.url = Some(text(&remote.url.to_string()));
+                written.transport = remote.transport;
+                written.headers = remote.headers.iter().map(header).collect();
+            }
+            Reach::BuiltIn(_) => {}
+        }
+        written
     }
 }
 

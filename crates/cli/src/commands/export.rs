@@ -1,9 +1,13 @@
 //! `toolbay export`: the hub, or its servers, in the words of a client and in its file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 use toolbay_config::{Edit, EditError, Format, Standing, Written, edit, edit_text};
+use toolbay_supervise::find_command;
 
 use super::import::{folders, unknown_client};
 use crate::{
@@ -12,6 +16,7 @@ use crate::{
     error::CliError,
     hub::absolute,
     put::written,
+    secrets::is_open,
     style::{clean, clean_line, escape_json},
     survey::{Survey, short_path},
 };
@@ -22,33 +27,59 @@ const HUB: &str = "toolbay";
 pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<(), CliError> {
     let format = Format::client(&args.client)
         .ok_or_else(|| unknown_client(&args.client, Format::CLIENTS.into_iter()))?;
-    let path = path(context, args, format)?;
+    let known = path(context, args, format)?;
+    let path = known.clone().unwrap_or_else(|| PathBuf::from("mcp.json"));
     let servers = if args.servers { servers(context)? } else { vec![hub(context, args, &path)?] };
-    let mut exported = Exported { client: format.name(), path: &path, servers: Vec::new(), lost: Vec::new() };
+    let mut exported = Exported {
+        client: format.name(),
+        path: &path,
+        is_known: known.is_some(),
+        servers: Vec::new(),
+        lost: Vec::new(),
+    };
     for server in servers {
         exported.take(context, format, server)?;
     }
     if args.write { exported.write(context, format) } else { exported.print(context, format) }
 }
 
-/// The client's file.
-fn path(context: &Context, args: &ExportArgs, format: Format) -> Result<PathBuf, CliError> {
+/// The client's file, if its place is known.
+fn path(context: &Context, args: &ExportArgs, format: Format) -> Result<Option<PathBuf>, CliError> {
     let project = std::env::current_dir()?;
-    let of_project = || format.project_file(&project);
-    let of_user = || folders(context).and_then(|folders| format.user_file(&folders));
-    let path = match args.scope {
-        Some(ScopeArg::Project) => of_project(),
-        Some(ScopeArg::User) => of_user(),
-        None => of_user().or_else(of_project),
+    let of_project = format.project_file(&project);
+    let (path, message, hint) = match (args.scope, &of_project) {
+        (Some(ScopeArg::Project), _) => {
+            let message = format!("{format} has no file for single projects");
+            (of_project, message, "leave out --scope project".to_owned())
+        }
+        (Some(ScopeArg::User) | None, of_project) => {
+            let path = folders(context).and_then(|folders| format.user_file(&folders));
+            let message = format!("the location of the file of {format} for all projects is not known");
+            let paste = "leave out --write and paste what is printed";
+            let hint = match of_project {
+                Some(file) => format!("{paste}, or write {} with --scope project", short_path(context, file)),
+                None => paste.to_owned(),
+            };
+            (path, message, hint)
+        }
     };
     match path {
-        Some(path) => Ok(path),
-        None if !args.write => Ok(PathBuf::from("mcp.json")),
-        None => Err(CliError::Usage {
-            message: format!("nobody knows where {format} keeps its file"),
-            hint: Some("leave out --write, and paste what is printed".to_owned()),
-        }),
+        None if args.write => Err(CliError::Usage { message, hint: Some(hint) }),
+        path => Ok(path),
     }
+}
+
+/// The path of this program as people have it. What a link leads to goes away with the next update.
+fn program(context: &Context) -> Result<PathBuf, CliError> {
+    let this = std::env::current_exe()?;
+    let path = context.env.variables.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let in_path = find_command(HUB.as_ref(), &path, None).ok();
+    let typed = std::env::args_os().next().map(PathBuf::from).filter(|typed| typed.components().count() > 1);
+    let typed = typed.and_then(|typed| std::path::absolute(typed).ok());
+    let itself = this.canonicalize()?;
+    let leads_here = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == itself);
+    let known = in_path.into_iter().chain(typed).find(leads_here);
+    Ok(known.unwrap_or(this))
 }
 
 /// The entry that starts this hub, with the configuration that was named.
@@ -56,7 +87,7 @@ fn hub(context: &Context, args: &ExportArgs, path: &Path) -> Result<Written, Cli
     let command = match args.scope {
         // Others who have the project have the program somewhere else.
         Some(ScopeArg::Project) => PathBuf::from(HUB),
-        Some(ScopeArg::User) | None => std::env::current_exe()?,
+        Some(ScopeArg::User) | None => program(context)?,
     };
     let mut words = vec![json!("stdio")];
     if let Some(config) = &context.args.global.config {
@@ -88,6 +119,8 @@ fn servers(context: &Context) -> Result<Vec<Written>, CliError> {
 struct Exported<'a> {
     client: &'static str,
     path: &'a Path,
+    /// Whether that is where the client looks.
+    is_known: bool,
     servers: Vec<Written>,
     /// What the client has no words for.
     lost: Vec<String>,
@@ -134,13 +167,22 @@ impl Exported<'_> {
         }
         let is_toml = self.path.extension().is_some_and(|extension| extension == "toml");
         context.out.data(&if is_toml { clean(&text) } else { escape_json(&text) })?;
-        context.out.note(&format!("for {}; --write puts it there", short_path(context, self.path)));
+        if self.is_known {
+            context.out.note(&format!("for {}; --write puts it there", short_path(context, self.path)));
+        }
         Ok(())
     }
 
     fn write(&self, context: &Context, format: Format) -> Result<(), CliError> {
         let edits: Vec<Edit<'_>> = self.servers.iter().map(Edit::Put).collect();
         let edited = edit(self.path, Some(format), &edits)?;
+        let holds_secrets = self.servers.iter().any(|server| !server.literal_secrets().is_empty());
+        if holds_secrets && is_open(self.path)? {
+            let path = self.path.display();
+            context
+                .out
+                .warn(&format!("other users can read {path}, which holds secrets now: chmod 600 {path}"));
+        }
         if context.out.json {
             return Ok(context.out.json_object(&self.json(true, None))?);
         }

@@ -103,7 +103,7 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
     let place = place["line"].as_u64().map(|line| format!(":{line}:{}", place["column"]));
     let file = short_path(context, &placed.file.path) + &place.unwrap_or_default();
     let settings = server["settings"].as_object().filter(|all| !all.is_empty());
-    let floating = text("floating_package").map(|it| format!("`{it}` has no fixed version"));
+    let floating = text("floating_package").map(|it| format!("`{it}` is not pinned to a version"));
     let rows = [
         ("standing", Some(standing(placed.server.standing).to_owned())),
         ("approval", text("approval")),

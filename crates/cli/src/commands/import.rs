@@ -3,6 +3,8 @@
 mod plan;
 mod sources;
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use toolbay_config::{Edit, edit};
 
@@ -17,6 +19,7 @@ use crate::{
     survey::{scope, short_path},
     table::{Cell, Look},
     target_file::TargetFile,
+    unpinned,
     wording::target,
 };
 use plan::{Candidate, Status};
@@ -25,7 +28,7 @@ pub(super) use sources::{folders, unknown_client};
 pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliError> {
     let file = TargetFile::of(context, args.put.scope)?;
     let sources = sources::find(context, args)?;
-    let candidates = plan::plan(context, &file, &sources, args.replace)?;
+    let candidates = plan::plan(context, &file, &sources.found, args.replace)?;
     let chosen: Vec<&Candidate<'_>> = candidates.iter().filter(|candidate| candidate.is_taken).collect();
     if !context.out.json {
         show(context, &candidates)?;
@@ -51,7 +54,7 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
     let path = short_path(context, &file.path);
     context.out.note(&match (is_written, candidates.is_empty()) {
         (true, _) => format!("{count} imported into {path}"),
-        (false, true) => "no servers were found".to_owned(),
+        (false, true) => nothing(context, args, &sources.looked_at),
         (false, false) if chosen.is_empty() => "there is nothing to import".to_owned(),
         (false, false) => format!("{count} would be imported into {path}"),
     });
@@ -75,6 +78,19 @@ async fn allow(
     }
     let question = format!("Import {} into {}?", counted(count), short_path(context, &file.path));
     if confirm(context, &question).await? { Ok(()) } else { Err(CliError::Declined) }
+}
+
+/// Where nothing was found.
+fn nothing(context: &Context, args: &ImportArgs, looked_at: &[PathBuf]) -> String {
+    let is_listed = args.from.is_some() || args.file.is_some() || context.is_verbose();
+    match (is_listed, looked_at.len()) {
+        (_, 0) => "no servers were found".to_owned(),
+        (false, count) => format!("no servers were found; looked at {count} files, which -v lists"),
+        (true, _) => {
+            let paths: Vec<String> = looked_at.iter().map(|path| short_path(context, path)).collect();
+            format!("no servers were found; looked at: {}", paths.join(", "))
+        }
+    }
 }
 
 fn counted(count: usize) -> String {
@@ -107,6 +123,12 @@ fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError>
             context.out.warn(&format!("server `{}`: {note}", candidate.written.name));
         }
     }
+    let unpinned = candidates.iter().filter_map(|candidate| {
+        Some(format!("server `{}`: {}", candidate.written.name, candidate.unpinned.as_ref()?))
+    });
+    for warning in unpinned::gathered(unpinned.collect(), context.is_verbose()) {
+        context.out.warn(&warning);
+    }
     Ok(())
 }
 
@@ -125,7 +147,7 @@ fn tell(
                 "client": candidate.client,
                 "file": candidate.path,
                 "server": candidate.written.normalised(),
-                "notes": candidate.notes,
+                "notes": candidate.notes.iter().chain(&candidate.unpinned).collect::<Vec<_>>(),
             })
         })
         .collect();

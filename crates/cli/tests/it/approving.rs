@@ -65,7 +65,7 @@ fn one_is_approved_and_a_change_asks_again() {
     {
         assert!(ran.stdout.contains(&line[2..]), "{line}: {ran:#?}");
     }
-    assert!(ran.stderr.contains("`lint` has no fixed version"), "{ran:#?}");
+    assert!(ran.stderr.contains("`lint` is not pinned to a version"), "{ran:#?}");
     let shown = home.run(&["approve", "lint", "--json"]).expect(6).json();
     let server = &shown["servers"][0];
     assert_eq!((&server["verdict"], &server["now"]), (&json!("changed since"), &json!("changed since")));

@@ -92,7 +92,7 @@ fn a_dry_run_shows_the_entry_and_writes_nothing() {
         ran.stdout,
         "[servers.gh]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\nenv = { API_KEY = \"***\", R = \"${R}\" }\n"
     );
-    for said in ["`x` has no fixed version", "API_KEY seems to hold a secret", "nothing was written"] {
+    for said in ["`x` is not pinned to a version", "API_KEY seems to hold a secret", "nothing was written"] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }
     let shown = home.run(&[&args[..3], &["--json"], &args[3..]].concat()).expect(0).json();

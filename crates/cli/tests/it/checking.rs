@@ -88,7 +88,7 @@ fn what_is_odd_is_told_and_no_mistake() {
     );
     let ran = home.run(&["config", "check", "mcp.json"]).expect(0);
     for said in [
-        "mcp.json:1:17: warning: server `x`: `pkg` has no fixed version",
+        "mcp.json:1:17: warning: server `x`: `pkg` is not pinned to a version",
         "API_KEY seems to hold a secret",
         "NOT_SET_B",
     ] {

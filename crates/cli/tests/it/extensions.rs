@@ -34,6 +34,24 @@ fn settings_become_a_server() {
     assert!(tools.contains("small__echo"), "{tools}");
 }
 
+#[test]
+fn a_server_of_an_extension_is_checked_and_shown_like_any_other() {
+    let home = home("python3", r#"{"level": 1}"#);
+    let ran = home.run(&["config", "check", "settings.json"]).expect(0);
+    assert!(ran.stderr.contains("1 server, read as zed"), "{ran:#?}");
+    let script = home.path("server.py");
+    let ran = home.run(&["config", "show", "--config", "settings.json"]).expect(0);
+    assert!(ran.stdout.contains(&format!("command    python3 {}\n", script.display())), "{ran:#?}");
+    assert!(ran.stdout.contains("enabled    yes"), "{ran:#?}");
+
+    let home = self::home("python3", r#"{"level": "high"}"#);
+    let ran = home.run(&["config", "check", "settings.json"]).expect(2);
+    assert!(
+        ran.stdout.contains("settings.json:2:3: error: server `small`: JSON schema validation failed"),
+        "{ran:#?}"
+    );
+}
+
 /// R086, R092.
 #[test]
 fn settings_that_do_not_fit_are_told_with_their_place() {

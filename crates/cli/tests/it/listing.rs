@@ -112,7 +112,7 @@ fn everything_about_one_server() {
     let ran = home.run(&["get", "files"]).expect(0);
     for line in [
         "format     toolbay",
-        "package    `@example/files` has no fixed version",
+        "package    `@example/files` is not pinned to a version",
         "env        FILES_KEY=***, REGION=${REGION}",
         "no value   REGION",
         "toolbay.toml:2:10",

@@ -1,6 +1,6 @@
 //! `import` and `export`: servers of other programs, and ours in their files.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use serde_json::{Value, json};
 
@@ -106,7 +106,13 @@ fn one_file_or_one_client_may_be_meant() {
         json!({"command": "late", "args": [], "disabled": true})
     );
     let ran = home.run(&["import", "--from", "zed"]).expect(0);
-    assert!(ran.stderr.contains("no servers were found"), "{ran:#?}");
+    assert!(ran.stderr.contains("no servers were found; looked at: "), "{ran:#?}");
+    assert!(ran.stderr.contains("config/zed/settings.json"), "{ran:#?}");
+    let ran = Home::new().run(&["import"]).expect(0);
+    assert!(
+        ran.stderr.contains("no servers were found; looked at ") && ran.stderr.contains("-v lists"),
+        "{ran:#?}"
+    );
     let ran = home.run(&["import", "--from", "cusor"]).expect(2);
     assert!(ran.stderr.contains("did you mean `cursor`?"), "{ran:#?}");
     home.run(&["import", "none.json"]).expect(2);
@@ -121,7 +127,136 @@ fn what_our_file_cannot_hold_is_told() {
         found(&ran),
         json!(["new my.git mcp-servers", "unusable my-git mcp-servers", "new in mcp-servers"])
     );
-    assert!(ran.json()["servers"][2]["notes"][0].as_str().unwrap().contains("folders in it"), "{ran:#?}");
+}
+
+/// What an entry of VS Code means depends on the place of its file, and on what VS Code asks people for.
+#[test]
+fn entries_of_vs_code_mean_the_same_after_an_import() {
+    let home = Home::new();
+    for folder in ["project/.vscode", "config/Code/User"] {
+        fs::create_dir_all(home.path(folder)).unwrap();
+    }
+    home.write(
+        "project/.vscode/mcp.json",
+        r#"{"servers": {
+            "local": {"command": "${workspaceFolder}/run.sh", "cwd": "${workspaceFolder}/sub", "envFile": ".env"},
+            "gh": {"url": "https://h/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}},
+            "slow": {"command": "slow", "timeout": 500}
+        }}"#,
+    );
+    home.write("project/.env", "A=1\n");
+    home.write(
+        "config/Code/User/mcp.json",
+        r#"{"servers": {"any": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}"#,
+    );
+    home.write(".env", "A=1\n");
+    let ran = home.run(&["import", "project/.vscode/mcp.json", "--yes"]).expect(0);
+    for said in [
+        "server `gh`: `${input:gh-token}` becomes `${GH_TOKEN}`: set GH_TOKEN in the environment",
+        "server `slow`: `timeout` counts milliseconds, and 500 are too few to be meant",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    }
+    let ran = home.run(&["import", "--from", "vscode", "--yes"]).expect(0);
+    assert!(ran.stderr.contains("`any`: `${workspaceFolder}` is any project that is open there"), "{ran:#?}");
+    let (project, here) = (home.path("project"), home.path(""));
+    let here = here.canonicalize().unwrap();
+    let after = text(&home, USER);
+    for said in [
+        format!("command = \"{}/run.sh\"", project.display()),
+        format!("cwd = \"{}/sub\"", project.display()),
+        format!("env_file = \"{}/.env\"", project.display()),
+        format!("env_file = \"{}/.env\"", here.display()),
+        "Authorization = \"Bearer ${GH_TOKEN}\"".to_owned(),
+    ] {
+        assert!(after.contains(&said), "{said}: {after}");
+    }
+    home.run(&["config", "check"]).expect(0);
+    let ran = home.run(&["import", "project/.vscode/mcp.json", "--dry-run", "--json"]).expect(0);
+    assert_eq!(found(&ran), json!(["same local vscode", "same gh vscode", "same slow vscode"]));
+}
+
+#[test]
+fn what_is_common_and_harmless_takes_one_line() {
+    let home = Home::new();
+    let entry = |name: &str| format!(r#""{name}": {{"command": "npx", "args": ["{name}"]}}"#);
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, {}}}}}"#, entry("a"), entry("b")));
+    let line = "2 servers are not pinned to a version; -v lists them";
+    let ran = home.run(&["import", "mcp.json", "--dry-run"]).expect(0);
+    assert!(ran.stderr.contains(line), "{ran:#?}");
+    let ran = home.run(&["import", "mcp.json", "--dry-run", "-v"]).expect(0);
+    assert!(ran.stderr.contains("server `b`: `b` is not pinned to a version, such as `b@1.2.3`"), "{ran:#?}");
+    let ran = home.run(&["config", "check", "mcp.json"]).expect(0);
+    assert_eq!(ran.stdout, format!("mcp.json: warning: {line}\n"));
+    let ran = home.run(&["config", "check", "mcp.json", "-v"]).expect(0);
+    assert!(ran.stdout.contains("mcp.json:1:17: warning: server `a`: `a` is not pinned"), "{ran:#?}");
+}
+
+#[test]
+fn files_of_extensions_are_found_in_every_editor() {
+    let home = Home::new();
+    let cline = "config/Cursor/User/globalStorage/saoudrizwan.claude-dev/settings";
+    let roo = "config/Code - Insiders/User/globalStorage/rooveterinaryinc.roo-cline/settings";
+    for folder in [cline, roo, "config/opencode"] {
+        fs::create_dir_all(home.path(folder)).unwrap();
+    }
+    home.write(&format!("{cline}/cline_mcp_settings.json"), r#"{"mcpServers": {"c": {"command": "c"}}}"#);
+    home.write(&format!("{roo}/mcp_settings.json"), r#"{"mcpServers": {"r": {"command": "r"}}}"#);
+    home.write(
+        "config/opencode/opencode.jsonc",
+        "{// mine\n\"mcp\": {\"o\": {\"type\": \"local\", \"command\": [\"o\"]}}}",
+    );
+    for (client, name) in [("cline", "c"), ("roo", "r"), ("opencode", "o")] {
+        let ran = home.run(&["import", "--from", client, "--dry-run", "--json"]).expect(0);
+        assert_eq!(ran.json()["servers"][0]["server"]["name"], name, "{client}: {ran:#?}");
+    }
+    home.run(&["export", "--client", "opencode", "--write"]).expect(0);
+    assert!(!home.path("config/opencode/opencode.json").exists());
+    let opencode = text(&home, "config/opencode/opencode.jsonc");
+    assert!(opencode.contains("// mine") && opencode.contains("toolbay"), "{opencode}");
+    home.run(&["export", "--client", "roo", "--write"]).expect(0);
+    assert!(text(&home, format!("{roo}/mcp_settings.json")).contains("toolbay"));
+}
+
+#[test]
+fn where_the_file_of_a_client_is_not_known_nothing_is_written() {
+    let home = Home::new();
+    for client in ["roo", "warp", "antigravity"] {
+        let ran = home.run(&["export", "--client", client, "--write"]).expect(2);
+        assert!(ran.stderr.contains("is not known") && ran.stderr.contains("--scope project"), "{ran:#?}");
+        home.run(&["export", "--client", client]).expect(0);
+    }
+    assert!(!home.path(".roo").exists() && !home.path(".warp").exists() && !home.path(".agents").exists());
+    home.run(&["export", "--client", "roo", "--write", "--scope", "project"]).expect(0);
+    assert!(home.path(".roo/mcp.json").exists());
+    let ran = home.run(&["export", "--client", "cline", "--write", "--scope", "project"]).expect(2);
+    assert!(ran.stderr.contains("has no file for single projects"), "{ran:#?}");
+}
+
+/// What an update replaces must not stand in files of others.
+#[test]
+fn the_hub_is_named_by_the_path_that_people_have() {
+    let home = Home::new();
+    fs::create_dir(home.path("bin")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolbay"), home.path("bin/toolbay")).unwrap();
+    let mut command = home.command(&["export", "--client", "cursor"]);
+    let path = std::env::join_paths([home.path("bin"), "/bin".into(), "/usr/bin".into()]).unwrap();
+    let output = command.env("PATH", path).output().unwrap();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["mcpServers"]["toolbay"]["command"], json!(home.path("bin/toolbay")));
+}
+
+#[test]
+fn secrets_that_others_can_read_are_told() {
+    let home = home();
+    home.write_user_config("[servers.a]\ncommand = 'a'\nenv = { API_KEY = 's3cret' }\n");
+    let file = home.path("home/.cursor/mcp.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = home.run(&["export", "--client", "cursor", "--servers", "--write"]).expect(0);
+    assert!(ran.stderr.contains("other users can read") && ran.stderr.contains("chmod 600"), "{ran:#?}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = home.run(&["export", "--client", "cursor", "--servers", "--write"]).expect(0);
+    assert!(!ran.stderr.contains("other users can read"), "{ran:#?}");
 }
 
 #[test]

@@ -16,20 +16,28 @@ pub struct Folders {
     pub config: PathBuf,
 }
 
-/// Files of clients that there are, for a user and a project: where servers can be imported from.
-pub fn client_files(folders: &Folders, project: Option<&Path>) -> Vec<(Format, PathBuf)> {
+/// Every place where clients may have a file, for a user and a project.
+pub fn client_paths(folders: &Folders, project: Option<&Path>) -> Vec<(Format, PathBuf)> {
     let read_only = [Format::Goose, Format::Devin];
-    let mut files: Vec<(Format, PathBuf)> = Vec::new();
+    let mut paths: Vec<(Format, PathBuf)> = Vec::new();
     for format in Format::CLIENTS.into_iter().chain(read_only) {
-        let of_project = project.and_then(|project| format.project_file(project));
-        for path in of_project.into_iter().chain(format.user_file(folders)) {
-            if path.is_file() && !files.iter().any(|(_, other)| *other == path) {
-                files.push((format, path));
+        let of_project = project.map(|project| format.project_files(project)).unwrap_or_default();
+        for path in of_project.into_iter().chain(format.user_files(folders)) {
+            if !paths.iter().any(|(_, other)| *other == path) {
+                paths.push((format, path));
             }
         }
     }
-    files
+    paths
 }
+
+/// Files of clients that there are, for a user and a project: where servers can be imported from.
+pub fn client_files(folders: &Folders, project: Option<&Path>) -> Vec<(Format, PathBuf)> {
+    client_paths(folders, project).into_iter().filter(|(_, path)| path.is_file()).collect()
+}
+
+/// Editors that are VS Code under one name or another, by the folder of their settings.
+const VS_CODES: [&str; 4] = ["Code", "Code - Insiders", "VSCodium", "Cursor"];
 
 /// The keys that lead to the servers in a file that has none yet.
 pub(crate) fn of(format: Format, path: &Path) -> Vec<&'static str> {
@@ -105,35 +113,69 @@ impl Format {
         Self::CLIENTS.into_iter().find(|format| format.name() == meant)
     }
 
-    /// The file of a client that is for all projects of a user, where there is a usual one.
+    /// The file of a client that is for all projects of a user: the one that there is, else the usual one, if its place
+    /// is known.
     pub fn user_file(self, folders: &Folders) -> Option<PathBuf> {
+        let files = self.user_files(folders);
+        let there = files.iter().position(|path| path.is_file());
+        // The folder of an extension tells in which editor it is.
+        let installed = |path: &Path| path.ancestors().nth(2).is_some_and(Path::is_dir);
+        let usual = match self {
+            Self::Cline | Self::Roo => files.iter().position(|path| installed(path)),
+            _ => Some(0),
+        };
+        files.into_iter().nth(there.or(usual)?)
+    }
+
+    /// The file of a client that is for one project: the one that there is, else the usual one.
+    pub fn project_file(self, project: &Path) -> Option<PathBuf> {
+        let files = self.project_files(project);
+        let there = files.iter().position(|path| path.is_file());
+        files.into_iter().nth(there.unwrap_or_default())
+    }
+
+    /// Where a client may have a file for all projects of a user, the usual place first.
+    fn user_files(self, folders: &Folders) -> Vec<PathBuf> {
         let Folders { home, config } = folders;
         let mac = cfg!(target_os = "macos").then(|| home.join("Library/Application Support"));
-        Some(match self {
+        let settings = mac.unwrap_or_else(|| config.clone());
+        let of_extension = |file: &str| -> Vec<PathBuf> {
+            VS_CODES.iter().map(|code| settings.join(code).join("User/globalStorage").join(file)).collect()
+        };
+        let file = match self {
             Self::ClaudeCode | Self::ClaudeUser => home.join(".claude.json"),
-            Self::ClaudeDesktop => mac.unwrap_or(config.clone()).join("Claude/claude_desktop_config.json"),
+            Self::ClaudeDesktop => settings.join("Claude/claude_desktop_config.json"),
             Self::Cursor => home.join(".cursor/mcp.json"),
-            Self::VsCode => mac.unwrap_or(config.clone()).join("Code/User/mcp.json"),
+            Self::VsCode => {
+                // Cursor has a file of its own.
+                let codes = VS_CODES.iter().filter(|code| **code != "Cursor");
+                return codes.map(|code| settings.join(code).join("User/mcp.json")).collect();
+            }
             Self::Zed => config.join("zed/settings.json"),
             Self::Codex => home.join(".codex/config.toml"),
             Self::Gemini => home.join(".gemini/settings.json"),
             Self::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
             Self::CopilotCli => home.join(".copilot/mcp-config.json"),
+            Self::Cline => return of_extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+            Self::Roo => return of_extension("rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
             Self::JetBrains => home.join(".junie/mcp/mcp.json"),
             Self::Kiro => home.join(".kiro/settings/mcp.json"),
             Self::Goose => config.join("goose/config.yaml"),
-            Self::OpenCode => config.join("opencode/opencode.json"),
+            Self::OpenCode => {
+                return ["json", "jsonc"].map(|ext| config.join(format!("opencode/opencode.{ext}"))).to_vec();
+            }
             Self::Amp => config.join("amp/settings.json"),
             Self::Rovo => home.join(".rovodev/mcp.json"),
             Self::Factory => home.join(".factory/mcp.json"),
             Self::Toolbay => config.join("toolbay/toolbay.toml"),
-            _ => return None,
-        })
+            _ => return Vec::new(),
+        };
+        vec![file]
     }
 
-    /// The file of a client that is for one project, where there is such.
-    pub fn project_file(self, project: &Path) -> Option<PathBuf> {
-        Some(project.join(match self {
+    /// Where a client may have a file for one project, the usual place first.
+    fn project_files(self, project: &Path) -> Vec<PathBuf> {
+        let file = match self {
             Self::ClaudeCode => ".mcp.json",
             Self::Cursor => ".cursor/mcp.json",
             Self::VsCode => ".vscode/mcp.json",
@@ -145,14 +187,17 @@ impl Format {
             Self::Roo => ".roo/mcp.json",
             Self::JetBrains => ".junie/mcp/mcp.json",
             Self::Kiro => ".kiro/settings/mcp.json",
-            Self::OpenCode => "opencode.json",
+            Self::OpenCode => {
+                return ["opencode.json", "opencode.jsonc"].map(|file| project.join(file)).to_vec();
+            }
             Self::Amp => ".amp/settings.json",
             Self::Warp => ".warp/.mcp.json",
             Self::Rovo => ".rovodev/mcp.json",
             Self::Devin => ".devin/mcp_config.json",
             Self::Factory => ".factory/mcp.json",
             Self::Toolbay => "toolbay.toml",
-            _ => return None,
-        }))
+            _ => return Vec::new(),
+        };
+        vec![project.join(file)]
     }
 }

@@ -50,7 +50,8 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
         return Ok(Found { entries: all.entries.iter().cloned().chain(of_projects(root)).collect(), ..all });
     }
     for (home, format) in [
-        (&["servers"][..], Format::VsCode),
+        (&["mcp_servers"][..], Format::McpServers),
+        (&["servers"], Format::VsCode),
         (&["context_servers"], Format::Zed),
         (&["project", "context_servers"], Format::Zed),
         (&["amp.mcpServers"], Format::Amp),

@@ -19,6 +19,15 @@ pub struct Input {
     pub options: Vec<String>,
 }
 
+impl Input {
+    /// The variable of the environment that stands for an input where nobody is asked: `gh-token` is `GH_TOKEN`.
+    pub fn variable(id: &str) -> String {
+        let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let name: String = id.chars().map(allowed).collect();
+        if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
+    }
+}
+
 pub(crate) fn read(inputs: &Node) -> Vec<Input> {
     let inputs = inputs.list().unwrap_or_default().iter();
     inputs.filter_map(one).collect()

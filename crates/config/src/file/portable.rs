@@ -1,25 +1,22 @@
 //! A server fit for a file in another folder.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::{BuiltIn, Reach, ServerConfig, Stderr, Variables, Written, WrittenBuiltIn, template::Template};
+use crate::{BuiltIn, Reach, ServerConfig, Stderr, Variables, Written, template::Template};
 
-/// A server as written, in which nothing depends any more on where the file is.
+/// A server as written, in which nothing depends any more on where the file is, and nobody is asked for anything.
 pub(crate) fn portable(
     written: &Written,
     server: &ServerConfig,
     folder: &Path,
     variables: &Variables,
+    inputs: &BTreeMap<String, String>,
 ) -> Written {
     let mut moved = written.clone();
-    let fixed = |text: &mut Template| *text = text.with_places(variables);
-    let single = [&mut moved.command, &mut moved.url, &mut moved.env_file, &mut moved.cwd];
-    single.into_iter().flatten().for_each(fixed);
-    moved.args.iter_mut().for_each(fixed);
-    moved.env.values_mut().chain(moved.headers.values_mut()).for_each(fixed);
-    moved.built_in.iter_mut().flat_map(WrittenBuiltIn::texts_mut).for_each(fixed);
+    let fixed = |text: &mut Template| *text = text.with_places(variables).with_inputs(inputs);
+    moved.texts_mut().for_each(fixed);
     moved.env_file = moved.env_file.map(|file| file.below(folder));
     // What was said about it, or where the program of this file would run it.
     moved.cwd = match (&server.reach, moved.cwd) {

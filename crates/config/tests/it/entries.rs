@@ -50,14 +50,6 @@ fn a_bad_entry_says_what_is_wrong_and_where() {
             "`toolbay.ca`: cannot read /etc/no/such.pem: No such file",
         ),
         (r#"{"url": "https://h/", "toolbay": {"ca": "passwd"}}"#, "there is no certificate in it"),
-        (r#"{"url": "https://h/", "toolbay": {"connect_timeout": "soon"}}"#, "unknown unit `soon`"),
-        (r#"{"command": "x", "toolbay": {"startup_timeout": "2..5s"}}"#, "is no duration"),
-        (r#"{"command": "x", "toolbay": {"startup_timeout": "soon"}}"#, "unknown unit `soon`"),
-        (r#"{"command": "x", "toolbay": {"startup_timeout": "5 years"}}"#, "unknown unit `years`"),
-        (r#"{"command": "x", "toolbay": {"startup_timeout": -1}}"#, "must be positive"),
-        (r#"{"command": "x", "toolbay": {"startup_timout": 1}}"#, "unknown field `startup_timout`"),
-        (r#"{"command": "x", "toolbay": {"era": "stone"}}"#, "unknown variant `stone`"),
-        (r#"{"command": "x", "toolbay": {"max_in_flight": -1}}"#, "invalid value"),
     ] {
         let file = one(entry);
         assert!(file.servers.is_empty(), "{entry}");
@@ -66,6 +58,46 @@ fn a_bad_entry_says_what_is_wrong_and_where() {
         assert!(problem.message.contains(said), "{entry}: {problem}");
         assert!(!problem.message.contains("p4ss"), "{problem}");
     }
+}
+
+/// A mistake in our own object stands where its key stands.
+#[test]
+fn settings_of_ours_in_other_files_are_checked_key_by_key() {
+    for (entry, said) in [
+        (r#"{"url": "https://h/", "toolbay": {"connect_timeout": "soon"}}"#, "unknown unit `soon`"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": "2..5s"}}"#, "is no duration"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": "soon"}}"#, "unknown unit `soon`"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": "5 years"}}"#, "unknown unit `years`"),
+        (r#"{"command": "x", "toolbay": {"startup_timeout": -1}}"#, "must be positive"),
+        (
+            r#"{"command": "x", "toolbay": {"startup_timout": 1}}"#,
+            "`startup_timout` is unknown; did you mean `startup_timeout`?",
+        ),
+        (r#"{"command": "x", "toolbay": {"era": "stone"}}"#, "unknown variant `stone`"),
+        (r#"{"command": "x", "toolbay": {"max_in_flight": -1}}"#, "invalid value"),
+    ] {
+        let file = one(entry);
+        let [problem] = &file.problems[..] else { panic!("{entry}: {:?}", file.problems) };
+        let key = 3 + r#""s": "#.len() + entry.find(r#""toolbay": {"#).unwrap() + r#""toolbay": {"#.len();
+        assert_eq!((problem.place.line, problem.place.column), (2, key), "{entry}");
+        assert!(
+            problem.message.starts_with("`toolbay`: ") && problem.message.contains(said),
+            "{entry}: {problem}"
+        );
+    }
+}
+
+#[test]
+fn a_key_that_was_perhaps_misspelled_is_named() {
+    let file = one(r#"{"comand": "npx", "args": []}"#);
+    assert_eq!(file.problems[0].to_string(), "2:9: server `s`: `comand` is unknown; did you mean `command`?");
+    let file = one(
+        r#"{"command": "npx", "arg": ["x"], "autoApprove": [], "dev": {}, "trust": true, "alwaysAllow": []}"#,
+    );
+    assert_eq!(file.problems, []);
+    let said: Vec<String> = file.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["2:27: server `s`: `arg` is unknown; did you mean `args`?"]);
+    assert!(file.written[0].extra.values().any(|keys| keys.contains_key("arg")), "it is kept all the same");
 }
 
 #[test]

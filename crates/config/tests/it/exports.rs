@@ -242,6 +242,43 @@ fn files_of_clients_are_found() {
     assert_eq!(of_user, ["codex h/.codex/config.toml", "goose h/.config/goose/config.yaml"]);
 }
 
+#[test]
+fn an_extension_has_its_file_in_the_editor_that_it_runs_in() {
+    let place = tempfile::tempdir().unwrap();
+    let folders = Folders { home: place.path().join("h"), config: place.path().join("h/.config") };
+    for format in [Format::Cline, Format::Roo, Format::Warp] {
+        assert_eq!(format.user_file(&folders), None, "{format}: nobody has it");
+    }
+    let roo = folders.config.join("VSCodium/User/globalStorage/rooveterinaryinc.roo-cline");
+    fs::create_dir_all(&roo).unwrap();
+    assert_eq!(Format::Roo.user_file(&folders), Some(roo.join("settings/mcp_settings.json")));
+    let cline = "User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
+    for editor in ["Code", "Code - Insiders", "VSCodium", "Cursor"] {
+        let file = folders.config.join(editor).join(cline);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "").unwrap();
+        assert!(client_files(&folders, None).contains(&(Format::Cline, file)), "{editor}");
+    }
+    let opencode = folders.config.join("opencode/opencode.json");
+    assert_eq!(Format::OpenCode.user_file(&folders), Some(opencode.clone()));
+    fs::create_dir_all(opencode.parent().unwrap()).unwrap();
+    fs::write(opencode.with_extension("jsonc"), "").unwrap();
+    assert_eq!(Format::OpenCode.user_file(&folders), Some(opencode.with_extension("jsonc")));
+}
+
+#[test]
+fn what_people_are_asked_for_becomes_a_variable() {
+    let text = r#"{"inputs": [{"id": "level", "default": "debug"}], "servers": {
+        "a": {"url": "https://h/mcp", "headers": {"A": "Bearer ${input:gh-token}", "B": "${input:level} ${input:2nd}"}}}}"#;
+    let file = parse(text, Path::new("/p/.vscode/mcp.json")).unwrap();
+    assert_eq!(file.written[0].inputs(), ["2nd", "gh-token", "level"]);
+    assert_eq!(
+        exported(&file.portable, Format::Toolbay).unwrap(),
+        "[servers.a]\nurl = \"https://h/mcp\"\n\
+         headers = { A = \"Bearer ${GH_TOKEN}\", B = \"${LEVEL:-debug} ${_2ND}\" }\n"
+    );
+}
+
 /// What is imported from a project does the same in a file elsewhere.
 #[test]
 fn a_server_can_move_to_another_folder() {

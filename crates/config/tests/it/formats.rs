@@ -8,7 +8,7 @@ use toolbay_config::{
 };
 
 /// Each sample, where such a file usually lies, and whose it is.
-const SAMPLES: [(&str, &str, Format); 31] = [
+const SAMPLES: [(&str, &str, Format); 32] = [
     ("amp.json", "/p/.amp/settings.json", Format::Amp),
     ("antigravity.json", "/p/.agents/mcp_config.json", Format::Antigravity),
     ("claude-code.json", "/p/.mcp.json", Format::ClaudeCode),
@@ -32,6 +32,7 @@ const SAMPLES: [(&str, &str, Format); 31] = [
     ("opencode.json", "/p/opencode.json", Format::OpenCode),
     ("roo.json", "/p/.roo/mcp.json", Format::Roo),
     ("rovo.json", "/p/.rovodev/mcp.json", Format::Rovo),
+    ("snake-case.json", "/p/mcp.json", Format::McpServers),
     ("toolbay.toml", "/h/.config/toolbay/toolbay.toml", Format::Toolbay),
     ("vscode-settings.json", "/p/.vscode/settings.json", Format::VsCode),
     ("vscode.json", "/p/.vscode/mcp.json", Format::VsCode),

@@ -128,6 +128,9 @@ fn people_are_asked_for_inputs() {
         (file.inputs[0].password, &file.inputs[1].options),
         (true, &vec!["a".to_owned(), "b".to_owned()])
     );
+    assert!(file.warnings[0].message.contains("set T in the environment"), "{:?}", file.warnings);
+    variables.env.extend([("T".to_owned(), "set".to_owned()), ("L".to_owned(), "a".to_owned())]);
+    assert_eq!(command(&parse_with(text, path, &variables).unwrap()).args, ["set", "a"]);
     variables.inputs.insert("t".to_owned(), "typed".to_owned());
     assert_eq!(command(&parse_with(text, path, &variables).unwrap()).args[0], "typed");
 }

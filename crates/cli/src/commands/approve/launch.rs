@@ -36,9 +36,7 @@ pub(super) fn show(
         out.data(&format!("  {text}\n"))?;
     }
     if let Some(package) = placed.server.floating_package() {
-        out.warn(&format!(
-            "`{package}` has no fixed version: what you approve of may be another program tomorrow"
-        ));
+        out.warn(&format!("`{package}` is not pinned to a version: the program that you approve may change"));
     }
     Ok(())
 }

@@ -4,16 +4,13 @@ use std::{io, path::Path};
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigError, ConfigFile, Place, Problem,
+    ConfigError, ConfigFile, Place, Problem, Written,
     scope::{Scope, ScopedFile},
 };
 
 use crate::{
-    args::CheckArgs,
-    configuration::{Configuration, variables},
-    context::Context,
-    error::CliError,
-    style::clean_line,
+    args::CheckArgs, configuration::Configuration, context::Context, error::CliError, style::clean_line,
+    unpinned,
 };
 
 /// Something to say about a file.
@@ -26,21 +23,22 @@ struct Finding {
 
 pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
     let named = args.file.as_ref().or(context.args.global.config.as_ref());
+    let configuration = Configuration::find(context)?;
     let files = match named {
         Some(path) => vec![ScopedFile { scope: Scope::Local, path: path.clone() }],
-        None => Configuration::find(context)?.files,
+        None => configuration.files.clone(),
     };
     let (mut errors, mut checked) = (0, Vec::new());
     for scoped in &files {
         let path = &scoped.path;
-        let loaded = toolbay_config::load_with(path, &variables(context, toolbay_config::ReadFiles::Now));
+        let loaded = configuration.load(path);
         if let Err(ConfigError::Read { source, .. }) = &loaded
             && (named.is_none() && source.kind() == io::ErrorKind::NotFound)
         {
             continue;
         }
         let findings = match &loaded {
-            Ok(file) => findings(scoped, file),
+            Ok(file) => findings(scoped, file, context.out.json || context.is_verbose()),
             Err(ConfigError::Read { .. }) => return loaded.map(|_| ()).map_err(CliError::from),
             Err(error) => vec![of_whole(error)],
         };
@@ -63,7 +61,8 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
     }
 }
 
-fn findings(scoped: &ScopedFile, file: &ConfigFile) -> Vec<Finding> {
+/// Everything there is to say; what is common and harmless in one line for all servers, unless each is wanted.
+fn findings(scoped: &ScopedFile, file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
     let of = |problem: &Problem, is_error| Finding {
         is_error,
         place: Some(problem.place),
@@ -73,25 +72,29 @@ fn findings(scoped: &ScopedFile, file: &ConfigFile) -> Vec<Finding> {
     let errors = file.problems.iter().map(|problem| of(problem, true));
     let ignored = scoped.ignored(file);
     let warnings = file.warnings.iter().chain(&ignored).map(|problem| of(problem, false));
-    let odd = file.servers.iter().zip(&file.written).flat_map(|(server, written)| {
-        let floating = server.floating_package();
-        let floating = floating.map(|package| {
-            format!("`{package}` has no fixed version, so it may be another program tomorrow")
-        });
+    let odd = |written: &Written, message: String| Finding {
+        is_error: false,
+        place: Some(written.place),
+        server: Some(written.name.clone()),
+        message,
+    };
+    let secrets = file.written.iter().filter_map(|written| {
         let secrets = written.literal_secrets();
-        let secrets = (!secrets.is_empty()).then(|| {
-            format!(
-                "{} seems to hold a secret; a variable such as `${{NAME}}` keeps it out of the file",
-                secrets.join(", ")
-            )
-        });
-        floating.into_iter().chain(secrets).map(|message| Finding {
-            is_error: false,
-            place: Some(written.place),
-            server: Some(written.name.clone()),
-            message,
-        })
+        let message = format!(
+            "{} seems to hold a secret; a variable such as `${{NAME}}` keeps it out of the file",
+            secrets.join(", ")
+        );
+        (!secrets.is_empty()).then(|| odd(written, message))
     });
+    let both = file.servers.iter().zip(&file.written);
+    let unpinned = both.filter_map(|(server, written)| Some(odd(written, unpinned::warning(server)?)));
+    let mut unpinned: Vec<Finding> = unpinned.collect();
+    if unpinned.len() > 1 && !is_each_wanted {
+        let all = unpinned::warnings(&file.servers, false).into_iter();
+        unpinned =
+            all.map(|message| Finding { is_error: false, place: None, server: None, message }).collect();
+    }
+    let odd = secrets.chain(unpinned);
     let mut all: Vec<Finding> = errors.chain(warnings).chain(odd).collect();
     all.sort_by_key(|finding| finding.place.map(|place| (place.line, place.column)));
     all

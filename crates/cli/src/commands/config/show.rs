@@ -13,12 +13,6 @@ use crate::{
 
 pub(super) fn run(context: &Context) -> Result<(), CliError> {
     let survey = Survey::read(context)?;
-    for (path, file) in &survey.files {
-        for extension in &file.extensions {
-            let (path, place, name) = (path.display(), extension.place, &extension.name);
-            context.out.warn(&format!("{path}:{place}: server `{name}` is started by an extension"));
-        }
-    }
     let servers = &survey.reading.merged.servers;
     // Of one file there is nothing to say about where its servers stand.
     let servers: Vec<Value> = match survey.configuration.is_explicit {

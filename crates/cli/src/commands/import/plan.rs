@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use toolbay_config::{
-    ConfigFile, Edit, Problem, ReadFiles, ServerConfig, Written, load_with, parse_with, preview,
+    ConfigFile, Edit, Input, Problem, ReadFiles, ServerConfig, Written, load_with, parse_with, preview,
+    scope::Scope,
 };
 
 use super::sources::Source;
@@ -12,6 +13,7 @@ use crate::{
     context::Context,
     error::CliError,
     target_file::{TargetFile, names},
+    unpinned,
 };
 
 /// A server that was found.
@@ -25,6 +27,8 @@ pub(super) struct Candidate<'a> {
     pub(super) is_taken: bool,
     /// What people should know about it.
     pub(super) notes: Vec<String>,
+    /// The warning that its package is not pinned to a version.
+    pub(super) unpinned: Option<String>,
 }
 
 /// How a found server compares with ours.
@@ -68,7 +72,8 @@ pub(super) fn plan<'a>(
     let mut firsts: Vec<&Written> = Vec::new();
     let mut edits: Vec<Edit<'a>> = Vec::new();
     for source in sources {
-        for (server, written) in source.file.servers.iter().zip(&source.file.written) {
+        for (index, server) in source.file.servers.iter().enumerate() {
+            let written = source.moved(index, file);
             let first = firsts.iter().find(|first| first.name == written.name);
             let status = match first {
                 _ if is_hub(written) => Status::Hub,
@@ -83,6 +88,7 @@ pub(super) fn plan<'a>(
                 status,
                 is_taken: status == Status::New || status == Status::Changed && replaces,
                 notes: Vec::new(),
+                unpinned: None,
             };
             if candidate.is_taken {
                 edits.push(Edit::Put(written));
@@ -116,17 +122,53 @@ impl Candidate<'_> {
                 secrets.join(", ")
             ));
         }
-        if let Some(package) = server.floating_package() {
-            self.notes
-                .push(format!("`{package}` has no fixed version, so it may be another program tomorrow"));
+        self.unpinned = unpinned::warning(server);
+        let name = &self.written.name;
+        for written in source.file.written.iter().filter(|written| written.name == *name) {
+            for id in written.inputs() {
+                let variable = Input::variable(id);
+                self.notes.push(format!(
+                    "`${{input:{id}}}` becomes `${{{variable}}}`: set {variable} in the environment"
+                ));
+            }
+            if written.names_workspace() && !source.file.is_project {
+                let folder = std::env::current_dir().unwrap_or_default();
+                self.notes.push(format!(
+                    "`${{workspaceFolder}}` is any project that is open there; here it becomes {}",
+                    folder.display()
+                ));
+            }
+        }
+        // What is odd there and not here is what does not come along.
+        let unset = after.incomplete.get(&server.name).map(Vec::as_slice).unwrap_or_default();
+        let is_unset = |message: &str| unset.iter().any(|name| message.starts_with(&format!("`{name}` ")));
+        let said = |file: &ConfigFile, message: &str| {
+            let mut warnings = file.warnings.iter();
+            warnings.any(|it| it.server.as_deref() == Some(name) && it.message == message)
+        };
+        for warning in source.file.warnings.iter().filter(|it| it.server.as_deref() == Some(name)) {
+            let is_about_input = warning.message.starts_with("`input:");
+            if !is_about_input && !is_unset(&warning.message) && !said(after, &warning.message) {
+                self.notes.push(warning.message.clone());
+            }
         }
         let ours = after.servers.iter().find(|ours| ours.name == server.name);
         let is_complete = |file: &ConfigFile| !file.incomplete.contains_key(&server.name);
         let both = is_complete(&source.file) && is_complete(after);
         if both && ours.is_some_and(|ours| ours.launch_hash() != server.launch_hash()) {
-            self.notes
-                .push("folders in it are meant from where its file is, and mean others in ours".to_owned());
+            self.notes.push("relative paths in it were relative to that file; check them".to_owned());
         }
+    }
+}
+
+impl Source {
+    /// A server as it is to stand in a file: in the project that it is from as it is written, elsewhere with what depends
+    /// on its place said in full.
+    fn moved(&self, index: usize, to: &TargetFile) -> &Written {
+        let stays = to.scope == Scope::Project && to.path.parent() == Some(&self.file.folder);
+        let (as_written, portable) = (&self.file.written[index], &self.file.portable[index]);
+        // Nobody asks for inputs here.
+        if stays && as_written.inputs().is_empty() { as_written } else { portable }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolbay_config::{ConfigFile, Folders, Format, ReadFiles, Variables, client_files, load_with};
+use toolbay_config::{ConfigFile, Folders, Format, ReadFiles, Variables, client_paths, load_with};
 
 use crate::{
     args::ImportArgs,
@@ -20,30 +20,48 @@ pub(super) struct Source {
     pub(super) file: ConfigFile,
 }
 
+/// What there is to import from.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    pub(super) found: Vec<Source>,
+    /// Every file that was looked for.
+    pub(super) looked_at: Vec<PathBuf>,
+}
+
 /// The named file, or those of the named client, or of all that are known.
-pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Source>, CliError> {
+pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliError> {
     let project = std::env::current_dir()?;
+    let unplaced = variables(context, ReadFiles::Never);
     // In files with entries of many projects, those of this one count.
-    let variables = Variables { workspace: Some(project.clone()), ..variables(context, ReadFiles::Never) };
+    let here = Variables { workspace: Some(project.clone()), ..unplaced.clone() };
     if let Some(path) = &args.file {
-        let source = Source { path: std::path::absolute(path)?, file: load_with(path, &variables)? };
+        let path = std::path::absolute(path)?;
+        let mut file = load_with(&path, &unplaced)?;
+        if !file.is_project {
+            file = load_with(&path, &here)?;
+        }
+        let source = Source { path: path.clone(), file };
         source.tell(context);
-        return Ok(vec![source]);
+        return Ok(Sources { found: vec![source], looked_at: vec![path] });
     }
-    let Some(folders) = folders(context) else { return Ok(Vec::new()) };
+    let Some(folders) = folders(context) else { return Ok(Sources::default()) };
     let wanted = args.from.as_deref().map(client).transpose()?;
     // What is read anyway need not be imported.
     let ours = Configuration::find(context)?.files;
     let is_meant = |(format, path): &(Format, PathBuf)| {
         wanted.is_none_or(|wanted| wanted == *format) && !ours.iter().any(|file| file.path == *path)
     };
-    let mut sources = Vec::new();
-    for (_, path) in client_files(&folders, Some(&project)).into_iter().filter(is_meant) {
-        match load_with(&path, &variables) {
+    let mut sources = Sources::default();
+    for (_, path) in client_paths(&folders, Some(&project)).into_iter().filter(is_meant) {
+        sources.looked_at.push(path.clone());
+        if !path.is_file() {
+            continue;
+        }
+        match load_with(&path, &here) {
             Ok(file) => {
                 let source = Source { path, file };
                 source.tell(context);
-                sources.push(source);
+                sources.found.push(source);
             }
             // Most settings of editors are about other things.
             Err(toolbay_config::ConfigError::NoServers { .. }) => {}
