@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use toolbay_host::{
     Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, State, Status,
@@ -36,6 +36,18 @@ struct Awaited {
     tool: Option<String>,
     prompt: Option<String>,
     uri: Option<String>,
+}
+
+/// The answer to [`method::OWNERS`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Owners {
+    pub(crate) owners: Vec<Option<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OwnersParams {
+    method: String,
+    names: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,6 +107,7 @@ impl Api {
             method::START => self.start(&request).await,
             method::STOP => self.stop(&request).await,
             method::EVENTS => self.events(&request).await,
+            method::OWNERS => self.owners(&request),
             mcp::TOOLS_LIST => self.list(Kind::Tools, &request),
             mcp::RESOURCES_LIST => self.list(Kind::Resources, &request),
             mcp::RESOURCE_TEMPLATES_LIST => self.list(Kind::ResourceTemplates, &request),
@@ -135,24 +148,34 @@ impl Api {
         Ok(format!("{{{}}}", list_page(kind.field(), page, next.as_deref())))
     }
 
+    fn owners(&self, request: &Request) -> Result<String, ErrorObject> {
+        let wanted: OwnersParams = params(request)?;
+        let table = self.host.table();
+        let owner = |name: &String| -> Option<String> {
+            let server = match wanted.method.as_str() {
+                mcp::TOOLS_LIST => table.tool(name)?.server.name().clone(),
+                mcp::PROMPTS_LIST => table.prompt(name)?.server.name().clone(),
+                mcp::RESOURCES_LIST => table.resource(name).ok()?.server.name().clone(),
+                mcp::RESOURCE_TEMPLATES_LIST => table.template(name)?.server.name().clone(),
+                _ => return None,
+            };
+            Some(server.as_str().to_owned())
+        };
+        let owners: Vec<Option<String>> = wanted.names.iter().map(owner).collect();
+        Ok(json(&Owners { owners }))
+    }
+
     async fn ready(&self, request: &Request) -> Result<String, ErrorObject> {
         let awaited: Awaited = params(request)?;
-        let mut changes = self.host.changes();
-        let settled = self.host.settled();
-        tokio::pin!(settled);
-        loop {
-            let table = self.host.table();
-            let is_there = awaited.tool.as_deref().is_some_and(|name| table.tool(name).is_some())
-                || awaited.prompt.as_deref().is_some_and(|name| table.prompt(name).is_some())
-                || awaited.uri.as_deref().is_some_and(|uri| table.resource(uri).is_ok());
-            if is_there {
-                break;
+        let Awaited { tool, prompt, uri } = &awaited;
+        let named = [(tool, mcp::TOOLS_CALL), (prompt, mcp::PROMPTS_GET), (uri, mcp::RESOURCES_READ)];
+        match named.into_iter().find_map(|(name, method)| Some((method, name.as_deref()?))) {
+            Some((method, name)) => {
+                if let Some(arrival) = self.host.arrival_of(method, name) {
+                    arrival.await;
+                }
             }
-            tokio::select! {
-                () = &mut settled => break,
-                // A reader that fell behind looks at the table all the same.
-                _ = changes.recv() => {}
-            }
+            None => self.host.settled().await,
         }
         Ok("{}".to_owned())
     }

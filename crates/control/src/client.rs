@@ -8,7 +8,7 @@ use toolbay_host::Kind;
 use toolbay_protocol::{Message, RequestId, Response, request, view::list_items};
 
 use crate::{
-    Api, ControlError, Place, Reason, Snapshot, SocketDir, error::Details, lines::Lines, method,
+    Api, ControlError, Place, Reason, Snapshot, SocketDir, api::Owners, error::Details, lines::Lines, method,
     place::mcp_socket,
 };
 
@@ -121,6 +121,12 @@ impl Client {
                 return Ok(items);
             }
         }
+    }
+
+    /// The servers that own `names` of a list, in the same order.
+    pub async fn owners(&self, kind: Kind, names: &[&str]) -> Result<Vec<Option<String>>, ControlError> {
+        let params = serde_json::json!({ "method": kind.list_method(), "names": names }).to_string();
+        Ok(self.ask::<Owners>(method::OWNERS, Some(&params)).await?.owners)
     }
 }
 

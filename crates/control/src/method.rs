@@ -2,8 +2,12 @@
 
 /// How the hub and its servers are: a [`Snapshot`](crate::Snapshot).
 pub const STATUS: &str = "status";
-/// Answers once the named `tool`, `prompt` or `uri` is there, or no server is on its way up any more.
+/// Answers once the named `tool`, `prompt` or `uri` is there, or no server that could bring it is on its way up any more.
+/// Without a name, answers once no server is on its way up.
 pub const READY: &str = "ready";
+/// The servers (`owners`) that own `names` of the list that `method` gives (such as `tools/list`), in the same order; null where
+/// none does.
+pub const OWNERS: &str = "owners";
 /// Lines of a server's log from number `since` on: a [`LogPage`](crate::LogPage). With `follow`, waits for one.
 pub const LOGS: &str = "logs";
 /// Starts a server that is down and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is up, or known not to

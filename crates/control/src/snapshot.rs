@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct Snapshot {
 }
 
 /// A server at one moment.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ServerSnapshot {
     /// Its configured name.
     pub name: String,
@@ -69,6 +69,12 @@ pub struct ServerSnapshot {
     pub prompts: usize,
     /// How often it was started.
     pub starts: u64,
+    /// For how long it has been in this state, in milliseconds; for one that is up, its uptime.
+    #[serde(default)]
+    pub state_ms: u64,
+    /// How long its last start took, in milliseconds.
+    #[serde(default)]
+    pub start_ms: Option<u64>,
     /// Calls sent to it.
     pub calls: u64,
     /// Calls at the server now.
@@ -132,17 +138,23 @@ impl ServerSnapshot {
             resource_templates: catalogue.list(Kind::ResourceTemplates).len(),
             prompts: catalogue.list(Kind::Prompts).len(),
             starts: status.starts,
+            state_ms: milliseconds(status.since.elapsed()),
+            start_ms: status.start_took.map(milliseconds),
             calls: counts.calls,
             in_flight: counts.in_flight,
             waiting: counts.waiting,
             noise: counts.noise,
             failure: failure.map(ToString::to_string),
             hint: failure.and_then(|failure| failure.hint()),
-            retry_in_ms: retry_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            retry_in_ms: retry_in.map(milliseconds),
             problems: catalogue.problems.clone(),
             is_up: status.state.is_up(),
         }
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Snapshot {
@@ -193,6 +205,6 @@ impl From<LogLine> for LogEntry {
 impl LogEntry {
     /// When it was written.
     pub fn time(&self) -> SystemTime {
-        UNIX_EPOCH + std::time::Duration::from_millis(self.time_ms)
+        UNIX_EPOCH + Duration::from_millis(self.time_ms)
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! Lists never wait for a server, but a call that names one may: its client knows the name from an earlier day.
 
-use std::borrow::Cow;
-
 use toolbay_protocol::{Request, method};
 use toolbay_upstream::{State, Status, UpstreamHandle};
 
@@ -14,20 +12,16 @@ impl Host {
     /// wait for when the name is known, or when no server on its way up could own it.
     pub fn arrival(&self, request: &Request) -> Option<impl Future<Output = ()> + Send + use<>> {
         let call = &request.call;
-        let awaited: Vec<UpstreamHandle> = match call.method() {
-            method::TOOLS_CALL => {
-                self.owners_to_be(call.string_param("name")?, |name| self.peek_table().tool(name).is_some())
-            }
-            method::PROMPTS_GET => {
-                self.owners_to_be(call.string_param("name")?, |name| self.peek_table().prompt(name).is_some())
-            }
-            method::RESOURCES_READ => {
-                let uri = call.string_param("uri")?;
-                if self.peek_table().resource(&uri).is_ok() {
-                    return None;
-                }
-                self.starting().collect()
-            }
+        let field = if call.method() == method::RESOURCES_READ { "uri" } else { "name" };
+        self.arrival_of(call.method(), &call.string_param(field)?)
+    }
+
+    /// As [`Host::arrival`], for a request with this method and the name or URI that it would have.
+    pub fn arrival_of(&self, method: &str, name: &str) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let awaited: Vec<UpstreamHandle> = match method {
+            method::TOOLS_CALL => self.owners_to_be(name, self.peek_table().tool(name).is_some()),
+            method::PROMPTS_GET => self.owners_to_be(name, self.peek_table().prompt(name).is_some()),
+            method::RESOURCES_READ if self.peek_table().resource(name).is_err() => self.starting().collect(),
             _ => return None,
         };
         if awaited.is_empty() {
@@ -46,8 +40,8 @@ impl Host {
     }
 
     /// Servers on their way up that may own a name which nobody owns yet.
-    fn owners_to_be(&self, name: Cow<'_, str>, is_known: impl Fn(&str) -> bool) -> Vec<UpstreamHandle> {
-        if is_known(&name) {
+    fn owners_to_be(&self, name: &str, is_known: bool) -> Vec<UpstreamHandle> {
+        if is_known {
             return Vec::new();
         }
         match name.split_once("__").and_then(|(slug, _)| self.by_slug(slug)) {

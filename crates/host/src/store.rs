@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::Instant;
 use toolbay_config::{ServerConfig, Standing, Start, Tuning};
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_upstream::{Catalogue, Counts, Settings, Source, StartPolicy, Status, UpstreamHandle, start};
@@ -50,6 +51,10 @@ pub struct ServerStatus {
     pub pid: Option<u32>,
     /// How often it was started.
     pub starts: u64,
+    /// Since when the server is in this state.
+    pub since: Instant,
+    /// How long its last start took.
+    pub start_took: Option<Duration>,
     /// What it offers, or did when it was last seen.
     pub catalogue: Arc<Catalogue>,
     /// What happened so far.
@@ -361,7 +366,7 @@ impl Member {
     fn status(&self) -> ServerStatus {
         let state = self.state();
         let status = self.handle().status();
-        let Status { transport, revision, pid, starts, catalogue, .. } = &*status.borrow();
+        let Status { transport, revision, pid, starts, since, start_took, catalogue, .. } = &*status.borrow();
         ServerStatus {
             name: self.name.clone(),
             state,
@@ -369,6 +374,8 @@ impl Member {
             revision: *revision,
             pid: *pid,
             starts: *starts,
+            since: *since,
+            start_took: *start_took,
             catalogue: catalogue.clone(),
             counts: self.handle().counts(),
             config: self.config.clone(),

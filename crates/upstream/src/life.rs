@@ -139,6 +139,8 @@ impl Life {
             revision: None,
             pid: None,
             starts: 0,
+            since: Instant::now(),
+            start_took: None,
             freshness: Freshness::default(),
         };
         let (status, seen) = Board::new(first, settings.observer.clone());

@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Duration, Instant},
+};
 use toolbay_protocol::{Revision, ServerName};
 
 use crate::{Catalogue, Failure, freshness::Freshness};
@@ -95,6 +98,10 @@ pub struct Status {
     pub pid: Option<u32>,
     /// How often it was started.
     pub starts: u64,
+    /// Since when it is in this state.
+    pub since: Instant,
+    /// How long its last start took.
+    pub start_took: Option<Duration>,
     /// How current all this is.
     pub(crate) freshness: Freshness,
 }
@@ -141,7 +148,15 @@ impl Board {
     /// As [`Board::modify`], where the change says whether there was one.
     pub(crate) fn modify_if(&self, change: impl FnOnce(&mut Status) -> bool) {
         self.status.send_if_modified(|status| {
+            let before = std::mem::discriminant(&status.state);
             let is_new = change(status);
+            if std::mem::discriminant(&status.state) != before {
+                let now = Instant::now();
+                if matches!(status.state, State::Running) {
+                    status.start_took = Some(now - status.since);
+                }
+                status.since = now;
+            }
             if let Some(Observer(tell)) = self.observer.as_ref().filter(|_| is_new) {
                 tell(status);
             }
