@@ -108,16 +108,16 @@ pub(crate) enum Command {
     /// Check and show configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// List the tools
-    Tools,
+    /// List the tools, or show one with its parameters and an example
+    Tools(ListArgs),
     /// Call a tool
     Call(CallArgs),
     /// List the resources
-    Resources,
+    Resources(ListArgs),
     /// Read a resource
     Read(ReadArgs),
     /// List the prompts
-    Prompts,
+    Prompts(ListArgs),
     /// Get a prompt
     Prompt(PromptArgs),
     /// Show what servers wrote to stderr and what happened to them
@@ -205,6 +205,21 @@ pub(crate) struct ConnectArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only those whose name or description contains this
+    pub(crate) pattern: Option<String>,
+    /// Only those of this server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Where no hub runs, ask the servers instead of the cache
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Wait until no server is starting any more
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CallArgs {
     /// The tool
     pub(crate) tool: String,
@@ -264,6 +279,9 @@ pub(crate) struct StatusArgs {
     /// Go on showing what changes: a live table on a terminal, else a line for each change
     #[arg(long, short)]
     pub(crate) watch: bool,
+    /// Wait until no server is starting any more
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) wait: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,19 +1,14 @@
 //! The servers as they come up: a table that is drawn anew in place on a terminal, else a line per change.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, time::Duration};
 
 use toolbay_control::ServerSnapshot;
 use toolbay_host::{EventStream, Host};
 
 use crate::{
-    output::{Output, to_stderr},
+    output::{Output, size, to_stderr},
     redraw::Redraw,
-    style::{Paint, clean_line},
-    table::{Cell, Look, render},
-    time::short,
+    server_view::{Times, View, key, line},
 };
 
 /// Changes that come together are drawn together.
@@ -27,11 +22,12 @@ pub(crate) struct Board<'a> {
     out: &'a Output,
     host: Host,
     events: EventStream,
-    /// What is known of each server.
-    known: HashMap<String, Known>,
-    started: Instant,
+    /// What was last said about each server.
+    said: HashMap<String, String>,
     table: Redraw,
     form: Form,
+    /// The only servers that are shown, if not all are.
+    only: Option<Vec<String>>,
 }
 
 /// How changes are shown.
@@ -46,13 +42,6 @@ enum Form {
     Nothing,
 }
 
-#[derive(Debug, Default)]
-struct Known {
-    ready_after: Option<Duration>,
-    /// What was last said about it.
-    said: String,
-}
-
 impl<'a> Board<'a> {
     pub(crate) fn new(host: &Host, out: &'a Output) -> Self {
         let form = match () {
@@ -61,15 +50,15 @@ impl<'a> Board<'a> {
             () => Form::Lines,
         };
         let (host, events) = (host.clone(), host.events());
-        Self {
-            out,
-            host,
-            events,
-            known: HashMap::new(),
-            started: Instant::now(),
-            table: Redraw::default(),
-            form,
-        }
+        Self { out, host, events, said: HashMap::new(), table: Redraw::default(), form, only: None }
+    }
+
+    /// As [`Board::new`], of those servers alone that are on their way up now.
+    pub(crate) fn of_starting(host: &Host, out: &'a Output) -> Self {
+        let board = Self::new(host, out);
+        let starting = host.statuses().into_iter().filter(|status| status.state.word() == "starting");
+        let only = starting.map(|status| status.name.as_str().to_owned()).collect();
+        Self { only: Some(only), ..board }
     }
 
     /// As [`Board::new`]; with `--json`, changes are data.
@@ -103,7 +92,7 @@ impl<'a> Board<'a> {
         self.show(&snapshots);
         if self.form == Form::Table {
             for server in &snapshots {
-                self.known.entry(server.name.clone()).or_default().said = key(server);
+                self.said.insert(server.name.clone(), key(server));
             }
             self.form = Form::Lines;
         }
@@ -117,138 +106,36 @@ impl<'a> Board<'a> {
         }
     }
 
-    fn look(&mut self) -> Vec<ServerSnapshot> {
-        let elapsed = self.started.elapsed();
-        let statuses = self.host.statuses();
-        for status in statuses.iter().filter(|status| status.state.is_up()) {
-            let known = self.known.entry(status.name.as_str().to_owned()).or_default();
-            known.ready_after.get_or_insert(elapsed);
+    fn look(&self) -> Vec<ServerSnapshot> {
+        let mut statuses = self.host.statuses();
+        if let Some(only) = &self.only {
+            statuses.retain(|status| only.iter().any(|name| name == status.name.as_str()));
         }
         statuses.iter().map(ServerSnapshot::of).collect()
     }
 
     fn draw(&mut self, snapshots: &[ServerSnapshot]) {
-        let elapsed = self.started.elapsed();
-        let time = |server: &ServerSnapshot| {
-            let ready_after = self.known.get(&server.name).and_then(|known| known.ready_after);
-            ready_after.or((server.state == "starting").then_some(elapsed))
-        };
-        let times: Vec<Option<Duration>> = snapshots.iter().map(time).collect();
-        let lines = server_lines(snapshots, &times, self.out.paint_status);
-        if let Some(text) = self.table.with(lines) {
+        let columns = size(std::io::stderr()).map(|size| size.columns);
+        let view = View { columns, ..View::new(self.out.paint_status, Times::Start) };
+        if let Some(text) = self.table.with(view.table(&snapshots.iter().collect::<Vec<_>>())) {
             to_stderr(&text);
         }
     }
 
     fn tell(&mut self, snapshots: &[ServerSnapshot]) {
         for server in snapshots {
-            let (key, known) = (key(server), self.known.entry(server.name.clone()).or_default());
-            if key == known.said {
+            let key = key(server);
+            if self.said.get(&server.name) == Some(&key) {
                 continue;
             }
-            known.said = key;
+            self.said.insert(server.name.clone(), key);
             if self.form == Form::Events {
                 let fields = serde_json::to_string(server).unwrap_or_default();
                 // Nobody reading is no reason to stop serving.
                 let _ = self.out.json_fields(&format!("\"event\":\"server\",\"server\":{fields}"));
                 continue;
             }
-            self.out.note(&server_line(server, known.ready_after, self.out.paint_status));
+            self.out.note(&line(server, self.out.paint_status));
         }
-    }
-}
-
-/// A server in one line.
-pub(crate) fn server_line(server: &ServerSnapshot, ready_after: Option<Duration>, paint: Paint) -> String {
-    let time = ready_after.map(|time| format!(", {}", short(time))).unwrap_or_default();
-    let detail = match server.state.as_str() {
-        "ready" | "degraded" => format!(" ({}, {}{time})", revision(server), offers(server)),
-        "starting" => String::new(),
-        _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
-    };
-    let dot = render(&[vec![Cell::new("●", look(server))]], paint).concat();
-    format!("{dot} {} {}{detail}", clean_line(&server.name), server.state)
-}
-
-/// What is worth a line when it changes.
-pub(crate) fn key(server: &ServerSnapshot) -> String {
-    match server.state.as_str() {
-        state if server.is_up => format!("{state} {}", offers(server)),
-        state => format!("{state} {:?}", server.failure),
-    }
-}
-
-/// A table of servers, with what is wrong below each row.
-pub(crate) fn server_lines(
-    servers: &[ServerSnapshot],
-    times: &[Option<Duration>],
-    paint: Paint,
-) -> Vec<String> {
-    let head = ["", "SERVER", "STATE", "TRANSPORT", "REVISION", "TOOLS", "RESOURCES", "PROMPTS", "TIME"];
-    let mut rows = vec![head.iter().map(|text| Cell::new(*text, Look::Dim)).collect::<Vec<_>>()];
-    let mut notes: Vec<(usize, String)> = Vec::new();
-    for (index, server) in servers.iter().enumerate() {
-        let count =
-            |number: usize| if server.revision.is_some() { number.to_string() } else { "–".to_owned() };
-        rows.push(vec![
-            Cell::new("●", look(server)),
-            Cell::new(clean_line(&server.name), Look::Bold),
-            Cell::new(server.state.clone(), look(server)),
-            server.transport.clone().into(),
-            revision(server).into(),
-            count(server.tools).into(),
-            count(server.resources + server.resource_templates).into(),
-            count(server.prompts).into(),
-            times.get(index).copied().flatten().map(short).unwrap_or_default().into(),
-        ]);
-        notes.extend(trouble_lines(server).into_iter().map(|line| (index + 1, line)));
-        notes.extend(server.problems.iter().map(|problem| (index + 1, clean_line(problem))));
-    }
-    let mut lines = Vec::new();
-    for (index, line) in render(&rows, paint).into_iter().enumerate() {
-        lines.push(line);
-        let below = notes.iter().filter(|(row, _)| *row == index);
-        lines.extend(below.map(|(_, note)| format!("   {}", paint.dim(note))));
-    }
-    lines
-}
-
-fn revision(server: &ServerSnapshot) -> String {
-    server.revision.clone().unwrap_or_else(|| "–".to_owned())
-}
-
-pub(crate) fn offers(server: &ServerSnapshot) -> String {
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    format!(
-        "{}, {}, {}",
-        counted(server.tools, "tool"),
-        counted(server.resources + server.resource_templates, "resource"),
-        counted(server.prompts, "prompt")
-    )
-}
-
-/// What went wrong, in lines: the failure, the last words of the server, and what to do about it.
-fn trouble_lines(server: &ServerSnapshot) -> Vec<String> {
-    let Some(failure) = server.failure.as_deref() else { return Vec::new() };
-    let mut lines = vec![clean_line(failure).trim_end_matches("; its last words:").to_owned()];
-    lines.extend(failure.lines().skip(1).last().map(|last| format!("it said: {}", clean_line(last))));
-    lines.extend(server.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
-    lines
-}
-
-/// The same in one line.
-pub(crate) fn trouble(server: &ServerSnapshot) -> Option<String> {
-    let lines = trouble_lines(server);
-    (!lines.is_empty()).then(|| lines.join(" – "))
-}
-
-fn look(server: &ServerSnapshot) -> Look {
-    match server.state.as_str() {
-        "ready" => Look::Good,
-        "starting" | "authenticating" | "restarting" | "stopping" | "degraded" | "needs approval" => {
-            Look::Busy
-        }
-        "failed" | "auth required" => Look::Bad,
-        _ => Look::Dim,
     }
 }

@@ -16,6 +16,7 @@ mod get;
 mod import;
 mod index;
 mod list;
+mod listing;
 mod logs;
 mod orders;
 mod prompt;
@@ -62,11 +63,11 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Import(args)) => import::run(context, args).await,
         Some(Command::Export(args)) => export::run(context, args),
         Some(Command::Config(command)) => config::run(context, command),
-        Some(Command::Tools) => tools::run(context).await,
+        Some(Command::Tools(args)) => tools::run(context, args).await,
         Some(Command::Call(args)) => call::run(context, args).await,
-        Some(Command::Resources) => resources::run(context).await,
+        Some(Command::Resources(args)) => resources::run(context, args).await,
         Some(Command::Read(args)) => read::run(context, args).await,
-        Some(Command::Prompts) => prompts::run(context).await,
+        Some(Command::Prompts(args)) => prompts::run(context, args).await,
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
         Some(Command::Status(args)) => status::run(context, args).await,

@@ -8,9 +8,9 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_builtin::codebase::{Face, codebase};
-use toolbay_config::{HubFile, ServerConfig, Standing, shell_to_ask};
+use toolbay_config::{HubFile, ServerConfig, Standing, Start, shell_to_ask};
 use toolbay_control::Snapshot;
-use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim};
+use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::{
@@ -101,6 +101,58 @@ impl Plan {
         pending.map(|server| &server.name)
     }
 
+    /// The configured servers.
+    pub(crate) fn servers(&self) -> &[ServerConfig] {
+        &self.servers
+    }
+
+    /// Starts only servers of which nothing is known, and the others when they are called.
+    pub(crate) fn start_on_demand(&mut self) {
+        for server in &mut self.servers {
+            server.tuning.start = Start::OnDemand;
+        }
+    }
+
+    /// Leaves out all servers but the one to which a name with its prefix belongs. Where the name does not say which that
+    /// is, all stay, and are started on demand.
+    pub(crate) fn keep_owner_of(&mut self, context: &Context, name: &str) {
+        let naming = self.naming(context);
+        let prefix = name.split_once("__").map(|(prefix, _)| prefix).filter(|_| naming != Naming::None);
+        let slugs = slugs(&self.names());
+        match prefix.and_then(|prefix| slugs.iter().position(|slug| slug == prefix)) {
+            Some(index) if self.keep(index) => {}
+            _ => self.start_on_demand(),
+        }
+    }
+
+    /// Leaves out all servers but this one, if it is there.
+    pub(crate) fn keep_server(&mut self, name: &str) {
+        if let Some(index) = self.servers.iter().position(|server| server.name.as_str() == name) {
+            self.keep(index);
+        }
+    }
+
+    /// Leaves out all servers but one, unless its names would begin otherwise without the others: where several servers
+    /// have similar names, each has a hash in its prefix.
+    fn keep(&mut self, index: usize) -> bool {
+        let names = self.names();
+        let is_same = slugs(&names[index..=index])[0] == slugs(&names)[index];
+        if is_same {
+            self.servers = vec![self.servers.swap_remove(index)];
+        }
+        is_same
+    }
+
+    /// How tools and prompts are named.
+    fn naming(&self, context: &Context) -> Naming {
+        let written = self.hub.naming.as_deref().and_then(|naming| naming.parse().ok());
+        self.naming.or(context.args.global.naming).or(written).unwrap_or_default()
+    }
+
+    fn names(&self) -> Vec<ServerName> {
+        self.servers.iter().map(|server| server.name.clone()).collect()
+    }
+
     /// Starts everything, in the background. Where nothing is configured to run there are the servers `hub` and `codebase`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
@@ -120,9 +172,8 @@ impl Plan {
         }
         let (tell, awaited) = AwaitedPath::new();
         let shell = self.configuration.as_ref().and_then(|_| shell_to_ask(&context.env.variables));
-        let written = self.hub.naming.as_deref().and_then(|naming| naming.parse().ok());
         let options = HostOptions {
-            naming: self.naming.or(context.args.global.naming).or(written).unwrap_or_default(),
+            naming: self.naming(context),
             base_env: context.env.variables.clone(),
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),

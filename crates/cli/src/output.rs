@@ -20,6 +20,8 @@ pub(crate) struct Output {
     pub(crate) paint_status: Paint,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
+    /// How wide stdout is, if it is a terminal that says so. Longer lines are cut, not wrapped.
+    pub(crate) columns: Option<usize>,
 }
 
 impl Output {
@@ -34,6 +36,7 @@ impl Output {
             paint_status: Paint(colour.unwrap_or(stderr_is_terminal)),
             stdout_is_terminal,
             stderr_is_terminal,
+            columns: stdout_is_terminal.then(|| size(io::stdout())).flatten().map(|size| size.columns),
         }
     }
 
@@ -78,6 +81,20 @@ impl Output {
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
+}
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// The size of a terminal; nothing where it is none, or does not know.
+pub(crate) fn size(terminal: impl std::os::fd::AsFd) -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    let size = Size { columns: size.ws_col.into(), rows: size.ws_row.into() };
+    (size.columns > 0 && size.rows > 0).then_some(size)
 }
 
 /// Writes to stderr. When that fails there is nobody left to tell.

@@ -1,14 +1,33 @@
 //! One command's time with a hub: a running one, or one of its own.
 
-use toolbay_control::{About, Api, Client, ControlError, method};
+use std::time::Duration;
+
+use toolbay_control::{About, Api, Client, ControlError, ServerSnapshot, method};
 
 use crate::{
     board::Board,
     context::Context,
     error::CliError,
     hub::{self, Plan, absolute},
+    style::clean_line,
     suggest::similar,
 };
+
+/// Which servers a command needs where no hub runs and it starts them itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Needs<'a> {
+    /// All of them.
+    All,
+    /// What they offer: from the cache where it is known, else they are started.
+    Catalogs,
+    /// This one, running if `live`, else as [`Needs::Catalogs`].
+    Server { name: &'a str, live: bool },
+    /// The one that offers the tool or prompt of this name, if the name says which that is.
+    Owner(&'a str),
+}
+
+/// How long a command waits for a hub before it says what for.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// A hub to ask.
 #[derive(Debug)]
@@ -20,9 +39,10 @@ pub(crate) struct Session<'a> {
 /// Finds a hub or starts one, lets `command` use it, and stops what was started, signals or not.
 pub(crate) async fn with<T>(
     context: &Context,
+    needs: Needs<'_>,
     command: impl AsyncFnOnce(&Session<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let session = Session::open(context).await?;
+    let session = Session::open(context, needs).await?;
     let result = tokio::select! {
         () = context.stop.cancelled() => Err(CliError::Interrupted),
         result = command(&session) => result,
@@ -61,12 +81,23 @@ pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
 }
 
 impl<'a> Session<'a> {
-    async fn open(context: &'a Context) -> Result<Self, CliError> {
+    async fn open(context: &'a Context, needs: Needs<'_>) -> Result<Self, CliError> {
         let client = match running(context).await {
             Err(error @ CliError::Control(ControlError::NoHub)) => {
-                let plan = Plan::read(context)?;
+                let mut plan = Plan::read(context)?;
                 if plan.tells_of_itself {
                     return Err(error); // there is nothing to run
+                }
+                match needs {
+                    Needs::All => {}
+                    Needs::Catalogs => plan.start_on_demand(),
+                    Needs::Server { name, live } => {
+                        plan.keep_server(name);
+                        if !live {
+                            plan.start_on_demand();
+                        }
+                    }
+                    Needs::Owner(name) => plan.keep_owner_of(context, name),
                 }
                 let host = plan.start(context);
                 Client::Local(Api::new(host, About { config: plan.config, url: None, folder: None }))
@@ -76,22 +107,53 @@ impl<'a> Session<'a> {
         Ok(Self { context, client })
     }
 
-    /// Waits until what `awaited` names (JSON, see [`method::READY`]) is there, or all servers are settled; a hub of
-    /// our own shows how that goes.
+    /// Waits until what `awaited` names (JSON, see [`method::READY`]) is there, or all servers are settled. What takes long
+    /// is shown.
     pub(crate) async fn ready(&self, awaited: Option<&str>) -> Result<(), CliError> {
-        let wait = self.client.request(method::READY, awaited);
+        let mut wait = std::pin::pin!(self.client.request(method::READY, awaited));
         match &self.client {
             Client::Remote(_) => {
+                if let Ok(done) = tokio::time::timeout(SILENCE, &mut wait).await {
+                    done?;
+                    return Ok(());
+                }
+                self.note_starting("waiting for").await?;
+                wait.await?;
+            }
+            // Nothing is started where the cache knows everything.
+            Client::Local(api) if !api.host().is_starting() => {
                 wait.await?;
             }
             Client::Local(api) => {
-                let mut board = Board::new(api.host(), &self.context.out);
+                let mut board = Board::of_starting(api.host(), &self.context.out);
                 tokio::select! {
                     done = wait => { done?; }
                     () = board.follow() => {}
                 }
                 board.finish();
             }
+        }
+        Ok(())
+    }
+
+    /// Gets ready for a list of what servers offer. A running hub tells what it knows now, unless `wait`; servers of our
+    /// own are waited for.
+    pub(crate) async fn ready_to_list(&self, wait: bool) -> Result<(), CliError> {
+        match &self.client {
+            Client::Remote(_) if !wait => self.note_starting("still starting").await,
+            Client::Remote(_) | Client::Local(_) => self.ready(None).await,
+        }
+    }
+
+    /// Names servers that are on their way up, whose offers may be missing.
+    async fn note_starting(&self, what: &str) -> Result<(), CliError> {
+        let snapshot = self.client.snapshot().await?;
+        let is_starting =
+            |server: &&ServerSnapshot| matches!(server.state.as_str(), "starting" | "restarting");
+        let starting: Vec<String> =
+            snapshot.servers.iter().filter(is_starting).map(|server| clean_line(&server.name)).collect();
+        if !starting.is_empty() {
+            self.context.out.note(&format!("{what}: {}", starting.join(", ")));
         }
         Ok(())
     }

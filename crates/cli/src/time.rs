@@ -16,12 +16,14 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     )
 }
 
-/// `0.4 s`, `12 s`, `3 min`.
+/// `0.4 s`, `12 s`, `3 min`, `5 h`, `4 d`.
 pub(crate) fn short(time: Duration) -> String {
     match time.as_secs() {
         0..=9 => format!("{:.1} s", time.as_secs_f32()),
         10..=119 => format!("{} s", time.as_secs()),
-        seconds => format!("{} min", seconds / 60),
+        120..=7_199 => format!("{} min", time.as_secs() / 60),
+        7_200..=172_799 => format!("{} h", time.as_secs() / 3600),
+        seconds => format!("{} d", seconds / 86_400),
     }
 }
 

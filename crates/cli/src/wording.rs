@@ -28,7 +28,7 @@ pub(crate) fn command_line<'a>(words: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,*${}~".contains(c);
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,*${}~…".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }

@@ -15,12 +15,12 @@ use crate::{
     arguments,
     context::Context,
     error::CliError,
-    session::{self, Session},
+    session::{self, Needs, Session},
     style::clean,
 };
 
 pub(crate) async fn run(context: &Context, args: &CallArgs) -> Result<(), CliError> {
-    session::with(context, async |session| {
+    session::with(context, Needs::Owner(&args.tool), async |session| {
         let name = &args.tool;
         session.ready(Some(&json!({ "tool": name }).to_string())).await?;
         let tools = tools(session).await?;

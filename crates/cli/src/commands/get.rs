@@ -8,9 +8,9 @@ use toolbay_config::{
 
 use crate::{
     args::GetArgs,
-    board::trouble,
     context::Context,
     error::CliError,
+    server_view::trouble,
     style::clean_line,
     survey::{Survey, short_path, standing},
     table::{Cell, Look, render},

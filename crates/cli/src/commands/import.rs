@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use toolbay_config::{Edit, edit};
 
-use super::tools::print;
 use crate::{
     args::ImportArgs,
     confirm::{can_ask, confirm},
@@ -17,7 +16,7 @@ use crate::{
     put::approve,
     style::clean_line,
     survey::{scope, short_path},
-    table::{Cell, Look},
+    table::{Cell, Look, print},
     target_file::TargetFile,
     unpinned,
     wording::target,

@@ -3,13 +3,12 @@
 use serde_json::{Value, json};
 use toolbay_config::Standing;
 
-use super::tools::print;
 use crate::{
     context::Context,
     error::CliError,
     style::clean_line,
     survey::{Survey, scope, short_path, standing},
-    table::{Cell, Look},
+    table::{Cell, Look, print},
     wording::target,
 };
 

@@ -14,10 +14,7 @@ use crate::{
 };
 
 pub(crate) async fn run(context: &Context, args: &LogsArgs) -> Result<(), CliError> {
-    session::with(context, async |session| {
-        if !args.follow {
-            session.ready(None).await?;
-        }
+    session::with_running(context, async |session| {
         let servers = match &args.server {
             Some(server) => vec![server.clone()],
             None => session.client.snapshot().await?.servers.into_iter().map(|server| server.name).collect(),

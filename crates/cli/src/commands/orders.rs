@@ -9,10 +9,10 @@ use toolbay_control::{ServerSnapshot, Snapshot};
 
 use crate::{
     args::OrderArgs,
-    board::{server_lines, trouble},
     context::Context,
     error::CliError,
     exit,
+    server_view::{Times, View, trouble},
     session::{self, Session},
     suggest::similar,
 };
@@ -103,7 +103,8 @@ fn show(context: &Context, args: &OrderArgs, servers: &[ServerSnapshot]) -> Resu
     if servers.is_empty() {
         return Ok(());
     }
-    for line in server_lines(servers, &[], out.paint) {
+    let view = View { columns: out.columns, ..View::new(out.paint, Times::Start) };
+    for line in view.table(&servers.iter().collect::<Vec<_>>()) {
         out.data(&format!("{line}\n"))?;
     }
     Ok(())

@@ -9,10 +9,17 @@ use toolbay_protocol::{
 };
 
 use super::call::complete;
-use crate::{args::PromptArgs, arguments, context::Context, error::CliError, session, style::clean};
+use crate::{
+    args::PromptArgs,
+    arguments,
+    context::Context,
+    error::CliError,
+    session::{self, Needs},
+    style::clean,
+};
 
 pub(crate) async fn run(context: &Context, args: &PromptArgs) -> Result<(), CliError> {
-    session::with(context, async |session| {
+    session::with(context, Needs::Owner(&args.name), async |session| {
         let name = &args.name;
         let arguments = arguments::of_prompt(&args.arguments)?;
         session.ready(Some(&json!({ "prompt": name }).to_string())).await?;

@@ -4,39 +4,45 @@ use serde_json::Value;
 use toolbay_host::Kind;
 use toolbay_protocol::view::Prompt;
 
-use super::tools::{print, row};
-use crate::{context::Context, error::CliError, session};
+use super::listing::{self, Offer};
+use crate::{args::ListArgs, context::Context, error::CliError, session};
 
-pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
-    session::with(context, async |session| {
-        session.ready(None).await?;
+pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliError> {
+    session::with(context, args.needs(), async |session| {
+        session.ready_to_list(args.wait).await?;
+        listing::check_server(session, args).await?;
         let prompts = session.client.list(Kind::Prompts).await?;
-        let out = &context.out;
-        if out.json {
-            return Ok(out.json_fields(&format!("\"prompts\":[{}]", prompts.join(",")))?);
+        let mut offers: Vec<Offer> = prompts.into_iter().filter_map(offer).collect();
+        listing::find_owners(session, Kind::Prompts, &mut offers).await?;
+        args.filter(&mut offers);
+        if context.out.json {
+            let prompts: Vec<&str> = offers.iter().map(|offer| offer.json.as_str()).collect();
+            return Ok(context.out.json_fields(&format!("\"prompts\":[{}]", prompts.join(",")))?);
         }
-        let rows: Vec<_> = prompts
-            .into_iter()
-            .filter_map(|text| Prompt::parse(text.into()).ok())
-            .map(|prompt| {
-                let usage = format!("{}{}", prompt.name(), parameters(&prompt));
-                row(&usage, prompt.description().as_deref())
-            })
-            .collect();
-        print(context, &rows, "no prompts")
+        listing::print(context, args, "prompt", &offers)
     })
     .await
 }
 
-/// ` a=… [b=…]`.
+fn offer(json: String) -> Option<Offer> {
+    let prompt = Prompt::parse(json.clone().into()).ok()?;
+    Some(Offer {
+        server: None,
+        name: prompt.name().to_owned(),
+        parameters: parameters(&prompt),
+        description: prompt.description().unwrap_or_default().into_owned(),
+        json: json.clone(),
+    })
+}
+
+/// `(a, b?)`; arguments of prompts are always text.
 fn parameters(prompt: &Prompt) -> String {
     let parameters: Vec<Value> =
         prompt.item().raw("arguments").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let mut text = String::new();
-    for parameter in &parameters {
-        let Some(name) = parameter.get("name").and_then(Value::as_str) else { continue };
+    let written = parameters.iter().filter_map(|parameter| {
+        let name = parameter.get("name").and_then(Value::as_str)?;
         let is_required = parameter.get("required").and_then(Value::as_bool) == Some(true);
-        text.push_str(&if is_required { format!(" {name}=…") } else { format!(" [{name}=…]") });
-    }
-    text
+        Some(format!("{name}{}", if is_required { "" } else { "?" }))
+    });
+    format!("({})", written.collect::<Vec<_>>().join(", "))
 }

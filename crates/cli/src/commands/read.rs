@@ -9,10 +9,17 @@ use toolbay_protocol::{
 };
 
 use super::call::complete;
-use crate::{args::ReadArgs, base64, context::Context, error::CliError, session, style::clean};
+use crate::{
+    args::ReadArgs,
+    base64,
+    context::Context,
+    error::CliError,
+    session::{self, Needs},
+    style::clean,
+};
 
 pub(crate) async fn run(context: &Context, args: &ReadArgs) -> Result<(), CliError> {
-    session::with(context, async |session| {
+    session::with(context, Needs::Catalogs, async |session| {
         let uri = &args.uri;
         let params = json!({ "uri": uri }).to_string();
         session.ready(Some(&params)).await?;

@@ -2,64 +2,156 @@
 
 mod watch;
 
-use toolbay_control::{Client, Snapshot};
+use serde_json::json;
+use toolbay_config::{Reach, ServerConfig, Standing};
+use toolbay_control::{ControlError, ServerSnapshot, Snapshot};
 
+use super::listing::counted;
 use crate::{
     args::StatusArgs,
-    board::server_lines,
     context::Context,
     error::CliError,
+    hub::Plan,
+    server_view::{Times, View, sort_by_trouble, summary},
     session,
-    style::{Paint, clean},
+    style::{Paint, clean, clean_line},
+    table::{Cell, Look},
 };
 
 pub(crate) async fn run(context: &Context, args: &StatusArgs) -> Result<(), CliError> {
     if args.watch {
         return watch::run(context).await;
     }
-    session::with(context, async |session| {
-        if matches!(session.client, Client::Local(_)) {
+    let shown = session::with_running(context, async |session| {
+        if args.wait {
             session.ready(None).await?;
         }
-        let snapshot = session.client.snapshot().await?;
+        let mut snapshot = session.client.snapshot().await?;
         let out = &context.out;
-        for problem in problems(&snapshot) {
-            out.warn(&problem);
-        }
         if out.json {
             return Ok(out.json_object(&snapshot)?);
         }
-        for line in lines(&snapshot, matches!(session.client, Client::Remote(_)), out.paint) {
-            out.data(&format!("{line}\n"))?;
+        let problems = problems(&mut snapshot);
+        let text: String = lines(&snapshot, view(context)).iter().map(|line| format!("{line}\n")).collect();
+        out.data(&text)?;
+        for problem in problems {
+            out.warn(&problem);
         }
         Ok(())
     })
-    .await
-}
-
-/// What is wrong with the configuration, in sentences.
-fn problems(snapshot: &Snapshot) -> Vec<String> {
-    let lines = snapshot.config_problem.as_deref().unwrap_or_default().lines();
-    lines.map(|line| format!("{}; what was there before stays in force", clean(line))).collect()
-}
-
-/// The hub, its servers, and what of theirs is not offered.
-fn lines(snapshot: &Snapshot, is_elsewhere: bool, paint: Paint) -> Vec<String> {
-    let mut head = format!("Toolbay {}", clean(&snapshot.version));
-    if is_elsewhere {
-        head.push_str(&format!(", process {}", snapshot.pid));
+    .await;
+    match shown {
+        Err(error @ (CliError::Control(ControlError::NoHub) | CliError::NotRunning { .. })) => {
+            show_configured(context)?;
+            Err(error)
+        }
+        shown => shown,
     }
+}
+
+fn view(context: &Context) -> View {
+    View {
+        columns: context.out.columns,
+        is_verbose: context.args.global.verbose > 0,
+        ..View::new(context.out.paint, Times::Uptime)
+    }
+}
+
+/// Shows the servers that a hub would run. Nothing is started.
+fn show_configured(context: &Context) -> Result<(), CliError> {
+    let plan = Plan::read(context)?;
+    let out = &context.out;
+    if out.json {
+        let servers: Vec<_> = plan
+            .servers()
+            .iter()
+            .map(|server| {
+                json!({ "name": server.name.as_str(), "state": state(server), "transport": transport(server) })
+            })
+            .collect();
+        return Ok(out.json_object(&json!({ "running": false, "servers": servers }))?);
+    }
+    let row = |server: &ServerConfig| {
+        vec![
+            Cell::new("●", Look::Dim),
+            Cell::new(clean_line(server.name.as_str()), Look::Bold),
+            state(server).into(),
+            transport(server).into(),
+        ]
+    };
+    let mut rows: Vec<Vec<Cell>> = plan.servers().iter().map(row).collect();
+    if !rows.is_empty() {
+        rows.insert(0, ["", "SERVER", "STATE", "TRANSPORT"].map(|head| Cell::new(head, Look::Dim)).to_vec());
+    }
+    crate::table::print(context, &rows, "no servers are configured")
+}
+
+fn state(server: &ServerConfig) -> &'static str {
+    match server.standing {
+        Standing::Enabled => "not running",
+        Standing::Disabled => "disabled",
+        Standing::Pending => "needs approval",
+    }
+}
+
+fn transport(server: &ServerConfig) -> &'static str {
+    match &server.reach {
+        Reach::Command(_) => "stdio",
+        Reach::Url(_) => "url",
+        Reach::BuiltIn(_) => "in process",
+    }
+}
+
+/// What is wrong with the configuration, in sentences. An entry that cannot be used becomes a server that is broken, unless an
+/// earlier form of it still runs.
+fn problems(snapshot: &mut Snapshot) -> Vec<String> {
+    let text = snapshot.config_problem.clone().unwrap_or_default();
+    let mut sentences = Vec::new();
+    for line in text.lines() {
+        let entry = line.split_once("server `").and_then(|(_, rest)| rest.split_once('`'));
+        match entry {
+            Some((name, _)) if !snapshot.servers.iter().any(|server| server.name == name) => {
+                snapshot.servers.push(ServerSnapshot {
+                    name: name.to_owned(),
+                    state: "broken".to_owned(),
+                    transport: "–".to_owned(),
+                    failure: Some(line.to_owned()),
+                    ..ServerSnapshot::default()
+                });
+            }
+            _ => sentences.push(format!("{}; the last valid version stays in effect", clean(line))),
+        }
+    }
+    sentences
+}
+
+/// The hub in a few lines, then its servers and what of theirs is not offered.
+fn lines(snapshot: &Snapshot, view: View) -> Vec<String> {
+    let mut lines = head(snapshot, view.paint);
+    let mut servers: Vec<&ServerSnapshot> = snapshot.servers.iter().collect();
+    sort_by_trouble(&mut servers);
+    lines.extend(view.table(&servers));
+    lines.extend(set_aside(snapshot));
+    lines
+}
+
+fn head(snapshot: &Snapshot, paint: Paint) -> Vec<String> {
+    let mut hub = format!("Toolbay {}, process {}", clean(&snapshot.version), snapshot.pid);
     let config = snapshot.config.as_ref().map(|config| config.display().to_string());
     for part in [snapshot.url.clone(), config] {
-        head.push_str(&part.map(|part| format!(", {}", clean(&part))).unwrap_or_default());
+        hub.push_str(&part.map(|part| format!(", {}", clean(&part))).unwrap_or_default());
     }
-    let mut lines = vec![head];
-    lines.extend(server_lines(&snapshot.servers, &[], paint));
-    for set_aside in &snapshot.quarantined {
-        let value: serde_json::Value = serde_json::from_str(set_aside.get()).unwrap_or_default();
-        let part = |key: &str| clean(value[key].as_str().unwrap_or("?")).into_owned();
+    let summary = format!("{} · {}", summary(&snapshot.servers), counted(snapshot.tools, "tool"));
+    vec![paint.bold(&summary), hub]
+}
+
+/// What servers offer that cannot be offered to clients.
+fn set_aside(snapshot: &Snapshot) -> Vec<String> {
+    let line = |offer: &serde_json::value::RawValue| {
+        let value: serde_json::Value = serde_json::from_str(offer.get()).unwrap_or_default();
+        let part = |key: &str| clean_line(value[key].as_str().unwrap_or("?"));
         let (server, kind, name) = (part("server"), part("kind"), part("name"));
-        lines.push(format!("{server}: the {kind} `{name}` is not offered: {}", part("reason")));
-    }
-    lines
+        format!("{server}: the {kind} `{name}` is not offered: {}", part("reason"))
+    };
+    snapshot.quarantined.iter().map(|offer| line(offer)).collect()
 }

@@ -1,45 +1,62 @@
 //! `toolbay tools`: what can be called.
 
+mod detail;
+
 use toolbay_host::Kind;
 use toolbay_protocol::view::Tool;
 
+use super::listing::{self, Offer};
 use crate::{
+    args::ListArgs,
     context::Context,
     error::CliError,
+    schema::{parameters, signature},
     session,
-    style::clean_line,
-    table::{Cell, Look, render},
 };
 
-pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
-    session::with(context, async |session| {
-        session.ready(None).await?;
-        let tools = session.client.list(Kind::Tools).await?;
-        let out = &context.out;
-        if out.json {
-            return Ok(out.json_fields(&format!("\"tools\":[{}]", tools.join(",")))?);
+pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliError> {
+    session::with(context, args.needs(), async |session| {
+        session.ready_to_list(args.wait).await?;
+        listing::check_server(session, args).await?;
+        let mut offers = offers(session.client.list(Kind::Tools).await?);
+        listing::find_owners(session, Kind::Tools, &mut offers).await?;
+        let one = args.pattern.as_ref().and_then(|name| named(&offers, name, args.server.as_deref()));
+        if let Some(index) = one {
+            let tool = offers.swap_remove(index);
+            return detail::show(context, &tool);
         }
-        let rows: Vec<Vec<Cell>> = tools
-            .into_iter()
-            .filter_map(|text| Tool::parse(text.into()).ok())
-            .map(|tool| row(tool.name(), tool.description().as_deref()))
-            .collect();
-        print(context, &rows, "no tools")
+        args.filter(&mut offers);
+        if context.out.json {
+            let tools: Vec<&str> = offers.iter().map(|offer| offer.json.as_str()).collect();
+            return Ok(context.out.json_fields(&format!("\"tools\":[{}]", tools.join(",")))?);
+        }
+        listing::print(context, args, "tool", &offers)
     })
     .await
 }
 
-/// A name and the first line about it.
-pub(super) fn row(name: &str, description: Option<&str>) -> Vec<Cell> {
-    vec![Cell::new(clean_line(name), Look::Bold), clean_line(description.unwrap_or("")).into()]
+fn offers(tools: Vec<String>) -> Vec<Offer> {
+    let offer = |json: String| {
+        let tool = Tool::parse(json.clone().into()).ok()?;
+        Some(Offer {
+            server: None,
+            name: tool.name().to_owned(),
+            parameters: signature(&parameters(tool.input_schema().unwrap_or("{}"))),
+            description: tool.description().unwrap_or_default().into_owned(),
+            json,
+        })
+    };
+    tools.into_iter().filter_map(offer).collect()
 }
 
-pub(super) fn print(context: &Context, rows: &[Vec<Cell>], nothing: &str) -> Result<(), CliError> {
-    if rows.is_empty() {
-        context.out.note(nothing);
+/// The tool that somebody named, in full or as its server does where only one is called so.
+fn named(offers: &[Offer], name: &str, server: Option<&str>) -> Option<usize> {
+    let is_asked = |offer: &Offer| server.is_none() || offer.server.as_deref() == server;
+    let bare = |offer: &Offer| offer.name.split_once("__").is_some_and(|(_, bare)| bare == name);
+    if let Some(index) = offers.iter().position(|offer| offer.name == name && is_asked(offer)) {
+        return Some(index);
     }
-    for line in render(rows, context.out.paint) {
-        context.out.data(&format!("{line}\n"))?;
-    }
-    Ok(())
+    let mut found = offers.iter().enumerate().filter(|(_, offer)| bare(offer) && is_asked(offer));
+    let (index, _) = found.next()?;
+    found.next().is_none().then_some(index)
 }

@@ -115,7 +115,8 @@ fn a_command_on_its_own_asks_the_shell_as_well() {
 fn a_command_that_needs_no_program_does_not_wait_for_the_shell() {
     let home = home("sleep 600");
     home.write("mcp.json", r#"{"mcpServers": {"web": {"url": "http://127.0.0.1:9/mcp"}}}"#);
-    let output = from_desktop(&home, home.command(&["status", "--config", "mcp.json"])).output().unwrap();
+    let output =
+        from_desktop(&home, home.command(&["tools", "--live", "--config", "mcp.json"])).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("PATH") && !said.contains("in time"), "{said}");
 }

@@ -14,6 +14,7 @@ mod control; // commands that use a running hub, and its socket
 mod curl; // the client that everybody has
 mod doctor; // what keeps servers from working
 mod doors; // every way in that `serve` opens, and who is kept out
+mod everyday; // commands of every day beside servers that are slow, stopped or not there
 mod extensions; // servers that extensions describe
 mod faults; // one test per fault that a server or a client can have
 mod interop; // published servers behind the hub, seen through the official SDKs

@@ -15,7 +15,7 @@ fn without_a_configuration_there_is_the_hub_itself() {
     assert!(hub.said.contains("toolbay serve --config mcp.json"), "{}", hub.said);
     let answer = hub.post(STATUS);
     assert!(answer.contains(r#""structuredContent""#) && answer.contains("0.1.0"), "{answer}");
-    assert_eq!(home.run(&["tools"]).expect(0).stdout.split_whitespace().next(), Some("hub__status"));
+    assert_eq!(home.run(&["tools"]).expect(0).stdout.split_whitespace().next(), Some("hub__status()"));
     assert_eq!(hub.stop(), Some(0));
 }
 

@@ -57,7 +57,7 @@ fn every_change_is_a_line() {
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
     let mut watching = Watching::start(home.command(&["status", "--watch"]));
-    watching.until("small ready (2025-11-25, 4 tools, 2 resources, 1 prompt)");
+    watching.until("small ready (2025-11-25, 4 tools, 2 resources, 1 prompt, ");
     home.run(&["stop", "small"]).expect(0);
     watching.until("small stopped");
     home.run(&["start", "small"]).expect(0);
@@ -116,8 +116,8 @@ fn on_a_terminal_the_table_is_drawn_in_place() {
     watching.until("SERVER");
     assert!(watching.until("small").contains("ready"));
     home.run(&["stop", "small"]).expect(0);
-    // The head and the row are written over: one line for the hub, one for the head, one for the server.
-    watching.until("\x1b[3A\r\x1b[2KToolbay");
+    // The head and the row are written over: two lines for the hub, one for the head, one for the server.
+    watching.until("\x1b[4A\r\x1b[2K1 stopped");
     assert!(watching.until("small").contains("stop"));
     hub.stop();
     watching.end();
@@ -138,11 +138,14 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
     );
     hub.until("server `worse`");
     let status = home.run(&["status"]).expect(0);
-    assert!(status.stdout.contains("small   ready"), "{status:#?}");
-    let warnings: Vec<&str> = status.stderr.lines().collect();
-    let [bad, worse] = warnings[..] else { panic!("{status:#?}") };
-    assert!(bad.starts_with("warning: ") && bad.contains("mcp.json:2:1: server `bad`"), "{bad}");
-    assert!(worse.contains("mcp.json:3:2: server `worse`") && worse.contains("stays in force"), "{worse}");
+    let lines: Vec<&str> = status.stdout.lines().collect();
+    assert_eq!(lines[0], "1 ready, 2 broken · 4 tools", "{status:#?}");
+    // What is broken comes first, each with its place.
+    let at = |text: &str| {
+        lines.iter().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{text} {status:#?}"))
+    };
+    assert!(at("bad     broken") < at("mcp.json:2:1: server `bad`"));
+    assert!(at("mcp.json:2:1") < at("worse   broken") && at("mcp.json:3:2") < at("small   ready"));
     let told = home.run(&["status", "--json"]).expect(0).json();
     assert_eq!(told["config_problem"].as_str().unwrap().lines().count(), 2);
 
@@ -159,7 +162,7 @@ fn what_was_wrong_from_the_start_is_told_once() {
     home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, "bad": 1}}}}"#, home.entry("small")));
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
-    assert!(home.run(&["status"]).expect(0).stderr.contains("server `bad`"));
+    assert!(home.run(&["status"]).expect(0).stdout.contains("server `bad`"));
     assert_eq!(hub.stop(), Some(0));
     assert_eq!(hub.said.matches("server `bad`").count(), 1, "{}", hub.said);
 }

@@ -9,7 +9,7 @@ use toolbay_host::{Host, HostOptions, Kind, LogSource, ServerState};
 use toolbay_protocol::view::Tool;
 
 use super::finding::Finding;
-use crate::{board::offers, time::short};
+use crate::{server_view::offers, time::short};
 
 const CHECK: &str = "server";
 /// Servers that are told to stop by the end of their stdin are gone by then; others get a signal.

@@ -5,13 +5,13 @@ use std::{collections::HashMap, time::Duration};
 use serde_json::json;
 use toolbay_control::{ServerSnapshot, Snapshot, method};
 
-use super::{lines, problems};
+use super::{lines, problems, view};
 use crate::{
-    board::{key, server_line},
     context::Context,
     error::CliError,
     output::Output,
     redraw::Redraw,
+    server_view::{key, line},
     session::{self, Session},
     style::clean_line,
 };
@@ -32,9 +32,10 @@ pub(super) async fn run(context: &Context) -> Result<(), CliError> {
             if out.json || !out.stdout_is_terminal {
                 told.tell(out, &snapshot)?;
             } else {
-                let mut now = lines(&snapshot, true, out.paint);
+                let problems = problems(&mut snapshot);
+                let mut now = lines(&snapshot, view(context));
                 let warning = out.paint.yellow("warning:");
-                now.extend(problems(&snapshot).iter().map(|problem| format!("{warning} {problem}")));
+                now.extend(problems.iter().map(|problem| format!("{warning} {problem}")));
                 if let Some(text) = table.with(now) {
                     out.data(&text)?;
                 }
@@ -71,8 +72,8 @@ impl Told {
             if out.json {
                 out.json_object(&json!({ "event": "config", "problem": self.problem }))?;
             } else if self.problem.is_some() {
-                for problem in problems(snapshot) {
-                    out.data(&format!("{} {problem}\n", out.paint.yellow("warning:")))?;
+                for problem in self.problem.as_deref().unwrap_or_default().lines() {
+                    out.data(&format!("{} {}\n", out.paint.yellow("warning:"), clean_line(problem)))?;
                 }
             } else {
                 out.data("the configuration can be used again\n")?;
@@ -88,8 +89,7 @@ impl Told {
             }
         }
         for server in &snapshot.servers {
-            // A new life is worth a line, even if it looks like the last.
-            let key = format!("{} {}", key(server), server.starts);
+            let key = key(server);
             if self.servers.get(&server.name) == Some(&key) {
                 continue;
             }
@@ -97,7 +97,7 @@ impl Told {
             if out.json {
                 out.json_object(&json!({ "event": "server", "server": server }))?;
             } else {
-                out.data(&format!("{}\n", server_line(server, None, out.paint)))?;
+                out.data(&format!("{}\n", line(server, out.paint)))?;
             }
         }
         Ok(())
