@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolbay_config::{HubFile, Listen};
+use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
 
+use crate::error::CliError;
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
@@ -155,14 +157,39 @@ pub(crate) struct ServeArgs {
     /// The private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Another name under which clients may reach the hub (the `Host` header)
-    #[arg(long, value_name = "NAME")]
+    /// Another name under which clients may reach the hub (the `Host` header), with the port if it is another one there
+    #[arg(long, value_name = "NAME[:PORT]")]
     pub(crate) public_name: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
+/// Who may use a server over HTTP besides the user who runs it.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AccessArgs {
+    /// Let pages of this origin use the tools, such as https://app.example.com; may be given several times
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<Origin>,
+    /// Let other users of this machine use the tools without a token
+    #[arg(long)]
+    pub(crate) allow_local_users: bool,
+}
+
+impl AccessArgs {
+    /// Whether anything of it was said.
+    pub(crate) fn is_given(&self) -> bool {
+        self.allow_local_users || !self.allow_origin.is_empty()
+    }
+
+    /// Who is served without a token on loopback addresses.
+    pub(crate) fn local_users(&self) -> LocalUsers {
+        if self.allow_local_users { LocalUsers::Anyone } else { LocalUsers::default() }
+    }
 }
 
 impl ServeArgs {
     /// What was typed, and what a file says where nothing was.
-    pub(crate) fn or(&self, file: &HubFile) -> Self {
+    pub(crate) fn or(&self, file: &HubFile) -> Result<Self, CliError> {
         let list = |typed: &[String], written: &[String]| {
             if typed.is_empty() { written.to_vec() } else { typed.to_vec() }
         };
@@ -171,15 +198,29 @@ impl ServeArgs {
             Some(_) => (self.tls_cert.clone(), self.tls_key.clone()),
             None => (file.tls_cert.clone(), file.tls_key.clone()),
         };
-        Self {
+        let mut access = self.access.clone();
+        access.allow_local_users |= file.allow_local_users == Some(true);
+        if access.allow_origin.is_empty() {
+            access.allow_origin =
+                file.allow_origin.iter().map(|origin| written(origin)).collect::<Result<_, _>>()?;
+        }
+        Ok(Self {
             listen: if self.listen.is_empty() { file.listen.clone() } else { self.listen.clone() },
             allow_unauthenticated: self.allow_unauthenticated || file.allow_unauthenticated == Some(true),
             token_file: self.token_file.clone().or_else(|| file.token_file.clone()),
             tls_cert,
             tls_key,
             public_name: list(&self.public_name, &file.public_name),
-        }
+            access,
+        })
     }
+}
+
+/// An origin that a file allows.
+fn written(origin: &str) -> Result<Origin, CliError> {
+    origin
+        .parse()
+        .map_err(|why| CliError::usage(format!("`[hub] allow_origin`: `{origin}` cannot be used: {why}")))
 }
 
 #[derive(Debug, Default, Args)]

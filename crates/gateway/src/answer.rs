@@ -57,6 +57,12 @@ pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> Answer {
     answer
 }
 
+/// A request from where none is taken.
+pub(crate) fn forbidden(reason: &str) -> Answer {
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
+    json_error(StatusCode::FORBIDDEN, None, &error)
+}
+
 /// Nobody is served who does not show the token.
 pub(crate) fn unauthorized() -> Answer {
     let message = "unauthorised: send the hub's token as `Authorization: Bearer …`";

@@ -12,15 +12,18 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request as HttpRequest, StatusCode};
 use hyper::body::Incoming;
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
-use toolbay_transport::http::Respond;
+use toolbay_transport::http::{Refusal, Respond};
 
 use crate::{
-    answer::{Answer, empty, json, json_error, not_allowed, unauthorized},
+    answer::{Answer, empty, forbidden, json, json_error, not_allowed, unauthorized},
+    cors,
     gateway::Gateway,
-    guard::Guard,
+    guard::{Guard, Verdict},
     headers::{self, single},
+    peer::{LocalUsers, Peer},
     session::Session,
     sessions::SessionId,
 };
@@ -32,15 +35,50 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(crate) struct Door {
     gateway: Arc<Gateway>,
     guard: Guard,
+    users: LocalUsers,
     stop: CancellationToken,
 }
 
 impl Respond for Door {
     async fn respond(&self, request: HttpRequest<Incoming>) -> Answer {
-        if let Some(reason) = self.guard.refusal(request.uri(), request.headers()) {
-            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
-            return json_error(StatusCode::FORBIDDEN, None, &error);
+        let page = match self.guard.judge(request.uri(), request.headers()) {
+            Verdict::Own => None,
+            Verdict::Allowed(origin) => Some(origin.clone()),
+            Verdict::Refused(reason) => return forbidden(reason),
+        };
+        let mut answer = match &page {
+            // A browser asks without the token whether its page may send it.
+            Some(_) if cors::is_preflight(&request) => cors::preflight(request.headers()),
+            _ => self.answer(request).await,
+        };
+        if let Some(origin) = page {
+            cors::allow(answer.headers_mut(), origin);
         }
+        answer
+    }
+
+    async fn refuse(&self, connection: &TcpStream) -> Option<Refusal> {
+        match self.users.judge(connection).await {
+            Peer::Served => None,
+            Peer::OtherUser => Some(|| {
+                forbidden(
+                    "this connection is of another user of this machine; the hub must be started with \
+                     --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
+                )
+            }),
+            Peer::Unknown => Some(|| {
+                forbidden(
+                    "it cannot be told which user of this machine this connection is of; the hub must be started with \
+                     --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
+                )
+            }),
+        }
+    }
+}
+
+impl Door {
+    /// Answers a request that comes from where it may.
+    async fn answer(&self, request: HttpRequest<Incoming>) -> Answer {
         if self.gateway.options.token.as_ref().is_some_and(|token| !token.admits(request.headers())) {
             return match (request.uri().path(), request.method()) {
                 // Whoever looks after us sees that we live, and nothing more.
@@ -87,8 +125,13 @@ fn early<T>(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> 
 }
 
 impl Door {
-    pub(crate) fn new(gateway: Arc<Gateway>, guard: Guard, stop: CancellationToken) -> Self {
-        Self { gateway, guard, stop }
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        guard: Guard,
+        users: LocalUsers,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { gateway, guard, users, stop }
     }
 
     fn delete(&self, headers: &HeaderMap) -> Answer {

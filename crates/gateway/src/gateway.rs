@@ -11,8 +11,8 @@ use toolbay_transport::{
 };
 
 use crate::{
-    door::Door, face::Face, guard::Guard, mailboxes::Mailboxes, park::Lot, seal::Seal, sessions::Sessions,
-    tasks::TaskSeal, token::Token, unread::Patience, wire,
+    door::Door, face::Face, guard::Guard, mailboxes::Mailboxes, origin::Origin, park::Lot, peer::LocalUsers,
+    seal::Seal, sessions::Sessions, tasks::TaskSeal, token::Token, unread::Patience, wire,
 };
 
 /// What a gateway is told.
@@ -20,8 +20,13 @@ use crate::{
 pub struct GatewayOptions {
     /// The version we claim to be.
     pub version: &'static str,
-    /// Host names besides the loopback ones under which clients may reach us.
+    /// Host names besides the loopback ones under which clients may reach us, each with a port if pages come from another
+    /// port than the listener's, 80 and 443.
     pub public_names: Vec<String>,
+    /// Whose pages may use us, besides our own.
+    pub allowed_origins: Vec<Origin>,
+    /// Who may use listeners on loopback addresses without a token.
+    pub local_users: LocalUsers,
     /// What clients on HTTP must show; without it anyone is let in who reaches us.
     pub token: Option<Token>,
     /// What one HTTP connection may take.
@@ -44,6 +49,8 @@ impl Default for GatewayOptions {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             public_names: Vec::new(),
+            allowed_origins: Vec::new(),
+            local_users: LocalUsers::default(),
             token: None,
             limits: Limits::default(),
             max_sessions: 10_000,
@@ -105,9 +112,15 @@ impl Gateway {
     }
 
     async fn serve_on(self: &Arc<Self>, listener: TcpListener, tls: Option<Tls>, stop: CancellationToken) {
-        let mut names = self.options.public_names.clone();
-        names.extend(listener.local_addr().ok().map(|address| address.ip().to_string()));
-        let door = Arc::new(Door::new(self.clone(), Guard::new(names), stop.clone()));
+        let address = match listener.local_addr() {
+            Ok(address) => address,
+            Err(error) => return tracing::error!(%error, "a listener without an address serves nobody"),
+        };
+        let guard = Guard::new(address, &self.options.public_names, self.options.allowed_origins.clone());
+        // Who listens beyond this machine has a token, or said that everybody may come.
+        let has_other_check = self.options.token.is_some() || !address.ip().to_canonical().is_loopback();
+        let users = if has_other_check { LocalUsers::Anyone } else { self.options.local_users };
+        let door = Arc::new(Door::new(self.clone(), guard, users, stop.clone()));
         let tasks = tokio_util::task::TaskTracker::new();
         let sweep = async {
             loop {

@@ -3,13 +3,13 @@
 //! # The way of a request
 //!
 //! ```text
-//! bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
+//! connection ─ LocalUsers ─ bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
 //!                                                      └─ Host::dispatch ─ Exchange ─ JSON, or SSE once events flow
 //! ```
 //!
 //! # Invariants
 //!
-//! - Host, Origin and the token are judged before a byte of a body is read.
+//! - Host, Origin and the token are judged before a byte of a body is read; whose connection it is, before that, and once.
 //! - A client that goes away drops its exchange, which cancels the call at the server.
 //! - Lists, handshakes and health are answered from memory; they never wait for a server.
 //! - What one client asked reaches no other: ids and progress tokens are the client's own on both ends.
@@ -20,6 +20,7 @@ mod answer;
 mod bounded;
 mod capabilities;
 mod client;
+mod cors;
 mod door;
 mod era;
 mod exchange;
@@ -32,7 +33,9 @@ mod known;
 mod listen;
 mod live;
 mod mailboxes;
+mod origin;
 mod park;
+mod peer;
 mod questions;
 mod reply;
 mod seal;
@@ -49,4 +52,6 @@ mod wire;
 
 pub use face::Face;
 pub use gateway::{Gateway, GatewayOptions};
+pub use origin::{InvalidOrigin, Origin};
+pub use peer::LocalUsers;
 pub use token::Token;

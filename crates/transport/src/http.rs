@@ -12,7 +12,7 @@ mod upgrade;
 
 pub use body::{Body, ReadBodyError, read_body};
 pub use events::{Event, EventReader, LongEvent};
-pub use serve::{Limits, Respond, serve, serve_tls};
+pub use serve::{Limits, Refusal, Respond, serve, serve_tls};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
 pub use tls::{Tls, TlsError};
 pub use upgrade::{Taken, take_over};

@@ -4,6 +4,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 
+use super::AccessArgs;
+
 /// Where the codebase server listens unless said.
 const CODEBASE_ADDRESS: &str = "127.0.0.1:3000";
 
@@ -24,9 +26,11 @@ pub(crate) struct CodebaseArgs {
     /// Listen beyond this machine although anyone who reaches the address can read every file
     #[arg(long, requires = "http")]
     pub(crate) allow_unauthenticated: bool,
-    /// Another name under which clients may reach the server (the `Host` header)
-    #[arg(long, value_name = "NAME", requires = "http")]
+    /// Another name under which clients may reach the server (the `Host` header), with the port if it is another one there
+    #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
     pub(crate) public_name: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
 }
 
 const CODEBASE_EXAMPLES: &str = "\

@@ -35,6 +35,9 @@ pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), Cl
     let face = Face { s3_errors: args.s3_errors, ..Face::ALONE };
     let server = codebase(tree, face);
     match args.http {
+        None if args.access.is_given() => {
+            Err(CliError::usage("--allow-origin and --allow-local-users are for --http"))
+        }
         None => on_stdio(context, server).await,
         Some(address) => on_http(context, args, address, server).await,
     }
@@ -76,6 +79,8 @@ async fn on_http(
     greet(context, &doors)?;
     let options = GatewayOptions {
         public_names: args.public_name.clone(),
+        allowed_origins: args.access.allow_origin.clone(),
+        local_users: args.access.local_users(),
         token,
         face: Some(face),
         ..GatewayOptions::default()

@@ -27,7 +27,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
     let mut plan = Plan::read(context)?;
-    let args = args.or(&plan.hub);
+    let args = args.or(&plan.hub)?;
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     // Every client takes a file, and some systems allow 1,024 of them unless asked.
     if let Err(error) = shim::raise_file_limit() {
@@ -52,6 +52,8 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
 
     let options = GatewayOptions {
         public_names: args.public_name,
+        local_users: args.access.local_users(),
+        allowed_origins: args.access.allow_origin,
         token,
         task_key: context.env.task_key(),
         ..GatewayOptions::default()

@@ -1,11 +1,11 @@
 //! Host and Origin (S1).
 
 use serde_json::json;
-use toolbay_gateway::GatewayOptions;
+use toolbay_gateway::{GatewayOptions, Origin};
 
 use crate::{
     http::Ask,
-    hub::{Hub, call},
+    hub::{Hub, call, initialize},
 };
 
 /// Every endpoint. The POSTs announce a body that never comes: whoever waits for it does not answer.
@@ -62,11 +62,22 @@ async fn foreign_hosts_and_origins_are_refused_everywhere_before_a_body_is_read(
             "http://",
             "http://localhost/",
             "http://localhost http://evil.com",
+            // Pages on other ports of this machine are pages of others.
+            "http://localhost",
+            "https://localhost",
+            "http://localhost:9999",
+            "http://127.0.0.1:9999",
+            "http://[::1]:9999",
+            &format!("chrome-extension://{}", hub.address),
+            &format!("http://{}.", hub.address),
+            &format!("http://127.0.0.2:{}", hub.port()),
         ] {
             let answer = hub.send(endpoint.clone().header("origin", origin)).await;
             assert_eq!(answer.status, 403, "Origin {origin}: {endpoint:?}");
+            assert_eq!(answer.header("access-control-allow-origin"), None);
         }
-        let twice = endpoint.clone().also("origin", "http://localhost").also("origin", "http://localhost");
+        let ours = format!("http://{}", hub.address);
+        let twice = endpoint.clone().also("origin", &ours).also("origin", &ours);
         assert_eq!(hub.send(twice).await.status, 403, "two Origins: {endpoint:?}");
         let twice = endpoint.clone().also("host", "localhost").also("host", "localhost");
         assert!([400, 403].contains(&hub.send(twice).await.status), "two Hosts: {endpoint:?}");
@@ -76,17 +87,108 @@ async fn foreign_hosts_and_origins_are_refused_everywhere_before_a_body_is_read(
 
 #[tokio::test]
 async fn our_own_names_are_served_with_and_without_an_origin() {
-    let hub =
-        Hub::with(GatewayOptions { public_names: vec!["Hub.Example".into()], ..Default::default() }).await;
+    let hub = Hub::with(GatewayOptions {
+        public_names: vec!["Hub.Example".into(), "other.example:8443".into()],
+        ..Default::default()
+    })
+    .await;
     let ask = Ask::post(&call(1, "echo", json!({})));
     assert_eq!(hub.send(ask.clone()).await.status, 200);
-    for host in ["localhost", "LOCALHOST:4100", "127.0.0.1:1", "[::1]", "[::1]:4100", "hub.example"] {
+    for host in [
+        "localhost",
+        "LOCALHOST:4100",
+        "127.0.0.1:1",
+        "[::1]",
+        "[::1]:4100",
+        "hub.example",
+        "other.example:1",
+    ] {
         assert_eq!(hub.send(ask.clone().header("host", host)).await.status, 200, "{host}");
+    }
+    let port = hub.port();
+    for (host, status) in [
+        (format!("localhost:{port}"), 200),
+        (format!("LOCALHOST:{port}"), 200),
+        (format!("127.0.0.1:{port}"), 200),
+        (format!("[::1]:{port}"), 200),
+        ("hub.example".to_owned(), 200), // behind a proxy
+        (format!("hub.example:{port}"), 200),
+        ("hub.example:9999".to_owned(), 403),
+        ("other.example:8443".to_owned(), 200),
+        ("other.example".to_owned(), 403),
+        (format!("other.example:{port}"), 403),
+    ] {
         for scheme in ["http", "https"] {
             let origin = format!("{scheme}://{host}");
-            assert_eq!(hub.send(ask.clone().header("origin", &origin)).await.status, 200, "{origin}");
+            let answer = hub.send(ask.clone().header("origin", &origin)).await;
+            assert_eq!(answer.status, status, "{origin}");
+            assert_eq!(answer.header("access-control-allow-origin"), None);
         }
     }
+}
+
+const PAGE: &str = "https://app.example.com";
+
+/// A hub that lets pages of one site in, and wants a token.
+async fn hub_for_a_page() -> Hub {
+    let allowed_origins: Vec<Origin> = vec![PAGE.parse().unwrap()];
+    let token = toolbay_gateway::Token::new("0123456789abcdef");
+    Hub::with(GatewayOptions { allowed_origins, token, ..Default::default() }).await
+}
+
+#[tokio::test]
+async fn pages_of_an_allowed_origin_are_served_and_may_read_the_answer() {
+    let hub = hub_for_a_page().await;
+    let ask = |origin: &str| Ask::post(&initialize("2025-11-25")).header("origin", origin);
+    let shown = ask(PAGE).header("authorization", "Bearer 0123456789abcdef");
+    let answer = hub.send(shown).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some(PAGE)));
+    assert_eq!(answer.header("vary"), Some("origin"));
+    assert!(answer.header("access-control-expose-headers").unwrap().contains("mcp-session-id"));
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    // It may know that the token is missing; the origin alone opens nothing.
+    let answer = hub.send(ask(PAGE)).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (401, Some(PAGE)));
+    for origin in [
+        "http://app.example.com",
+        "https://app.example.com:444",
+        "https://x.app.example.com",
+        "https://example.com",
+    ] {
+        let answer = hub.send(ask(origin)).await;
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None), "{origin}");
+    }
+    let socket = crate::ws::upgrade().header("sec-websocket-protocol", "mcp, bearer.0123456789abcdef");
+    assert_eq!(hub.send(socket.clone().header("origin", PAGE)).await.status, 101);
+    assert_eq!(hub.send(socket.header("origin", "https://example.com")).await.status, 403);
+}
+
+#[tokio::test]
+async fn browsers_are_told_what_pages_of_an_allowed_origin_may_send() {
+    let hub = hub_for_a_page().await;
+    let preflight = |origin| {
+        Ask::new("OPTIONS", "/mcp")
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header(
+                "access-control-request-headers",
+                "authorization,content-type,Mcp-Param-Region,x-secret,cookie",
+            )
+            .header("access-control-request-private-network", "true")
+    };
+    let answer = hub.send(preflight(PAGE)).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (204, Some(PAGE)));
+    assert_eq!(
+        answer.header("access-control-allow-headers"),
+        Some("authorization, content-type, Mcp-Param-Region")
+    );
+    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, POST, DELETE"));
+    assert_eq!(answer.header("access-control-allow-private-network"), Some("true"));
+    let answer = hub.send(preflight("https://example.com")).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None));
+    // Without a page there is nothing to ask for.
+    let plain = Ask::new("OPTIONS", "/mcp").header("authorization", "Bearer 0123456789abcdef");
+    assert_eq!(hub.send(plain).await.status, 405);
 }
 
 /// An absolute request target names a host as well.

@@ -81,6 +81,10 @@ impl Hub {
         ask.send(&self.address).await
     }
 
+    pub(crate) fn port(&self) -> &str {
+        self.address.rsplit(':').next().unwrap()
+    }
+
     /// Starts a legacy session and gives its id.
     pub(crate) async fn session(&self, revision: &str) -> String {
         let answer = self.send(Ask::post(&initialize(revision))).await;

@@ -7,6 +7,7 @@ mod guard; // Host and Origin
 mod http; // HTTP/1.1 by hand
 mod hub; // a gateway to test with
 mod keeping; // how long clients may keep what is listed
+mod local_users; // connections of other users of this machine
 mod logging; // log messages, to those who want them
 mod login; // a host that must say who it is
 mod mirrored; // parameters that stand in headers, too

@@ -10,7 +10,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -64,7 +64,15 @@ impl Default for Limits {
 pub trait Respond: Send + Sync + 'static {
     /// Answers one request. Dropping the future or the body means that the client went away.
     fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+
+    /// Judges a new connection, once: if it is refused, so is every request on it, with this response.
+    fn refuse(&self, _connection: &TcpStream) -> impl Future<Output = Option<Refusal>> + Send {
+        std::future::ready(None)
+    }
 }
+
+/// Makes the response to every request of a connection that is refused.
+pub type Refusal = fn() -> Response<Body>;
 
 /// Serves until `stop`, then lets running requests finish for a while. The caller owns the socket.
 pub async fn serve(
@@ -106,20 +114,22 @@ async fn accept(
             Ok((stream, _)) => {
                 let (service, limits, stop) = (service.clone(), limits.clone(), stop.clone());
                 let _ = stream.set_nodelay(true); // a slower connection is still one
+                let beside = tasks.clone();
                 match tls.clone() {
-                    None => tasks.spawn(connection(stream, service, limits, stop, tasks.clone())),
-                    Some(tls) => {
-                        let beside = tasks.clone();
-                        tasks.spawn(async move {
-                            let stream = tokio::select! {
-                                stream = tls.accept(stream, limits.header_timeout) => stream,
-                                () = stop.cancelled() => None,
-                            };
-                            if let Some(stream) = stream {
-                                connection(stream, service, limits, stop, beside).await;
-                            }
-                        })
-                    }
+                    None => tasks.spawn(async move {
+                        let refusal = service.refuse(&stream).await;
+                        connection(stream, service, refusal, limits, stop, beside).await;
+                    }),
+                    Some(tls) => tasks.spawn(async move {
+                        let refusal = service.refuse(&stream).await;
+                        let stream = tokio::select! {
+                            stream = tls.accept(stream, limits.header_timeout) => stream,
+                            () = stop.cancelled() => None,
+                        };
+                        if let Some(stream) = stream {
+                            connection(stream, service, refusal, limits, stop, beside).await;
+                        }
+                    }),
                 };
             }
             // Out of file descriptors or memory: wait instead of spinning, connections will end.
@@ -135,6 +145,7 @@ async fn accept(
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     service: Arc<impl Respond>,
+    refusal: Option<Refusal>,
     limits: Limits,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -165,7 +176,10 @@ async fn connection(
             request.extensions_mut().insert(requests.clone());
         }
         async move {
-            let answer = service.respond(request).await;
+            let answer = match refusal {
+                None => service.respond(request).await,
+                Some(refusal) => refusal(),
+            };
             Ok::<_, Infallible>(answer.map(|body| Answered::new(body, running)))
         }
     });

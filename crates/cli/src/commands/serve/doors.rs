@@ -42,7 +42,7 @@ impl Doors {
 
     async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
         let is_open = args.token_file.is_none() && !args.allow_unauthenticated;
-        if !address.ip().is_loopback() && is_open {
+        if !address.ip().to_canonical().is_loopback() && is_open {
             return Err(CliError::Exposed { address });
         }
         let failed = |source: io::Error| {
