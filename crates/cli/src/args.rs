@@ -270,6 +270,9 @@ pub(crate) struct CallArgs {
     /// All arguments as one JSON object; `-` reads it from stdin
     #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
     pub(crate) args_json: Option<String>,
+    /// Save images, audio and other binary content in this file; several are numbered
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     /// Print the text as the server wrote it, control characters included
     #[arg(long)]
     pub(crate) raw: bool,

@@ -17,13 +17,18 @@ pub(crate) async fn confirm(context: &Context, question: &str) -> Result<bool, C
 
 /// The answer to a question, in small letters. Signals end the waiting.
 pub(crate) async fn ask(context: &Context, question: &str) -> Result<String, CliError> {
+    Ok(read_line(context, question).await?.unwrap_or_default().trim().to_lowercase())
+}
+
+/// The line that somebody types after a question; nothing at the end of the input. Signals end the waiting.
+pub(crate) async fn read_line(context: &Context, question: &str) -> Result<Option<String>, CliError> {
     to_stderr(&clean(question));
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line)
+        io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line))
     });
     tokio::select! {
         () = context.stop.cancelled() => Err(CliError::Interrupted),
-        line = read => Ok(line.map_err(io::Error::other)??.trim().to_lowercase()),
+        line = read => Ok(line.map_err(io::Error::other)??),
     }
 }

@@ -59,6 +59,22 @@ pub(crate) enum CliError {
     /// A server did not come up.
     #[error("server `{server}` is not ready{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     NotReady { server: String, trouble: Option<String> },
+    /// A server that is needed is not up.
+    #[error("server `{server}` is {state}{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Absent { server: String, state: String, trouble: Option<String>, hint: String },
+    /// What was asked for is there, but cannot be offered.
+    #[error("the {kind} `{name}` of server `{server}` was set aside: {reason}")]
+    SetAside { server: String, kind: String, name: String, reason: String },
+    /// A call was answered with an error.
+    #[error("{message}")]
+    Call { message: String, hint: Option<String> },
+    /// A file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Save {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     /// Something was found that keeps servers from working; what is on stdout already.
     #[error("{problems} {} found", if *problems == 1 { "problem was" } else { "problems were" })]
     Unwell { problems: usize },

@@ -43,7 +43,10 @@ fn code(error: &CliError) -> u8 {
             | ControlError::BadAnswer { .. }
             | ControlError::Answered { .. } => FAILURE,
         },
-        CliError::NotRunning { .. } | CliError::NotReady { .. } => UNREACHABLE,
+        CliError::NotRunning { .. }
+        | CliError::NotReady { .. }
+        | CliError::Absent { .. }
+        | CliError::SetAside { .. } => UNREACHABLE,
         CliError::Tool { .. } => TOOL,
         CliError::NeedsApproval { .. } => DENIED,
         CliError::Interrupted => INTERRUPTED,
@@ -58,6 +61,8 @@ fn code(error: &CliError) -> u8 {
         | CliError::Unwell { .. }
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
+        | CliError::Call { .. }
+        | CliError::Save { .. }
         | CliError::Code { .. }
         | CliError::Index { .. }
         | CliError::NothingFound
@@ -103,7 +108,8 @@ fn message(error: &CliError) -> String {
 
 fn hint(error: &CliError) -> Option<String> {
     match error {
-        CliError::Usage { hint, .. } => hint.clone(),
+        CliError::Usage { hint, .. } | CliError::Call { hint, .. } => hint.clone(),
+        CliError::Absent { hint, .. } => Some(hint.clone()),
         CliError::Config(ConfigError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
             Some("give the file with the servers: --config FILE".to_owned())
         }

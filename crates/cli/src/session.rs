@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use toolbay_control::{About, Api, Client, ControlError, ServerSnapshot, method};
+use toolbay_host::Kind;
 
 use crate::{
     board::Board,
@@ -156,6 +157,11 @@ impl<'a> Session<'a> {
             self.context.out.note(&format!("{what}: {}", starting.join(", ")));
         }
         Ok(())
+    }
+
+    /// The server that offers something of this name.
+    pub(crate) async fn owner(&self, kind: Kind, name: &str) -> Result<Option<String>, CliError> {
+        Ok(self.client.owners(kind, &[name]).await?.pop().flatten())
     }
 
     /// The error for a name that no server offers.

@@ -1,15 +1,22 @@
 //! `toolbay call`: one call of a tool.
 
+mod connection;
+mod form;
+mod progress;
+pub(super) mod refusal;
+mod save;
+
 use std::io::Read;
 
 use serde_json::{Value, json};
-use toolbay_control::{ControlError, Reason};
+use toolbay_control::ControlError;
 use toolbay_host::Kind;
 use toolbay_protocol::{
-    encode_string, method,
+    ErrorObject, encode_string, method,
     view::{CallToolResult, Tool},
 };
 
+use self::{connection::Connection, progress::Progress};
 use crate::{
     args::CallArgs,
     arguments,
@@ -29,16 +36,36 @@ pub(crate) async fn run(context: &Context, args: &CallArgs) -> Result<(), CliErr
             Some(text) => arguments::of_json(text)?,
             None => arguments::of_tool(&args.arguments, &schema(&tools, name))?,
         };
-        let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", encode_string(name));
-        let result = match session.client.request(method::TOOLS_CALL, Some(&params)).await {
-            Err(ControlError::Answered { reason: Reason::Unknown, .. }) if !is_listed(&tools, name) => {
-                return Err(session.unknown("tool", name, tools.iter().map(Tool::name)).await);
+        match send(context, session, name, &arguments).await? {
+            Ok(result) => show(context, args, &result),
+            Err(error) => {
+                Err(refusal::explain(session, "tool", name, tools.iter().map(Tool::name), error).await)
             }
-            result => result?,
-        };
-        show(context, args, &result)
+        }
     })
     .await
+}
+
+/// Calls the tool as any client does, with progress and questions; where the hub has no place for clients, without.
+async fn send(
+    context: &Context,
+    session: &Session<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<Result<String, ErrorObject>, CliError> {
+    let name_text = encode_string(name);
+    let server = session.owner(Kind::Tools, name).await?.unwrap_or_else(|| name.to_owned());
+    if let Some(mut connection) = Connection::open(context, &session.client, &server).await? {
+        let params =
+            format!("{{\"name\":{name_text},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}");
+        let mut progress = Progress::new(context, name);
+        return connection.ask(method::TOOLS_CALL, &params, &mut progress).await;
+    }
+    let params = format!("{{\"name\":{name_text},\"arguments\":{arguments}}}");
+    match session.client.request(method::TOOLS_CALL, Some(&params)).await {
+        Err(ControlError::Answered { error, .. }) => Ok(Err(error)),
+        result => Ok(Ok(result?)),
+    }
 }
 
 fn show(context: &Context, args: &CallArgs, text: &str) -> Result<(), CliError> {
@@ -47,6 +74,9 @@ fn show(context: &Context, args: &CallArgs, text: &str) -> Result<(), CliError> 
     let result: CallToolResult =
         serde_json::from_str(text).map_err(|error| CliError::BadResult { why: error.to_string() })?;
     let out = &context.out;
+    if let Some(file) = args.output.as_deref().filter(|_| !result.is_error) {
+        save::save(context, file, &result)?;
+    }
     if out.json {
         out.json_fields(&format!("\"tool\":{},\"result\":{text}", encode_string(tool)))?;
     } else {
@@ -76,10 +106,6 @@ pub(super) fn complete(name: &str, result: &str) -> Result<(), CliError> {
 async fn tools(session: &Session<'_>) -> Result<Vec<Tool>, CliError> {
     let texts = session.client.list(Kind::Tools).await?;
     Ok(texts.into_iter().filter_map(|text| Tool::parse(text.into()).ok()).collect())
-}
-
-fn is_listed(tools: &[Tool], name: &str) -> bool {
-    tools.iter().any(|tool| tool.name() == name)
 }
 
 /// The schema of a tool, also under the bare name that `--naming prefix+alias` allows.

@@ -1,14 +1,14 @@
 //! `toolbay prompt`: one prompt, filled in.
 
 use serde_json::json;
-use toolbay_control::{ControlError, Reason};
+use toolbay_control::ControlError;
 use toolbay_host::Kind;
 use toolbay_protocol::{
     encode_string, method,
     view::{GetPromptResult, Prompt},
 };
 
-use super::call::complete;
+use super::call::{complete, refusal::explain};
 use crate::{
     args::PromptArgs,
     arguments,
@@ -25,11 +25,11 @@ pub(crate) async fn run(context: &Context, args: &PromptArgs) -> Result<(), CliE
         session.ready(Some(&json!({ "prompt": name }).to_string())).await?;
         let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", encode_string(name));
         let text = match session.client.request(method::PROMPTS_GET, Some(&params)).await {
-            Err(ControlError::Answered { reason: Reason::Unknown, .. }) => {
+            Err(ControlError::Answered { error, .. }) => {
                 let texts = session.client.list(Kind::Prompts).await?;
                 let known: Vec<Prompt> =
                     texts.into_iter().filter_map(|text| Prompt::parse(text.into()).ok()).collect();
-                return Err(session.unknown("prompt", name, known.iter().map(Prompt::name)).await);
+                return Err(explain(session, "prompt", name, known.iter().map(Prompt::name), error).await);
             }
             result => result?,
         };

@@ -4,6 +4,7 @@
 mod acceptance; // what every user may count on
 mod alone; // commands that start the servers themselves
 mod approving; // `approve`: what came with a project
+mod calling; // `call`: progress, questions of servers, files and errors
 mod changing; // `add`, `add-json`, `remove`, `enable` and `disable`
 mod checking; // `config check`, `show`, `path` and `schema`
 mod codebase; // search and reading in a folder: server, commands, and in a hub

@@ -1,0 +1,165 @@
+//! A connection to a hub as any MCP client has it, for one call: with progress, log messages and requests of the server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_control::{Client, ControlError};
+use toolbay_gateway::{Gateway, GatewayOptions};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Response, Revision, error, method,
+    notification, request, result,
+};
+use toolbay_transport::{
+    Incoming, Wire, memory,
+    stdio::{MAX_MESSAGE, connect},
+};
+
+use super::{form, progress::Progress};
+use crate::{confirm::can_ask, context::Context, error::CliError};
+
+/// How often a line about progress is drawn anew.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A client of a hub.
+#[derive(Debug)]
+pub(super) struct Connection<'a> {
+    context: &'a Context,
+    wire: Wire,
+    /// The server that is called, for people.
+    server: String,
+    next_id: u64,
+    /// Keeps the tasks of the connection together; they end with the wire.
+    _tasks: TaskTracker,
+}
+
+impl<'a> Connection<'a> {
+    /// Connects and shakes hands; nothing where the hub has no place for MCP clients.
+    pub(super) async fn open(
+        context: &'a Context,
+        hub: &Client,
+        server: &str,
+    ) -> Result<Option<Self>, CliError> {
+        let tasks = TaskTracker::new();
+        let wire = match hub {
+            Client::Remote(_) => match hub.attach().await {
+                Ok(stream) => {
+                    let (reader, writer) = stream.into_split();
+                    connect(reader, writer, MAX_MESSAGE, &tasks)
+                }
+                Err(ControlError::NoHub) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            },
+            Client::Local(api) => {
+                let (ours, theirs) = memory::pair(&tasks);
+                let options =
+                    GatewayOptions { task_key: context.env.task_key(), ..GatewayOptions::default() };
+                let gateway = Gateway::new(api.host().clone(), options);
+                // Ends when our half does.
+                tasks.spawn(async move { gateway.serve_wire(theirs, CancellationToken::new()).await });
+                ours
+            }
+        };
+        let server = server.to_owned();
+        let mut connection = Self { context, wire, server, next_id: 0, _tasks: tasks };
+        connection.shake_hands().await?;
+        Ok(Some(connection))
+    }
+
+    async fn shake_hands(&mut self) -> Result<(), CliError> {
+        // Only what somebody can be asked for is offered to servers.
+        let capabilities = match can_ask(self.context) {
+            true => json!({ "elicitation": { "form": {}, "url": {} } }),
+            false => json!({}),
+        };
+        let params = json!({
+            "protocolVersion": Revision::LATEST_LEGACY.as_str(),
+            "capabilities": capabilities,
+            "clientInfo": { "name": "toolbay-cli", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let mut silent = Progress::silent();
+        self.ask(method::INITIALIZE, &params.to_string(), &mut silent).await?.map_err(refused)?;
+        self.send(notification(method::INITIALIZED, None)).await?;
+        if self.context.args.global.verbose > 0 {
+            let level = json!({ "level": "debug" }).to_string();
+            // A hub whose servers write no log messages may not know it.
+            let _ = self.ask(method::SET_LEVEL, &level, &mut silent).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request and gives the text of its result, or the error. What comes before is shown, and what the server wants
+    /// to know is asked.
+    pub(super) async fn ask(
+        &mut self,
+        method: &str,
+        params: &str,
+        progress: &mut Progress,
+    ) -> Result<Result<String, ErrorObject>, CliError> {
+        let id = RequestId::from(self.next_id);
+        self.next_id += 1;
+        self.send(request(&id, method, Some(params))).await?;
+        loop {
+            let incoming = tokio::select! {
+                incoming = self.wire.incoming.recv() => incoming,
+                () = tokio::time::sleep(TICK) => {
+                    progress.tick();
+                    continue;
+                }
+            };
+            match incoming.ok_or(ControlError::Gone)? {
+                Incoming::Message(Message::Notification(told)) => self.hear(&told, progress),
+                Incoming::Message(Message::Request(asked)) => {
+                    progress.pause();
+                    let answer = self.answer(&asked).await?;
+                    self.send(answer).await?;
+                }
+                Incoming::Message(Message::Response(response)) if response.id.as_ref() == Some(&id) => {
+                    progress.pause();
+                    return Ok(outcome(&response));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn hear(&self, told: &Notification, progress: &mut Progress) {
+        let params = || serde_json::from_str::<Value>(told.params_text().unwrap_or("{}")).unwrap_or_default();
+        match told.method() {
+            method::PROGRESS => progress.step(&params()),
+            method::LOG_MESSAGE => progress.log(&self.server, &params()),
+            _ => {}
+        }
+    }
+
+    /// The answer to what a server asks.
+    async fn answer(&self, asked: &Request) -> Result<bytes::Bytes, CliError> {
+        let params = serde_json::from_str(asked.call.params_text().unwrap_or("{}")).unwrap_or_default();
+        Ok(match asked.call.method() {
+            method::ELICIT => {
+                result(&asked.id, &form::answer(self.context, &self.server, &params).await?.to_string())
+            }
+            method::PING => result(&asked.id, "{}"),
+            other => {
+                let message = format!("`toolbay call` cannot answer `{other}`");
+                error(Some(&asked.id), &ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
+            }
+        })
+    }
+
+    async fn send(&self, text: bytes::Bytes) -> Result<(), CliError> {
+        self.wire.outgoing.send(text.into()).await.map_err(|_| ControlError::Gone.into())
+    }
+}
+
+fn outcome(response: &Response) -> Result<String, ErrorObject> {
+    match (response.result_text(), response.error()) {
+        (Some(text), _) => Ok(text.to_owned()),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the response cannot be read")),
+    }
+}
+
+fn refused(error: ErrorObject) -> CliError {
+    CliError::BadResult { why: format!("the hub refused the connection: {}", error.message) }
+}

@@ -1,0 +1,103 @@
+//! Why a call got no result, and whose fault that is.
+
+use serde_json::Value;
+use toolbay_control::{ServerSnapshot, Snapshot};
+use toolbay_host::slugs;
+use toolbay_protocol::{ErrorObject, ServerName};
+
+use crate::{error::CliError, server_view::trouble, session::Session};
+
+/// The error for a request about `name` (a tool or prompt, as `kind` says) that was answered with an error; `known` is what
+/// there is.
+pub(in crate::commands) async fn explain<'a>(
+    session: &Session<'_>,
+    kind: &'static str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    error: ErrorObject,
+) -> CliError {
+    let known: Vec<&str> = known.into_iter().collect();
+    let is_listed = known.contains(&name);
+    let Ok(snapshot) = session.client.snapshot().await else {
+        return answered(None, error);
+    };
+    let owner = owner(&snapshot, name);
+    match owner {
+        Some(server) if !server.is_up => return absent(server, error),
+        Some(server) if !is_listed => {
+            if let Some(error) = set_aside(&snapshot, server, kind, name) {
+                return error;
+            }
+        }
+        _ => {}
+    }
+    if !is_listed && !known.iter().any(|other| bare(other) == name) {
+        return session.unknown(kind, name, known).await;
+    }
+    answered(owner.map(|server| server.name.as_str()), error)
+}
+
+/// The server whose prefix a name has.
+fn owner<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a ServerSnapshot> {
+    let (prefix, _) = name.split_once("__")?;
+    let names: Vec<ServerName> =
+        snapshot.servers.iter().map(|server| ServerName::new(server.name.clone())).collect();
+    let index = slugs(&names).iter().position(|slug| slug == prefix)?;
+    snapshot.servers.get(index)
+}
+
+fn bare(name: &str) -> &str {
+    name.split_once("__").map_or(name, |(_, bare)| bare)
+}
+
+/// The server is there, but not up.
+fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
+    let name = server.name.clone();
+    let hint = match server.state.as_str() {
+        "needs approval" => return CliError::NeedsApproval { servers: vec![name] },
+        "stopped" => format!("start it with `toolbay start {name}`"),
+        "disabled" => format!("enable it with `toolbay enable {name}`"),
+        "failed" => format!("see `toolbay logs {name}`; try again with `toolbay restart {name}`"),
+        "auth required" => format!("see `toolbay status`; then `toolbay restart {name}`"),
+        _ => format!("see `toolbay status` and `toolbay logs {name}`"),
+    };
+    // A server that went down during the call has its reason in the answer.
+    let trouble = trouble(server).or_else(|| hub_error(&error).map(|(message, _)| message));
+    CliError::Absent { server: name, state: server.state.clone(), trouble, hint }
+}
+
+/// The server has it, but it cannot be offered.
+fn set_aside(snapshot: &Snapshot, server: &ServerSnapshot, kind: &str, name: &str) -> Option<CliError> {
+    let offers = snapshot.quarantined.iter();
+    let mut offers = offers.filter_map(|offer| serde_json::from_str::<Value>(offer.get()).ok());
+    let found = offers.find(|offer| {
+        let is_called = |text: &str| text == name || text == bare(name);
+        offer["server"] == server.name.as_str() && offer["name"].as_str().is_some_and(is_called)
+    })?;
+    Some(CliError::SetAside {
+        server: server.name.clone(),
+        kind: kind.to_owned(),
+        name: bare(name).to_owned(),
+        reason: found["reason"].as_str().unwrap_or("its definition is not valid").to_owned(),
+    })
+}
+
+/// The server, or the hub for it, answered with an error.
+fn answered(server: Option<&str>, error: ErrorObject) -> CliError {
+    if let Some((message, hint)) = hub_error(&error) {
+        return CliError::Call { message, hint };
+    }
+    let subject = server.map_or_else(|| "the hub".to_owned(), |server| format!("server `{server}`"));
+    CliError::Call {
+        message: format!("{subject} answered with error {}: {}", error.code.0, error.message),
+        hint: None,
+    }
+}
+
+/// What the hub says of a call that its server did not answer: the message, and a hint apart from it.
+fn hub_error(error: &ErrorObject) -> Option<(String, Option<String>)> {
+    let data: Value = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    data.get("server").and(data.get("retryable"))?;
+    let message = error.message.split("\nhint: ").next().unwrap_or_default().to_owned();
+    Some((message, data["hint"].as_str().map(str::to_owned)))
+}
