@@ -21,7 +21,7 @@
 //!
 //! # Invariants
 //!
-//! - This crate knows no MCP, and starts no shell but to ask for its `PATH`: a command is one program, never split at
+//! - This crate knows no MCP, and starts no shell but to ask for its environment: a command is one program, never split at
 //!   spaces.
 //! - A server's environment is what [`Launch`] says, plus the marker; nothing of the host's leaks in.
 //! - stderr is always read, however much comes; memory stays within [`LogRing`]'s bounds.
@@ -38,6 +38,7 @@ mod process;
 mod procfs;
 mod rate;
 mod restart;
+mod rotating_file;
 pub mod shim;
 mod spawn;
 mod stderr;
@@ -50,8 +51,9 @@ pub use error::{CommandNotFound, SpawnError};
 pub use exit::{Exit, ExitCause};
 pub use launch::{Launch, StderrPolicy, StopGrace};
 pub use log_ring::{LogLine, LogRing, LogSource};
-pub use login_shell::{LoginPathError, login_path};
+pub use login_shell::{LoginShell, LoginShellError, login_environment, login_path};
 pub use process::{ChildStdin, ChildStdout, Process, ProcessHandle};
 pub use restart::{Decision, RestartMode, RestartPolicy};
+pub use rotating_file::RotatingFile;
 pub use shim::Shim;
 pub use spawn::{spawn, spawn_logging_to};

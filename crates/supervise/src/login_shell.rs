@@ -1,4 +1,6 @@
-//! Asking the user's shell for the `PATH` that it sets up.
+//! Asking the user's login shell for the environment that it sets up.
+
+mod cached;
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 use tokio::{io::AsyncReadExt, time::timeout};
 use tokio_util::task::TaskTracker;
 
@@ -18,44 +20,65 @@ use crate::{
     process::ChildStdout,
     shim::Shim,
     spawn::spawn,
+    sweep::MARKER,
 };
+
+pub use cached::LoginShell;
 
 /// Shells that take longer load something that waits.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// What shells may say besides, in bytes.
-const MOST_OUTPUT: u64 = 256 * 1024;
-/// Stands around the answer, because files of shells print what they like.
-const MARK: &str = "__toolbay_path__";
-/// `printenv` because shells write their own `PATH` in different ways: some have a list.
-const SCRIPT: &str = "printf %s __toolbay_path__; printenv PATH; printf %s __toolbay_path__";
+/// What shells may print, in bytes.
+const MOST_OUTPUT: u64 = 1024 * 1024;
+/// Stands around the answer, because start-up files print what they like.
+const MARK: &str = "__toolbay_env__";
+/// By its full path: aliases and a broken `PATH` do not matter. `-0`, because values may have line breaks.
+const SCRIPT: &str = "printf %s __toolbay_env__; /usr/bin/env -0; printf %s __toolbay_env__";
+/// What a shell says of itself.
+const OF_THE_SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", MARKER];
 
-/// Why the shell did not say.
+/// Why the login shell did not print its environment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LoginPathError {
+pub enum LoginShellError {
     /// It cannot be started.
-    #[error("cannot ask the login shell for PATH")]
+    #[error("cannot start the login shell")]
     Start(#[source] SpawnError),
     /// It takes too long.
-    #[error("the login shell did not tell its PATH within {} s; look for what waits in its start-up files", PATIENCE.as_secs())]
+    #[error("the login shell did not print its environment within {} s; check its start-up files for what waits", PATIENCE.as_secs())]
     Slow,
-    /// It ended, or said too much, without the answer.
-    #[error("the login shell did not tell its PATH")]
+    /// It ended, or printed too much, without the answer.
+    #[error("the login shell did not print its environment")]
     Silent,
 }
 
-/// The `PATH` that people have in their terminal: that of an interactive login shell, which reads all the files that
-/// they may have put it into. It gets `env` and an empty stdin, at most 3 s, and nothing that it starts survives.
+/// The `PATH` that people have in their terminal.
 ///
 /// # Errors
 ///
-/// When the shell cannot be run, or does not answer in time.
+/// As [`login_environment`].
 pub async fn login_path(
     shell: &Path,
     env: BTreeMap<OsString, OsString>,
     shim: &Shim,
     tasks: &TaskTracker,
-) -> Result<OsString, LoginPathError> {
+) -> Result<OsString, LoginShellError> {
+    let mut environment = login_environment(shell, env, shim, tasks).await?;
+    let path = environment.remove(OsStr::new("PATH")).filter(|path| !path.is_empty());
+    path.ok_or(LoginShellError::Silent)
+}
+
+/// The environment that people have in their terminal: that of an interactive login shell, which reads all the files that
+/// may set it. The shell gets `env` and an empty stdin, at most 3 s, and nothing that it starts survives.
+///
+/// # Errors
+///
+/// When the shell cannot be run, or does not answer in time.
+pub async fn login_environment(
+    shell: &Path,
+    env: BTreeMap<OsString, OsString>,
+    shim: &Shim,
+    tasks: &TaskTracker,
+) -> Result<BTreeMap<OsString, OsString>, LoginShellError> {
     // At home: what is in the folder of a project has no say in where programs are found.
     let home = env.get(OsStr::new("HOME")).map(PathBuf::from).filter(|home| home.is_dir());
     let launch = Launch {
@@ -66,29 +89,40 @@ pub async fn login_path(
         cwd: Some(home.unwrap_or_else(|| PathBuf::from("/"))),
         stderr: StderrPolicy::Null,
     };
-    let process = spawn(&launch, shim, StopGrace::default(), tasks).map_err(LoginPathError::Start)?;
+    let process = spawn(&launch, shim, StopGrace::default(), tasks).map_err(LoginShellError::Start)?;
     drop(process.stdin);
     let answer = timeout(PATIENCE, read(process.stdout)).await;
     // With the answer, or without patience, the rest of the shell is of no use.
     process.handle.kill();
     process.handle.exited().await;
-    let path = answer.map_err(|_| LoginPathError::Slow)?;
-    path.filter(|path| !path.is_empty()).ok_or(LoginPathError::Silent)
+    let environment = answer.map_err(|_| LoginShellError::Slow)?;
+    environment.filter(|environment| !environment.is_empty()).ok_or(LoginShellError::Silent)
 }
 
 /// Reads until the answer is whole: a daemon that the shell started may hold the pipe open.
-async fn read(stdout: ChildStdout) -> Option<OsString> {
+async fn read(stdout: ChildStdout) -> Option<BTreeMap<OsString, OsString>> {
     let mut stdout = stdout.take(MOST_OUTPUT);
-    let mut said = Vec::new();
-    while stdout.read_buf(&mut said).await.ok()? > 0 {
-        if let Some(path) = answer(&said) {
-            return Some(OsString::from_vec(path.to_vec()));
+    let mut output = Vec::new();
+    while stdout.read_buf(&mut output).await.ok()? > 0 {
+        if let Some(answer) = answer(&output) {
+            return Some(variables(answer));
         }
     }
     None
 }
 
-fn answer(said: &[u8]) -> Option<&[u8]> {
-    let after = &said[memmem::find(said, MARK.as_bytes())? + MARK.len()..];
-    Some(after[..memmem::find(after, MARK.as_bytes())?].trim_ascii())
+fn answer(output: &[u8]) -> Option<&[u8]> {
+    let after = &output[memmem::find(output, MARK.as_bytes())? + MARK.len()..];
+    Some(&after[..memmem::find(after, MARK.as_bytes())?])
+}
+
+/// `NAME=VALUE`, each ended by NUL.
+fn variables(answer: &[u8]) -> BTreeMap<OsString, OsString> {
+    let variable = |entry: &[u8]| {
+        let (name, value) = entry.split_at(memchr(b'=', entry)?);
+        let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        (!name.is_empty()).then(|| (text(name), text(&value[1..])))
+    };
+    let all = answer.split(|byte| *byte == 0).filter_map(variable);
+    all.filter(|(name, _)| !OF_THE_SHELL.iter().any(|own| name == own)).collect()
 }

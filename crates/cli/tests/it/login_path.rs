@@ -87,7 +87,7 @@ fn a_shell_that_hangs_delays_servers_for_a_while_and_the_hub_not_at_all() {
     // A call waits for it, and then finds the programs that the hub finds.
     assert_eq!(home.run(&["call", "small__echo", "n=1"]).expect(0).stdout, "{\"n\": 1}\n");
     assert_eq!(hub.stop(), Some(0));
-    assert!(hub.said.contains("did not tell its PATH within 3 s"), "{}", hub.said);
+    assert!(hub.said.contains("did not print its environment within 3 s"), "{}", hub.said);
 }
 
 #[test]
