@@ -10,7 +10,7 @@ use std::{
 };
 
 use toolbay_config::{
-    Approvals, ConfigError, ConfigFile, ReadFiles, Standing, Variables,
+    Approvals, ConfigError, ConfigFile, Place, Problem, ReadFiles, Standing, Variables,
     descriptor::{Descriptors, Platform, Surroundings},
     load_with,
     scope::{Reading, Scope, ScopeReader, ScopedFile, scoped_files},
@@ -18,7 +18,12 @@ use toolbay_config::{
 
 use toolbay_supervise::find_command;
 
-use crate::{context::Context, error::CliError, hub::absolute};
+use crate::{
+    context::Context,
+    cycle::{ITSELF, OwnHub},
+    error::CliError,
+    hub::absolute,
+};
 
 /// The files of one hub.
 #[derive(Debug)]
@@ -73,10 +78,31 @@ impl Configuration {
         })
     }
 
-    /// Reads all files again. What is broken now counts as it was when it was last right.
+    /// Reads all files again. What is broken now counts as it was when it was last right. An entry that is this hub itself is
+    /// switched off.
     pub(crate) fn read(&mut self) -> Reading {
         let (approvals, loader) = (self.approvals(), &self.loader);
-        self.reader.read(&approvals, |path| loader.load(path))
+        let mut reading = self.reader.read(&approvals, |path| loader.load(path));
+        let own = self.own_hub().listening(&reading.hub.listen);
+        for placed in reading.merged.servers.iter_mut().filter(|placed| own.is(&placed.server)) {
+            if placed.server.standing == Standing::Enabled {
+                placed.server.standing = Standing::Disabled;
+                let problem = self.loader.problem(&placed.file.path, placed.server.name.as_str(), ITSELF);
+                reading.problems.push((placed.file.path.clone(), problem));
+            }
+        }
+        reading
+    }
+
+    /// The hub that would have these files.
+    pub(crate) fn own_hub(&self) -> OwnHub {
+        let named = self.files.first().filter(|_| self.is_explicit).map(|file| file.path.clone());
+        OwnHub { named, folder: self.project.clone(), addresses: Vec::new() }
+    }
+
+    /// The files that are there, in full.
+    pub(crate) fn present(&self) -> Vec<PathBuf> {
+        self.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect()
     }
 
     /// What was approved so far.
@@ -102,6 +128,14 @@ impl Configuration {
 }
 
 impl Loader {
+    /// Something that is wrong with a server, where it is written.
+    fn problem(&self, path: &Path, server: &str, message: &str) -> Problem {
+        let file = self.load(path).unwrap_or_default();
+        let written = file.written.iter().find(|written| written.name == server);
+        let place = written.map_or(Place::START, |written| written.place);
+        Problem { server: Some(server.to_owned()), message: message.to_owned(), place }
+    }
+
     /// Reads a file. Entries with settings alone become the servers that extensions describe.
     fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
         let mut file = load_with(path, &self.variables)?;

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use toolbay_builtin::codebase::{Face, codebase};
 use toolbay_config::{HubFile, ServerConfig, Standing, Start, shell_to_ask};
 use toolbay_control::Snapshot;
-use toolbay_host::{AwaitedPath, Host, HostOptions, InProcess, Naming, Shim, slugs};
+use toolbay_host::{AwaitedPath, Host, HostOptions, HubChain, InProcess, Naming, Shim, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::{
     code::{self, Trees},
     configuration::{Configuration, runs_something},
     context::Context,
+    cycle,
     error::CliError,
     follow::complaints,
     login::tell_path,
@@ -32,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) config: Option<PathBuf>,
     /// Where the servers come from, if from files.
     pub(crate) configuration: Option<Configuration>,
+    /// The hubs that this process was started through, and this one.
+    pub(crate) chain: HubChain,
     /// Settings of the hub itself.
     pub(crate) hub: HubFile,
     servers: Vec<ServerConfig>,
@@ -68,6 +71,7 @@ impl Plan {
         let tells_of_itself = !configuration.is_explicit && !runs_something;
         Ok(Self {
             config: configuration.key(),
+            chain: cycle::chain(context, &configuration.present()),
             tells_of_itself,
             folder: tells_of_itself.then(|| code::usual_folder(context, &configuration.project)).flatten(),
             configuration: Some(configuration),
@@ -78,7 +82,7 @@ impl Plan {
     }
 
     /// One server and nothing else, under the names that it uses itself.
-    pub(crate) fn of_entry(name: &str, entry: &Value) -> Result<Self, CliError> {
+    pub(crate) fn of_entry(context: &Context, name: &str, entry: &Value) -> Result<Self, CliError> {
         let text = json!({ "mcpServers": { name: entry } }).to_string();
         let file = toolbay_config::parse(&text, Path::new("."))?;
         match file.problems.first() {
@@ -86,6 +90,7 @@ impl Plan {
             None => Ok(Self {
                 config: None,
                 configuration: None,
+                chain: cycle::chain(context, &[PathBuf::from(text)]),
                 hub: HubFile::default(),
                 servers: file.servers,
                 naming: Some(Naming::None),
@@ -179,6 +184,7 @@ impl Plan {
             shim: Shim::current_exe(),
             cache: context.env.catalogues(),
             connector: Some(trees.connector()),
+            chain: Some(self.chain.clone()),
         };
         let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.

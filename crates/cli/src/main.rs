@@ -14,6 +14,7 @@ mod commands;
 mod configuration;
 mod confirm;
 mod context;
+mod cycle;
 mod env;
 mod error;
 mod exit;

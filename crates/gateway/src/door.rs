@@ -14,6 +14,7 @@ use http::{HeaderMap, Method, Request as HttpRequest, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
+use toolbay_host::HubChain;
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 use toolbay_transport::http::{Refusal, Respond};
 
@@ -88,6 +89,9 @@ impl Door {
                 _ => unauthorized(),
             };
         }
+        if self.is_own(request.headers()) {
+            return empty(StatusCode::LOOP_DETECTED);
+        }
         match (request.uri().path(), request.method()) {
             ("/mcp" | "/", &Method::POST) => self.post(request).await.unwrap_or_else(|answer| *answer),
             ("/mcp", &Method::GET) => self.get(request.headers()).unwrap_or_else(|answer| *answer),
@@ -132,6 +136,13 @@ impl Door {
         stop: CancellationToken,
     ) -> Self {
         Self { gateway, guard, users, stop }
+    }
+
+    /// Whether a request comes from this hub itself, directly or through others.
+    fn is_own(&self, headers: &HeaderMap) -> bool {
+        let via = headers.get(HubChain::HEADER).and_then(|via| via.to_str().ok());
+        let chain = self.gateway.host.chain();
+        via.zip(chain).is_some_and(|(via, chain)| via.split(',').any(|id| id == chain.id()))
     }
 
     fn delete(&self, headers: &HeaderMap) -> Answer {

@@ -1,7 +1,7 @@
 //! Requests that we answer ourselves, from memory.
 
 use serde_json::{Value, json};
-use toolbay_host::{Hints, Kind, list_page};
+use toolbay_host::{Hints, HubsBehind, Kind, list_page};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Notification, Request, Revision, UnknownLogLevel, meta, method,
 };
@@ -25,7 +25,7 @@ impl Gateway {
             method::RESOURCES_LIST => self.list(client, call, Kind::Resources),
             method::RESOURCE_TEMPLATES_LIST => self.list(client, call, Kind::ResourceTemplates),
             method::PROMPTS_LIST => self.list(client, call, Kind::Prompts),
-            method::DISCOVER if modern => Ok(self.discovery()),
+            method::DISCOVER if modern => Ok(self.discovery(call)),
             method::PING if !modern => Ok("{}".to_owned()),
             method::SET_LEVEL if !modern => set_level(client, call),
             method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::COMPLETE => {
@@ -42,19 +42,27 @@ impl Gateway {
     }
 
     /// The answer to `initialize`, for a client that will speak `revision`.
-    pub(crate) fn introduction(&self, revision: Revision) -> String {
+    pub(crate) fn introduction(&self, revision: Revision, call: &Notification) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(revision),
             "serverInfo": self.server_info(),
         });
+        if let Some(hubs) = self.hubs(call) {
+            result["_meta"] = json!({ meta::HUBS: hubs });
+        }
         if let Some(instructions) = self.instructions() {
             result["instructions"] = instructions.into();
         }
         result.to_string()
     }
 
-    fn discovery(&self) -> String {
+    /// The hubs that this one consists of, for another hub that wants to know them.
+    fn hubs(&self, call: &Notification) -> Option<HubsBehind> {
+        call.meta(meta::VIA).and_then(|_| self.host.hubs())
+    }
+
+    fn discovery(&self, call: &Notification) -> String {
         let (ttl, scope) = caching(self.host.introduction_hints());
         let mut result = json!({
             "resultType": "complete",
@@ -64,6 +72,9 @@ impl Gateway {
             "cacheScope": scope,
             "_meta": { meta::SERVER_INFO: self.server_info() },
         });
+        if let Some(hubs) = self.hubs(call) {
+            result["_meta"][meta::HUBS] = json!(hubs);
+        }
         if let Some(instructions) = self.instructions() {
             result["instructions"] = instructions.into();
         }
@@ -92,10 +103,17 @@ impl Gateway {
         // Looked at for every client: what ran out is asked for again, whoever looks.
         let hints = self.host.list_hints(kind);
         let mut fields = list_page(kind.field(), &page, next.as_deref());
+        let mut about = json!({});
         if client.revision.is_modern() {
             let (ttl, scope) = caching(hints);
-            let info = json!({ meta::SERVER_INFO: self.server_info() });
-            fields.push_str(&format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{scope}\",\"_meta\":{info}"));
+            fields.push_str(&format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{scope}\""));
+            about[meta::SERVER_INFO] = self.server_info();
+        }
+        if let Some(hubs) = self.hubs(call) {
+            about[meta::HUBS] = json!(hubs);
+        }
+        if about != json!({}) {
+            fields.push_str(&format!(",\"_meta\":{about}"));
         }
         Ok(complete(&format!("{{{fields}}}"), client.revision))
     }

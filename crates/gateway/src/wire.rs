@@ -148,7 +148,7 @@ impl Connection<'_> {
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
         }
         let session = open_session(&request.call)?;
-        let result = self.gateway.introduction(session.revision);
+        let result = self.gateway.introduction(session.revision, &request.call);
         self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
         self.session = Some(session);
         Ok(Served::Known(Final::result(&request.id, &result)))

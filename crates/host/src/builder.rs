@@ -232,6 +232,7 @@ impl HostBuilder {
             shim: self.shim,
             cache: self.cache,
             connector: None,
+            chain: None,
         };
         let host = Host::start_with(&servers, self.embedded, &options);
         let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready

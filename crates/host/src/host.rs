@@ -18,7 +18,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::ServerConfig;
 use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Wire;
-use toolbay_upstream::{AwaitedPath, Catalogue, Owner, Shim, Source, Turn, UpstreamHandle};
+use toolbay_upstream::{
+    AwaitedPath, Catalogue, HubChain, HubsBehind, Owner, Shim, Source, Turn, UpstreamHandle,
+};
 
 use crate::{
     Changed, Changes, Naming, Table,
@@ -52,6 +54,9 @@ pub struct HostOptions {
     pub cache: Option<PathBuf>,
     /// Reaches configured servers in ways of its own.
     pub connector: Option<Connector>,
+    /// This hub and those that it was started through. Servers are told of them, and one that leads back to any of them is
+    /// refused.
+    pub chain: Option<HubChain>,
 }
 
 /// Says how a configured server is reached, where that is not what its entry says: inside this program, say, or in a test.
@@ -87,6 +92,7 @@ impl Default for HostOptions {
             shim: Shim::none(),
             cache: None,
             connector: None,
+            chain: None,
         }
     }
 }
@@ -116,6 +122,7 @@ pub(crate) struct Shared {
     pub(crate) path: Option<AwaitedPath>,
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
+    pub(crate) chain: Option<HubChain>,
     /// Whose turn it is to be started.
     pub(crate) turn: Turn,
     /// What servers at a URL want to see of us.
@@ -166,6 +173,7 @@ impl Host {
             path: options.path.clone(),
             shim: options.shim.clone(),
             connector: options.connector.clone(),
+            chain: options.chain.clone(),
             turn: Turn::default(),
             credentials: Mutex::default(),
             stop: CancellationToken::new(),
@@ -255,6 +263,19 @@ impl Host {
             _ = made_of.wait_for(follows) => {}
             () = self.shared.stop.cancelled() => {}
         }
+    }
+
+    /// The hubs that this one consists of, itself first; nothing where it has no id.
+    pub fn hubs(&self) -> Option<HubsBehind> {
+        let chain = self.shared.chain.as_ref()?;
+        let catalogues: Vec<Arc<Catalogue>> =
+            self.servers().iter().map(|server| server.status().borrow().catalogue.clone()).collect();
+        Some(chain.behind(catalogues.iter().map(|catalogue| &catalogue.hubs)))
+    }
+
+    /// This hub and those that it was reached through.
+    pub fn chain(&self) -> Option<&HubChain> {
+        self.shared.chain.as_ref()
     }
 
     /// Tasks of whoever serves this host; they end with it.

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use http::{HeaderName, HeaderValue};
 use toolbay_config::{
     Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport, environment_names,
     server_environment,
@@ -18,7 +19,8 @@ use toolbay_transport::{
     stdio::MAX_MESSAGE,
 };
 use toolbay_upstream::{
-    EraPolicy, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace, Timeouts,
+    EraPolicy, HubChain, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace,
+    Timeouts,
 };
 
 /// Commands that fetch packages before anything starts.
@@ -31,17 +33,32 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
 const BESIDE_CALLS: usize = 256;
 
-/// How to reach a configured server. `base_env` is our own environment; it names proxies, too.
-pub(crate) fn source(config: &ServerConfig, base_env: &BTreeMap<OsString, OsString>, shim: &Shim) -> Source {
+/// How to reach a configured server. `base_env` is our own environment; it names proxies, too. The server is told of the
+/// hubs in `chain`.
+pub(crate) fn source(
+    config: &ServerConfig,
+    base_env: &BTreeMap<OsString, OsString>,
+    shim: &Shim,
+    chain: Option<&HubChain>,
+) -> Source {
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
     match &config.reach {
-        Reach::Command(command) => process(config, command, max_message, base_env, shim),
+        Reach::Command(command) => {
+            let mut process = process(config, command, max_message, base_env, shim);
+            if let Some(chain) = chain {
+                process.launch.env.insert(HubChain::VARIABLE.into(), chain.to_string().into());
+            }
+            Source::Process(Box::new(process))
+        }
         // Whoever brings built-in servers says so with a `Connector`.
         Reach::BuiltIn(_) => Source::InProcess(absent::server()),
         Reach::Url(remote) => {
+            let mut headers = remote.headers.clone();
+            let via = chain.and_then(|chain| HeaderValue::from_str(&chain.to_string()).ok());
+            headers.extend(via.map(|via| (HeaderName::from_static(HubChain::HEADER), via)));
             let target = Box::new(Target {
                 url: remote.url.clone(),
-                headers: remote.headers.clone(),
+                headers,
                 max_message,
                 max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
                 route: route(config, remote, base_env),
@@ -81,12 +98,12 @@ fn process(
     max_message: usize,
     base_env: &BTreeMap<OsString, OsString>,
     shim: &Shim,
-) -> Source {
+) -> ProcessSource {
     let grace = config
         .tuning
         .stop_grace
         .map_or_else(StopGrace::default, |grace| StopGrace { after_stdin: grace, after_term: grace });
-    Source::Process(Box::new(ProcessSource {
+    ProcessSource {
         launch: Launch {
             name: config.name.as_str().to_owned(),
             command: command.command.clone().into(),
@@ -103,7 +120,7 @@ fn process(
         shim: shim.clone(),
         grace,
         max_message,
-    }))
+    }
 }
 
 /// How to treat a configured server.

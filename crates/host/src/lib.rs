@@ -73,7 +73,8 @@ pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
 pub use toolbay_transport::{Wire, memory};
 pub use toolbay_upstream::{
     Answer, AwaitedPath, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events,
-    Failure, Hints, InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish, Owner, Phase, Question,
-    Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, custom, events, shim,
+    Failure, Hints, HubChain, HubsBehind, InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish,
+    MAX_HUBS, Owner, Phase, Question, Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, custom,
+    events, shim,
 };
 pub use watch::Watched;

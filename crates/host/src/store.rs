@@ -318,10 +318,12 @@ impl Shared {
             },
             known: seen.or_else(|| kept.clone()).unwrap_or_default(),
             path: self.path.clone().filter(|_| inherits_path(&self.base_env, &config)),
+            chain: self.chain.clone(),
             ..settings(&config)
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
-        let source = connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim));
+        let source =
+            connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim, self.chain.as_ref()));
         let source = self.with_credentials(&config.name, source);
         let tuning = Arc::new(config.tuning.clone());
         let runner = self.run(settings, source, config.standing, &tuning, kept);

@@ -1,4 +1,4 @@
-//! Keys of `_meta` that the specification reserves.
+//! Keys of `_meta`: those that the specification reserves, and our own.
 
 /// Opts a request into progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -16,3 +16,7 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The task that a message is about; 2025-11-25 only.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+/// The hubs that a request of a hub has passed; asks a hub for [`HUBS`].
+pub const VIA: &str = "toolbay/via";
+/// The hubs that answer: the one that was asked, and those behind it.
+pub const HUBS: &str = "toolbay/hubs";

@@ -5,7 +5,7 @@ mod kept;
 use bytes::Bytes;
 use toolbay_protocol::method;
 
-use crate::Hints;
+use crate::{Hints, HubsBehind};
 
 /// A kind of thing that servers list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,6 +63,8 @@ pub struct Catalogue {
     pub(crate) introduction: Option<Hints>,
     lists: [Vec<Bytes>; 4],
     hints: [Option<Hints>; 4],
+    /// The hubs that it consists of, if it is one.
+    pub hubs: HubsBehind,
     /// What could not be listed, and why.
     pub problems: Vec<String>,
 }

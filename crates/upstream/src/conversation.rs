@@ -128,7 +128,7 @@ impl<'a> Conversation<'a> {
         wire: Wire,
         era: crate::EraPolicy,
     ) -> (End, mpsc::Receiver<Incoming>) {
-        let (peer, orders) = Peer::new(around.outputs.ids.clone());
+        let (peer, orders) = Peer::new(around.outputs.ids.clone(), around.settings.chain.clone());
         let (acknowledged, to_subscriber) = mpsc::channel(ACKNOWLEDGED);
         let Wire { outgoing, mut incoming } = wire;
         let timeouts = &around.settings.timeouts;

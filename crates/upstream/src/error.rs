@@ -32,6 +32,9 @@ pub enum Failure {
     /// It answered the handshake with something we cannot use.
     #[error("the handshake failed: {reason}")]
     Handshake { reason: String },
+    /// It is, or leads back to, the hub that asks.
+    #[error("{reason}")]
+    Cycle { reason: String },
     /// It could not be reached at its URL, or refused us there.
     #[error("{why}")]
     Remote { why: NoAnswer },
@@ -51,6 +54,7 @@ impl Failure {
         match self {
             Self::Spawn { source } => !source.is_retryable(),
             Self::Remote { why } => why.is_unauthorized(),
+            Self::Cycle { .. } => true,
             _ => false,
         }
     }
@@ -92,6 +96,9 @@ impl Failure {
             ),
             Self::Handshake { .. } => {
                 Some("check that the command, or the URL, is that of an MCP server".to_owned())
+            }
+            Self::Cycle { .. } => {
+                Some("remove the entry, or let it name a hub with another configuration".to_owned())
             }
             Self::Remote { why } => remote_hint(why),
             Self::Neither { http, .. } => http.hint(),

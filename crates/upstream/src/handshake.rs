@@ -13,8 +13,8 @@ use toolbay_translate::HUB_CAPABILITIES;
 use toolbay_transport::http::client::NoAnswer;
 
 use crate::{
-    CallError, Catalogue, EraPolicy, Failure, Hints,
-    peer::{NoResponse, Peer, our_identity, our_params},
+    CallError, Catalogue, EraPolicy, Failure, Hints, HubsBehind,
+    peer::{NoResponse, Peer, our_identity, params_through},
     status::Phase,
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct Introduction {
     pub(crate) because: String,
     /// How long all that may be kept, if the server says so.
     pub(crate) hints: Option<Hints>,
+    /// The hubs that the server consists of.
+    pub(crate) hubs: HubsBehind,
 }
 
 impl Introduction {
@@ -38,11 +40,20 @@ impl Introduction {
         catalogue.capabilities.clone_from(&self.capabilities);
         catalogue.instructions.clone_from(&self.instructions);
         catalogue.introduction = self.hints;
+        catalogue.hubs.clone_from(&self.hubs);
     }
 }
 
 /// Learns who the server is. Without an answer to the probe within `probe`, `initialize` is sent as well.
 pub(crate) async fn introduce(peer: &Peer, era: EraPolicy, probe: Duration) -> Result<Introduction, Failure> {
+    let introduction = introduction_of(peer, era, probe).await?;
+    match peer.chain.as_ref().and_then(|chain| chain.refusal(&introduction.hubs)) {
+        Some(reason) => Err(Failure::Cycle { reason }),
+        None => Ok(introduction),
+    }
+}
+
+async fn introduction_of(peer: &Peer, era: EraPolicy, probe: Duration) -> Result<Introduction, Failure> {
     match era {
         EraPolicy::Legacy => {
             initialize(peer, "as configured, learned before, or because of its transport").await
@@ -91,7 +102,8 @@ enum Discovered {
 }
 
 async fn discover(peer: &Peer) -> Result<Discovered, Failure> {
-    let asked = peer.request(method::DISCOVER, our_params(Revision::LATEST, "")).await;
+    let asked =
+        peer.request(method::DISCOVER, params_through(peer.chain.as_ref(), Revision::LATEST, "")).await;
     let response = match asked {
         // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
         Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
@@ -144,10 +156,12 @@ fn has_legacy(versions: &[String]) -> bool {
 }
 
 async fn initialize(peer: &Peer, because: &str) -> Result<Introduction, Failure> {
+    let meta = peer.chain.as_ref().map(|chain| format!(",\"_meta\":{{{}}}", chain.meta_field()));
     let params = format!(
-        r#"{{"protocolVersion":"{}","capabilities":{HUB_CAPABILITIES},"clientInfo":{}}}"#,
+        r#"{{"protocolVersion":"{}","capabilities":{HUB_CAPABILITIES},"clientInfo":{}{}}}"#,
         Revision::LATEST_LEGACY,
-        our_identity().info()
+        our_identity().info(),
+        meta.unwrap_or_default()
     );
     let response = answered(peer.request(method::INITIALIZE, Some(params)).await)?;
     if let Some(error) = response.error() {
@@ -183,6 +197,7 @@ fn introduction(
         instructions: string_field(response, "instructions"),
         because,
         hints: revision.is_modern().then(|| Hints::of(response)),
+        hubs: HubsBehind::of(response),
     }
 }
 

@@ -341,6 +341,16 @@ impl Life {
             // What an earlier life seemed to show of its era was wrong: find out anew.
             self.era = self.settings.era;
         }
+        let failure = match failure {
+            Failure::Remote { why } if why.is_loop() => {
+                Failure::Cycle { reason: "it is this hub itself, or leads back to it".to_owned() }
+            }
+            failure => failure,
+        };
+        if let Failure::Cycle { .. } = failure {
+            // What it offered before was ours.
+            self.status.modify(|status| status.catalogue = Arc::default());
+        }
         let hopeless = failure.is_hopeless();
         let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
         if is_new || !self.source.is_remote() {

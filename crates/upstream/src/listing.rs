@@ -6,9 +6,9 @@ use bytes::Bytes;
 use toolbay_protocol::{ErrorCode, Revision, decode_string, encode_string, view::list_items};
 
 use crate::{
-    Catalogue, Hints, Kind,
+    Catalogue, Hints, HubsBehind, Kind,
     handshake::Introduction,
-    peer::{NoResponse, Peer, our_params},
+    peer::{NoResponse, Peer, params_through},
 };
 
 const MAX_PAGES: usize = 100;
@@ -20,7 +20,7 @@ pub(crate) async fn catalogue(peer: &Peer, introduction: &Introduction) -> Catal
     let mut catalogue = Catalogue::default();
     introduction.store(&mut catalogue);
     for kind in declared(introduction.capabilities.as_deref()) {
-        let listed = list(peer, kind, introduction.revision).await;
+        let listed = list(peer, kind, introduction.revision, !introduction.hubs.is_empty()).await;
         listed.store(kind, &mut catalogue);
     }
     catalogue
@@ -51,6 +51,8 @@ pub(crate) struct Listed {
     problem: Option<String>,
     /// Nothing was learned at all: keep what is known.
     failed: bool,
+    /// The hubs that the server consists of now, if it is one.
+    hubs: Option<HubsBehind>,
 }
 
 impl Listed {
@@ -64,14 +66,18 @@ impl Listed {
         let prefix = format!("{}: ", kind.list_method());
         catalogue.problems.retain(|problem| !problem.starts_with(&prefix));
         catalogue.problems.extend(self.problem.map(|problem| prefix + &problem));
+        if let Some(hubs) = self.hubs {
+            catalogue.hubs = hubs;
+        }
         if !self.failed {
             catalogue.set(kind, self.items, self.hints);
         }
     }
 }
 
-/// All pages of one kind, as far as our limits allow.
-pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision) -> Listed {
+/// All pages of one kind, as far as our limits allow. A hub is asked for the hubs behind it, too: some may have joined.
+pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision, is_hub: bool) -> Listed {
+    let chain = peer.chain.as_ref().filter(|_| is_hub);
     let mut listed = Listed::default();
     let mut seen = HashSet::new();
     let mut known = HashSet::new();
@@ -79,7 +85,7 @@ pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision) -> Listed 
     let mut bytes = 0;
     for _ in 0..MAX_PAGES {
         let more = cursor.as_deref().map(|cursor| format!("\"cursor\":{}", encode_string(cursor)));
-        let params = our_params(revision, &more.unwrap_or_default());
+        let params = params_through(chain, revision, &more.unwrap_or_default());
         let response = match peer.request(kind.list_method(), params).await {
             Ok(response) => response,
             Err(NoResponse::Gone) => return Listed { failed: true, ..listed },
@@ -91,6 +97,13 @@ pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision) -> Listed 
                 return listed;
             }
             return broken(listed, format!("error {}: {}", error.code, error.message));
+        }
+        if let Some(chain) = chain {
+            let hubs = listed.hubs.insert(HubsBehind::of(&response));
+            if let Some(reason) = chain.refusal(hubs) {
+                // Not a failure: else what it listed before would stay.
+                return Listed { items: Vec::new(), problem: Some(reason), ..listed };
+            }
         }
         if revision.is_modern() {
             let said = Hints::of(&response);

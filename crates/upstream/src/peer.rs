@@ -9,13 +9,15 @@ use tokio::sync::{mpsc, oneshot};
 use toolbay_protocol::{Response, Revision};
 use toolbay_translate::ClientIdentity;
 
-use crate::{CallError, call::Outcome};
+use crate::{CallError, HubChain, call::Outcome};
 
 /// Asks the server of the current life on our own behalf.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     orders: mpsc::Sender<PeerOrder>,
     ids: Arc<AtomicU64>,
+    /// Through which hubs the server is reached.
+    pub(crate) chain: Option<HubChain>,
 }
 
 /// Something that the conversation sends for us.
@@ -54,9 +56,9 @@ pub(crate) enum NoResponse {
 
 impl Peer {
     /// `ids` are shared with the calls of clients.
-    pub(crate) fn new(ids: Arc<AtomicU64>) -> (Self, mpsc::Receiver<PeerOrder>) {
+    pub(crate) fn new(ids: Arc<AtomicU64>, chain: Option<HubChain>) -> (Self, mpsc::Receiver<PeerOrder>) {
         let (orders, ordered) = mpsc::channel(8);
-        (Self { orders, ids }, ordered)
+        (Self { orders, ids, chain }, ordered)
     }
 
     /// Asks, and gives the way to the answer; nothing when the connection is gone.
@@ -99,10 +101,17 @@ pub(crate) fn our_identity() -> ClientIdentity {
 
 /// `params` of a request of our own: what the revision wants in `_meta`, then `more` (JSON fields without braces).
 pub(crate) fn our_params(revision: Revision, more: &str) -> Option<String> {
+    params_through(None, revision, more)
+}
+
+/// As [`our_params`], and asks a hub for the hubs that it consists of.
+pub(crate) fn params_through(chain: Option<&HubChain>, revision: Revision, more: &str) -> Option<String> {
     let mut fields = Vec::new();
-    if revision.is_modern() {
-        let us = our_identity();
-        let meta: Vec<String> = us.fields().iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+    let us = our_identity();
+    let us: &[(&str, String)] = if revision.is_modern() { us.fields() } else { &[] };
+    let meta = us.iter().map(|(key, value)| format!("\"{key}\":{value}"));
+    let meta: Vec<String> = meta.chain(chain.map(HubChain::meta_field)).collect();
+    if !meta.is_empty() {
         fields.push(format!("\"_meta\":{{{}}}", meta.join(",")));
     }
     if !more.is_empty() {

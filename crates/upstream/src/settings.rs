@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
 
-use crate::{AwaitedPath, Catalogue, Observer, Turn};
+use crate::{AwaitedPath, Catalogue, HubChain, Observer, Turn};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub struct Settings {
     pub is_separate: bool,
     /// What it offered when it was last seen.
     pub known: Arc<Catalogue>,
+    /// Through which hubs it is reached; without it, hubs behind it are not noticed.
+    pub chain: Option<HubChain>,
     /// Where its program is found, if that is still being asked for.
     pub path: Option<AwaitedPath>,
     /// Who is told of every change of its status.
@@ -70,6 +72,7 @@ impl Settings {
             heartbeat: None,
             is_separate: false,
             known: Arc::default(),
+            chain: None,
             path: None,
             observer: None,
             turn: Turn::default(),

@@ -1,15 +1,32 @@
 //! `toolbay connect`: a server at a URL as a server on stdin and stdout, for clients that know nothing else.
 
 use serde_json::{Map, Value, json};
+use toolbay_host::Failure;
 
 use super::stdio;
-use crate::{args::ConnectArgs, context::Context, error::CliError, hub::Plan, secrets::first_line};
+use crate::{
+    args::ConnectArgs,
+    context::Context,
+    cycle,
+    error::CliError,
+    hub::{self, Plan},
+    secrets::first_line,
+};
 
 pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), CliError> {
-    let plan = Plan::of_entry("remote", &entry(args)?)?;
+    let plan = Plan::of_entry(context, "remote", &entry(args)?)?;
+    cycle::refuse(&plan.chain)?;
     let host = plan.start(context);
     // A client that asks for the tools right away shall get them, not an empty list.
     host.settled().await;
+    let cycle = host.statuses().into_iter().find_map(|server| match server.state.failure()?.as_ref() {
+        Failure::Cycle { reason } => Some(reason.clone()),
+        _ => None,
+    });
+    if let Some(reason) = cycle {
+        hub::stop(&host).await;
+        return Err(CliError::usage(format!("cannot offer the server at {}: {reason}", args.url)));
+    }
     stdio::offer(context, host).await
 }
 

@@ -3,17 +3,22 @@
 mod plan;
 mod sources;
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
+use http::Uri;
 use serde_json::{Value, json};
-use toolbay_config::{Edit, edit};
+use toolbay_config::{Edit, ReadFiles, edit, load_with};
 
 use crate::{
     args::ImportArgs,
+    configuration::variables,
     confirm::{can_ask, confirm},
     context::Context,
+    cycle::OwnHub,
     error::CliError,
+    listen::DEFAULT_ADDRESS,
     put::approve,
+    session,
     style::clean_line,
     survey::{scope, short_path},
     table::{Cell, Look, print},
@@ -27,7 +32,8 @@ pub(super) use sources::{folders, unknown_client};
 pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliError> {
     let file = TargetFile::of(context, args.put.scope)?;
     let sources = sources::find(context, args)?;
-    let candidates = plan::plan(context, &file, &sources.found, args.replace)?;
+    let own = own_hub(context, &file).await?;
+    let candidates = plan::plan(context, &file, &sources.found, &own, args.replace)?;
     let chosen: Vec<&Candidate<'_>> = candidates.iter().filter(|candidate| candidate.is_taken).collect();
     if !context.out.json {
         show(context, &candidates)?;
@@ -58,6 +64,22 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
         (false, false) => format!("{count} would be imported into {path}"),
     });
     Ok(())
+}
+
+/// Where the hub of a file is, running or not: where it listens unless told, what its file says, and where one runs.
+async fn own_hub(context: &Context, file: &TargetFile) -> Result<OwnHub, CliError> {
+    let named = context.args.global.config.as_ref().and_then(|config| config.canonicalize().ok());
+    let written = load_with(&file.path, &variables(context, ReadFiles::Never)).unwrap_or_default();
+    let own = OwnHub { named, folder: std::env::current_dir()?, addresses: vec![DEFAULT_ADDRESS] };
+    let mut own = own.listening(&written.hub.listen);
+    if let Ok(hub) = session::running(context).await
+        && let Ok(snapshot) = hub.snapshot().await
+    {
+        let url = snapshot.url.and_then(|url| url.parse::<Uri>().ok());
+        let address = url.and_then(|url| url.authority()?.as_str().parse::<SocketAddr>().ok());
+        own.addresses.extend(address);
+    }
+    Ok(own)
 }
 
 async fn allow(

@@ -15,6 +15,7 @@ use crate::{
     board::Board,
     configuration::Configuration,
     context::Context,
+    cycle,
     error::CliError,
     follow::follow,
     hub::{self, Plan},
@@ -27,6 +28,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
     let mut plan = Plan::read(context)?;
+    cycle::refuse(&plan.chain)?;
     let args = args.or(&plan.hub)?;
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     // Every client takes a file, and some systems allow 1,024 of them unless asked.

@@ -19,6 +19,7 @@ use super::serve::{control, follow_if_any, serve_control};
 use crate::{
     args::StdioArgs,
     context::Context,
+    cycle,
     error::CliError,
     hub::{self, Plan},
 };
@@ -34,6 +35,7 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
         return relay(context, hub).await;
     }
     let mut plan = Plan::read(context)?;
+    cycle::refuse(&plan.chain)?;
     let host = plan.start(context);
     let api =
         Api::new(host.clone(), About { config: plan.config.clone(), url: None, folder: plan.folder.clone() });

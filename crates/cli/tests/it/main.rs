@@ -13,6 +13,7 @@ mod configs; // files that cannot be used, in whole or in part
 mod connect; // servers at a URL on stdin and stdout
 mod control; // commands that use a running hub, and its socket
 mod curl; // the client that everybody has
+mod cycles; // hubs that lead back to themselves
 mod doctor; // what keeps servers from working
 mod doors; // every way in that `serve` opens, and who is kept out
 mod everyday; // commands of every day beside servers that are slow, stopped or not there

@@ -239,19 +239,28 @@ impl Serving {
 
     /// The answer to a request with more headers, each with its line break.
     pub(crate) fn ask_with(&self, what: &str, headers: &str, body: &str) -> String {
-        let address = self.url.trim_start_matches("http://").trim_end_matches("/mcp");
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        write!(
-            stream,
-            "{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        ask(&self.url, what, headers, body)
     }
+}
+
+/// The answer to a POST to a hub, headers and all.
+pub(crate) fn post(url: &str, body: &str) -> String {
+    ask(url, "POST /mcp", "", body)
+}
+
+fn ask(url: &str, what: &str, headers: &str, body: &str) -> String {
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 impl Drop for Serving {

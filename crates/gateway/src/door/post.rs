@@ -148,7 +148,7 @@ impl Door {
     fn initialize(&self, request: &Request) -> Early<Answer> {
         let session = open_session(&request.call)
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-        let result = self.gateway.introduction(session.revision);
+        let result = self.gateway.introduction(session.revision, &request.call);
         let Some(id) = self.gateway.sessions.add(session) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };

@@ -187,7 +187,7 @@ impl Setup {
                 if let Some(tuning) = &self.tuning {
                     config.tuning = tuning.clone();
                 }
-                Ok((settings(&config), source(&config, &self.environment, &self.shim)))
+                Ok((settings(&config), source(&config, &self.environment, &self.shim, None)))
             }
             Way::Given(source) => Ok((Settings::new(name.clone()), source.clone())),
         }

@@ -21,6 +21,7 @@ impl Conversation<'_> {
         let (kinds, peer) = (std::mem::take(&mut self.changed), self.peer.clone());
         let introduce = std::mem::take(&mut self.introduce_again) && revision.is_modern();
         let patience = self.around.settings.timeouts.idle;
+        let is_hub = !self.around.status.borrow().catalogue.hubs.is_empty();
         self.chore = Some(Box::pin(async move {
             let introduction = match introduce {
                 true => timeout(patience, introduce_again(&peer)).await.ok().flatten(),
@@ -29,7 +30,7 @@ impl Conversation<'_> {
             let mut all = Vec::new();
             for kind in kinds {
                 // A list that is never answered must not make us deaf to later changes.
-                let listed = timeout(patience, list(&peer, kind, revision)).await;
+                let listed = timeout(patience, list(&peer, kind, revision, is_hub)).await;
                 all.push((kind, listed.unwrap_or_else(|_| Listed::unanswered(patience))));
             }
             Done::Listed(all, introduction)

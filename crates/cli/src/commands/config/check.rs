@@ -9,7 +9,12 @@ use toolbay_config::{
 };
 
 use crate::{
-    args::CheckArgs, configuration::Configuration, context::Context, error::CliError, style::clean_line,
+    args::CheckArgs,
+    configuration::Configuration,
+    context::Context,
+    cycle::{ITSELF, OwnHub},
+    error::CliError,
+    style::clean_line,
     unpinned,
 };
 
@@ -28,6 +33,11 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
         Some(path) => vec![ScopedFile { scope: Scope::Local, path: path.clone() }],
         None => configuration.files.clone(),
     };
+    let own = OwnHub {
+        named: named.and_then(|path| path.canonicalize().ok()),
+        folder: std::env::current_dir()?,
+        addresses: Vec::new(),
+    };
     let (mut errors, mut checked) = (0, Vec::new());
     for scoped in &files {
         let path = &scoped.path;
@@ -38,7 +48,10 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
             continue;
         }
         let findings = match &loaded {
-            Ok(file) => findings(scoped, file, context.out.json || context.is_verbose()),
+            Ok(file) => {
+                let is_each_wanted = context.out.json || context.is_verbose();
+                itself(file, &own).chain(findings(scoped, file, is_each_wanted)).collect()
+            }
             Err(ConfigError::Read { .. }) => return loaded.map(|_| ()).map_err(CliError::from),
             Err(error) => vec![of_whole(error)],
         };
@@ -59,6 +72,18 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
         1 => Err(CliError::usage("the configuration has a mistake")),
         more => Err(CliError::usage(format!("the configuration has {more} mistakes"))),
     }
+}
+
+/// Entries that are the hub which reads them.
+fn itself(file: &ConfigFile, own: &OwnHub) -> impl Iterator<Item = Finding> {
+    let own = own.listening(&file.hub.listen);
+    let both = file.servers.iter().zip(&file.written);
+    both.filter(move |(server, _)| own.is(server)).map(|(_, written)| Finding {
+        is_error: true,
+        place: Some(written.place),
+        server: Some(written.name.clone()),
+        message: ITSELF.to_owned(),
+    })
 }
 
 /// Everything there is to say; what is common and harmless in one line for all servers, unless each is wanted.

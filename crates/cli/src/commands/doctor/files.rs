@@ -8,7 +8,7 @@ use toolbay_config::{
 };
 
 use super::finding::Finding;
-use crate::configuration::Configuration;
+use crate::{configuration::Configuration, cycle::ITSELF};
 
 const CHECK: &str = "config";
 
@@ -36,6 +36,14 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
     let of_interest =
         |outranked: &&Outranked| only.is_none_or(|only| outranked.entry.server.name.as_str() == only);
     findings.extend(reading.merged.outranked.iter().filter(of_interest).map(twice));
+    let itself = reading.problems.iter().filter(|(_, problem)| problem.message == ITSELF);
+    for (path, problem) in itself {
+        let server = problem.server.as_deref().unwrap_or_default();
+        if only.is_none_or(|only| server == only) {
+            let message = format!("{}:{}: it is this hub itself", path.display(), problem.place);
+            findings.push(Finding::bad(CHECK, message).fix("remove the entry").about(server));
+        }
+    }
     if let Some(problem) = configuration.approvals().problem() {
         let message = format!("what was approved is not known: {problem}");
         findings.push(Finding::odd("approvals", message).fix("approve again with `toolbay approve`"));

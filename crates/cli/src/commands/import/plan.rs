@@ -11,6 +11,7 @@ use super::sources::Source;
 use crate::{
     configuration::variables,
     context::Context,
+    cycle::OwnHub,
     error::CliError,
     target_file::{TargetFile, names},
     unpinned,
@@ -65,6 +66,7 @@ pub(super) fn plan<'a>(
     context: &Context,
     file: &TargetFile,
     sources: &'a [Source],
+    own: &OwnHub,
     replaces: bool,
 ) -> Result<Vec<Candidate<'a>>, CliError> {
     let before = load_with(&file.path, &variables(context, ReadFiles::Never)).ok();
@@ -76,7 +78,7 @@ pub(super) fn plan<'a>(
             let written = source.moved(index, file);
             let first = firsts.iter().find(|first| first.name == written.name);
             let status = match first {
-                _ if is_hub(written) => Status::Hub,
+                _ if is_hub(written) || own.is(server) => Status::Hub,
                 Some(first) if first.is_same_server(written) => Status::Same,
                 Some(_) => Status::Conflict,
                 None => compare(before.as_ref(), written),

@@ -58,6 +58,11 @@ impl NoAnswer {
         matches!(self.status(), Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 
+    /// Whether the server says that the request came from itself.
+    pub fn is_loop(&self) -> bool {
+        self.status() == Some(StatusCode::LOOP_DETECTED)
+    }
+
     /// The status of the answer, if it is the reason.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
