@@ -5,7 +5,9 @@ mod servers;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser,
+};
 use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
@@ -32,6 +34,24 @@ Without a command, Toolbay is an MCP server on stdin and stdout, as with `toolba
 Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 authorisation, 4 no hub or server not ready,
 5 the tool answered with an error, 6 denied, 130 interrupted.";
 
+impl LowArgs {
+    /// What was typed; ends the process if it cannot be understood.
+    ///
+    /// The option for measurements is added here and not to the description of the arguments, because completions offer
+    /// even hidden options.
+    pub(crate) fn read() -> Self {
+        const WORKERS: &str = "workers";
+        let workers =
+            Arg::new(WORKERS).long(WORKERS).global(true).hide(true).value_parser(value_parser!(usize));
+        let mut command = Self::command().arg(workers);
+        let matches = command.get_matches_mut();
+        let mut args =
+            Self::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit());
+        args.global.workers = matches.get_one(WORKERS).copied();
+        args
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
     /// The file with the servers (`mcpServers`)
@@ -52,8 +72,8 @@ pub(crate) struct GlobalArgs {
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub(crate) color: Colour,
-    /// Threads that serve; one loop on one thread unless given
-    #[arg(long, global = true, hide = true)]
+    /// Threads that serve; one loop on one thread by default. Only [`LowArgs::read`] knows the option.
+    #[arg(skip)]
     pub(crate) workers: Option<usize>,
 }
 
@@ -234,7 +254,10 @@ pub(crate) struct StdioArgs {
 pub(crate) struct ConnectArgs {
     /// Where the server is
     pub(crate) url: String,
-    /// A header to send with every request
+    /// A header to send with every request, or @FILE with one per line.
+    ///
+    /// Other users of this machine can see arguments while the program runs: put secrets into a file that only you can
+    /// read (chmod 600), and pass it as @FILE or --token-file.
     #[arg(long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
     /// A file with a bearer token

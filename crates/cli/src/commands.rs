@@ -40,6 +40,7 @@ use clap::CommandFactory;
 use crate::{
     args::{Command, LowArgs, StdioArgs},
     context::Context,
+    elsewhere,
     error::CliError,
 };
 
@@ -56,9 +57,9 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Get(args)) => get::run(context, args).await,
         Some(Command::Add(args)) => add::run(context, args).await,
         Some(Command::AddJson(args)) => add_json::run(context, args).await,
-        Some(Command::Remove(args)) => remove::run(context, args),
-        Some(Command::Enable(args)) => enable::run(context, args),
-        Some(Command::Disable(args)) => disable::run(context, args),
+        Some(Command::Remove(args)) => known(context, remove::run(context, args)).await,
+        Some(Command::Enable(args)) => known(context, enable::run(context, args)).await,
+        Some(Command::Disable(args)) => known(context, disable::run(context, args)).await,
         Some(Command::Approve(args)) => approve::run(context, args).await,
         Some(Command::Import(args)) => import::run(context, args).await,
         Some(Command::Export(args)) => export::run(context, args),
@@ -83,5 +84,13 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
             let help = if context.out.paint.0 { help.ansi().to_string() } else { help.to_string() };
             Ok(context.out.data(&help)?)
         }
+    }
+}
+
+/// What a command that changes files came to; a server that they do not have may be known to a running hub.
+async fn known(context: &Context, done: Result<(), CliError>) -> Result<(), CliError> {
+    match done {
+        Ok(()) => Ok(()),
+        Err(error) => Err(elsewhere::explain(context, error).await),
     }
 }

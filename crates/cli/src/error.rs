@@ -53,6 +53,9 @@ pub(crate) enum CliError {
     /// The hub has no such server.
     #[error("there is no server `{name}`")]
     UnknownServer { name: String, similar: Vec<String>, known: Vec<String> },
+    /// These files have no such server, but a running hub has it from another one.
+    #[error("there is no server `{name}` in these files")]
+    ElsewhereServer { name: String, config: PathBuf },
     /// A hub is needed that runs with this configuration.
     #[error("no hub is running with {}", config.display())]
     NotRunning { config: PathBuf },

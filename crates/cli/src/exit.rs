@@ -58,6 +58,7 @@ fn code(error: &CliError) -> u8 {
         | CliError::Listen { .. }
         | CliError::Unknown { .. }
         | CliError::UnknownServer { .. }
+        | CliError::ElsewhereServer { .. }
         | CliError::Unwell { .. }
         | CliError::InputRequired { .. }
         | CliError::BadResult { .. }
@@ -135,6 +136,10 @@ fn hint(error: &CliError) -> Option<String> {
         CliError::Control(ControlError::NoHub) => Some(
             "start one with `toolbay serve --config FILE`, or give --config FILE to do without".to_owned(),
         ),
+        CliError::ElsewhereServer { config, .. } => {
+            let config = config.display();
+            Some(format!("the running hub has it from {config}: use --config {config}"))
+        }
         CliError::NotRunning { config } => {
             Some(format!("start one with `toolbay serve --config {}`", config.display()))
         }

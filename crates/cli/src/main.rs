@@ -15,6 +15,7 @@ mod configuration;
 mod confirm;
 mod context;
 mod cycle;
+mod elsewhere;
 mod env;
 mod error;
 mod exit;
@@ -24,6 +25,7 @@ mod hub;
 mod listen;
 mod login;
 mod output;
+mod pairs;
 mod put;
 mod redraw;
 mod schema;
@@ -43,7 +45,6 @@ mod wording;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use toolbay_host::shim;
 use tracing_subscriber::{
     filter::{LevelFilter, Targets},
@@ -55,7 +56,7 @@ use crate::{args::LowArgs, context::Context, env::Env, error::CliError};
 
 fn main() -> ExitCode {
     shim::run_if_asked();
-    let args = LowArgs::parse();
+    let args = LowArgs::read();
     let env = Env::read();
     init_log(&env, args.global.verbose);
     if let Err(error) = shim::become_subreaper() {

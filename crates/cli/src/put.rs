@@ -1,12 +1,13 @@
 //! Putting one server into a file: what it will be is shown, what it replaces is asked for, what is odd is told.
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigFile, Edit, EditError, Format, Problem, ReadFiles, Written, edit, edit_text, load_with, parse_with,
-    preview, scope::Scope,
+    ConfigFile, Edit, EditError, Format, Problem, Reach, ReadFiles, ServerConfig, Written, edit, edit_text,
+    load_with, parse_with, preview, scope::Scope, server_environment,
 };
+use toolbay_supervise::find_command;
 
 use crate::{
     args::PutArgs,
@@ -44,7 +45,7 @@ pub(crate) async fn put(
         change: if is_there { "replaced" } else { "added" },
         entry: None,
         written: &written,
-        warnings: warnings(name, &after, &next.lost),
+        warnings: warnings(context, &written, &after, &next.lost),
     };
     if args.dry_run {
         report.entry = Some(shown(&written, &file, format.unwrap_or(after.format))?);
@@ -95,12 +96,20 @@ fn shown(written: &Written, file: &TargetFile, format: Format) -> Result<String,
 }
 
 /// What is odd about a server, though it can be used.
-fn warnings(name: &str, file: &ConfigFile, lost: &[String]) -> Vec<String> {
+fn warnings(context: &Context, put: &Written, file: &ConfigFile, lost: &[String]) -> Vec<String> {
+    let name = put.name.as_str();
     let of_it = |problem: &&Problem| problem.server.as_deref() == Some(name);
     let mut all: Vec<String> =
         file.warnings.iter().filter(of_it).map(|problem| problem.message.clone()).collect();
-    let server = file.servers.iter().find(|server| server.name.as_str() == name);
-    all.extend(server.and_then(unpinned::warning));
+    if let Some(server) = file.servers.iter().find(|server| server.name.as_str() == name) {
+        all.extend(not_found(context, server));
+        all.extend(unpinned::warning(server));
+    }
+    let unknown: Vec<String> =
+        put.extra.values().flat_map(|keys| keys.keys()).map(|key| format!("`{key}`")).collect();
+    if !unknown.is_empty() {
+        all.push(format!("{} means nothing here, and is kept for other programs", unknown.join(", ")));
+    }
     let written = file.written.iter().find(|written| written.name == name);
     let secrets = written.map(Written::literal_secrets).unwrap_or_default();
     if !secrets.is_empty() {
@@ -113,6 +122,15 @@ fn warnings(name: &str, file: &ConfigFile, lost: &[String]) -> Vec<String> {
         all.push(format!("{} cannot be said in that file", lost.join(", ")));
     }
     all
+}
+
+/// Says if the program of a server is not where it would be looked for.
+fn not_found(context: &Context, server: &ServerConfig) -> Option<String> {
+    let Reach::Command(command) = &server.reach else { return None };
+    let path = server_environment(&context.env.variables, server).remove(OsStr::new("PATH"));
+    let missing =
+        find_command(command.command.as_ref(), &path.unwrap_or_default(), command.cwd.as_deref()).err()?;
+    Some(format!("command `{}` is not found in PATH; {}", command.command, missing.hint()))
 }
 
 /// Whoever puts a server into their project by hand wants it.

@@ -17,6 +17,11 @@ pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
 
 /// The first line of a file that nobody else can read.
 pub(crate) fn first_line(path: &Path) -> Result<String, CliError> {
+    Ok(text(path)?.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// The text of a file that nobody else can read.
+pub(crate) fn text(path: &Path) -> Result<String, CliError> {
     let bytes = read(path)?;
     if is_open(path)? {
         return Err(CliError::Usage {
@@ -24,8 +29,7 @@ pub(crate) fn first_line(path: &Path) -> Result<String, CliError> {
             hint: Some(format!("make it yours alone: chmod 600 {}", path.display())),
         });
     }
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A certificate and its key.

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{
+    Args, Subcommand, ValueEnum,
+    builder::{PossibleValue, StringValueParser, TypedValueParser},
+};
+use toolbay_config::Format;
 
 /// Whose file is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,8 +54,8 @@ pub(crate) struct PutArgs {
 pub(crate) struct AddArgs {
     /// The name of the server
     pub(crate) name: String,
-    /// Its command, or its URL
-    #[arg(value_name = "COMMAND_OR_URL", required_unless_present = "url")]
+    /// Its command, or its URL; with --builtin, the folder that it serves
+    #[arg(value_name = "COMMAND_OR_URL", required_unless_present_any = ["url", "builtin"])]
     pub(crate) target: Option<String>,
     /// Arguments of the command; `--` before the command keeps them from being taken for ours
     #[arg(value_name = "ARGS")]
@@ -62,10 +66,17 @@ pub(crate) struct AddArgs {
     /// Its URL
     #[arg(long, conflicts_with = "target")]
     pub(crate) url: Option<String>,
-    /// A variable for its environment; `KEY=${OTHER}` keeps the value out of the file
+    /// A server that is a part of Toolbay: `codebase`, which searches and reads a folder (this one unless given)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "args", "env", "header", "transport", "cwd", "bearer_token_env_var"])]
+    pub(crate) builtin: Option<String>,
+    /// A variable for its environment, or @FILE with one per line; `KEY=${OTHER}` keeps the value out of the file.
+    ///
+    /// Other users of this machine can see arguments while the program runs: pass secrets as `KEY=${OTHER}` or @FILE.
     #[arg(long, short, value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A header to send with every request
+    /// A header to send with every request, or @FILE with one per line.
+    ///
+    /// Other users of this machine can see arguments while the program runs: pass secrets as `NAME: ${VARIABLE}` or @FILE.
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
     /// The variable of the environment that holds a bearer token
@@ -91,7 +102,8 @@ const ADD_EXAMPLES: &str = "\
 Examples:
   toolbay add files -- npx -y @modelcontextprotocol/server-filesystem@2025.8.21 ~/Documents
   toolbay add issues https://issues.example.com/mcp --header 'Authorization: Bearer ${ISSUES_TOKEN}'
-  toolbay add issues --url https://issues.example.com/mcp --bearer-token-env-var ISSUES_TOKEN";
+  toolbay add issues --url https://issues.example.com/mcp --bearer-token-env-var ISSUES_TOKEN
+  toolbay add code --builtin codebase ~/work/project";
 
 #[derive(Debug, Args)]
 pub(crate) struct AddJsonArgs {
@@ -136,8 +148,8 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct ImportArgs {
     /// The file, in any known format; those of all known clients unless given
     pub(crate) file: Option<PathBuf>,
-    /// The client whose files are meant: claude, cursor, vscode, zed, codex, gemini, …
-    #[arg(long, value_name = "CLIENT", conflicts_with = "file")]
+    /// The client whose files are meant
+    #[arg(long, value_name = "CLIENT", conflicts_with = "file", value_parser = ClientName(&[Format::Goose, Format::Devin]))]
     pub(crate) from: Option<String>,
     /// Also those that are there already and differ
     #[arg(long)]
@@ -148,8 +160,8 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The client: claude, cursor, vscode, zed, codex, gemini, …
-    #[arg(long, value_name = "CLIENT")]
+    /// The client
+    #[arg(long, value_name = "CLIENT", value_parser = ClientName(&[]))]
     pub(crate) client: String,
     /// The servers themselves instead of this hub
     #[arg(long)]
@@ -185,4 +197,26 @@ pub(crate) struct PathArgs {
     /// Print nothing but the path of this one
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
+}
+
+/// The name of a client. The help lists them and shells complete them, but any text is taken: there are more ways to
+/// write some, and the commands know what was perhaps meant. Holds the clients that are listed besides the usual ones.
+#[derive(Debug, Clone, Copy)]
+struct ClientName(&'static [Format]);
+
+impl TypedValueParser for ClientName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Format::CLIENTS.iter().chain(self.0).map(|format| PossibleValue::new(format.name()))))
+    }
 }

@@ -2,14 +2,19 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     args::{AddArgs, TransportArg},
+    code,
     context::Context,
     error::CliError,
+    pairs,
     put::put,
 };
+
+/// Longer names leave too little of the 64 characters that clients allow for a tool.
+const MAX_NAME: usize = 40;
 
 pub(crate) async fn run(context: &Context, args: &AddArgs) -> Result<(), CliError> {
     let typed: Vec<String> =
@@ -22,7 +27,8 @@ pub(crate) async fn run(context: &Context, args: &AddArgs) -> Result<(), CliErro
             hint: Some(format!("put `--` before the command: toolbay add {} -- …", args.name)),
         });
     }
-    put(context, &args.put, &args.name, &entry(args)?).await
+    check_name(&args.name)?;
+    put(context, &args.put, &args.name, &entry(context, args)?).await
 }
 
 /// An option of ours that stands behind the command without a `--`, and that many programs have, too.
@@ -34,10 +40,14 @@ fn swallowed<'a>(args: &AddArgs, typed: &'a [String]) -> Option<&'a String> {
 }
 
 /// What was typed as an entry of `mcpServers`.
-fn entry(args: &AddArgs) -> Result<Value, CliError> {
+fn entry(context: &Context, args: &AddArgs) -> Result<Value, CliError> {
     let target = args.url.as_ref().or(args.target.as_ref()).map(String::as_str).unwrap_or_default();
     let is_url = args.url.is_some() || is_url(target);
+    if !is_url && args.builtin.is_none() {
+        check_scheme(target)?;
+    }
     let mut entry = match (is_url, args.transport) {
+        _ if let Some(name) = &args.builtin => built_in(context, args, name)?,
         (true, Some(TransportArg::Stdio)) => {
             return Err(CliError::usage(format!("stdio is spoken with a command, and {target} is a URL")));
         }
@@ -72,7 +82,7 @@ fn program(args: &AddArgs, command: &str) -> Result<Value, CliError> {
         });
     }
     let mut entry = json!({ "command": command, "args": args.args });
-    let env = pairs(&args.env, '=', "--env KEY=VALUE")?;
+    let env = pairs::variables(&args.env)?;
     if !env.is_empty() {
         entry["env"] = env.into();
     }
@@ -89,7 +99,7 @@ fn remote(args: &AddArgs, url: &str, transport: Option<TransportArg>) -> Result<
     if !args.env.is_empty() || args.cwd.is_some() {
         return Err(CliError::usage("--env and --cwd are for commands; a server at a URL gets --header"));
     }
-    let mut headers = pairs(&args.header, ':', "--header \"NAME: VALUE\"")?;
+    let mut headers = pairs::headers(&args.header)?;
     if let Some(variable) = &args.bearer_token_env_var {
         headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}").into());
     }
@@ -109,18 +119,56 @@ fn remote(args: &AddArgs, url: &str, transport: Option<TransportArg>) -> Result<
     Ok(entry)
 }
 
-fn pairs(typed: &[String], separator: char, form: &str) -> Result<Map<String, Value>, CliError> {
-    let pair = |text: &String| match text.split_once(separator) {
-        Some((name, value)) if !name.trim().is_empty() => {
-            let value = if separator == ':' { value.trim() } else { value };
-            Ok((name.trim().to_owned(), Value::from(value)))
+/// A server that is a part of Toolbay.
+fn built_in(context: &Context, args: &AddArgs, name: &str) -> Result<Value, CliError> {
+    let root = match &args.target {
+        Some(typed) => code::folder(Some(Path::new(typed)))?,
+        None => {
+            let here = std::env::current_dir()?;
+            code::usual_folder(context, &here).ok_or_else(|| CliError::Usage {
+                message: format!("{} is not served unless you say so", here.display()),
+                hint: Some(format!("name the folder: toolbay add {} --builtin {name} FOLDER", args.name)),
+            })?
         }
-        // The text may be a secret, so it is not repeated.
-        _ => Err(CliError::usage(format!("a value is missing; write {form}"))),
     };
-    typed.iter().map(pair).collect()
+    Ok(json!({ "builtin": name, "root": root }))
+}
+
+/// Names become a part of the names of tools, and are typed.
+pub(super) fn check_name(name: &str) -> Result<(), CliError> {
+    let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_long = name.chars().count() > MAX_NAME;
+    if !name.is_empty() && name.chars().all(is_allowed) && !is_long {
+        return Ok(());
+    }
+    let plain: String = name.chars().map(|c| if is_allowed(c) { c } else { '-' }).take(MAX_NAME).collect();
+    let plain = plain.trim_matches('-');
+    Err(CliError::Usage {
+        message: format!("`{name}` cannot be the name of a server"),
+        hint: Some(match plain {
+            "" => format!("a name has up to {MAX_NAME} letters, digits, `-`, `_` and `.`"),
+            plain => format!(
+                "a name has up to {MAX_NAME} letters, digits, `-`, `_` and `.`: `{plain}`, for example"
+            ),
+        }),
+    })
+}
+
+/// A URL that no server is reached at.
+fn check_scheme(target: &str) -> Result<(), CliError> {
+    let Some((scheme, _)) = target.split_once("://") else { return Ok(()) };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if !is_scheme {
+        return Ok(());
+    }
+    Err(CliError::Usage {
+        message: format!("`{scheme}://` is not supported"),
+        hint: Some("a URL begins with https://, http://, wss:// or ws://".to_owned()),
+    })
 }
 
 fn is_url(text: &str) -> bool {
-    ["https://", "http://", "wss://", "ws://"].iter().any(|scheme| text.starts_with(scheme))
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| matches!(scheme.as_str(), "https" | "http" | "wss" | "ws"))
 }

@@ -1,6 +1,6 @@
 //! `toolbay connect`: a server at a URL as a server on stdin and stdout, for clients that know nothing else.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolbay_host::Failure;
 
 use super::stdio;
@@ -10,6 +10,7 @@ use crate::{
     cycle,
     error::CliError,
     hub::{self, Plan},
+    pairs,
     secrets::first_line,
 };
 
@@ -32,13 +33,7 @@ pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), Cli
 
 /// What was typed, as an entry of a configuration: it is then checked as one.
 fn entry(args: &ConnectArgs) -> Result<Value, CliError> {
-    let mut headers = Map::new();
-    for header in &args.header {
-        let (name, value) = header.split_once(':').ok_or_else(|| {
-            CliError::usage("a header is written as 'Name: value'") // what was typed may be a secret
-        })?;
-        headers.insert(name.trim().to_owned(), value.trim().into());
-    }
+    let mut headers = pairs::headers(&args.header)?;
     if let Some(file) = &args.token_file {
         headers.insert("Authorization".to_owned(), format!("Bearer {}", first_line(file)?).into());
     }

@@ -9,6 +9,7 @@ use toolbay_config::{
 use crate::{
     args::GetArgs,
     context::Context,
+    elsewhere,
     error::CliError,
     server_view::trouble,
     style::clean_line,
@@ -19,7 +20,9 @@ use crate::{
 
 pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliError> {
     let survey = Survey::read(context)?;
-    let Some(placed) = survey.find(&args.server) else { return Err(missing(&survey, &args.server)) };
+    let Some(placed) = survey.find(&args.server) else {
+        return Err(elsewhere::explain(context, missing(&survey, &args.server)).await);
+    };
     let states = survey.states(context).await;
     let mut server = about(context, &survey, placed);
     let snapshot = states.get(&args.server);

@@ -1,11 +1,13 @@
 //! `toolbay list`: every configured server, and where it stands.
 
 use serde_json::{Value, json};
-use toolbay_config::Standing;
+use toolbay_config::{Problem, Standing, scope::ScopedFile};
 
 use crate::{
     context::Context,
+    elsewhere,
     error::CliError,
+    follow::complaint,
     style::clean_line,
     survey::{Survey, scope, short_path, standing},
     table::{Cell, Look, print},
@@ -13,19 +15,25 @@ use crate::{
 };
 
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
-    let survey = Survey::read(context)?;
+    // Entries that cannot be used are rows of the table, so that only whole files are left to tell of.
+    let survey = Survey::read_silently(context)?;
+    for error in &survey.reading.errors {
+        context.out.warn(&complaint(error));
+    }
+    let broken = broken(&survey);
     let states = survey.states(context).await;
     let servers = &survey.reading.merged.servers;
     let state = |name: &str| states.get(name).map(|server| server.state.as_str());
     if context.out.json {
-        let servers: Vec<Value> = servers
+        let servers = servers
             .iter()
             .map(|placed| {
                 let mut server = survey.json(placed);
                 server["state"] = json!(state(placed.server.name.as_str()));
                 server
             })
-            .collect();
+            .chain(broken.iter().map(Broken::json));
+        let servers: Vec<Value> = servers.collect();
         return Ok(context.out.json_object(&json!({ "servers": servers }))?);
     }
     let head = ["NAME", "STANDING", "STATE", "TRANSPORT", "SCOPE", "FILE", "COMMAND OR URL"];
@@ -47,7 +55,8 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
             target(&normalised).into(),
         ]);
     }
-    if servers.is_empty() {
+    rows.extend(broken.iter().map(|entry| entry.row(context)));
+    if servers.is_empty() && broken.is_empty() {
         rows.clear();
     }
     print(context, &rows, "no servers; add one with `toolbay add NAME -- COMMAND` or `toolbay import`")?;
@@ -55,5 +64,54 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     if waits {
         context.out.note("what needs approval came with this project; see `toolbay approve`");
     }
+    for config in elsewhere::configs(context).await {
+        let config = short_path(context, &config);
+        context
+            .out
+            .note(&format!("a hub runs with {config}: `toolbay list --config {config}` lists its servers"));
+    }
     Ok(())
+}
+
+/// An entry that cannot be used.
+struct Broken<'a> {
+    file: &'a ScopedFile,
+    name: &'a str,
+    problem: &'a Problem,
+}
+
+/// The entries that cannot be used, each once. One that could be used before still counts as it was.
+fn broken(survey: &Survey) -> Vec<Broken<'_>> {
+    let mut all: Vec<Broken<'_>> = Vec::new();
+    for (path, problem) in &survey.reading.problems {
+        let file = survey.configuration.files.iter().find(|file| file.path == *path);
+        let (Some(file), Some(name)) = (file, problem.server.as_deref()) else { continue };
+        let is_there = all.iter().any(|other| other.name == name && other.file == file);
+        if !is_there && survey.find(name).is_none() {
+            all.push(Broken { file, name, problem });
+        }
+    }
+    all
+}
+
+impl Broken<'_> {
+    fn row(&self, context: &Context) -> Vec<Cell> {
+        vec![
+            Cell::new(clean_line(self.name), Look::Bold),
+            Cell::new("broken", Look::Bad),
+            "–".into(),
+            "–".into(),
+            scope(self.file.scope).into(),
+            format!("{}:{}", short_path(context, &self.file.path), self.problem.place).into(),
+            clean_line(&self.problem.message).into(),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name, "enabled": false, "standing": "broken", "state": null,
+            "scope": scope(self.file.scope), "file": self.file.path,
+            "line": self.problem.place.line, "column": self.problem.place.column, "problem": self.problem.message,
+        })
+    }
 }

@@ -72,7 +72,14 @@ fn what_makes_no_sense_is_told_and_not_written() {
         (&["add", "gh", "-H", "A: 1", "x"], "gets --env"),
         (&["add", "gh", "-e", "s3cret", "x"], "write --env KEY=VALUE"),
         (&["add", "gh", "https://"], "server `gh`"),
-        (&["add-json", "gh", "{"], "this is no JSON"),
+        (&["add", "gh", "ftp://h/"], "`ftp://` is not supported"),
+        (&["add", "bad name!", "--", "x"], "`bad-name`, for example"),
+        (&["add-json", "a/b", r#"{"command": "x"}"#], "`a-b`, for example"),
+        (&["add", "gh", "--builtin", "shell", "."], "there is no built-in server `shell`"),
+        (&["add", "gh", "--builtin", "codebase", "none"], "none"),
+        (&["add-json", "gh", r#"{"a": {"command": "x"}, "b": {"command": "y"}}"#], "several servers in it"),
+        (&["add-json", "gh", r#"{"mcpServers": {}}"#], "there are no servers in it"),
+        (&["add-json", "gh", "{"], "this is not valid JSON"),
         (&["add-json", "gh", "{}"], "`command` is missing, or `url`"),
         (&["add", "gh", "python3", "-c", "print"], "go behind `--`"),
     ] {
@@ -218,4 +225,75 @@ fn whoever_sits_at_a_terminal_is_asked_before_an_entry_is_replaced() {
     home.run_on_terminal(&["add", "gh", "new"], "y\n").expect(0);
     assert!(text(&home, USER).contains("\"new\""));
     home.run_on_terminal(&["add", "other", "--", "x"], "").expect(0);
+}
+
+#[test]
+fn what_people_paste_is_unwrapped() {
+    let expected = "[servers.gh]\ncommand = \"x\"\n";
+    for json in [
+        r#"{"command": "x"}"#,
+        r#"{"mcpServers": {"gh": {"command": "x"}}}"#,
+        r#"{"servers": {"other": {"command": "x"}}}"#,
+        r#"{"mcp_servers": {"a": {"command": "a"}, "gh": {"command": "x"}}}"#,
+        r#"{"gh": {"command": "x"}}"#,
+    ] {
+        assert_eq!(added(&["add-json", "gh", json]), expected, "{json}");
+    }
+    let home = Home::new();
+    let ran = home.run(&["add-json", "gh", r#"{"command": "x", "bogus": 1}"#]).expect(0);
+    assert!(ran.stderr.contains("`bogus` means nothing here, and is kept for other programs"), "{ran:#?}");
+    assert!(text(&home, USER).contains("bogus = 1"), "{}", text(&home, USER));
+}
+
+#[test]
+fn a_command_that_is_not_found_is_told() {
+    let home = Home::new();
+    let ran = home.run(&["add", "gh", "--", "nxp", "-y", "x@1.2.3"]).expect(0);
+    assert!(
+        ran.stderr.contains("server `gh`: command `nxp` is not found in PATH; did you mean `npx`?"),
+        "{ran:#?}"
+    );
+    let ran = home.run(&["add", "sh", "--", "sh", "-c", "true"]).expect(0);
+    assert!(!ran.stderr.contains("not found"), "{ran:#?}");
+}
+
+#[test]
+fn a_built_in_server_is_added_with_its_folder() {
+    let home = Home::new();
+    let here = home.path("").canonicalize().unwrap();
+    fs::create_dir(home.path("sub")).unwrap();
+    home.run(&["add", "code", "--builtin", "codebase"]).expect(0);
+    home.run(&["add", "sub", "--builtin", "codebase", "sub", "--exclude-tools", "read_*"]).expect(0);
+    let entry = |name: &str, root: &std::path::Path| {
+        format!("[servers.{name}]\nbuiltin = \"codebase\"\nroot = \"{}\"\n", root.display())
+    };
+    let expected = format!("{}\n{}", entry("code", &here), entry("sub", &here.join("sub")));
+    assert!(text(&home, USER).starts_with(&expected), "{}", text(&home, USER));
+    let ran = home.run(&["add", "x", "--builtin", "codebase", "-e", "A=1"]).expect(2);
+    assert!(ran.stderr.contains("cannot be used with"), "{ran:#?}");
+}
+
+/// Other processes see what is on the command line.
+#[test]
+fn headers_and_variables_may_come_from_a_file() {
+    let home = Home::new();
+    home.write_secret("headers", "# mine\nAuthorization: Bearer s3cret\n\nX-Team: a b \n");
+    home.write_secret("env", "TOKEN=s3cret=\n");
+    home.run(&["add", "web", "https://h/mcp", "--header", "@headers", "-H", "B: c"]).expect(0);
+    home.run(&["add", "run", "-e", "@env", "--", "sh"]).expect(0);
+    let after = text(&home, USER);
+    for said in ["Authorization = \"Bearer s3cret\"", "B = \"c\"", "X-Team = \"a b\"", "TOKEN = \"s3cret=\""]
+    {
+        assert!(after.contains(said), "{said}: {after}");
+    }
+    home.write_secret("headers", "s3cret\n");
+    let ran = home.run(&["add", "bad", "https://h/mcp", "--header", "@headers"]).expect(2);
+    assert!(ran.stderr.contains("NAME: VALUE") && !ran.stderr.contains("s3cret"), "{ran:#?}");
+    home.write("open", "A: s3cret\n");
+    let ran = home.run(&["add", "bad", "https://h/mcp", "--header", "@open"]).expect(2);
+    assert!(ran.stderr.contains("chmod 600 open") && !ran.stderr.contains("s3cret"), "{ran:#?}");
+    for command in ["add", "connect"] {
+        let help = home.run(&[command, "--help"]).expect(0).stdout;
+        assert!(help.contains("can see arguments") && help.contains("@FILE"), "{help}");
+    }
 }

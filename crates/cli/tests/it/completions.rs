@@ -26,6 +26,9 @@ fn a_shell_completes_commands_and_options() {
     assert_eq!(bash(&home, "toolbay sto"), "stop\n");
     assert!(bash(&home, "toolbay status --w").contains("--watch"));
     assert_eq!(bash(&home, "toolbay completions z"), "zsh\n");
+    assert!(!bash(&home, "toolbay serve --").contains("--workers"), "hidden options are not offered");
+    assert_eq!(bash(&home, "toolbay export --client ze"), "zed\n");
+    assert_eq!(bash(&home, "toolbay import --from goo"), "goose\n");
 }
 
 #[test]

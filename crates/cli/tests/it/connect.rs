@@ -44,13 +44,20 @@ fn what_was_typed_is_checked_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn a_token_file_is_sent_as_a_bearer_token() {
-    use std::io::{BufRead, BufReader};
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+fn a_secret_in_a_file_is_sent() {
     let home = Home::new();
     home.write_secret("token", "s3cret\n");
+    home.write_secret("headers", "Authorization: Bearer s3cret\n");
+    for args in [["--token-file", "token"], ["--header", "@headers"]] {
+        sends_the_token(&home, &args);
+    }
+}
+
+fn sends_the_token(home: &Home, args: &[&str]) {
+    use std::io::{BufRead, BufReader};
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let mut child = home.command(&["connect", &url, "--token-file", "token"]).spawn().unwrap();
+    let mut child = home.command(&[&["connect", &url], args].concat()).spawn().unwrap();
     let (stream, _) = listener.accept().unwrap();
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     let sent = lines.find(|line| line.to_ascii_lowercase().starts_with("authorization:"));

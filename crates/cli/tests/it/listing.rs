@@ -133,3 +133,38 @@ fn a_server_that_is_not_there() {
     let ran = Home::new().run(&["list"]).expect(0);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("toolbay add"), "{ran:#?}");
 }
+
+#[test]
+fn an_entry_that_cannot_be_used_is_listed_as_broken() {
+    let home = Home::new();
+    home.write_user_config("[servers.good]\ncommand = 'x'\n[servers.bad]\ncomand = 'y'\n");
+    let ran = home.run(&["list"]).expect(0);
+    let bad = ran.stdout.lines().find(|line| line.starts_with("bad ")).unwrap();
+    assert!(bad.contains(" broken ") && bad.contains("toolbay.toml:4:1"), "{ran:#?}");
+    assert_eq!(ran.stdout.matches("bad ").count(), 1, "{ran:#?}");
+    assert_eq!(ran.stderr, "");
+    let shown = home.run(&["list", "--json"]).expect(0).json();
+    assert_eq!(shown["servers"][1]["standing"], "broken");
+    assert!(shown["servers"][1]["problem"].is_string(), "{shown}");
+}
+
+/// A hub may have a server from a file that nobody named.
+#[test]
+fn a_server_of_the_running_hub_is_found_with_its_file() {
+    let home = Home::with_server();
+    home.write_user_config("[servers.mine]\ncommand = 'x'\n");
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    let file = home.path("mcp.json").canonicalize().unwrap();
+    let said = format!("the running hub has it from {0}: use --config {0}", file.display());
+    for command in ["get", "remove", "enable", "disable"] {
+        let ran = home.run(&[command, "small"]).expect(1);
+        assert!(ran.stderr.contains(&said), "{ran:#?}");
+        let ran = home.run(&[command, "none"]).expect(1);
+        assert!(ran.stderr.contains("there are: mine"), "{ran:#?}");
+    }
+    let ran = home.run(&["list"]).expect(0);
+    assert!(ran.stderr.contains("`toolbay list --config ") && ran.stderr.contains("mcp.json"), "{ran:#?}");
+    let ran = home.run(&["list", "--config", "mcp.json"]).expect(0);
+    assert!(ran.stdout.contains("small") && ran.stderr.is_empty(), "{ran:#?}");
+}
