@@ -1,7 +1,7 @@
 //! Which files a command means, and what they say.
 //!
 //! With `--config` it is that file and nothing else, and whoever named it wants it. Without, it is the user's own file and what
-//! the project in this folder brings; what a project brings waits until somebody approves of it.
+//! the project brings that this folder belongs to; what a project brings waits until somebody approves of it.
 
 use std::{
     collections::BTreeMap,
@@ -10,10 +10,10 @@ use std::{
 };
 
 use toolbay_config::{
-    Approvals, ConfigError, ConfigFile, Place, Problem, ReadFiles, Standing, Variables,
+    Approvals, ConfigError, ConfigFile, Origin, Problem, ReadFiles, Standing, Variables, Written,
     descriptor::{Descriptors, Platform, Surroundings},
-    load_with,
-    scope::{Reading, Scope, ScopeReader, ScopedFile, scoped_files},
+    load_from,
+    scope::{Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
 };
 
 use toolbay_supervise::find_command;
@@ -53,7 +53,8 @@ struct Loader {
 impl Configuration {
     /// Finds the files; none need be there unless one was named.
     pub(crate) fn find(context: &Context) -> Result<Self, CliError> {
-        let project = std::env::current_dir().map_err(CliError::from)?;
+        let here = std::env::current_dir().map_err(CliError::from)?;
+        let project = find_project(&here, context.env.home.as_deref());
         let typed = context.args.global.config.as_deref();
         let files = match typed {
             Some(typed) => vec![ScopedFile { scope: Scope::Local, path: absolute(typed)? }],
@@ -82,12 +83,13 @@ impl Configuration {
     /// switched off.
     pub(crate) fn read(&mut self) -> Reading {
         let (approvals, loader) = (self.approvals(), &self.loader);
-        let mut reading = self.reader.read(&approvals, |path| loader.load(path));
+        let mut reading = self.reader.read(&approvals, |path, origin| loader.load(path, origin));
         let own = self.own_hub().listening(&reading.hub.listen);
         for placed in reading.merged.servers.iter_mut().filter(|placed| own.is(&placed.server)) {
             if placed.server.standing == Standing::Enabled {
                 placed.server.standing = Standing::Disabled;
-                let problem = self.loader.problem(&placed.file.path, placed.server.name.as_str(), ITSELF);
+                let server = Some(placed.server.name.as_str().to_owned());
+                let problem = Problem { server, message: ITSELF.to_owned(), place: placed.launch.place };
                 reading.problems.push((placed.file.path.clone(), problem));
             }
         }
@@ -123,22 +125,20 @@ impl Configuration {
 
     /// One of the files, as it is now.
     pub(crate) fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
-        self.loader.load(path)
+        let is_of_project = |file: &ScopedFile| file.scope == Scope::Project && file.path == path;
+        if !self.files.iter().any(is_of_project) {
+            return self.loader.load(path, Origin::Own);
+        }
+        let approvals = self.approvals();
+        let is_approved = |launch: &Written| approvals.is_approved(&self.project, launch);
+        self.loader.load(path, Origin::Project { is_approved: &is_approved })
     }
 }
 
 impl Loader {
-    /// Something that is wrong with a server, where it is written.
-    fn problem(&self, path: &Path, server: &str, message: &str) -> Problem {
-        let file = self.load(path).unwrap_or_default();
-        let written = file.written.iter().find(|written| written.name == server);
-        let place = written.map_or(Place::START, |written| written.place);
-        Problem { server: Some(server.to_owned()), message: message.to_owned(), place }
-    }
-
     /// Reads a file. Entries with settings alone become the servers that extensions describe.
-    fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
-        let mut file = load_with(path, &self.variables)?;
+    fn load(&self, path: &Path, origin: Origin<'_>) -> Result<ConfigFile, ConfigError> {
+        let mut file = load_from(path, &self.variables, origin)?;
         if let Some(folder) = self.extensions.as_deref().filter(|_| !file.extensions.is_empty()) {
             let (descriptors, problems) = Descriptors::in_folder(folder);
             for problem in problems {
@@ -146,7 +146,7 @@ impl Loader {
             }
             let finds = |command: &str| find_command(command.as_ref(), &self.path, None).is_ok();
             let resolved = descriptors.resolve_all(&file.extensions, &self.here, finds);
-            file.servers.extend(resolved.servers);
+            file.add_described(resolved.servers);
             file.problems.extend(resolved.problems);
         }
         Ok(file)

@@ -69,11 +69,12 @@ impl Plan {
             context.out.warn(&format!("{} has no server to run", path.display()));
         }
         let tells_of_itself = !configuration.is_explicit && !runs_something;
+        let here = std::env::current_dir()?;
         Ok(Self {
             config: configuration.key(),
             chain: cycle::chain(context, &configuration.present()),
             tells_of_itself,
-            folder: tells_of_itself.then(|| code::usual_folder(context, &configuration.project)).flatten(),
+            folder: tells_of_itself.then(|| code::usual_folder(context, &here)).flatten(),
             configuration: Some(configuration),
             hub: reading.hub,
             servers: reading.merged.servers.into_iter().map(|placed| placed.server).collect(),

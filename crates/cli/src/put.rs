@@ -140,8 +140,8 @@ pub(crate) fn approve(context: &Context, file: &TargetFile, name: &str) -> Resul
     }
     let configuration = Configuration::find(context)?;
     let content = configuration.load(&file.path)?;
-    match content.servers.iter().find(|server| server.name.as_str() == name) {
-        Some(server) => Ok(configuration.approvals().approve(&configuration.project, server)?),
+    match content.launches.iter().find(|launch| launch.name == name) {
+        Some(launch) => Ok(configuration.approvals().approve(&configuration.project, launch)?),
         None => Ok(()),
     }
 }

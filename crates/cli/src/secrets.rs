@@ -1,11 +1,19 @@
 //! Files with secrets.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
 
 use toolbay_gateway::Token;
 use toolbay_transport::http::Tls;
 
 use crate::error::CliError;
+
+/// A larger file holds no token, certificate or key.
+const MAX_FILE: u64 = 1024 * 1024;
 
 /// The token in the first line of a file that nobody else can read.
 pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
@@ -45,8 +53,15 @@ pub(crate) fn tls(certificate: &Path, key: &Path) -> Result<Tls, CliError> {
     })
 }
 
+/// Reads a file that somebody named on the command line, where it may well be a pipe: `--token-file <(pass show hub)`.
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {
-    fs::read(path).map_err(|source| CliError::Unreadable { path: path.to_owned(), source })
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
+    let read = read.and_then(|length| match length as u64 > MAX_FILE {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB")),
+        false => Ok(()),
+    });
+    read.map(|()| bytes).map_err(|source| CliError::Unreadable { path: path.to_owned(), source })
 }
 
 /// Whether anyone but its owner may read or change it.

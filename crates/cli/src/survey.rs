@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use toolbay_config::{
     ConfigFile, Reach, Standing, Written,
     scope::{Placed, Reading, Scope},
+    visible,
 };
 use toolbay_control::{Client, ServerSnapshot};
 
 use crate::{
-    configuration::Configuration, context::Context, error::CliError, follow::complaints, style::clean_line,
-    suggest::similar,
+    configuration::Configuration, context::Context, error::CliError, follow::complaints, suggest::similar,
 };
 
 /// What the files say, all of them.
@@ -129,7 +129,7 @@ pub(crate) fn scope(scope: Scope) -> &'static str {
 /// A path as people write it.
 pub(crate) fn short_path(context: &Context, path: &Path) -> String {
     let below_home = context.env.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
-    clean_line(&match below_home {
+    visible(&match below_home {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
     })

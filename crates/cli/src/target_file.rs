@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use toolbay_config::{
     ConfigError, ConfigFile,
-    scope::{Scope, ScopedFile, project_files, user_file},
+    scope::{Scope, ScopedFile, find_project, project_files, user_file},
 };
 
 use crate::{
@@ -25,7 +25,8 @@ impl TargetFile {
             (Some(_), Some(_)) => Err(CliError::usage("--config and --scope exclude each other")),
             (Some(typed), None) => Self::named(typed),
             (None, Some(ScopeArg::Project)) => {
-                let files = project_files(&std::env::current_dir()?);
+                let here = std::env::current_dir()?;
+                let files = project_files(&find_project(&here, context.env.home.as_deref()));
                 let there = files.iter().find(|path| path.is_file());
                 Ok(Self { path: there.unwrap_or(&files[0]).clone(), scope: Scope::Project })
             }

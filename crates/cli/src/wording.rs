@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::style::clean_line;
+use toolbay_config::visible;
 
 /// The command with its arguments, the URL, or which of our own it is, of a server in normal form.
 pub(crate) fn target(normalised: &Value) -> String {
@@ -12,10 +12,10 @@ pub(crate) fn target(normalised: &Value) -> String {
             let args = normalised["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
             command_line(std::iter::once(command).chain(args))
         }
-        (None, Some(url)) => clean_line(url),
+        (None, Some(url)) => visible(url),
         (None, None) => match (text("builtin"), text("root")) {
-            (Some(name), Some(root)) => clean_line(&format!("built-in {name} of {root}")),
-            (Some(name), None) => clean_line(&format!("built-in {name}")),
+            (Some(name), Some(root)) => visible(&format!("built-in {name} of {root}")),
+            (Some(name), None) => visible(&format!("built-in {name}")),
             (None, _) => String::new(),
         },
     }
@@ -29,24 +29,18 @@ pub(crate) fn command_line<'a>(words: impl Iterator<Item = &'a str>) -> String {
 
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,*${}~…".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
     // What cannot be seen is written so that it is.
-    let visible = word.chars().map(|c| match c {
-        '\'' => "'\\''".to_owned(),
-        c if c.is_control() || clean_line(&c.to_string()).is_empty() && c != ' ' => {
-            c.escape_unicode().to_string()
-        }
-        c => c.to_string(),
-    });
-    format!("'{}'", visible.collect::<String>())
+    let shown = visible(word);
+    match !word.is_empty() && word.chars().all(is_plain) && shown == word {
+        true => shown,
+        false => format!("'{}'", shown.replace('\'', "'\\''")),
+    }
 }
 
 /// `NAME=value` of all variables or headers of a server in normal form.
 pub(crate) fn pairs(normalised: &Value, key: &str) -> Vec<String> {
     let map = normalised[key].as_object().into_iter().flatten();
-    map.map(|(name, value)| clean_line(&format!("{name}={}", value.as_str().unwrap_or_default()))).collect()
+    map.map(|(name, value)| visible(&format!("{name}={}", value.as_str().unwrap_or_default()))).collect()
 }
 
 #[cfg(test)]
@@ -58,7 +52,8 @@ mod tests {
         for (words, line) in [
             (&["npx", "-y", "@a/b@1.2.3", "${HOME}/x"][..], "npx -y @a/b@1.2.3 ${HOME}/x"),
             (&["sh", "-c", "echo 'a b'", ""], r"sh -c 'echo '\''a b'\''' ''"),
-            (&["a\nb\u{202e}"], r"'a\u{a}b\u{202e}'"),
+            (&["a\nb\u{202e}"], r"'a\nb\u{202e}'"),
+            (&["/usr/bin/true\u{3164}", "a\u{2800}", "b "], r"'/usr/bin/true\u{3164}' 'a\u{2800}' 'b '"),
         ] {
             assert_eq!(command_line(words.iter().copied()), line);
         }

@@ -1,9 +1,8 @@
 //! Which servers that came with a project may run.
 //!
 //! A cloned repository must not start programs. So an entry of a project is inert until somebody approved of exactly
-//! that launch in exactly that folder; whatever changes about it later asks again (S11, S22). What is bound is in
-//! `launch_text`: the command, its arguments, the names of its variables, where it runs, its URL and headers, and the
-//! settings by which it would be given more than others.
+//! that launch in exactly that folder; whatever changes about it later asks again (S11, S22). A launch is an entry as
+//! it is written, with its paths in full: what is bound of it is in `launch_text`.
 
 mod launch_text;
 mod line_diff;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub use line_diff::DiffLine;
 pub use store::ApprovalError;
 
-use crate::{ServerConfig, Standing};
+use crate::{Standing, Written};
 use launch_text::LaunchText;
 use line_diff::line_diff;
 use store::{Projects, Record, Said};
@@ -58,30 +57,30 @@ impl Approvals {
     }
 
     /// What was said about this launch in this project.
-    pub fn verdict(&self, project: &Path, server: &ServerConfig) -> Verdict {
-        match self.record(project, server) {
+    pub fn verdict(&self, project: &Path, launch: &Written) -> Verdict {
+        match self.record(project, launch) {
             None => Verdict::Unknown,
-            Some(record) if record.hash != LaunchText::of(server).hash() => Verdict::Changed,
+            Some(record) if record.hash != LaunchText::of(launch).hash() => Verdict::Changed,
             Some(Record { said: Said::Approved, .. }) => Verdict::Approved,
             Some(Record { said: Said::Rejected, .. }) => Verdict::Rejected,
         }
     }
 
     /// Whether exactly this launch was approved in this project.
-    pub fn is_approved(&self, project: &Path, server: &ServerConfig) -> bool {
-        self.verdict(project, server) == Verdict::Approved
+    pub fn is_approved(&self, project: &Path, launch: &Written) -> bool {
+        self.verdict(project, launch) == Verdict::Approved
     }
 
-    /// Gives a server of a project its standing: what nobody approved of waits, what was rejected is off.
-    pub fn judge(&self, project: &Path, server: &mut ServerConfig) {
-        if server.standing == Standing::Disabled {
-            return;
+    /// The standing of a server of a project: what nobody approved of waits, what was rejected is off.
+    pub fn judge(&self, project: &Path, standing: Standing, launch: &Written) -> Standing {
+        if standing == Standing::Disabled {
+            return standing;
         }
-        server.standing = match self.verdict(project, server) {
+        match self.verdict(project, launch) {
             Verdict::Approved => Standing::Enabled,
             Verdict::Rejected => Standing::Disabled,
             Verdict::Changed | Verdict::Unknown => Standing::Pending,
-        };
+        }
     }
 
     /// Lets this launch run in this project.
@@ -89,8 +88,8 @@ impl Approvals {
     /// # Errors
     ///
     /// When it cannot be written down; it is not approved then.
-    pub fn approve(&mut self, project: &Path, server: &ServerConfig) -> Result<(), ApprovalError> {
-        self.say(project, server, Said::Approved)
+    pub fn approve(&mut self, project: &Path, launch: &Written) -> Result<(), ApprovalError> {
+        self.say(project, launch, Said::Approved)
     }
 
     /// Keeps this launch from running in this project, without asking again until it changes.
@@ -98,8 +97,8 @@ impl Approvals {
     /// # Errors
     ///
     /// When it cannot be written down.
-    pub fn reject(&mut self, project: &Path, server: &ServerConfig) -> Result<(), ApprovalError> {
-        self.say(project, server, Said::Rejected)
+    pub fn reject(&mut self, project: &Path, launch: &Written) -> Result<(), ApprovalError> {
+        self.say(project, launch, Said::Rejected)
     }
 
     /// Takes back whatever was said about the server of this name. Returns whether there was anything.
@@ -119,9 +118,9 @@ impl Approvals {
 
     /// This launch against the one that something was said about; all lines are [`DiffLine::Added`] when there is none.
     /// Secrets are not shown.
-    pub fn diff(&self, project: &Path, server: &ServerConfig) -> Vec<DiffLine> {
-        let now = LaunchText::of(server);
-        let Some(record) = self.record(project, server) else {
+    pub fn diff(&self, project: &Path, launch: &Written) -> Vec<DiffLine> {
+        let now = LaunchText::of(launch);
+        let Some(record) = self.record(project, launch) else {
             return line_diff(&[], &now.lines);
         };
         let mut lines = line_diff(&record.launch, &now.lines);
@@ -132,16 +131,16 @@ impl Approvals {
         lines
     }
 
-    fn record(&self, project: &Path, server: &ServerConfig) -> Option<&Record> {
-        self.projects.get(&key(project))?.get(server.name.as_str())
+    fn record(&self, project: &Path, launch: &Written) -> Option<&Record> {
+        self.projects.get(&key(project))?.get(&launch.name)
     }
 
-    fn say(&mut self, project: &Path, server: &ServerConfig, said: Said) -> Result<(), ApprovalError> {
-        let mut text = LaunchText::of(server);
-        let launch = std::mem::take(&mut text.lines);
-        let record = Record { said, hash: text.hash(), launch };
+    fn say(&mut self, project: &Path, launch: &Written, said: Said) -> Result<(), ApprovalError> {
+        let mut text = LaunchText::of(launch);
+        let lines = std::mem::take(&mut text.lines);
+        let record = Record { said, hash: text.hash(), launch: lines };
         self.projects = store::change(&self.path, |projects| {
-            projects.entry(key(project)).or_default().insert(server.name.as_str().to_owned(), record);
+            projects.entry(key(project)).or_default().insert(launch.name.clone(), record);
         })?;
         self.problem = None;
         Ok(())

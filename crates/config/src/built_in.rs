@@ -131,8 +131,9 @@ pub(crate) fn check(
     if root.as_os_str().as_encoded_bytes().contains(&0) {
         return Err("`root` must not contain NUL".to_owned());
     }
+    let url = written.embeddings.get("url").map(|url| url.expand_url(variables, missing));
     let mut text = |key: &str| Some(written.embeddings.get(key)?.expand(variables, missing));
-    let embeddings = match (text("url"), text("model")) {
+    let embeddings = match (url, text("model")) {
         (Some(url), Some(model)) => {
             let api_key = text("api_key").filter(|key| !key.is_empty());
             if api_key.as_ref().is_some_and(|key| HeaderValue::from_str(key).is_err()) {
@@ -157,6 +158,22 @@ fn endpoint(url: &str) -> Result<Uri, String> {
 }
 
 impl WrittenBuiltIn {
+    /// A built-in server as a file would write it.
+    pub(crate) fn of(built_in: &BuiltIn) -> Self {
+        let BuiltIn::Codebase(codebase) = built_in;
+        let embeddings = codebase.embeddings.iter().flat_map(|it| {
+            let url = Some(it.url.to_string());
+            let all = [("url", url), ("model", Some(it.model.clone())), ("api_key", it.api_key.clone())];
+            all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Template::literal(&value?))))
+        });
+        Self {
+            name: KNOWN[0].to_owned(),
+            root: Some(Template::of_path(&codebase.root)),
+            embeddings: embeddings.collect(),
+            s3_errors: codebase.s3_errors,
+        }
+    }
+
     /// What is about it alone, as keys of an entry; texts as `say` writes them.
     pub(crate) fn entries(
         &self,
@@ -202,6 +219,7 @@ impl WrittenBuiltIn {
         self.root.iter().chain(self.embeddings.values())
     }
 
+    /// All its texts, to be changed.
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         self.root.iter_mut().chain(self.embeddings.values_mut())
     }

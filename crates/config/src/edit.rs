@@ -8,7 +8,7 @@ mod toml;
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -21,6 +21,7 @@ use crate::{
         MARK,
         detect::{Entry, detect},
     },
+    small_file::read_small_text,
     suggest::nearest,
     tree,
 };
@@ -96,7 +97,7 @@ pub fn edit(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<E
 
 /// What [`edit`] would make of a file; nothing is written.
 pub fn preview(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
-    let text = match fs::read_to_string(path) {
+    let text = match read_small_text(path, store::MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(EditError::Io { path: path.to_owned(), source }),
@@ -154,6 +155,10 @@ impl<'a> File<'a> {
         let syntax = Syntax::of(text, path);
         let wrong = |(place, message)| EditError::Syntax { path: path.to_owned(), place, message };
         let root = tree::parse(text, syntax).map_err(wrong)?;
+        // Of two that are there, nobody knows which one is meant.
+        if let Some(key) = root.repeated_key(&|_| false) {
+            return Err(wrong((key.at.place(text), key.repeated())));
+        }
         let found = detect(&root, syntax, path).ok();
         // The words are those of the program that was named, at the place where the file has its servers.
         let found = found.filter(|found| format.is_none_or(|format| home::are_alike(format, found.format)));

@@ -3,36 +3,43 @@
 mod check;
 pub(crate) mod detect;
 mod dotenv;
+mod in_full;
 mod input;
 mod policy;
-mod portable;
 mod root;
 mod slug;
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    fs, io,
-    os::unix::fs::PermissionsExt,
+    collections::{BTreeMap, HashMap, HashSet},
+    io,
     path::{Path, PathBuf},
+    ptr,
 };
 
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Extension, Format, HubFile, Place, Problem, ServerConfig, Standing, Syntax, Variables, Written,
+    Extension, Format, HubFile, Place, Problem, Reach, ReadFiles, ServerConfig, Standing, Syntax, Variables,
+    Written,
     entry::{self, Reading},
     native,
-    place::Remark,
-    tree::{self, Node},
+    ownership::{self, Distrust},
+    place::{Places, Remark},
+    powerful_env::decides_what_runs,
+    small_file::SmallFile,
+    tree::{self, Key, Node},
 };
-use check::check;
+use check::{Checked, check};
 use detect::{Entry, Found, detect};
+use in_full::in_full;
 pub use input::Input;
-use portable::portable;
 use root::Root;
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// More servers are a mistake, or meant to keep us busy.
+const MAX_SERVERS: usize = 1024;
 
 /// Some editors begin files with this.
 pub(crate) const MARK: char = '\u{feff}';
@@ -53,14 +60,16 @@ pub struct ConfigFile {
     /// The same, fit for a file in another folder: what depends on the place of this one is said in full, and variables of
     /// the environment stand for [inputs](Input::variable).
     pub portable: Vec<Written>,
+    /// The same, as an approval binds them: portable, and with what the file itself says of inputs.
+    pub launches: Vec<Written>,
     /// Servers that extensions describe.
     pub extensions: Vec<Extension>,
     /// What people are asked for.
     pub inputs: Vec<Input>,
     /// Settings of the hub itself, in our own format.
     pub hub: HubFile,
-    /// Where these settings are, if there are any.
-    pub hub_place: Option<Place>,
+    /// What is ignored because the file is a project's.
+    pub ignored: Vec<Problem>,
     /// Entries that cannot be used, and why.
     pub problems: Vec<Problem>,
     /// What is odd, and does not keep an entry from being used.
@@ -69,18 +78,43 @@ pub struct ConfigFile {
     pub incomplete: BTreeMap<ServerName, Vec<String>>,
 }
 
+/// Whose a file is, and so what may be done for it.
+#[derive(Clone, Copy)]
+pub enum Origin<'a> {
+    /// The user's own, or one that the user named.
+    Own,
+    /// A project's: whoever wrote it must not make us do more than look at its entries. Files that an entry names are read
+    /// once this says that the entry was approved, and nothing but servers is taken from it.
+    Project { is_approved: &'a dyn Fn(&Written) -> bool },
+}
+
+impl std::fmt::Debug for Origin<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Own => "Own",
+            Self::Project { .. } => "Project",
+        })
+    }
+}
+
 /// Why a whole file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be read.
-    #[error("cannot read the configuration {}", path.display())]
+    #[error("cannot read the configuration {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// Anyone could change it, and with it what we run.
     #[error("anyone may write to the configuration {0}, and so choose what is run; try: chmod o-w {0}", path.display())]
     WritableByAll { path: PathBuf },
-    /// It is too large.
-    #[error("the configuration {} is larger than {} MiB", path.display(), MAX_FILE >> 20)]
-    TooLarge { path: PathBuf },
+    /// Members of a group could change it.
+    #[error("members of the group {gid} may write to the configuration {0}, and so choose what is run; try: chmod g-w {0}", path.display())]
+    WritableByGroup { path: PathBuf, gid: u32 },
+    /// Another user could change it.
+    #[error("the configuration {} belongs to another user ({uid}), who chooses so what is run; make it yours, or use a copy", path.display())]
+    ForeignOwner { path: PathBuf, uid: u32 },
+    /// It has too many servers.
+    #[error("the configuration {} has {count} servers; at most {MAX_SERVERS} are allowed", path.display())]
+    TooManyServers { path: PathBuf, count: usize },
     /// It is not in the syntax that it seems to be in.
     #[error("{}:{place}: {message}", path.display())]
     Syntax { path: PathBuf, place: Place, message: String },
@@ -99,16 +133,27 @@ pub fn load(path: &Path) -> Result<ConfigFile, ConfigError> {
 
 /// Reads a file and fills in variables.
 pub fn load_with(path: &Path, variables: &Variables) -> Result<ConfigFile, ConfigError> {
+    load_from(path, variables, Origin::Own)
+}
+
+/// Reads a file of the user's or of a project's, and fills in variables.
+pub fn load_from(path: &Path, variables: &Variables, origin: Origin<'_>) -> Result<ConfigFile, ConfigError> {
     let read = |source| ConfigError::Read { path: path.to_owned(), source };
-    let metadata = fs::metadata(path).map_err(read)?;
-    if metadata.is_file() && metadata.permissions().mode() & 0o002 != 0 {
-        return Err(ConfigError::WritableByAll { path: path.to_owned() });
+    let file = SmallFile::open(path, MAX_FILE).map_err(read)?;
+    let path_owned = || path.to_owned();
+    match (ownership::judge(file.metadata()), origin) {
+        // What a project brings is inert until somebody approved of exactly that, whoever wrote it.
+        (Ok(()), _) | (Err(Distrust::Owner(_) | Distrust::WritableByGroup(_)), Origin::Project { .. }) => {}
+        (Err(Distrust::WritableByAll), _) => return Err(ConfigError::WritableByAll { path: path_owned() }),
+        (Err(Distrust::WritableByGroup(gid)), Origin::Own) => {
+            return Err(ConfigError::WritableByGroup { path: path_owned(), gid });
+        }
+        (Err(Distrust::Owner(uid)), Origin::Own) => {
+            return Err(ConfigError::ForeignOwner { path: path_owned(), uid });
+        }
     }
-    if metadata.len() > MAX_FILE {
-        return Err(ConfigError::TooLarge { path: path.to_owned() });
-    }
-    let text = fs::read_to_string(path).map_err(read)?;
-    parse_with(&text, path, variables)
+    let text = file.read_to_string().map_err(read)?;
+    parse_from(&text, path, variables, origin)
 }
 
 /// Reads the text of a file. Relative folders in it start where the file is, or at the project that its folder belongs to.
@@ -118,6 +163,15 @@ pub fn parse(text: &str, path: &Path) -> Result<ConfigFile, ConfigError> {
 
 /// Reads the text of a file and fills in variables.
 pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<ConfigFile, ConfigError> {
+    parse_from(text, path, variables, Origin::Own)
+}
+
+fn parse_from(
+    text: &str,
+    path: &Path,
+    variables: &Variables,
+    origin: Origin<'_>,
+) -> Result<ConfigFile, ConfigError> {
     let text = text.trim_start_matches(MARK);
     let syntax = Syntax::of(text, path);
     let wrong = |(place, message)| ConfigError::Syntax { path: path.to_owned(), place, message };
@@ -130,13 +184,22 @@ pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<Conf
     }
     let found =
         detect(&root, syntax, path).map_err(|what| ConfigError::NoServers { path: path.to_owned(), what })?;
+    // A mistake in an entry is that entry's alone.
+    let entries: HashSet<*const Node> = found.entries.iter().map(|entry| ptr::from_ref(entry.node)).collect();
+    if let Some(key) = root.repeated_key(&|node| entries.contains(&ptr::from_ref(node))) {
+        return Err(wrong((key.at.place(text), key.repeated())));
+    }
     let inputs = found.inputs.map(input::read).unwrap_or_default();
     let ground = Root::of(path, found.format, variables.home.as_deref());
     let defaults = input::defaults(&inputs);
+    let variables_of_file = variables.for_file(path, &ground.folder, &defaults);
     let mut reader = Reader {
-        text,
+        places: Places::of(text),
         root: &root,
-        variables: variables.for_file(path, &ground.folder, &defaults),
+        unread: Variables { files: ReadFiles::Never, ..variables_of_file.clone() },
+        variables: variables_of_file,
+        origin,
+        defaults,
         ground: &ground,
         file: ConfigFile {
             format: found.format,
@@ -145,17 +208,21 @@ pub fn parse_with(text: &str, path: &Path, variables: &Variables) -> Result<Conf
             inputs,
             ..ConfigFile::default()
         },
+        names: HashSet::new(),
         slugs: HashMap::new(),
     };
-    if found.format == Format::Toolbay {
+    if let Origin::Project { .. } = origin {
+        reader.ignore_sections();
+    } else if found.format == Format::Toolbay {
         let section = native::hub(&root, text, &ground.folder, &reader.variables);
         reader.file.hub = section.hub;
-        reader.file.hub_place = section.place;
         reader.file.problems.extend(section.problems);
     }
-    for entry in chosen(found, variables.workspace.as_deref()) {
-        reader.take(&entry);
+    let entries = chosen(found, variables.workspace.as_deref());
+    if entries.len() > MAX_SERVERS {
+        return Err(ConfigError::TooManyServers { path: path.to_owned(), count: entries.len() });
     }
+    entries.iter().for_each(|entry| reader.take(entry));
     Ok(reader.file)
 }
 
@@ -173,25 +240,27 @@ fn chosen<'a>(found: Found<'a>, workspace: Option<&Path>) -> Vec<Entry<'a>> {
 }
 
 struct Reader<'a> {
-    text: &'a str,
+    places: Places<'a>,
     root: &'a Node,
     ground: &'a Root,
+    origin: Origin<'a>,
     variables: Variables,
+    /// The same, for entries whose files are not read.
+    unread: Variables,
+    /// What the file says of inputs that nobody was asked for.
+    defaults: BTreeMap<String, String>,
     file: ConfigFile,
+    /// Names of entries that were read.
+    names: HashSet<String>,
     /// Names of servers, by what clients will see of them.
     slugs: HashMap<String, String>,
 }
 
 impl Reader<'_> {
     fn take(&mut self, entry: &Entry<'_>) {
-        let place = entry.at.place(self.text);
+        let place = self.places.place(entry.at);
         let problem = |message| Problem { server: Some(entry.name.clone()), message, place };
-        let text = self.text;
-        let at_its_key = |Remark { message, at }: Remark| Problem {
-            place: at.map_or(place, |at| at.place(text)),
-            ..problem(message)
-        };
-        if self.file.written.iter().any(|written| written.name == entry.name) {
+        if self.names.contains(&entry.name) {
             let message = "the name stands twice; the first entry counts".to_owned();
             return self.file.problems.push(problem(message));
         }
@@ -205,9 +274,13 @@ impl Reader<'_> {
             let message = format!("its tools get a longer prefix, because its name is like `{first}`");
             self.file.warnings.push(problem(message));
         }
+        if let Some(key) = entry.node.repeated_key(&|_| false) {
+            let (server, place) = (Some(entry.name.clone()), self.places.place(key.at));
+            return self.file.problems.push(Problem { server, message: key.repeated(), place });
+        }
         let (mut notes, mut remarks) = (Vec::new(), Vec::new());
         let reading = if self.file.format == Format::Toolbay {
-            match native::read(&entry.name, place, entry.node, self.text) {
+            match native::read(&entry.name, place, entry.node, &self.places) {
                 Ok(written) => Ok(Reading::Server(Box::new(written))),
                 Err(mut problems) => return self.file.problems.append(&mut problems),
             }
@@ -218,18 +291,17 @@ impl Reader<'_> {
             Ok(Reading::Server(written)) => self.server(*written, entry.project, &mut notes),
             Ok(Reading::Extension(extension)) => self.file.extensions.push(extension),
             Ok(Reading::Elsewhere(why)) => notes.push(why),
-            Err(remark) => self.file.problems.push(at_its_key(remark)),
+            Err(remark) => remarks_to(&mut self.file.problems, &self.places, vec![remark], problem),
         }
-        self.file.warnings.extend(remarks.into_iter().map(at_its_key));
+        remarks_to(&mut self.file.warnings, &self.places, remarks, problem);
         self.file.warnings.extend(notes.into_iter().map(problem));
     }
 
     fn server(&mut self, mut written: Written, project: Option<&str>, notes: &mut Vec<String>) {
         self.slugs.entry(slug::slug(&written.name)).or_insert_with(|| written.name.clone());
         notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
-        let usual_cwd = self.ground.usual_cwd(project);
-        match check(&written, &self.ground.folder, usual_cwd, &self.variables) {
-            Ok(checked) => {
+        match self.check(&written, project) {
+            Ok((checked, portable, launch)) => {
                 // Whoever switched it off has no use for the rest.
                 let runs = written.standing != Standing::Disabled;
                 for missing in checked.missing.iter().filter(|_| runs) {
@@ -241,14 +313,10 @@ impl Reader<'_> {
                 if !lacking.is_empty() {
                     self.file.incomplete.insert(checked.server.name.clone(), lacking);
                 }
-                self.file.portable.push(portable(
-                    &written,
-                    &checked.server,
-                    &self.ground.folder,
-                    &self.variables,
-                    &input::defaults(&self.file.inputs),
-                ));
+                self.file.portable.push(portable);
+                self.file.launches.push(launch);
                 self.file.servers.push(checked.server);
+                self.names.insert(written.name.clone());
                 self.file.written.push(written);
             }
             Err(message) => {
@@ -256,5 +324,79 @@ impl Reader<'_> {
                 self.file.problems.push(Problem { server, message, place });
             }
         }
+    }
+
+    /// Checks a server; files that it names are read if they may be. Gives it as it is written for other folders, and for
+    /// approvals, too.
+    fn check(&self, written: &Written, project: Option<&str>) -> Result<(Checked, Written, Written), String> {
+        let folder = &self.ground.folder;
+        let check = |variables| check(written, folder, self.ground.usual_cwd(project), variables);
+        let is_own = matches!(self.origin, Origin::Own);
+        let checked = check(if is_own { &self.variables } else { &self.unread })?;
+        let mut portable = in_full(written, &checked.server, folder, &self.variables);
+        let mut launch = portable.clone();
+        launch.texts_mut().for_each(|text| *text = text.with_input_defaults(&self.defaults));
+        portable.texts_mut().for_each(|text| *text = text.with_inputs(&self.defaults));
+        match self.origin {
+            Origin::Project { is_approved } if is_approved(&launch) => {
+                let checked = check(&self.variables)?;
+                check_env_file(written, &checked.server)?;
+                Ok((checked, portable, launch))
+            }
+            Origin::Own | Origin::Project { .. } => Ok((checked, portable, launch)),
+        }
+    }
+
+    /// A cloned repository must not set up the hub: whatever its file holds beside servers is reported, and ignored.
+    fn ignore_sections(&mut self) {
+        let is_ours = self.file.format == Format::Toolbay;
+        let keys = self.root.entries().unwrap_or_default().iter().map(|(key, _)| key);
+        // In the files of others, what is theirs means nothing to us.
+        let is_ignored =
+            |key: &&Key| key.text != "servers" && (is_ours || native::TOP.contains(&key.text.as_str()));
+        let ignored = keys.filter(is_ignored).take(native::MOST_PROBLEMS).map(|key| {
+            let message = match key.text.as_str() {
+                "hub" => "`[hub]` is ignored in the file of a project; it belongs in your own toolbay.toml"
+                    .to_owned(),
+                other => {
+                    format!("`{other}` is ignored in the file of a project, which can only define servers")
+                }
+            };
+            Problem { server: None, message, place: self.places.place(key.at) }
+        });
+        self.file.ignored = ignored.collect();
+    }
+}
+
+/// Adds remarks about an entry, each at the place of its key if it has one.
+fn remarks_to(
+    problems: &mut Vec<Problem>,
+    places: &Places<'_>,
+    remarks: Vec<Remark>,
+    about_entry: impl Fn(String) -> Problem,
+) {
+    problems.extend(remarks.into_iter().map(|Remark { message, at }| {
+        let problem = about_entry(message);
+        Problem { place: at.map_or(problem.place, |at| places.place(at)), ..problem }
+    }));
+}
+
+/// A project's file of variables is read after the approval, so nobody has seen what is in it: it must not decide what runs.
+fn check_env_file(written: &Written, server: &ServerConfig) -> Result<(), String> {
+    let Reach::Command(command) = &server.reach else { return Ok(()) };
+    let unseen = |name: &&String| decides_what_runs(name) && !written.env.contains_key(*name);
+    match command.env.keys().find(unseen) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "the env file sets `{name}`, which can decide what runs; write it in `env`, where it is approved"
+        )),
+    }
+}
+
+impl ConfigFile {
+    /// Adds servers that the file only names, and others describe.
+    pub fn add_described(&mut self, servers: Vec<ServerConfig>) {
+        self.launches.extend(servers.iter().map(ServerConfig::as_written));
+        self.servers.extend(servers);
     }
 }

@@ -27,6 +27,7 @@ mod glob;
 mod hashing;
 mod launch_hash;
 mod native;
+mod ownership;
 mod place;
 mod powerful_env;
 mod private_file;
@@ -36,6 +37,7 @@ mod schema;
 pub mod scope;
 mod server;
 mod show;
+mod small_file;
 mod suggest;
 mod table;
 mod template;
@@ -54,7 +56,7 @@ pub use entry::Extension;
 pub use environment::{
     EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
 };
-pub use file::{ConfigError, ConfigFile, Input, load, load_with, parse, parse_with};
+pub use file::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_with, parse, parse_with};
 pub use format::{Format, Syntax};
 pub use launch_hash::LaunchHash;
 pub use native::{HubFile, Listen};
@@ -65,7 +67,9 @@ pub use server::{
     ToolTuning, Transport, Tuning, Validate,
 };
 pub use show::REDACTED;
+pub use small_file::read_small;
 pub use template::Template;
 pub use variables::{ReadFiles, Variables};
+pub use visible::visible;
 pub use watch::{ConfigWatch, WatchWay, watch_files};
 pub use written::Written;

@@ -10,16 +10,14 @@ use serde_json::{Map, Value};
 
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
-pub(crate) use keys::{ENTRY, TUNING};
+pub(crate) use keys::{ENTRY, TOP, TUNING};
 #[cfg(test)]
-pub(crate) use {
-    hub::NAMINGS,
-    keys::{HUB, TOP},
-};
+pub(crate) use {hub::NAMINGS, keys::HUB};
 
 use crate::{
     Place, Problem, Standing, Tuning, Written, built_in,
     entry::BUILT_IN_ALONE,
+    place::Places,
     suggest::nearest,
     table::Fields,
     template::{Style, Template},
@@ -27,8 +25,16 @@ use crate::{
     tree::Node,
 };
 
+/// Mistakes that are told of one entry, or of the rest of a file. Whoever has more begins with these.
+pub(crate) const MOST_PROBLEMS: usize = 16;
+
 /// Reads an entry, or tells everything that is wrong with it.
-pub(crate) fn read(name: &str, place: Place, node: &Node, text: &str) -> Result<Written, Vec<Problem>> {
+pub(crate) fn read(
+    name: &str,
+    place: Place,
+    node: &Node,
+    places: &Places<'_>,
+) -> Result<Written, Vec<Problem>> {
     let problem = |message, place| Problem { server: Some(name.to_owned()), message, place };
     let mut problems = Vec::new();
     let mut tuning = Map::new();
@@ -40,8 +46,14 @@ pub(crate) fn read(name: &str, place: Place, node: &Node, text: &str) -> Result<
         let known: Vec<&str> = ENTRY.iter().chain(&TUNING).copied().collect();
         let json = value.to_json();
         // One key at a time, so that a mistake is told where it stands.
-        let wrong = tuning_fault(key_text, &json, &known);
-        problems.extend(wrong.map(|message| problem(message, key.at.place(text))));
+        if let Some(message) = tuning_fault(key_text, &json, &known) {
+            let is_last = problems.len() + 1 == MOST_PROBLEMS;
+            let message = if is_last { format!("{message}; and more") } else { message };
+            problems.push(problem(message, places.place(key.at)));
+            if is_last {
+                break;
+            }
+        }
         tuning.insert(key.text.clone(), json);
     }
     match entry(name, place, node) {

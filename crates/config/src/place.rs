@@ -16,9 +16,19 @@ impl Place {
     pub const START: Self = Self { line: 1, column: 1 };
 
     pub(crate) fn of(text: &str, byte: usize) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+        Self::START.after(text.get(..byte).unwrap_or(text))
+    }
+
+    /// The place behind a text that begins here.
+    fn after(self, text: &str) -> Self {
+        let column = |text: &str| text.chars().count();
+        match text.rfind('\n') {
+            Some(newline) => Self {
+                line: self.line + text.matches('\n').count(),
+                column: column(&text[newline + 1..]) + 1,
+            },
+            None => Self { column: self.column + column(text), ..self },
+        }
     }
 }
 
@@ -28,7 +38,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A place as parsers give it. Lines are counted when somebody asks: files can be long, and messages are few.
+/// A place as parsers give it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum At {
     Byte(usize),
@@ -36,11 +46,46 @@ pub(crate) enum At {
 }
 
 impl At {
+    /// The place of one thing; of many, ask [`Places`].
     pub(crate) fn place(self, text: &str) -> Place {
         match self {
             Self::Byte(byte) => Place::of(text, byte),
             Self::Known(place) => place,
         }
+    }
+}
+
+/// The places in a text. Lines and columns are counted once: a file can be long, and have much that has a place.
+pub(crate) struct Places<'a> {
+    text: &'a str,
+    /// The byte and place of the first character in each block.
+    blocks: Vec<(usize, Place)>,
+}
+
+impl<'a> Places<'a> {
+    /// Bytes that are counted again for each place.
+    const BLOCK: usize = 1024;
+
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut blocks = vec![(0, Place::START)];
+        let (mut byte, mut place) = (0, Place::START);
+        while text.len() - byte > Self::BLOCK {
+            let next = text.ceil_char_boundary(byte + Self::BLOCK);
+            place = place.after(&text[byte..next]);
+            byte = next;
+            blocks.push((byte, place));
+        }
+        Self { text, blocks }
+    }
+
+    pub(crate) fn place(&self, at: At) -> Place {
+        let byte = match at {
+            At::Byte(byte) => self.text.floor_char_boundary(byte),
+            At::Known(place) => return place,
+        };
+        let index = self.blocks.partition_point(|(start, _)| *start <= byte) - 1;
+        let (start, place) = self.blocks[index];
+        place.after(&self.text[start..byte])
     }
 }
 
@@ -74,5 +119,21 @@ pub(crate) struct Remark {
 impl From<String> for Remark {
     fn from(message: String) -> Self {
         Self { message, at: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_the_same_however_they_are_counted() {
+        let text = format!("a\nä{}\n\n{}ü\nend", "x".repeat(3000), "é\n".repeat(1500));
+        let places = Places::of(&text);
+        for (byte, _) in text.char_indices() {
+            assert_eq!(places.place(At::Byte(byte)), Place::of(&text, byte), "{byte}");
+        }
+        assert_eq!(places.place(At::Byte(text.len() + 9)), Place::of(&text, text.len()));
+        assert_eq!(Places::of("").place(At::Byte(0)), Place::START);
     }
 }

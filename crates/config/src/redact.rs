@@ -2,138 +2,166 @@
 //!
 //! What is hidden cannot be told from what is not with certainty, so in doubt it is hidden: a flag, variable or
 //! parameter whose name speaks of a secret, everything after `?`, and whatever looks like a known kind of token.
+//! References to variables are never hidden: they are what secrets are to be replaced by.
 
-use http::Uri;
+mod marked;
+mod words;
 
-use crate::{REDACTED, visible::visible};
+use crate::{REDACTED, template::Template};
+use marked::{Marked, mask};
+use words::{Hides, word};
 
-/// Parts of names whose values are secret.
-const SECRET_WORDS: [&str; 12] = [
-    "token",
-    "secret",
-    "passw",
-    "pwd",
-    "apikey",
-    "api-key",
-    "api_key",
-    "credential",
-    "auth",
-    "bearer",
-    "cookie",
-    "private",
-];
-
-/// Names that count tokens instead of holding one.
-const COUNTS: [&str; 3] = ["maxtokens", "numtokens", "tokenlimit"];
-
-/// How tokens of well-known services begin.
-const TOKEN_HEADS: [&str; 16] = [
-    "sk-",
-    "sk_",
-    "pk_",
-    "rk_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AKIA",
-    "AIza",
-    "ya29.",
-    "npm_",
-    "hf_",
-];
-
-/// Whether a variable, flag, header or parameter of this name holds a secret, as far as one can tell.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    if COUNTS.iter().any(|count| letters.ends_with(count)) {
-        return false;
-    }
-    SECRET_WORDS.iter().any(|word| name.contains(word))
-        || name
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| matches!(word, "key" | "pat" | "pin" | "pass"))
-}
+pub(crate) use words::is_secret_name;
 
 /// Whether a value is a secret: its name says so, or it looks like one.
 pub(crate) fn is_secret(name: &str, value: &str) -> bool {
-    is_secret_name(name) || is_token(value)
+    is_secret_name(name) || words::is_token(value)
 }
 
 /// Arguments as they may be shown and stored.
-pub(crate) fn arguments(args: &[String]) -> Vec<String> {
-    let mut value_of_secret = false;
+pub(crate) fn arguments(args: &[Template]) -> Vec<String> {
+    arguments_hiding(args, Hides::Everything)
+}
+
+/// Whether a secret seems to stand in arguments, where a variable could stand.
+pub(crate) fn are_secret(args: &[Template]) -> bool {
+    let shown = args.iter().map(|arg| Marked::of(arg).rendered());
+    !arguments_hiding(args, Hides::Secrets).into_iter().eq(shown)
+}
+
+/// A text that is no secret itself, such as a program, a folder or a URL, without what may be secret in it.
+pub(crate) fn text(text: &Template) -> String {
+    let marked = Marked::of(text);
+    marked.render(&word(&marked.text, Hides::Everything))
+}
+
+/// Whether a secret seems to stand in a URL.
+pub(crate) fn is_secret_url(url: &Template) -> bool {
+    let marked = Marked::of(url);
+    word(&marked.text, Hides::Secrets) != marked.text
+}
+
+/// The value of a variable or header: its references, and nothing else of which one cannot tell what it is.
+pub(crate) fn value(value: &Template) -> String {
+    let marked = Marked::of(value);
+    marked.render(&mask(&marked.text))
+}
+
+/// The value of a variable that decides what runs: hidden only if its name, or what it looks like, says so.
+pub(crate) fn powerful_value(name: &str, powerful: &Template) -> String {
+    if is_secret_name(name) { value(powerful) } else { text(powerful) }
+}
+
+fn arguments_hiding(args: &[Template], hides: Hides) -> Vec<String> {
+    let mut before = Before::Nothing;
     let mut shown = Vec::with_capacity(args.len());
     for argument in args {
-        let is_flag = argument.starts_with('-');
-        shown.push(match argument.split_once(['=', ':']) {
-            _ if value_of_secret && !is_flag => REDACTED.to_owned(),
-            Some((name, rest)) if is_secret_name(name) && !rest.is_empty() && !argument.contains("://") => {
-                format!("{}{REDACTED}", visible(&argument[..=name.len()]))
+        let marked = Marked::of(argument);
+        let text = marked.text.as_str();
+        let is_flag = text.starts_with('-') && text.len() > 1;
+        let redacted = match (before, text.split_once(['=', ':'])) {
+            (Before::Secret, _) if !is_flag => mask(text),
+            (Before::PasswordOrPort, _) if !is_flag && !is_port(text) => mask(text),
+            (Before::User, Some((user, password))) if !is_flag => format!("{user}:{}", mask(password)),
+            (_, Some((name, rest)))
+                if is_secret_name(name) && !rest.is_empty() && !rest.starts_with("//") =>
+            {
+                format!("{}{}", &text[..=name.len()], mask(rest))
             }
-            _ => word(argument),
-        });
-        value_of_secret = is_flag && !argument.contains('=') && is_secret_name(argument);
+            _ => word(text, hides),
+        };
+        before = if is_flag { Before::of(text) } else { Before::Nothing };
+        shown.push(marked.render(&redacted));
     }
     shown
 }
 
-/// A variable with its value as it may be shown.
-pub(crate) fn variable(name: &str, value: &str) -> String {
-    match is_secret_name(name) {
-        true => format!("{name}={REDACTED}"),
-        false => format!("{name}={}", word(value)),
-    }
+/// What an argument says of the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// It is a secret.
+    Secret,
+    /// `-p` is followed by a password, a port, or ports to publish.
+    PasswordOrPort,
+    /// `-u` may be followed by a name and a password.
+    User,
 }
 
-/// A URL with its host and path, the names of its parameters, and no more.
-pub(crate) fn url(uri: &Uri) -> String {
-    let path: Vec<String> = uri.path().split('/').map(segment).collect();
-    let mut shown = match (uri.scheme_str(), uri.authority()) {
-        (Some(scheme), Some(authority)) => {
-            let host = authority.as_str().rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}")
-        }
-        _ => String::new(),
-    };
-    shown.push_str(&path.join("/"));
-    for (index, pair) in uri.query().into_iter().flat_map(|query| query.split('&')).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
-        match pair.split_once('=') {
-            Some((name, _)) => shown.push_str(&format!("{name}={REDACTED}")),
-            None => shown.push_str(REDACTED),
+impl Before {
+    fn of(flag: &str) -> Self {
+        match flag {
+            _ if flag.contains('=') => Self::Nothing,
+            "-p" => Self::PasswordOrPort,
+            "-u" | "--user" | "--proxy-user" => Self::User,
+            _ if is_secret_name(flag) => Self::Secret,
+            _ => Self::Nothing,
         }
     }
-    visible(&shown)
 }
 
-fn word(word: &str) -> String {
-    if is_token(word) {
-        return REDACTED.to_owned();
+/// `8080`, `8080:80` and `127.0.0.1:8080:80`.
+fn is_port(text: &str) -> bool {
+    let is_address = |part: &str| part.parse::<std::net::Ipv4Addr>().is_ok();
+    text.split(':').all(|part| part.parse::<u16>().is_ok() || is_address(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::Style;
+
+    fn template(text: &str) -> Template {
+        Template::parse(text, Style::Native)
     }
-    match word.find("://").and_then(|_| word.parse::<Uri>().ok()) {
-        Some(uri) if uri.authority().is_some() => url(&uri),
-        _ => visible(word),
+
+    #[test]
+    fn no_secret_in_arguments_is_shown() {
+        for (args, shown) in [
+            (&["--api-key", "S1", "--token=S2", "-p", "S3"][..], "--api-key *** --token=*** -p ***"),
+            (&["postgres://u:S4@h/db", "AKIAS5XXXXXXXXX"], "postgres://***:***@h/db ***"),
+            (&["--db=postgres://u:S4@h/db"], "--db=postgres://***:***@h/db"),
+            (&["redis://:S4@h", "https://S5@h/x"], "redis://:***@h https://***@h/x"),
+            (&["--x=ghp_SENTINEL123", "x:sk-SENTINEL123,b"], "--x=*** x:***,b"),
+            (&["-e", "DB_PASSWORD=S6", "Authorization: Bearer S7"], "-e DB_PASSWORD=*** Authorization:***"),
+            (&["-p", "8080:80", "-p", "127.0.0.1:80:80"], "-p 8080:80 -p 127.0.0.1:80:80"),
+            (&["-u", "me:S8", "-u", "me"], "-u me:*** -u me"),
+            (
+                &["https://h/a?x=S9&y", "https://h/aaaaaaaaaaaaaaaaaaaaaa1"],
+                "https://h/a?x=***&*** https://h/***",
+            ),
+            (&["npm:weather@1.2.3", "@a/b@1.0", "--author"], "npm:weather@1.2.3 @a/b@1.0 --author"),
+            // References stay.
+            (
+                &["--api-key", "${KEY}", "--token=${T}", "-p", "a${P}"],
+                "--api-key ${KEY} --token=${T} -p ***${P}",
+            ),
+            (&["Authorization: Bearer ${T}"], "Authorization: Bearer ${T}"),
+            (&["http://${U}:${P}@h/${X}?q=${Q}"], "http://${U}:${P}@h/${X}?q=${Q}"),
+            (
+                &["${PORT:-3000}", "--key=${K:-S10}", "${T:-ghp_SENTINEL123}"],
+                "${PORT:-3000} --key=${K:-***} ${T:-***}",
+            ),
+            // What looks like a mark of ours is none.
+            (&["\u{f0000}${A}"], "\\u{f0000}${A}"),
+        ] {
+            let args: Vec<Template> = args.iter().map(|arg| template(arg)).collect();
+            assert_eq!(arguments(&args).join(" "), shown);
+        }
     }
-}
 
-fn is_token(word: &str) -> bool {
-    TOKEN_HEADS.iter().any(|head| word.starts_with(head) && word.len() >= head.len() + 8) || is_jwt(word)
-}
-
-fn is_jwt(word: &str) -> bool {
-    word.starts_with("eyJ") && word.matches('.').count() == 2
-}
-
-/// Some services put the secret into the path: a long run of letters and digits is one.
-fn segment(segment: &str) -> String {
-    let is_random = segment.len() >= 20
-        && segment.bytes().any(|b| b.is_ascii_digit())
-        && segment.bytes().any(|b| b.is_ascii_alphabetic())
-        && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=.%~".contains(&b));
-    if is_random { REDACTED.to_owned() } else { segment.to_owned() }
+    #[test]
+    fn values_show_references_and_nothing_else() {
+        for (text, shown) in [
+            ("hunter2", "***"),
+            ("", ""),
+            ("${A}", "${A}"),
+            ("Bearer ${A}", "Bearer ${A}"),
+            ("x${A}y${B:-z}", "***${A}***${B:-***}"),
+        ] {
+            assert_eq!(value(&template(text)), shown);
+        }
+        assert_eq!(powerful_value("NODE_OPTIONS", &template("--require ./x.js")), "--require ./x.js");
+        assert_eq!(powerful_value("NPM_CONFIG_//r/:_authToken", &template("abc")), REDACTED);
+    }
 }

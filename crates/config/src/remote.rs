@@ -1,14 +1,18 @@
 //! Servers at a URL.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use crate::{
     Remote, Transport,
+    small_file::read_small,
     transport::{self, Kind},
 };
+
+/// The certificates of a whole system fit.
+const MAX_CA_FILE: u64 = 4 * 1024 * 1024;
 
 /// Headers that the protocol and the connection set themselves.
 const OURS: [&str; 19] = [
@@ -84,7 +88,7 @@ pub(crate) fn check(
 /// Reads a file of certificates.
 pub(crate) fn read_ca(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("`toolbay.ca`: cannot read {}: {why}", file.display());
-    let text = fs::read(file).map_err(|error| failed(&error))?;
+    let text = read_small(file, MAX_CA_FILE).map_err(|error| failed(&error))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let certificates = certificates.map_err(|error| failed(&error))?;
     if certificates.is_empty() {

@@ -4,9 +4,13 @@ mod filters;
 mod merge;
 mod reader;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
-pub use merge::{Layer, Merged, Outranked, Placed, Why, merge};
+pub use merge::{Declared, Layer, Merged, Outranked, Placed, Why, merge};
 pub use reader::{Reading, ScopeReader};
 
 /// Where an entry comes from. Of two with the same name, that of the smaller scope counts.
@@ -43,6 +47,28 @@ pub fn user_file(config_dir: &Path) -> PathBuf {
 /// The files that a project may bring, the first of which counts.
 pub fn project_files(project: &Path) -> [PathBuf; 3] {
     ["toolbay.toml", ".toolbay/toolbay.toml", ".mcp.json"].map(|name| project.join(name))
+}
+
+/// The folder of the project that a folder belongs to: the nearest one, from there upwards, with a file of a project in it. It is
+/// looked for up to the repository, the file system or the home that the folder is in; without any, it is the folder itself.
+pub fn find_project(folder: &Path, home: Option<&Path>) -> PathBuf {
+    let device = |folder: &Path| fs::metadata(folder).map(|metadata| metadata.dev()).ok();
+    let is_home = |folder: &Path| home.is_some_and(|home| is_same(home, folder));
+    let here = device(folder);
+    for above in folder.ancestors() {
+        let is_beyond = above.parent().is_none() || is_home(above) || device(above) != here;
+        if above != folder && is_beyond {
+            break;
+        }
+        // Whatever it is: one that cannot be used is told, and not passed over.
+        if project_files(above).iter().any(|file| file.symlink_metadata().is_ok()) {
+            return above.to_owned();
+        }
+        if is_beyond || above.join(".git").exists() {
+            break;
+        }
+    }
+    folder.to_owned()
 }
 
 /// All files to read and to watch, those that count first.

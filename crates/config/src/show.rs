@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ConfigFile, Standing, Transport, Written, WrittenBuiltIn,
-    redact::{self, is_secret_name},
+    ConfigFile, Standing, Transport, Written, WrittenBuiltIn, redact,
     template::{Style, Template},
 };
 
@@ -32,14 +31,15 @@ impl Written {
             "name": self.name,
             "transport": self.spoken(),
             "command": self.command.as_ref().map(Template::shown),
-            "args": args(&self.args),
+            "args": redact::arguments(&self.args),
             "env": map(&self.env),
-            "url": self.url.as_ref().map(|url| without_query_secrets(&url.shown())),
+            "url": self.url.as_ref().map(redact::text),
             "headers": map(&self.headers),
             "enabled": self.standing == Standing::Enabled,
         });
         if let Some(built_in) = &self.built_in {
-            for (key, value) in built_in.redacted().entries(|text| Ok(text.shown())).unwrap_or_default() {
+            for (key, value) in built_in.redacted().entries(|text| Ok(redact::text(text))).unwrap_or_default()
+            {
                 shown[key] = value;
             }
         }
@@ -62,10 +62,10 @@ impl Written {
             false => native(&shown),
         };
         Self {
-            args: self.args.iter().zip(args(&self.args)).map(kept).collect(),
+            args: self.args.iter().zip(redact::arguments(&self.args)).map(kept).collect(),
             env: map(&self.env),
             headers: map(&self.headers),
-            url: self.url.as_ref().map(|url| kept((url, without_query_secrets(&url.shown())))),
+            url: self.url.as_ref().map(|url| kept((url, redact::text(url)))),
             built_in: self.built_in.as_ref().map(WrittenBuiltIn::redacted),
             extra: std::collections::BTreeMap::new(),
             ..self.clone()
@@ -79,9 +79,8 @@ impl Written {
             text.without_secrets().is_none() && redact::is_secret(name, &text.shown())
         };
         let of_maps = self.env.iter().chain(&self.headers).filter(is_literal).map(|(name, _)| name.clone());
-        let shown: Vec<String> = self.args.iter().map(Template::shown).collect();
-        let in_args = args(&self.args) != shown || shown.iter().any(|arg| redact::is_secret("", arg));
-        let in_url = self.url.as_ref().is_some_and(|url| without_query_secrets(&url.shown()) != url.shown());
+        let in_args = redact::are_secret(&self.args);
+        let in_url = self.url.as_ref().is_some_and(redact::is_secret_url);
         let in_key = self.built_in.as_ref().is_some_and(WrittenBuiltIn::has_literal_secret);
         let elsewhere = [(in_args, "args"), (in_url, "url"), (in_key, "embeddings.api_key")];
         of_maps.chain(elsewhere.into_iter().filter(|(is, _)| *is).map(|(_, key)| key.to_owned())).collect()
@@ -102,37 +101,4 @@ impl Written {
             said => said.name(),
         }
     }
-}
-
-/// Arguments, but not those that follow an option which wants a secret.
-fn args(args: &[Template]) -> Vec<String> {
-    let mut follows_secret = false;
-    let shown = args.iter().map(|arg| {
-        let text = arg.shown();
-        let hide = std::mem::take(&mut follows_secret) && !text.starts_with('-');
-        match text.split_once('=') {
-            _ if hide => arg.without_secrets().unwrap_or_else(|| REDACTED.to_owned()),
-            Some((option, value))
-                if option.starts_with('-') && is_secret_name(option) && !value.starts_with("${") =>
-            {
-                format!("{option}={REDACTED}")
-            }
-            _ => {
-                follows_secret = text.starts_with("--") && !text.contains('=') && is_secret_name(&text);
-                text
-            }
-        }
-    });
-    shown.collect()
-}
-
-fn without_query_secrets(url: &str) -> String {
-    let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
-    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, value)) if is_secret_name(name) && !value.starts_with("${") => {
-            format!("{name}={REDACTED}")
-        }
-        _ => pair.to_owned(),
-    });
-    format!("{before}?{}", pairs.collect::<Vec<_>>().join("&"))
 }

@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use crate::{Input, REDACTED, Variables, variables::Missing};
+use crate::{Input, REDACTED, ReadFiles, Variables, variables::Missing};
 
 pub(crate) use scan::Style;
 
@@ -20,7 +20,7 @@ pub(crate) use scan::Style;
 pub struct Template(Vec<Part>);
 
 #[derive(Clone, PartialEq, Eq)]
-enum Part {
+pub(crate) enum Part {
     Literal(String),
     Variable(Variable),
 }
@@ -86,6 +86,11 @@ impl Template {
         Self(scan::parts(text, style))
     }
 
+    /// A text in which nothing is a variable.
+    pub(crate) fn literal(text: &str) -> Self {
+        Self(vec![Part::Literal(text.to_owned())])
+    }
+
     /// A variable of the environment, and what stands before it.
     pub(crate) fn of_env(before: &str, name: &str, lack: Lack) -> Self {
         let literal = (!before.is_empty()).then(|| Part::Literal(before.to_owned()));
@@ -108,6 +113,14 @@ impl Template {
             }
         }
         out
+    }
+
+    /// What a URL comes to. As long as a file that it needs is not read, it is one that leads nowhere.
+    pub(crate) fn expand_url(&self, variables: &Variables, missing: &mut Vec<Missing>) -> String {
+        match variables.files == ReadFiles::Never && self.files().next().is_some() {
+            true => "http://unread.invalid/".to_owned(),
+            false => self.expand(variables, missing),
+        }
     }
 
     /// The text with its variables in our own style, and none of their values.
@@ -163,7 +176,32 @@ impl Template {
 
     /// A path.
     pub(crate) fn of_path(path: &Path) -> Self {
-        Self(vec![Part::Literal(path.display().to_string())])
+        Self::literal(&path.display().to_string())
+    }
+
+    /// The literals and variables that it consists of.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.0
+    }
+
+    /// The files whose content it names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Variable(Variable { source: Source::File(path), .. }) => Some(path.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The same, with what the file says of inputs as their defaults.
+    pub(crate) fn with_input_defaults(&self, defaults: &BTreeMap<String, String>) -> Self {
+        let parts = self.0.iter().cloned().map(|part| match part {
+            Part::Variable(Variable { source: Source::Input(id), default: None, written, lack }) => {
+                let default = defaults.get(&id).cloned();
+                Part::Variable(Variable { source: Source::Input(id), default, written, lack })
+            }
+            other => other,
+        });
+        Self(parts.collect())
     }
 
     /// The same with places instead of words that mean one: a file in another folder would mean another by them.
@@ -253,16 +291,19 @@ impl Part {
     /// Whether it holds nothing that could be a secret.
     fn is_plain(&self) -> bool {
         match self {
-            Self::Literal(text) => {
-                matches!(text.trim(), "" | "Bearer" | "Basic" | "Token" | "token" | "ApiKey")
-            }
+            Self::Literal(text) => is_scheme(text),
             Self::Variable(variable) => variable.default.as_deref().is_none_or(str::is_empty),
         }
     }
 }
 
+/// Whether a text is nothing but the name of a way to authenticate, which stands before secrets.
+pub(crate) fn is_scheme(text: &str) -> bool {
+    matches!(text.trim(), "" | "Bearer" | "Basic" | "Token" | "token" | "ApiKey")
+}
+
 impl Variable {
-    fn native(&self) -> String {
+    pub(crate) fn native(&self) -> String {
         let mut out = format!("${{{}", self.source.name());
         if let Some(default) = &self.default {
             let _ = write!(out, ":-{default}");

@@ -32,6 +32,8 @@ pub(crate) enum Node {
 pub(crate) struct Key {
     pub(crate) text: String,
     pub(crate) at: At,
+    /// Whether the map has had the key before. What it means then depends on who reads it, so nobody should.
+    pub(crate) is_repeated: bool,
 }
 
 /// Reads a text in a known syntax.
@@ -40,6 +42,13 @@ pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, SyntaxError> {
         Syntax::Json => json::parse(text),
         Syntax::Toml => toml::parse(text),
         Syntax::Yaml => yaml::parse(text),
+    }
+}
+
+impl Key {
+    /// What is wrong with one that is repeated.
+    pub(crate) fn repeated(&self) -> String {
+        format!("the key `{}` is defined twice", self.text)
     }
 }
 
@@ -60,6 +69,21 @@ impl Node {
     /// What stands under the last of these keys, each below the one before.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// A key that a map in it has twice; what is below nodes that `is_apart` is not looked at.
+    pub(crate) fn repeated_key(&self, is_apart: &impl Fn(&Self) -> bool) -> Option<&Key> {
+        match self {
+            Self::List(items) => {
+                items.iter().filter(|item| !is_apart(item)).find_map(|item| item.repeated_key(is_apart))
+            }
+            Self::Map(entries) => {
+                entries.iter().filter(|(_, node)| !is_apart(node)).find_map(|(key, node)| {
+                    if key.is_repeated { Some(key) } else { node.repeated_key(is_apart) }
+                })
+            }
+            _ => None,
+        }
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {

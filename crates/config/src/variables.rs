@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
 };
 
 use crate::{
     Input,
+    small_file::read_small_text,
     template::{Lack, Source, Variable, Word},
 };
 
@@ -150,12 +151,8 @@ impl Variables {
 
     fn read(&self, path: &str) -> Result<String, String> {
         let path = self.path_of(path);
-        let failed = |why: &dyn fmt::Display| format!("cannot read {}: {why}", path.display());
-        let size = fs::metadata(&path).map_err(|error| failed(&error))?.len();
-        if size > MAX_SECRET_FILE {
-            return Err(failed(&"it is larger than 64 KiB"));
-        }
-        let text = fs::read_to_string(&path).map_err(|error| failed(&error))?;
+        let text = read_small_text(&path, MAX_SECRET_FILE)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         Ok(text.trim_end_matches(['\r', '\n']).to_owned())
     }
 }

@@ -78,12 +78,14 @@ impl Written {
         self.texts().any(Template::names_workspace)
     }
 
-    fn texts(&self) -> impl Iterator<Item = &Template> {
+    /// All its texts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &Template> {
         let single = [&self.command, &self.url, &self.env_file, &self.cwd].into_iter().flatten();
         let several = self.args.iter().chain(self.env.values()).chain(self.headers.values());
         single.chain(several).chain(self.built_in.iter().flat_map(WrittenBuiltIn::texts))
     }
 
+    /// All its texts, to be changed.
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         let single = [&mut self.command, &mut self.url, &mut self.env_file, &mut self.cwd];
         let several = self.args.iter_mut().chain(self.env.values_mut()).chain(self.headers.values_mut());
@@ -115,8 +117,7 @@ impl Written {
 }
 
 impl ServerConfig {
-    /// How a file would write this server: for those that no file writes, because an extension describes them. Nothing is
-    /// known of what is a part of Toolbay but its kind.
+    /// How a file would write this server: for those that no file writes, because an extension describes them.
     pub fn as_written(&self) -> Written {
         let text = |text: &str| Template::parse(text, Style::Plain);
         let mut written =
@@ -130,13 +131,13 @@ impl ServerConfig {
             }
             Reach::Url(remote) => {
                 let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-                    (name.to_string(), text(value.to_str().unwrap_or_default()))
+                    (name.to_string(), text(&String::from_utf8_lossy(value.as_bytes())))
                 };
                 written.url = Some(text(&remote.url.to_string()));
                 written.transport = remote.transport;
                 written.headers = remote.headers.iter().map(header).collect();
             }
-            Reach::BuiltIn(_) => {}
+            Reach::BuiltIn(built_in) => written.built_in = Some(WrittenBuiltIn::of(built_in)),
         }
         written
     }

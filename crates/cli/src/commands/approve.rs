@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolbay_config::{
     Approvals, Standing, Verdict,
     scope::{Placed, Scope, Why},
+    visible,
 };
 
 use super::get::verdict;
@@ -14,7 +15,6 @@ use crate::{
     confirm::{ask, can_ask, confirm},
     context::Context,
     error::CliError,
-    style::clean_line,
     suggest::similar,
     survey::Survey,
 };
@@ -34,9 +34,6 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     }
     let survey = Survey::read(context)?;
     let mut approvals = survey.configuration.approvals();
-    if let Some(problem) = approvals.problem() {
-        context.out.warn(&problem.to_string());
-    }
     let project = survey.configuration.project.clone();
     let chosen = match &args.name {
         Some(name) => match of_project(&survey).into_iter().find(|it| it.server.name.as_str() == name) {
@@ -80,7 +77,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     }
     if context.out.json {
         let servers = before.into_iter().zip(&chosen).map(|(mut server, placed)| {
-            server["now"] = verdict(approvals.verdict(&project, &placed.server)).into();
+            server["now"] = verdict(approvals.verdict(&project, &placed.launch)).into();
             server
         });
         context.out.json_object(&json!({ "servers": servers.collect::<Vec<_>>() }))?;
@@ -122,12 +119,13 @@ fn unknown(survey: &Survey, name: &str) -> CliError {
 
 /// Whether something was said about exactly this launch.
 fn is_settled(approvals: &Approvals, survey: &Survey, placed: &Placed) -> bool {
-    let verdict = approvals.verdict(&survey.configuration.project, &placed.server);
+    let verdict = approvals.verdict(&survey.configuration.project, &placed.launch);
     matches!(verdict, Verdict::Approved | Verdict::Rejected)
 }
 
 async fn question(context: &Context, placed: &Placed) -> Result<Decision, CliError> {
-    let question = format!("Let `{}` run? [y]es, [N]o, [r]eject for good: ", placed.server.name);
+    let question =
+        format!("Let `{}` run? [y]es, [N]o, [r]eject for good: ", visible(placed.server.name.as_str()));
     Ok(match ask(context, &question).await?.as_str() {
         "y" | "yes" => Decision::Approved,
         "r" | "reject" => Decision::Rejected,
@@ -144,8 +142,8 @@ fn say(
 ) -> Result<(), CliError> {
     let project = &survey.configuration.project;
     match decision {
-        Decision::Approved => approvals.approve(project, &placed.server)?,
-        Decision::Rejected => approvals.reject(project, &placed.server)?,
+        Decision::Approved => approvals.approve(project, &placed.launch)?,
+        Decision::Rejected => approvals.reject(project, &placed.launch)?,
         Decision::Left => {}
     }
     Ok(())
@@ -158,6 +156,6 @@ fn tell(context: &Context, chosen: &[&Placed], decisions: &[Decision]) {
             Decision::Rejected => "rejected",
             Decision::Left => continue,
         };
-        context.out.note(&format!("{}: {said}", clean_line(placed.server.name.as_str())));
+        context.out.note(&format!("{}: {said}", visible(placed.server.name.as_str())));
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use toolbay_config::{
     Verdict, environment_names,
     scope::{Placed, Scope, Why},
+    visible,
 };
 
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     elsewhere,
     error::CliError,
     server_view::trouble,
-    style::clean_line,
     survey::{Survey, short_path, standing},
     table::{Cell, Look, render},
     wording::{pairs, target},
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliErro
         .into_iter()
         .map(|(label, text)| vec!["".into(), Cell::new(label, Look::Dim), text.into()])
         .collect();
-    context.out.data(&format!("{}\n", context.out.paint.bold(&clean_line(&args.server))))?;
+    context.out.data(&format!("{}\n", context.out.paint.bold(&visible(&args.server))))?;
     for line in render(&rows, context.out.paint) {
         context.out.data(&format!("{line}\n"))?;
     }
@@ -75,8 +75,9 @@ fn about(context: &Context, survey: &Survey, placed: &Placed) -> Value {
         })
         .collect();
     let file = survey.files.iter().find(|(path, _)| *path == placed.file.path).map(|(_, file)| file);
-    let approval = (placed.file.scope == Scope::Project)
-        .then(|| verdict(survey.configuration.approvals().verdict(&survey.configuration.project, config)));
+    let approval = (placed.file.scope == Scope::Project).then(|| {
+        verdict(survey.configuration.approvals().verdict(&survey.configuration.project, &placed.launch))
+    });
     server["place"] = json!(
         written.map(|written| { json!({ "line": written.place.line, "column": written.place.column }) })
     );
@@ -95,10 +96,10 @@ fn about(context: &Context, survey: &Survey, placed: &Placed) -> Value {
 
 /// The same for people, as far as there is something to say.
 fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str, String)> {
-    let text = |key: &str| server[key].as_str().map(clean_line).filter(|text| !text.is_empty());
+    let text = |key: &str| server[key].as_str().map(visible).filter(|text| !text.is_empty());
     let words = |key: &str| {
         let words: Vec<String> =
-            server[key].as_array()?.iter().filter_map(Value::as_str).map(clean_line).collect();
+            server[key].as_array()?.iter().filter_map(Value::as_str).map(visible).collect();
         (!words.is_empty()).then(|| words.join(", "))
     };
     let list = |key: &str| Some(pairs(server, key)).filter(|all| !all.is_empty()).map(|all| all.join(", "));

@@ -1,14 +1,12 @@
 //! `toolbay list`: every configured server, and where it stands.
 
 use serde_json::{Value, json};
-use toolbay_config::{Problem, Standing, scope::ScopedFile};
+use toolbay_config::{Problem, Standing, scope::ScopedFile, visible};
 
 use crate::{
     context::Context,
     elsewhere,
     error::CliError,
-    follow::complaint,
-    style::clean_line,
     survey::{Survey, scope, short_path, standing},
     table::{Cell, Look, print},
     wording::target,
@@ -17,9 +15,8 @@ use crate::{
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     // Entries that cannot be used are rows of the table, so that only whole files are left to tell of.
     let survey = Survey::read_silently(context)?;
-    for error in &survey.reading.errors {
-        context.out.warn(&complaint(error));
-    }
+    let errors = survey.reading.errors.iter().map(ToString::to_string);
+    errors.chain(survey.reading.approvals.clone()).for_each(|complaint| context.out.warn(&complaint));
     let broken = broken(&survey);
     let states = survey.states(context).await;
     let servers = &survey.reading.merged.servers;
@@ -46,7 +43,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
             Standing::Pending => Look::Busy,
         };
         rows.push(vec![
-            Cell::new(clean_line(name), Look::Bold),
+            Cell::new(visible(name), Look::Bold),
             Cell::new(standing(placed.server.standing), look),
             state(name).unwrap_or("–").into(),
             normalised["transport"].as_str().unwrap_or_default().into(),
@@ -97,13 +94,13 @@ fn broken(survey: &Survey) -> Vec<Broken<'_>> {
 impl Broken<'_> {
     fn row(&self, context: &Context) -> Vec<Cell> {
         vec![
-            Cell::new(clean_line(self.name), Look::Bold),
+            Cell::new(visible(self.name), Look::Bold),
             Cell::new("broken", Look::Bad),
             "–".into(),
             "–".into(),
             scope(self.file.scope).into(),
             format!("{}:{}", short_path(context, &self.file.path), self.problem.place).into(),
-            clean_line(&self.problem.message).into(),
+            visible(&self.problem.message).into(),
         ]
     }
 

@@ -141,3 +141,100 @@ fn words_of_a_project_cannot_reach_the_terminal() {
         );
     }
 }
+
+/// What a project's server is given is shown, and more of it asks again.
+#[test]
+fn a_new_reference_to_a_secret_asks_again() {
+    let home = Home::new();
+    let docs = |header: &str| {
+        let entry = format!(r#"{{"url": "http://127.0.0.1:9/mcp", "headers": {{"X-Client": "{header}"}}}}"#);
+        home.write(".mcp.json", &format!(r#"{{"mcpServers": {{"docs": {entry}}}}}"#));
+    };
+    let run = |args: &[&str], secret: &str| {
+        let mut command = home.command(args);
+        let output = command.env("AWS_SECRET_ACCESS_KEY", secret).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    docs("toolbay");
+    let shown = run(&["approve", "docs", "--yes"], "SENTINEL");
+    assert!(shown.contains("header: x-client = ***"), "{shown}");
+    assert!(run(&["list"], "SENTINEL").contains("enabled"));
+    docs("${AWS_SECRET_ACCESS_KEY}");
+    assert!(run(&["list"], "SENTINEL").contains("needs approval"));
+    let shown = run(&["approve", "docs", "--diff"], "SENTINEL");
+    assert!(shown.contains("+ header: x-client = ${AWS_SECRET_ACCESS_KEY}"), "{shown}");
+    let shown = run(&["approve", "docs", "--yes", "--json"], "SENTINEL");
+    assert!(shown.contains("${AWS_SECRET_ACCESS_KEY}") && !shown.contains("SENTINEL"), "{shown}");
+    assert!(run(&["list"], "another value").contains("enabled"), "a secret may change by itself");
+    let kept = std::fs::read_to_string(home.path("toolbay/approvals.json")).unwrap();
+    assert!(!kept.contains("SENTINEL"), "{kept}");
+}
+
+#[test]
+fn an_entry_that_takes_the_place_of_ones_own_is_named() {
+    let home = home("[]");
+    home.write_user_config("[servers.docs]\ncommand = 'mine'\n");
+    let said = "takes the place of your own server `docs` in";
+    let ran = home.run(&["approve", "docs", "--diff"]).expect(0);
+    assert!(ran.stderr.contains(said) && ran.stderr.contains("config/toolbay/toolbay.toml"), "{ran:#?}");
+    let shown = home.run(&["approve", "docs", "--yes", "--json"]).expect(0).json();
+    let overridden = shown["servers"][0]["overrides"][0].as_str().unwrap();
+    assert!(overridden.ends_with("config/toolbay/toolbay.toml"), "{overridden}");
+    let ran = home.run(&["approve", "docs", "--diff"]).expect(0);
+    assert!(ran.stderr.contains(said), "after the approval, too: {ran:#?}");
+    let ran = home.run(&["approve", "lint", "--diff"]).expect(0);
+    assert!(!ran.stderr.contains(said), "{ran:#?}");
+}
+
+/// Characters that cannot be seen are, wherever an entry is shown.
+#[test]
+fn what_cannot_be_seen_is_shown_as_an_escape() {
+    let home = Home::new();
+    home.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"s": {"command": "/usr/bin/true\u3164",
+            "args": ["y\u034f", "trailing   ", "\u2800\u00a0\ufe0f"], "env": {"A\u3164": "${B}"}}}}"#,
+    );
+    for (args, code) in
+        [(&["approve", "s"][..], 6), (&["list"], 0), (&["config", "show"], 0), (&["get", "s"], 0)]
+    {
+        let shown = home.run(args).expect(code).stdout;
+        for escape in ["true\\u{3164}", "y\\u{34f}", "\\u{2800}\\u{a0}\\u{fe0f}"] {
+            assert!(shown.contains(escape), "{args:?} {escape}: {shown}");
+        }
+        assert!(shown.contains("trailing   \"") || shown.contains("trailing   '"), "{args:?}: {shown}");
+        assert!(
+            !shown.contains(['\u{3164}', '\u{34f}', '\u{2800}', '\u{a0}', '\u{fe0f}']),
+            "{args:?}: {shown}"
+        );
+    }
+}
+
+/// Approvals that were given when less was bound count no more, and everybody is told.
+#[test]
+fn old_approvals_are_asked_for_again() {
+    let home = home("[]");
+    home.run(&["approve", "--all", "--yes"]).expect(0);
+    let kept = std::fs::read_to_string(home.path("toolbay/approvals.json")).unwrap();
+    home.write("toolbay/approvals.json", &kept.replace("\"version\": 2", "\"version\": 1"));
+    let ran = home.run(&["list"]).expect(0);
+    assert!(ran.stdout.contains("needs approval") && ran.stderr.contains("please approve again"), "{ran:#?}");
+    home.run(&["approve", "--all", "--yes"]).expect(0);
+    let ran = home.run(&["list"]).expect(0);
+    assert!(!ran.stdout.contains("needs approval") && !ran.stderr.contains("approve again"), "{ran:#?}");
+}
+
+#[test]
+fn a_project_is_found_from_a_folder_below_it() {
+    let home = home("[]");
+    std::fs::create_dir_all(home.path("a/b")).unwrap();
+    let below = |args: &[&str]| {
+        let output = home.command(args).current_dir(home.path("a/b")).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(below(&["list"]).contains("needs approval"));
+    below(&["approve", "lint", "--yes"]);
+    assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "enabled"}));
+    below(&["add", "--scope", "project", "mine", "--", "x"]);
+    assert_eq!(standings(&home)["mine"], "enabled");
+}

@@ -57,11 +57,7 @@ fn mistakes_are_told_with_line_and_column() {
         "toolbay.toml",
         "[servers.a]\ncommand = 'a'\n\n[servers.b]\ncomand = 'b'\nargs = 1\n\n[hub]\nnamin = 'x'\n",
     );
-    for args in [
-        &["config", "check"][..],
-        &["config", "check", "toolbay.toml"],
-        &["-c", "toolbay.toml", "config", "check"],
-    ] {
+    for args in [&["config", "check", "toolbay.toml"][..], &["-c", "toolbay.toml", "config", "check"]] {
         let ran = home.run(args).expect(2);
         for said in [
             "toolbay.toml:5:1: error: server `b`: `comand` is unknown; did you mean `command`?",
@@ -73,6 +69,12 @@ fn mistakes_are_told_with_line_and_column() {
     }
     let checked = home.run(&["config", "check", "--json"]).expect(2).json();
     assert_eq!(checked["valid"], false);
+    let of_hub = &checked["files"][0]["warnings"][0];
+    assert_eq!(
+        (&of_hub["line"], &of_hub["server"]),
+        (&json!(8), &json!(null)),
+        "a project cannot set up the hub"
+    );
     assert_eq!(checked["files"][0]["errors"][0]["server"], "b");
     home.write("toolbay.toml", "[servers.a]\ncommand = 'a'\n[servers.b\n");
     let ran = home.run(&["config", "check"]).expect(2);

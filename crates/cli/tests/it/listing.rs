@@ -168,3 +168,30 @@ fn a_server_of_the_running_hub_is_found_with_its_file() {
     let ran = home.run(&["list", "--config", "mcp.json"]).expect(0);
     assert!(ran.stdout.contains("small") && ran.stderr.is_empty(), "{ran:#?}");
 }
+
+/// Wherever a configuration is printed, and however.
+#[test]
+fn secrets_in_arguments_are_never_printed() {
+    let home = Home::new();
+    let entry = r#"{"command": "c", "args": ["--api-key", "SECRET1", "--token=SECRET2", "-p", "SECRET3",
+        "postgres://u:SECRET4@h/db", "AKIASECRET5XXXXXX", "--db=mysql://SECRET6@h/x", "--x=ghp_SECRET7xxxx",
+        "x:sk-SECRET8xxxxxx", "https://h/?q=SECRET9"]}"#;
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#));
+    home.write(".mcp.json", &format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#));
+    for args in [
+        &["get", "s", "-c", "mcp.json"][..],
+        &["list", "-c", "mcp.json"],
+        &["config", "show", "-c", "mcp.json"],
+        &["export", "--client", "cursor", "--servers", "-c", "mcp.json"],
+        &["export", "--client", "codex", "--servers", "-c", "mcp.json"],
+        &["config", "check", "mcp.json"],
+        &["approve", "s", "--diff"],
+        &["list"],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let ran = home.run(&[args, json].concat()).expect(0);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(!said.contains("SECRET"), "{args:?} {json:?}: {said}");
+        }
+    }
+}

@@ -19,6 +19,7 @@ mod doors; // every way in that `serve` opens, and who is kept out
 mod everyday; // commands of every day beside servers that are slow, stopped or not there
 mod extensions; // servers that extensions describe
 mod faults; // one test per fault that a server or a client can have
+mod hostile_files; // files that are meant to hold the hub up
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
 mod listing; // `list` and `get`

@@ -1,14 +1,39 @@
 //! A launch as lines that people read and that a hash binds.
+//!
+//! Both are made of what the file says, not of what it comes to: so whoever approves sees which secrets a server is
+//! given, a value may change without asking, and a reference to another secret may not.
 
-use std::os::unix::ffi::OsStrExt;
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 
 use crate::{
-    BuiltIn, Codebase, Command, InheritEnv, Reach, Remote, ServerConfig, Stderr,
-    hashing::{Fields, hex, sha256},
+    Written, WrittenBuiltIn,
+    hashing::{Fields, hex},
     powerful_env::decides_what_runs,
     redact,
-    visible::visible,
+    template::Template,
+    visible::{quoted, visible},
 };
+
+/// Settings by which a server gets nothing that it would not have anyway: how long things take, and when it starts.
+/// Whatever else there is, or will be, is bound.
+const UNBOUND: [&str; 14] = [
+    "connect_timeout",
+    "era",
+    "first_byte_timeout",
+    "heartbeat",
+    "idle_stop",
+    "idle_timeout",
+    "probe_timeout",
+    "restart_delay",
+    "start",
+    "startup_timeout",
+    "stop_grace",
+    "stream_idle_timeout",
+    "tool",
+    "total_timeout",
+];
 
 /// What somebody approves of: everything by which an entry decides what runs, what it reaches, and what it is given.
 pub(super) struct LaunchText {
@@ -18,15 +43,33 @@ pub(super) struct LaunchText {
 }
 
 impl LaunchText {
-    pub(super) fn of(server: &ServerConfig) -> Self {
-        let mut text = Self { hash: Fields::new("toolbay approval 1"), lines: Vec::new() };
-        match &server.reach {
-            Reach::Command(command) => text.add_command(command, &server.tuning.inherit_env),
-            Reach::Url(remote) => text.add_remote(remote),
-            Reach::BuiltIn(BuiltIn::Codebase(codebase)) => text.add_codebase(codebase),
+    pub(super) fn of(launch: &Written) -> Self {
+        // Change its number when the fields change their meaning.
+        let mut text = Self { hash: Fields::new("toolbay approval 2"), lines: Vec::new() };
+        if let Some(command) = &launch.command {
+            text.add_text("command", command, &redact::text(command));
         }
-        if let Stderr::File(path) = &server.tuning.stderr {
-            text.add("stderr", path.as_os_str().as_bytes(), &path.display().to_string());
+        if let Some(url) = &launch.url {
+            text.add_text("url", url, &redact::text(url));
+            let transport = launch.transport.name();
+            text.add("transport", transport, transport);
+        }
+        if let Some(built_in) = &launch.built_in {
+            text.add_built_in(built_in);
+        }
+        for (argument, shown) in launch.args.iter().zip(redact::arguments(&launch.args)) {
+            text.add_text("argument", argument, &shown);
+        }
+        text.add_variables(launch);
+        for (name, value) in &launch.headers {
+            text.add_pair("header", &name.to_ascii_lowercase(), &value.native(), &redact::value(value));
+        }
+        text.add_files(launch);
+        if let Some(cwd) = &launch.cwd {
+            text.add_text("folder", cwd, &redact::text(cwd));
+        }
+        for (key, value) in &launch.tuning {
+            text.add_setting(key, value);
         }
         text
     }
@@ -38,57 +81,95 @@ impl LaunchText {
 
     fn add(&mut self, label: &str, exact: impl AsRef<[u8]>, shown: &str) {
         self.hash.add(label, exact);
-        self.lines.push(format!("{label}: {}", visible(shown)));
+        self.lines.push(format!("{label}: {shown}"));
     }
 
-    fn add_command(&mut self, command: &Command, inherited: &InheritEnv) {
-        self.add("command", &command.command, &command.command);
-        for (argument, shown) in command.args.iter().zip(redact::arguments(&command.args)) {
-            self.add("argument", argument, &shown);
+    fn add_text(&mut self, label: &str, exact: &Template, shown: &str) {
+        self.add(label, exact.native(), &quoted(shown));
+    }
+
+    fn add_pair(&mut self, label: &str, name: &str, exact: &str, shown: &str) {
+        self.hash.add(label, name);
+        self.hash.add("value", exact);
+        self.lines.push(format!("{label}: {} = {}", visible(name), quoted(shown)));
+    }
+
+    /// Those first that are as good as a command.
+    fn add_variables(&mut self, launch: &Written) {
+        let (first, others): (Vec<_>, Vec<_>) =
+            launch.env.iter().partition(|(name, _)| decides_what_runs(name));
+        for (name, value) in first {
+            self.add_pair("variable", name, &value.native(), &redact::powerful_value(name, value));
         }
-        for (name, value) in &command.env {
-            // Values are often secrets that change by themselves, so names are approved, except where the value is
-            // as good as a command.
-            match decides_what_runs(name) {
-                true => self.add("variable", format!("{name}={value}"), &redact::variable(name, value)),
-                false => self.add("variable", name, name),
+        for (name, value) in others {
+            self.add_pair("variable", name, &value.native(), &redact::value(value));
+        }
+        if let Some(file) = &launch.env_file {
+            self.add_text("reads variables from", file, &redact::text(file));
+        }
+    }
+
+    /// Files whose content is given to the server.
+    fn add_files(&mut self, launch: &Written) {
+        let files: BTreeSet<&str> = launch.texts().flat_map(Template::files).collect();
+        files.into_iter().for_each(|file| self.add("reads file", file, &quoted(file)));
+    }
+
+    fn add_built_in(&mut self, built_in: &WrittenBuiltIn) {
+        let entries = |say: fn(&Template) -> String| {
+            built_in.entries(|text| Ok(say(text))).unwrap_or_default().into_iter()
+        };
+        let shown = built_in.redacted();
+        let shown = shown.entries(|text| Ok(redact::text(text))).unwrap_or_default();
+        for ((key, exact), (_, shown)) in entries(Template::native).zip(shown) {
+            match (key.as_str(), &shown) {
+                ("builtin", Value::String(name)) => self.add("built-in", exact.to_string(), &quoted(name)),
+                ("root", Value::String(root)) => {
+                    self.add("shows the folder", exact.to_string(), &quoted(root));
+                }
+                ("embeddings", Value::Object(shown)) => {
+                    self.hash.add("embeddings", exact.to_string());
+                    for (key, value) in shown {
+                        let value = quoted(value.as_str().unwrap_or_default());
+                        self.lines.push(match key.as_str() {
+                            "url" => format!("sends code to: {value}"),
+                            _ => format!("setting: embeddings.{key} = {value}"),
+                        });
+                    }
+                }
+                _ => self.add_pair("setting", &key, &exact.to_string(), &shown.to_string()),
             }
         }
-        if let Some(cwd) = &command.cwd {
-            self.add("folder", cwd.as_os_str().as_bytes(), &cwd.display().to_string());
+    }
+
+    fn add_setting(&mut self, key: &str, value: &Value) {
+        if UNBOUND.contains(&key) {
+            return;
         }
-        match inherited {
-            InheritEnv::Usual => {}
-            InheritEnv::All => self.add("inherits", "all", "all variables"),
-            InheritEnv::None => self.add("inherits", "none", "no variables"),
-            InheritEnv::Also(patterns) => {
-                patterns.iter().for_each(|pattern| self.add("inherits also", pattern, pattern));
+        let exact = value.to_string();
+        match (key, value) {
+            ("inherit_env", Value::String(which)) => {
+                let shown = match which.as_str() {
+                    "all" => "all variables",
+                    "none" => "no variables",
+                    _ => "the usual variables",
+                };
+                self.add("inherits", exact, shown);
             }
-        }
-    }
-
-    fn add_codebase(&mut self, codebase: &Codebase) {
-        self.add("built-in", "codebase", "codebase");
-        self.add(
-            "shows the folder",
-            codebase.root.as_os_str().as_bytes(),
-            &codebase.root.display().to_string(),
-        );
-        if let Some(embeddings) = &codebase.embeddings {
-            self.add("sends code to", embeddings.url.to_string(), &redact::url(&embeddings.url));
-        }
-    }
-
-    fn add_remote(&mut self, remote: &Remote) {
-        self.add("url", remote.url.to_string(), &redact::url(&remote.url));
-        let transport = remote.transport.name();
-        self.add("transport", transport, transport);
-        let mut names: Vec<&str> = remote.headers.keys().map(http::HeaderName::as_str).collect();
-        names.sort_unstable();
-        names.into_iter().for_each(|name| self.add("header", name, name));
-        for certificate in &remote.ca {
-            let digest = hex(&sha256(certificate));
-            self.add("trusts certificate", &digest, &digest);
+            ("inherit_env", Value::Array(patterns)) => {
+                let shown: Vec<String> = patterns.iter().filter_map(Value::as_str).map(quoted).collect();
+                self.add("inherits also", exact, &shown.join(", "));
+            }
+            ("stderr", Value::Object(file)) => {
+                let file = file.get("file").and_then(Value::as_str).unwrap_or_default();
+                self.add("writes stderr to", exact, &quoted(file));
+            }
+            ("ca", Value::String(file)) => self.add("trusts certificates in", exact, &quoted(file)),
+            _ => {
+                self.hash.add("setting", key);
+                self.hash.add("value", &exact);
+                self.lines.push(format!("setting: {} = {}", visible(key), visible(&exact)));
+            }
         }
     }
 }

@@ -2,20 +2,23 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Read},
+    fs, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::private_file::{self, beside};
+use crate::{
+    ownership::{self, Distrust},
+    private_file::{self, beside},
+    small_file::SmallFile,
+};
 
 /// A larger file was not written by us.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// How the file is laid out.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Verdicts by project and server.
 pub(super) type Projects = BTreeMap<String, BTreeMap<String, Record>>;
@@ -45,20 +48,32 @@ struct ApprovalFile {
     projects: Projects,
 }
 
+/// Of a file whose layout is not known, this is.
+#[derive(Deserialize)]
+struct AnyVersion {
+    version: u32,
+}
+
 /// Why approvals cannot be read or kept. Whatever cannot be read approves of nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
     /// The file cannot be read.
-    #[error("cannot read the approvals {}, so nothing is approved", path.display())]
+    #[error("cannot read the approvals {}, so nothing is approved: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// The file is not what we write.
     #[error("the approvals {} are broken ({message}), so nothing is approved; approving again writes them anew", path.display())]
     Broken { path: PathBuf, message: String },
+    /// The file was written when approvals bound less.
+    #[error("the approvals {} were given when less of an entry was shown, so nothing is approved; please approve again", path.display())]
+    Outdated { path: PathBuf },
     /// Others could approve in the user's name.
     #[error("others may write to the approvals {0}, so nothing is approved; try: chmod 600 {0}", path.display())]
     WritableByOthers { path: PathBuf },
+    /// Somebody else approved in the user's name.
+    #[error("the approvals {} belong to another user ({uid}), so nothing is approved", path.display())]
+    ForeignOwner { path: PathBuf, uid: u32 },
     /// The file cannot be written.
-    #[error("cannot write the approvals {}", path.display())]
+    #[error("cannot write the approvals {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -66,36 +81,47 @@ pub enum ApprovalError {
 pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
     let unreadable = |source| ApprovalError::Read { path: path.to_owned(), source };
     let broken = |message| ApprovalError::Broken { path: path.to_owned(), message };
-    let file = match File::open(path) {
+    let file = match SmallFile::open(path, MAX_FILE) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Projects::new()),
         Err(error) => return Err(unreadable(error)),
     };
-    let metadata = file.metadata().map_err(unreadable)?;
-    if metadata.permissions().mode() & 0o022 != 0 {
-        return Err(ApprovalError::WritableByOthers { path: path.to_owned() });
+    match ownership::judge(file.metadata()) {
+        Err(Distrust::Owner(uid)) => {
+            return Err(ApprovalError::ForeignOwner { path: path.to_owned(), uid });
+        }
+        // We write it for its owner alone, so even a group of one's own is a sign.
+        _ if file.metadata().permissions().mode() & 0o022 != 0 => {
+            return Err(ApprovalError::WritableByOthers { path: path.to_owned() });
+        }
+        _ => {}
     }
-    let mut text = String::new();
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(broken(format!("larger than {} MiB", MAX_FILE >> 20)));
+    let text = file.read_to_string().map_err(unreadable)?;
+    let version =
+        serde_json::from_str::<AnyVersion>(&text).map_err(|error| broken(error.to_string()))?.version;
+    match version {
+        VERSION => {}
+        older if older < VERSION => return Err(ApprovalError::Outdated { path: path.to_owned() }),
+        newer => return Err(broken(format!("version {newer} is not known here"))),
     }
     let file: ApprovalFile = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-    match file.version {
-        VERSION => Ok(file.projects),
-        other => Err(broken(format!("version {other} is not known here"))),
-    }
+    Ok(file.projects)
 }
 
-/// Changes the file, whatever other processes do meanwhile, and returns what it says then. A broken file is kept
-/// beside the new one.
+/// Changes the file, whatever other processes do meanwhile, and returns what it says then. A file that
+/// cannot be used is kept beside the new one.
 pub(super) fn change(path: &Path, edit: impl FnOnce(&mut Projects)) -> Result<Projects, ApprovalError> {
     let unwritable = |source| ApprovalError::Write { path: path.to_owned(), source };
     let _lock = private_file::lock(path).map_err(unwritable)?;
     let mut projects = match read(path) {
         Ok(projects) => projects,
         Err(error @ (ApprovalError::Read { .. } | ApprovalError::Write { .. })) => return Err(error),
-        Err(ApprovalError::Broken { .. } | ApprovalError::WritableByOthers { .. }) => {
+        Err(
+            ApprovalError::Broken { .. }
+            | ApprovalError::Outdated { .. }
+            | ApprovalError::ForeignOwner { .. }
+            | ApprovalError::WritableByOthers { .. },
+        ) => {
             fs::rename(path, beside(path, ".broken")).map_err(unwritable)?;
             Projects::new()
         }

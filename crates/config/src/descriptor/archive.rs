@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::Path,
@@ -209,16 +209,6 @@ fn checked_path(name: &str) -> Result<&str, String> {
         }
     }
     Ok(name)
-}
-
-/// Reads an archive file, as far as it may be one.
-pub(super) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {} MiB", most >> 20))),
-        false => Ok(bytes),
-    }
 }
 
 /// Removes a folder that is half full; what cannot be removed does no harm.

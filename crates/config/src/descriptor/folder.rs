@@ -4,6 +4,8 @@ use std::{fs, io, path::Path, sync::Arc};
 
 use serde_json::Value;
 
+use crate::small_file::read_small_text;
+
 use super::{Bundle, Described, DescriptorError, Descriptors, read_manifest, read_server_json};
 
 /// A larger file describes nothing.
@@ -41,11 +43,7 @@ impl Descriptors {
 }
 
 fn read(path: &Path) -> Result<Described, DescriptorError> {
-    let size = fs::metadata(path).map_err(|error| broken(path, &error))?.len();
-    if size > MAX_FILE {
-        return Err(broken(path, &format!("it is larger than {} MiB", MAX_FILE >> 20)));
-    }
-    let text = fs::read_to_string(path).map_err(|error| broken(path, &error))?;
+    let text = read_small_text(path, MAX_FILE).map_err(|error| broken(path, &error))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| broken(path, &error))?;
     match value.get("context_servers") {
         Some(_) => read_manifest(&path.file_stem().unwrap_or_default().to_string_lossy(), &text),

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     hashing::{hex, sha256},
     private_file,
+    small_file::read_small,
 };
 
 /// A larger file is no bundle.
@@ -53,7 +54,7 @@ pub enum InstallError {
 pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Result<Bundle, InstallError> {
     let path = || bundle.to_owned();
     let bytes =
-        archive::read(bundle, MAX_ARCHIVE).map_err(|source| InstallError::Read { path: path(), source })?;
+        read_small(bundle, MAX_ARCHIVE).map_err(|source| InstallError::Read { path: path(), source })?;
     if let Some(expected) = expected {
         let found = hex(&sha256(&bytes));
         if !found.eq_ignore_ascii_case(expected.trim()) {

@@ -4,8 +4,6 @@ mod user_config;
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{
     Descriptor, DescriptorError, DescriptorSource, Origin, Surroundings, settings, template::Values,
 };
-use crate::{Command, Reach};
+use crate::{Command, Reach, small_file::read_small_text};
 use user_config::UserConfigFile;
 
 /// The name of the manifest in a bundle.
@@ -119,9 +117,7 @@ impl Bundle {
     /// When there is no manifest in the folder that can be used.
     pub fn open(folder: &Path) -> Result<Self, DescriptorError> {
         let broken = |message| DescriptorError::Broken { id: folder.display().to_string(), message };
-        let mut text = String::new();
-        File::open(folder.join(MANIFEST))
-            .and_then(|file| file.take(MAX_MANIFEST).read_to_string(&mut text))
+        let text = read_small_text(&folder.join(MANIFEST), MAX_MANIFEST)
             .map_err(|error| broken(format!("cannot read its {MANIFEST}: {error}")))?;
         let manifest = ManifestFile::parse(&text).map_err(broken)?;
         let settings_schema = user_config::schema(&manifest.user_config);

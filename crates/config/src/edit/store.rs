@@ -10,6 +10,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::small_file::{read_small, read_small_text};
+
+/// Some programs keep far more in the file of their servers than these.
+pub(super) const MAX_FILE: u64 = 64 * 1024 * 1024;
+
 /// New files may come to hold secrets.
 const NEW_FILE_MODE: u32 = 0o600;
 
@@ -42,7 +47,7 @@ impl Locked {
 
     /// The text, or none if there is no file.
     pub(crate) fn read(&self) -> io::Result<Option<String>> {
-        match fs::read_to_string(&self.path) {
+        match read_small_text(&self.path, MAX_FILE) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -60,7 +65,7 @@ impl Locked {
         let name = name.to_string_lossy();
         let backup = self.folder.join(format!("{name}.bak"));
         if let Some(mode) = mode {
-            self.place(fs::read(&self.path)?.as_slice(), mode, &backup)?;
+            self.place(&read_small(&self.path, MAX_FILE)?, mode, &backup)?;
         }
         self.place(text.as_bytes(), mode.unwrap_or(NEW_FILE_MODE), &self.path)?;
         // So that the new name is there after a loss of power.

@@ -47,9 +47,10 @@ pub(crate) fn check(
             Reach::Command(Command { cwd: program.cwd.or(usual_cwd), ..program })
         }
         (None, Some(url)) => {
-            let ca = tuning.ca.as_deref().map(|file| remote::read_ca(&base.join(file))).transpose()?;
+            let ca = tuning.ca.as_deref().filter(|_| variables.files == ReadFiles::Now);
+            let ca = ca.map(|file| remote::read_ca(&base.join(file))).transpose()?;
             let headers = expand_all(&written.headers, variables, &mut missing);
-            let url = url.expand(variables, &mut missing);
+            let url = url.expand_url(variables, &mut missing);
             let remote = remote::check(&url, Some(written.transport.name()), &headers);
             // What is odd about a URL is most likely the variable in it.
             let remote = remote.map_err(|why| match missing.first() {

@@ -1,6 +1,8 @@
 //! Files with variables, one `NAME=value` a line.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
+
+use crate::small_file::read_small_text;
 
 /// A larger file is none of these.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -8,10 +10,7 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// Reads such a file; the error never shows a value.
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("cannot read the env file {}: {why}", path.display());
-    if fs::metadata(path).map_err(|error| failed(&error))?.len() > MAX_FILE {
-        return Err(failed(&"it is larger than 1 MiB"));
-    }
-    let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let text = read_small_text(path, MAX_FILE).map_err(|error| failed(&error))?;
     let mut variables = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -13,7 +13,7 @@ use super::{
     unknown,
 };
 use crate::{
-    Place, Problem, Variables, duration,
+    Problem, Variables, duration,
     template::{Style, Template},
     tree::{Key, Node},
 };
@@ -103,8 +103,6 @@ pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
 #[derive(Debug, Default)]
 pub(crate) struct HubSection {
     pub(crate) hub: HubFile,
-    /// Where the table is, if there is one.
-    pub(crate) place: Option<Place>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -119,7 +117,6 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
         match (key.text.as_str(), node.entries()) {
             ("servers", Some(_)) => {}
             ("hub", Some(settings)) => {
-                section.place = Some(key.at.place(text));
                 let mut reader = Reader { hub: &mut section.hub, folder, variables };
                 for (key, node) in settings {
                     if let Err(message) = reader.setting(&key.text, node) {

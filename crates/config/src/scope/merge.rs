@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::PathBuf};
 use toolbay_protocol::ServerName;
 
 use super::{Scope, ScopedFile, filters};
-use crate::{ServerConfig, Standing};
+use crate::{ConfigFile, ServerConfig, Standing, Written};
 
 /// What one file says.
 #[derive(Debug, Clone)]
@@ -13,7 +13,30 @@ pub struct Layer {
     /// The file.
     pub file: ScopedFile,
     /// Its servers; those of a project [judged](crate::Approvals::judge).
-    pub servers: Vec<ServerConfig>,
+    pub servers: Vec<Declared>,
+}
+
+/// A server that a file declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// The server.
+    pub server: ServerConfig,
+    /// What an [approval](crate::Approvals) of it shows and binds.
+    pub launch: Written,
+}
+
+impl From<ServerConfig> for Declared {
+    fn from(server: ServerConfig) -> Self {
+        Self { launch: server.as_written(), server }
+    }
+}
+
+impl ConfigFile {
+    /// Its servers, each with what an approval binds.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = Declared> {
+        let both = self.servers.iter().zip(&self.launches);
+        both.map(|(server, launch)| Declared { server: server.clone(), launch: launch.clone() })
+    }
 }
 
 /// A server, and where it stands.
@@ -21,6 +44,8 @@ pub struct Layer {
 pub struct Placed {
     /// The server.
     pub server: ServerConfig,
+    /// What an [approval](crate::Approvals) of it shows and binds.
+    pub launch: Written,
     /// The file that says so.
     pub file: ScopedFile,
 }
@@ -61,7 +86,11 @@ pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Merged {
     // Stable: files of one scope keep their order.
     layers.sort_by_key(|layer| layer.file.scope);
     let placed = |Layer { file, servers }: Layer| {
-        servers.into_iter().map(move |server| Placed { server, file: file.clone() })
+        servers.into_iter().map(move |Declared { server, launch }| Placed {
+            server,
+            launch,
+            file: file.clone(),
+        })
     };
     let entries: Vec<Placed> = layers.into_iter().flat_map(placed).collect();
     // What may run, and the file of the first that may.

@@ -1,12 +1,13 @@
 //! Reading all files again and again, with what was right before where one is broken.
 
 use std::{
+    collections::HashSet,
     io,
     path::{Path, PathBuf},
 };
 
-use super::{Layer, Merged, Scope, ScopedFile, merge};
-use crate::{Approvals, ConfigError, ConfigFile, HubFile, Problem, ServerConfig};
+use super::{Declared, Layer, Merged, Scope, ScopedFile, merge};
+use crate::{Approvals, ConfigError, ConfigFile, HubFile, Origin, Problem, Standing, Written};
 
 /// Reads the files of all scopes.
 ///
@@ -23,7 +24,7 @@ pub struct ScopeReader {
 /// What a file said when it was last right.
 #[derive(Debug, Clone, Default)]
 struct Last {
-    servers: Vec<ServerConfig>,
+    servers: Vec<Declared>,
     hub: HubFile,
 }
 
@@ -40,6 +41,8 @@ pub struct Reading {
     pub problems: Vec<(PathBuf, Problem)>,
     /// What is ignored, with its file.
     pub warnings: Vec<(PathBuf, Problem)>,
+    /// Why servers wait that may have been approved: the file with approvals is the reason.
+    pub approvals: Option<String>,
 }
 
 impl ScopeReader {
@@ -54,19 +57,26 @@ impl ScopeReader {
         self.files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// Reads all files with `load`.
+    /// Reads all files with `load`, which is told whose a file is.
     pub fn read(
         &mut self,
         approvals: &Approvals,
-        load: impl Fn(&Path) -> Result<ConfigFile, ConfigError>,
+        load: impl Fn(&Path, Origin<'_>) -> Result<ConfigFile, ConfigError>,
     ) -> Reading {
         let mut reading = Reading::default();
         for (file, last) in self.files.iter().zip(&mut self.last) {
-            match load(&file.path) {
+            // Without a folder nobody can have approved of anything in it.
+            let project = self.project.as_deref().or(file.path.parent()).unwrap_or(Path::new(""));
+            let is_approved = |launch: &Written| approvals.is_approved(project, launch);
+            let origin = match file.scope {
+                Scope::Project => Origin::Project { is_approved: &is_approved },
+                _ => Origin::Own,
+            };
+            match load(&file.path, origin) {
                 Ok(found) => {
                     let path = || file.path.clone();
-                    reading.warnings.extend(file.ignored(&found).map(|problem| (path(), problem)));
-                    *last = Last { servers: found.servers_or(&last.servers), hub: found.hub };
+                    *last = Last { servers: found.declared_or(&last.servers), hub: found.hub };
+                    reading.warnings.extend(found.ignored.into_iter().map(|problem| (path(), problem)));
                     reading.problems.extend(found.problems.into_iter().map(|problem| (path(), problem)));
                 }
                 Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -81,33 +91,29 @@ impl ScopeReader {
         reading.merged = merge(self.files.iter().zip(&self.last).map(|(file, last)| {
             let mut servers = last.servers.clone();
             if file.scope == Scope::Project {
-                // Without a folder nobody can have approved of anything in it.
                 let project = self.project.as_deref().or(file.path.parent()).unwrap_or(Path::new(""));
-                servers.iter_mut().for_each(|server| approvals.judge(project, server));
+                for Declared { server, launch } in &mut servers {
+                    server.standing = approvals.judge(project, server.standing, launch);
+                }
             }
             Layer { file: file.clone(), servers }
         }));
+        let merged = &reading.merged;
+        let all = merged.servers.iter().chain(merged.outranked.iter().map(|other| &other.entry));
+        let waits = all.into_iter().any(|placed| placed.server.standing == Standing::Pending);
+        reading.approvals = approvals.problem().filter(|_| waits).map(ToString::to_string);
         reading
-    }
-}
-
-impl ScopedFile {
-    /// What the file says that is ignored because of whose file it is.
-    pub fn ignored(&self, file: &ConfigFile) -> Option<Problem> {
-        let place = file.hub_place.filter(|_| self.scope == Scope::Project)?;
-        let message = "`[hub]` is ignored in the file of a project; it belongs in your own toolbay.toml";
-        Some(Problem { server: None, message: message.to_owned(), place })
     }
 }
 
 impl ConfigFile {
     /// The servers, and those of `before` whose entries cannot be used now.
-    fn servers_or(&self, before: &[ServerConfig]) -> Vec<ServerConfig> {
-        let is_there = |name: &str| self.servers.iter().any(|server| server.name.as_str() == name);
-        let is_broken = |name: &str| {
-            self.problems.iter().any(|problem| problem.server.as_deref() == Some(name)) && !is_there(name)
-        };
-        let kept = before.iter().filter(|server| is_broken(server.name.as_str()));
-        self.servers.iter().chain(kept).cloned().collect()
+    fn declared_or(&self, before: &[Declared]) -> Vec<Declared> {
+        let there: HashSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let broken: HashSet<&str> =
+            self.problems.iter().filter_map(|problem| problem.server.as_deref()).collect();
+        let is_kept = |name: &str| broken.contains(name) && !there.contains(name);
+        let kept = before.iter().filter(|before| is_kept(before.server.name.as_str())).cloned();
+        self.declared().chain(kept).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! JSON with comments and trailing commas.
 
+use std::collections::HashSet;
+
 use jsonc_parser::{CollectOptions, ParseOptions, ast::Value as Ast, common::Ranged, parse_to_ast};
 use serde_json::{Number, Value};
 
@@ -30,9 +32,11 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
 fn node(ast: Ast<'_>) -> Node {
     match ast {
         Ast::Object(object) => {
+            let mut seen = HashSet::new();
             let entries = object.properties.into_iter().map(|property| {
-                let at = At::Byte(property.start());
-                (Key { text: property.name.into_string(), at }, node(property.value))
+                let (at, text) = (At::Byte(property.start()), property.name.into_string());
+                let is_repeated = !seen.insert(text.clone());
+                (Key { text, at, is_repeated }, node(property.value))
             });
             Node::Map(entries.collect())
         }

@@ -18,7 +18,8 @@ fn table(table: &dyn TableLike) -> Node {
     let entries = table.iter().map(|(name, item)| {
         let key = table.key(name).and_then(toml_edit::Key::span);
         let byte = key.or_else(|| item.span()).map_or(0, |span| span.start);
-        (Key { text: name.to_owned(), at: At::Byte(byte) }, node(item))
+        // The parser refuses what stands twice.
+        (Key { text: name.to_owned(), at: At::Byte(byte), is_repeated: false }, node(item))
     });
     Node::Map(entries.collect())
 }

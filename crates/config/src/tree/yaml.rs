@@ -1,6 +1,6 @@
 //! YAML: the first document, with the types of its core schema. Aliases are copies, up to a bound.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
 use serde_json::Number;
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
     }
 
     fn map(&mut self, depth: usize) -> Result<Node, SyntaxError> {
-        let mut entries = Vec::new();
+        let (mut entries, mut seen) = (Vec::new(), HashSet::new());
         loop {
             let (event, span) = self.next()?;
             let place = place(&span.start);
@@ -77,7 +77,9 @@ impl<'a> Reader<'a> {
                 _ => return Err((place, "a key must be a text".to_owned())),
             };
             let (event, span) = self.next()?;
-            entries.push((Key { text, at: At::Known(place) }, self.node(event, span, depth + 1)?));
+            let is_repeated = !seen.insert(text.clone());
+            let key = Key { text, at: At::Known(place), is_repeated };
+            entries.push((key, self.node(event, span, depth + 1)?));
         }
     }
 

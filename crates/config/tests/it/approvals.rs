@@ -7,9 +7,9 @@ use std::{
 };
 
 use tempfile::TempDir;
-use toolbay_config::{ApprovalError, Approvals, ServerConfig, Standing, Verdict};
+use toolbay_config::{ApprovalError, Approvals, Standing, Verdict, Written};
 
-use crate::support::server;
+use crate::support::launch;
 
 /// A project, and a place for approvals.
 struct Stage {
@@ -35,32 +35,28 @@ impl Stage {
         Approvals::load(&self.file())
     }
 
-    fn approve(&self, server: &ServerConfig) {
-        self.approvals().approve(&self.project(), server).unwrap();
+    fn approve(&self, launch: &Written) {
+        self.approvals().approve(&self.project(), launch).unwrap();
     }
 
-    fn verdict(&self, server: &ServerConfig) -> Verdict {
-        self.approvals().verdict(&self.project(), server)
+    fn verdict(&self, launch: &Written) -> Verdict {
+        self.approvals().verdict(&self.project(), launch)
     }
 
-    fn diff(&self, server: &ServerConfig) -> String {
-        let lines = self.approvals().diff(&self.project(), server);
+    fn diff(&self, launch: &Written) -> String {
+        let lines = self.approvals().diff(&self.project(), launch);
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
-fn git() -> ServerConfig {
-    server("git", r#"{"command": "uvx", "args": ["mcp-server-git"], "env": {"TOKEN": "s3cret"}}"#)
+fn git() -> Written {
+    launch("git", r#"{"command": "uvx", "args": ["mcp-server-git"], "env": {"TOKEN": "s3cret"}}"#)
 }
 
 #[test]
 fn s22_what_came_with_a_project_waits_until_somebody_approves() {
     let stage = Stage::new();
-    let standing = |server: &ServerConfig| {
-        let mut server = server.clone();
-        stage.approvals().judge(&stage.project(), &mut server);
-        server.standing
-    };
+    let standing = |launch: &Written| stage.approvals().judge(&stage.project(), launch.standing, launch);
     assert_eq!(standing(&git()), Standing::Pending);
     stage.approve(&git());
     assert_eq!(standing(&git()), Standing::Enabled);
@@ -68,7 +64,7 @@ fn s22_what_came_with_a_project_waits_until_somebody_approves() {
 
     // S11: edited on disk, it waits again.
     let edited =
-        server("git", r#"{"command": "uvx", "args": ["mcp-server-evil"], "env": {"TOKEN": "s3cret"}}"#);
+        launch("git", r#"{"command": "uvx", "args": ["mcp-server-evil"], "env": {"TOKEN": "s3cret"}}"#);
     assert_eq!(standing(&edited), Standing::Pending);
 
     stage.approvals().reject(&stage.project(), &git()).unwrap();
@@ -79,7 +75,7 @@ fn s22_what_came_with_a_project_waits_until_somebody_approves() {
     assert_eq!(standing(&git()), Standing::Pending);
 
     // What is off stays off, approved or not.
-    let off = ServerConfig { standing: Standing::Disabled, ..git() };
+    let off = Written { standing: Standing::Disabled, ..git() };
     stage.approve(&off);
     assert_eq!(standing(&off), Standing::Disabled);
 }
@@ -102,94 +98,196 @@ fn s22_approval_is_for_one_folder() {
 #[test]
 fn s11_whatever_changes_about_a_launch_asks_again() {
     let stage = Stage::new();
-    let base =
-        r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"}}"#;
-    stage.approve(&server("s", base));
+    let entry = |args: &str, env: &str, rest: &str| {
+        format!(r#"{{"command": "node", "args": [{args}], "env": {{{env}}}{rest}}}"#)
+    };
+    let env = r#""TOKEN": "${TOKEN}", "NODE_OPTIONS": "--no-warnings""#;
+    let base = entry(r#""x.js""#, env, "");
+    stage.approve(&launch("s", &base));
+    let changed = |from: &str, to: &str| base.replace(from, to);
+    let with = |tuning: &str| entry(r#""x.js""#, env, &format!(r#", "toolbay": {{{tuning}}}"#));
     for (entry, expected) in [
-        (base, Verdict::Approved),
-        // A new value of a secret is no new launch, nor are timeouts.
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "2", "NODE_OPTIONS": "--no-warnings"}}"#,
-            Verdict::Approved,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"},
-                "toolbay": {"idle_timeout": 9, "tools": {"deny": ["x"]}}}"#,
-            Verdict::Approved,
-        ),
-        (
-            r#"{"command": "nodejs", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"}}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["y.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"}}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js", ""], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"}}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--require=./evil.js"}}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "X": "1", "NODE_OPTIONS": "--no-warnings"}}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"}, "cwd": "/tmp"}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"},
-                "toolbay": {"inherit_env": "all"}}"#,
-            Verdict::Changed,
-        ),
-        (
-            r#"{"command": "node", "args": ["x.js"], "env": {"TOKEN": "1", "NODE_OPTIONS": "--no-warnings"},
-                "toolbay": {"stderr": {"file": "/home/me/.bashrc"}}}"#,
-            Verdict::Changed,
-        ),
-        (r#"{"url": "http://h/"}"#, Verdict::Changed),
+        (base.clone(), Verdict::Approved),
+        (with(r#""idle_timeout": 9, "start": "on-demand", "heartbeat": 5"#), Verdict::Approved),
+        (changed("node", "nodejs"), Verdict::Changed),
+        (changed("x.js", "y.js"), Verdict::Changed),
+        (changed(r#"["x.js"]"#, r#"["x.js", ""]"#), Verdict::Changed),
+        (changed("--no-warnings", "--require=./evil.js"), Verdict::Changed),
+        (changed(r#""TOKEN""#, r#""X": "1", "TOKEN""#), Verdict::Changed),
+        // Another literal, another secret, or the same one with something else around it.
+        (changed("${TOKEN}", "1"), Verdict::Changed),
+        (changed("${TOKEN}", "${AWS_SECRET_ACCESS_KEY}"), Verdict::Changed),
+        (changed("${TOKEN}", "${TOKEN:-x}"), Verdict::Changed),
+        (changed("${TOKEN}", "x${TOKEN}"), Verdict::Changed),
+        (changed("${TOKEN}", "${file:/etc/shadow}"), Verdict::Changed),
+        (entry(r#""x.js""#, env, r#", "cwd": "/tmp""#), Verdict::Changed),
+        (entry(r#""x.js""#, env, r#", "envFile": ".env""#), Verdict::Changed),
+        (with(r#""inherit_env": "all""#), Verdict::Changed),
+        (with(r#""stderr": {"file": "/home/me/.bashrc"}"#), Verdict::Changed),
+        // What gives more than others have.
+        (with(r#""roots": ["file:///"]"#), Verdict::Changed),
+        (with(r#""instances": {"pool": 64}"#), Verdict::Changed),
+        (with(r#""max_message": 1000000000000"#), Verdict::Changed),
+        (with(r#""max_in_flight": 100000"#), Verdict::Changed),
+        (with(r#""validate": "off""#), Verdict::Changed),
+        (with(r#""tools": {"allow": ["*"]}"#), Verdict::Changed),
+        (with(r#""tools": {"deny": ["x"]}"#), Verdict::Changed),
+        (r#"{"url": "http://h/"}"#.to_owned(), Verdict::Changed),
     ] {
-        assert_eq!(stage.verdict(&server("s", entry)), expected, "{entry}");
-        assert_eq!(stage.verdict(&server("other", entry)), Verdict::Unknown);
+        assert_eq!(stage.verdict(&launch("s", &entry)), expected, "{entry}");
+        assert_eq!(stage.verdict(&launch("other", &entry)), Verdict::Unknown);
     }
 }
 
 #[test]
-fn s11_a_url_and_the_names_of_its_headers_are_bound_too() {
+fn s11_a_url_and_its_headers_are_bound_too() {
     let stage = Stage::new();
-    stage.approve(&server("s", r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "1"}}"#));
+    stage.approve(&launch("s", r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}"}}"#));
     for (entry, expected) in [
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"x-key": "2"}}"#, Verdict::Approved),
-        (r#"{"url": "https://evil/mcp?k=1", "headers": {"X-Key": "1"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=2", "headers": {"X-Key": "1"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "1", "Cookie": "1"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "1"}, "type": "sse"}"#, Verdict::Changed),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"x-key": "${KEY}"}}"#, Verdict::Approved),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "2"}}"#, Verdict::Changed),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${OTHER}"}}"#, Verdict::Changed),
+        (r#"{"url": "https://evil/mcp?k=1", "headers": {"X-Key": "${KEY}"}}"#, Verdict::Changed),
+        (r#"{"url": "https://h/mcp?k=2", "headers": {"X-Key": "${KEY}"}}"#, Verdict::Changed),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}", "Cookie": "1"}}"#, Verdict::Changed),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}"}, "type": "sse"}"#, Verdict::Changed),
     ] {
-        assert_eq!(stage.verdict(&server("s", entry)), expected, "{entry}");
+        assert_eq!(stage.verdict(&launch("s", entry)), expected, "{entry}");
     }
+}
+
+/// What a file asks people for may have a default in the same file.
+#[test]
+fn s11_defaults_of_inputs_are_bound() {
+    let stage = Stage::new();
+    let with = |default: &str| {
+        let text = format!(
+            r#"{{"inputs": [{{"id": "a", "type": "promptString", "default": "{default}"}}],
+                "servers": {{"s": {{"command": "c", "args": ["${{input:a}}"]}}}}}}"#
+        );
+        toolbay_config::parse(&text, Path::new("/p/.vscode/mcp.json")).unwrap().launches.remove(0)
+    };
+    stage.approve(&with("good"));
+    assert_eq!(stage.verdict(&with("good")), Verdict::Approved);
+    assert_eq!(stage.verdict(&with("evil")), Verdict::Changed);
+    assert!(stage.diff(&with("evil")).contains("+ argument: ${input:a:-evil}\n"));
+}
+
+#[test]
+fn s22_an_approval_shows_which_secrets_a_server_is_given() {
+    let stage = Stage::new();
+    for (entry, lines) in [
+        (
+            r#"{"url": "https://h/${TENANT}/mcp?q=${Q}", "headers": {"X-Trace": "${AWS_SECRET_ACCESS_KEY}", "B": "x",
+                "Authorization": "Bearer ${file:/root/.ssh/id_rsa}"}, "toolbay": {"ca": "/ca.pem"}}"#,
+            &[
+                "url: https://h/${TENANT}/mcp?q=${Q}",
+                "transport: auto",
+                "header: authorization = \"Bearer ${file:/root/.ssh/id_rsa}\"",
+                "header: b = ***",
+                "header: x-trace = ${AWS_SECRET_ACCESS_KEY}",
+                "reads file: /root/.ssh/id_rsa",
+                "trusts certificates in: /ca.pem",
+            ][..],
+        ),
+        (
+            r#"{"command": "c", "args": ["--opt", "${AWS_SECRET_ACCESS_KEY}", "--x=${GITHUB_TOKEN}", "a b "],
+                "env": {"A": "s3cret", "FOO": "${GITHUB_TOKEN}", "NODE_OPTIONS": "--x", "Z": "z${Y:-w}"},
+                "toolbay": {"roots": ["file:///"], "inherit_env": ["SSH_*"], "idle_timeout": 4, "validate": "off"}}"#,
+            &[
+                "command: c",
+                "argument: --opt",
+                "argument: ${AWS_SECRET_ACCESS_KEY}",
+                "argument: --x=${GITHUB_TOKEN}",
+                "argument: \"a b \"",
+                "variable: NODE_OPTIONS = --x",
+                "variable: A = ***",
+                "variable: FOO = ${GITHUB_TOKEN}",
+                "variable: Z = ***${Y:-***}",
+                "inherits also: SSH_*",
+                "setting: roots = [\"file:///\"]",
+                "setting: validate = \"off\"",
+            ],
+        ),
+        (
+            r#"{"command": "c", "envFile": "/e/.env", "env": {"FOO": "${env:TOKEN}"}}"#,
+            &["command: c", "variable: FOO = ${TOKEN}", "reads variables from: /e/.env"],
+        ),
+        (
+            r#"{"builtin": "codebase", "root": "/src",
+                "embeddings": {"url": "https://e/v1", "model": "m", "api_key": "${OPENAI_API_KEY}"}}"#,
+            &[
+                "built-in: codebase",
+                "shows the folder: /src",
+                "setting: embeddings.api_key = ${OPENAI_API_KEY}",
+                "setting: embeddings.model = m",
+                "sends code to: https://e/v1",
+            ],
+        ),
+    ] {
+        let diff = stage.diff(&launch("s", entry));
+        let mut shown: Vec<&str> = diff.lines().map(|line| line.trim_start_matches("+ ")).collect();
+        let mut lines = lines.to_vec();
+        if entry.contains("builtin") {
+            // In no order that matters.
+            shown.sort_unstable();
+            lines.sort_unstable();
+        }
+        assert_eq!(shown, lines);
+    }
+}
+
+/// Whatever a variable is worth: it is nowhere in what is shown and kept.
+#[test]
+fn s23_values_of_variables_are_neither_shown_nor_kept() {
+    let stage = Stage::new();
+    let text = r#"{"mcpServers": {"s": {"command": "c", "args": ["${A}"], "env": {"B": "${A}"}}}}"#;
+    let with = |value: &str| {
+        let env = [("A".to_owned(), value.to_owned())].into();
+        let variables = toolbay_config::Variables { env, ..Default::default() };
+        toolbay_config::parse_with(text, Path::new("/etc/mcp.json"), &variables).unwrap().launches.remove(0)
+    };
+    stage.approve(&with("s3nt1nel"));
+    assert!(!fs::read_to_string(stage.file()).unwrap().contains("s3nt1nel"));
+    assert!(!stage.diff(&with("s3nt1nel")).contains("s3nt1nel"));
+    assert_eq!(stage.verdict(&with("another")), Verdict::Approved, "a secret may be renewed");
+}
+
+/// One that was approved when less of it was shown is asked about again.
+#[test]
+fn approvals_of_an_earlier_version_ask_again() {
+    let stage = Stage::new();
+    stage.approve(&git());
+    let now = fs::read_to_string(stage.file()).unwrap();
+    let old = now.replace("\"version\": 2", "\"version\": 1");
+    assert_ne!(now, old);
+    fs::write(stage.file(), &old).unwrap();
+    let mut approvals = stage.approvals();
+    assert!(matches!(approvals.problem(), Some(ApprovalError::Outdated { .. })));
+    assert!(approvals.problem().unwrap().to_string().contains("please approve again"));
+    assert_eq!(stage.verdict(&git()), Verdict::Unknown);
+    approvals.approve(&stage.project(), &git()).unwrap();
+    assert_eq!(stage.verdict(&git()), Verdict::Approved);
+    assert_eq!(fs::read_to_string(stage.file().with_extension("json.broken")).unwrap(), old);
 }
 
 #[test]
 fn s11_the_diff_shows_what_changed_since_the_approval() {
     let stage = Stage::new();
-    let old = server("s", r#"{"command": "npx", "args": ["-y", "x@1.0.0", "/data"], "env": {"A": "1"}}"#);
+    let old = launch("s", r#"{"command": "npx", "args": ["-y", "x@1.0.0", "/data"], "env": {"A": "1"}}"#);
     assert_eq!(
         stage.diff(&old),
-        "+ command: npx\n+ argument: -y\n+ argument: x@1.0.0\n+ argument: /data\n+ variable: A\n"
+        "+ command: npx\n+ argument: -y\n+ argument: x@1.0.0\n+ argument: /data\n+ variable: A = ***\n"
     );
     stage.approve(&old);
-    let new = server(
+    let new = launch(
         "s",
         r#"{"command": "npx", "args": ["-y", "x@1.0.16", "/data"], "env": {"A": "1", "B": "2"}}"#,
     );
     assert_eq!(
         stage.diff(&new),
         "  command: npx\n  argument: -y\n- argument: x@1.0.0\n+ argument: x@1.0.16\n  argument: /data\n  \
-         variable: A\n+ variable: B\n"
+         variable: A = ***\n+ variable: B = ***\n"
     );
     assert!(stage.diff(&old).lines().all(|line| line.starts_with("  ")));
 }
@@ -198,7 +296,7 @@ fn s11_the_diff_shows_what_changed_since_the_approval() {
 fn s23_no_secret_is_stored_or_shown() {
     let stage = Stage::new();
     let command = |secret: &str| {
-        server(
+        launch(
             "c",
             &format!(
                 r#"{{"command": "c", "args": ["--api-key", "{secret}", "--token={secret}", "-e", "DB_PASSWORD={secret}",
@@ -208,7 +306,7 @@ fn s23_no_secret_is_stored_or_shown() {
         )
     };
     let remote = |secret: &str| {
-        server(
+        launch(
             "r",
             &format!(
                 r#"{{"url": "https://h/s/{secret}{secret}/mcp?token={secret}", "headers": {{"Authorization": "{secret}"}}}}"#
@@ -217,10 +315,10 @@ fn s23_no_secret_is_stored_or_shown() {
     };
     let secret = "s3nt1nelv4lue";
     let mut said = String::new();
-    for server in [command(secret), remote(secret)] {
-        said += &stage.diff(&server);
-        stage.approve(&server);
-        said += &stage.diff(&server);
+    for launch in [command(secret), remote(secret)] {
+        said += &stage.diff(&launch);
+        stage.approve(&launch);
+        said += &stage.diff(&launch);
     }
     said += &fs::read_to_string(stage.file()).unwrap();
     said += &format!("{:?}", stage.approvals());
@@ -235,8 +333,8 @@ fn s23_no_secret_is_stored_or_shown() {
 #[test]
 fn s10_nothing_invisible_is_approved_unseen() {
     let stage = Stage::new();
-    let sly = server("s", "{\"command\": \"c\", \"args\": [\"a\\u001b[2K\\u202eb\\u200b\\ud83d\\ude00\"]}");
-    assert_eq!(stage.diff(&sly), "+ command: c\n+ argument: a\\u{1b}[2K\\u{202e}b\\u{200b}😀\n");
+    let sly = launch("s", "{\"command\": \"c\", \"args\": [\"a\\u001b[2K\\u202eb\\u200b\\ud83d\\ude00\"]}");
+    assert_eq!(stage.diff(&sly), "+ command: c\n+ argument: \"a\\u{1b}[2K\\u{202e}b\\u{200b}😀\"\n");
 }
 
 #[test]
@@ -256,7 +354,7 @@ fn a_broken_file_approves_of_nothing_and_is_kept() {
     let stage = Stage::new();
     stage.approve(&git());
     let whole = fs::read_to_string(stage.file()).unwrap();
-    for broken in ["", "{", "[]", "{\"version\": 2, \"projects\": {}}", &whole[..whole.len() / 2]] {
+    for broken in ["", "{", "[]", "{\"version\": 3, \"projects\": {}}", &whole[..whole.len() / 2]] {
         fs::write(stage.file(), broken).unwrap();
         let mut approvals = stage.approvals();
         assert!(matches!(approvals.problem(), Some(ApprovalError::Broken { .. })), "{broken}");
@@ -289,10 +387,10 @@ fn approvals_of_many_processes_add_up() {
         for name in &names {
             let mut approvals = stage.approvals();
             let project = stage.project();
-            scope.spawn(move || approvals.approve(&project, &server(name, r#"{"command": "c"}"#)).unwrap());
+            scope.spawn(move || approvals.approve(&project, &launch(name, r#"{"command": "c"}"#)).unwrap());
         }
     });
     for name in &names {
-        assert_eq!(stage.verdict(&server(name, r#"{"command": "c"}"#)), Verdict::Approved, "{name}");
+        assert_eq!(stage.verdict(&launch(name, r#"{"command": "c"}"#)), Verdict::Approved, "{name}");
     }
 }

@@ -2,10 +2,14 @@
 
 use std::{path::Path, time::Duration};
 
-use toolbay_config::{ConfigFile, Era, Reach, Standing, Transport, Validate, parse};
+use toolbay_config::{
+    ConfigFile, Era, Reach, ReadFiles, Standing, Transport, Validate, Variables, parse_with,
+};
 
 fn one(entry: &str) -> ConfigFile {
-    parse(&format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}"), Path::new("/etc/mcp.json")).unwrap()
+    let text = format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}");
+    let variables = Variables { files: ReadFiles::Now, ..Variables::default() };
+    parse_with(&text, Path::new("/etc/mcp.json"), &variables).unwrap()
 }
 
 #[test]

@@ -68,3 +68,118 @@ fn servers_inherit_what_they_need_and_no_secrets() {
     let kept: Vec<&str> = kept.keys().filter_map(|name| name.to_str()).collect();
     assert_eq!(kept, ["HOME", "HTTPS_PROXY", "LC_ALL", "PATH", "UV_INDEX", "no_proxy"]);
 }
+
+/// One line, or many; short entries, or long ones: the cost is that of the text.
+#[test]
+fn a_file_costs_what_its_length_costs() {
+    let began = std::time::Instant::now();
+    for (between, filler) in [("", 3500), ("\n", 3500), ("\n\n\n", 1)] {
+        let entries: Vec<String> = (0..1024)
+            .map(|n| format!("{between}\"s{n}\": {{\"command\": \"c\", \"x\": \"{}\"}}", "x".repeat(filler)))
+            .collect();
+        let text = format!("{{\"mcpServers\": {{{}}}}}", entries.join(","));
+        assert_eq!(parse(&text, Path::new("f.json")).unwrap().servers.len(), 1024);
+    }
+    let keys: String = (0..20_000).map(|n| format!("k{n} = 1\n")).collect();
+    let file = parse(&format!("[servers.a]\ncommand = 'c'\n{keys}"), Path::new("toolbay.toml")).unwrap();
+    assert_eq!(file.problems.len(), 16);
+    assert!(file.problems[15].message.contains("and more"), "{:?}", file.problems[15]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_file_has_so_many_servers_and_no_more() {
+    let entries: Vec<String> = (0..1025).map(|n| format!("\"s{n}\": {{}}")).collect();
+    let error =
+        parse(&format!("{{\"mcpServers\": {{{}}}}}", entries.join(",")), Path::new("f.json")).unwrap_err();
+    assert_eq!(error.to_string(), "the configuration f.json has 1025 servers; at most 1024 are allowed");
+}
+
+/// Who reads a file with a key twice, and who uses it, may see two different things.
+#[test]
+fn keys_that_are_defined_twice_are_mistakes() {
+    for (name, text, said) in [
+        (
+            "f.json",
+            r#"{"mcpServers": {"x": {"command": "good"}}, "mcpServers": {"x": {"command": "evil"}}}"#,
+            "f.json:1:44: the key `mcpServers` is defined twice",
+        ),
+        (
+            "f.json",
+            "{\"a\": [{\"b\": 1,\n\"b\": 2}], \"mcpServers\": {}}",
+            "f.json:2:1: the key `b` is defined twice",
+        ),
+        ("f.yaml", "extensions: {}\nextensions: {}\n", "f.yaml:2:1: the key `extensions` is defined twice"),
+        ("f.toml", "[servers.a]\ncommand = 'a'\n[servers.a]\ncommand = 'b'\n", "f.toml:3:"),
+        ("f.toml", "[servers.a]\ncommand = 'a'\ncommand = 'b'\n", "f.toml:3:"),
+    ] {
+        let error = parse(text, Path::new(name)).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{text}: {error}");
+    }
+    // In an entry it is that entry's mistake alone.
+    for (name, text, place) in [
+        (
+            "f.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"good\",\n\"command\": \"evil\"}, \"b\": {\"command\": \"c\"}}}",
+            "2:1",
+        ),
+        (
+            "f.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"c\", \"env\": {\"A\": \"1\",\n \"A\": \"2\"}}, \"b\": {\"command\": \"c\"}}}",
+            "2:2",
+        ),
+        (
+            "config.yaml",
+            "extensions:\n  a: {type: stdio, cmd: c, cmd: d}\n  b: {type: stdio, cmd: c}\n",
+            "2:28",
+        ),
+    ] {
+        let file = parse(text, Path::new(name)).unwrap();
+        let problems: Vec<String> = file.problems.iter().map(|it| format!("{it}")).collect();
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        assert!(problems[0].starts_with(&format!("{place}: server `a`: the key `")), "{problems:?}");
+        assert_eq!(file.servers.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_file_with_a_key_twice_is_not_changed() {
+    for text in [
+        r#"{"mcpServers": {"x": {"command": "good"}, "x": {"command": "evil"}}}"#,
+        r#"{"mcpServers": {"x": {"command": "good"}}, "mcpServers": {"x": {"command": "evil"}}}"#,
+        r#"{"mcpServers": {"x": {"command": "good", "command": "evil"}}}"#,
+    ] {
+        let edit = toolbay_config::Edit::Disable("x");
+        let error =
+            toolbay_config::edit_text(text, Path::new("f.json"), None, &[edit]).unwrap_err().to_string();
+        assert!(error.contains("is defined twice; nothing was changed"), "{error}");
+    }
+}
+
+#[test]
+fn a_file_of_another_user_or_group_is_not_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp.json");
+    fs::write(&path, r#"{"mcpServers": {"a": {"command": "c"}}}"#).unwrap();
+    let project = toolbay_config::Origin::Project { is_approved: &|_| true };
+    let read = |origin| toolbay_config::load_from(&path, &toolbay_config::Variables::default(), origin);
+    let own = || read(toolbay_config::Origin::Own);
+    // Only root can give files away; for others what decides is tested where it stands.
+    if std::os::unix::fs::chown(&path, Some(65534), None).is_ok() {
+        assert!(matches!(own(), Err(ConfigError::ForeignOwner { uid: 65534, .. })));
+        assert!(read(project).is_ok(), "it waits for approval, whoever wrote it");
+        std::os::unix::fs::chown(&path, Some(0), Some(65534)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+        let error = own().unwrap_err().to_string();
+        assert!(
+            error.contains("members of the group 65534 may write") && error.contains("chmod g-w"),
+            "{error}"
+        );
+        std::os::unix::fs::chown(&path, None, Some(0)).unwrap();
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(own().is_ok());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o646)).unwrap();
+    assert!(matches!(own(), Err(ConfigError::WritableByAll { .. })));
+    assert!(matches!(read(project), Err(ConfigError::WritableByAll { .. })));
+}

@@ -3,13 +3,17 @@
 use std::{fs, path::Path};
 
 use toolbay_config::{
-    Approvals, Reach, ServerConfig, Standing, load,
-    scope::{Layer, Merged, Placed, Scope, ScopeReader, ScopedFile, Why, merge, scoped_files},
+    Approvals, Origin, Reach, ReadFiles, ServerConfig, Standing, Variables, load, load_from,
+    scope::{
+        Declared, Layer, Merged, Placed, Scope, ScopeReader, ScopedFile, Why, find_project, merge,
+        scoped_files,
+    },
 };
 
 use crate::support::{server, servers};
 
 fn layer(scope: Scope, path: &str, servers: Vec<ServerConfig>) -> Layer {
+    let servers = servers.into_iter().map(Declared::from).collect();
     Layer { file: ScopedFile { scope, path: path.into() }, servers }
 }
 
@@ -167,14 +171,14 @@ fn a_broken_file_or_entry_changes_nothing_and_is_told() {
     let mut reader = ScopeReader::new(files, Some(project.clone()));
     assert_eq!(reader.paths(), [ours.clone(), user.clone()]);
     let mut read = |approvals: &Approvals| {
-        let reading = reader.read(approvals, load);
+        let reading = reader.read(approvals, |path, origin| load_from(path, &Variables::default(), origin));
         let strip = |line: &String| line.rsplit_once(' ').unwrap().0.to_owned();
         let servers: Vec<String> = lines(&reading.merged).iter().map(strip).collect();
         (servers.join(", "), reading.errors.len(), reading.problems.len())
     };
     let good = "c c1 Pending, a a1 Enabled, b b1 Enabled".to_owned();
     assert_eq!(read(&approvals), (good.clone(), 0, 0));
-    let c = load(&ours).unwrap().servers.into_iter().find(|server| server.name.as_str() == "c").unwrap();
+    let c = load(&ours).unwrap().launches.into_iter().find(|launch| launch.name == "c").unwrap();
     approvals.approve(&project, &c).unwrap();
     assert_eq!(read(&approvals).0, good.replace("Pending", "Enabled"));
 
@@ -188,6 +192,136 @@ fn a_broken_file_or_entry_changes_nothing_and_is_told() {
     assert_eq!(read(&approvals), ("c c2 Pending".to_owned(), 0, 0));
 }
 
+/// Nothing that an entry of a project names is opened before somebody approved of the entry.
+#[test]
+fn s22_files_that_a_project_names_are_read_after_the_approval() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let entries = [
+        r#"{"command": "c", "env": {"A": "${file:secret}"}}"#,
+        r#"{"command": "c", "args": ["${file:secret}"]}"#,
+        r#"{"command": "c", "envFile": "secret"}"#,
+        r#"{"url": "http://h/", "headers": {"A": "${file:secret}"}}"#,
+        r#"{"url": "${file:secret}"}"#,
+        r#"{"url": "https://h/", "toolbay": {"ca": "secret"}}"#,
+    ];
+    for (n, entry) in entries.into_iter().enumerate() {
+        fs::write(path(".mcp.json"), format!(r#"{{"mcpServers": {{"s{n}": {entry}}}}}"#)).unwrap();
+        fs::write(path("secret"), "A=s3nt1nel\n").unwrap();
+        let files = vec![ScopedFile { scope: Scope::Project, path: path(".mcp.json") }];
+        let mut reader = ScopeReader::new(files, Some(folder.path().to_owned()));
+        let variables = Variables { files: ReadFiles::Now, ..Variables::default() };
+        let mut read = |approvals: &Approvals| {
+            reader.read(approvals, |path, origin| load_from(path, &variables, origin))
+        };
+        let mut approvals = Approvals::load(&path("approvals.json"));
+        let waiting = read(&approvals);
+        assert!(waiting.problems.is_empty(), "{entry}: {:?}", waiting.problems);
+        let placed = &waiting.merged.servers[0];
+        assert_eq!(placed.server.standing, Standing::Pending, "{entry}");
+        assert!(!format!("{:?}", placed.server).contains("s3nt1nel"), "{entry}");
+        approvals.approve(folder.path(), &placed.launch).unwrap();
+        let approved = read(&approvals);
+        match approved.merged.servers.first().map(|placed| placed.server.standing) {
+            Some(Standing::Enabled) if approved.problems.is_empty() => {}
+            // It is no certificate, and no URL.
+            standing => {
+                assert!(entry.contains("url") && approved.problems.len() == 1, "{entry}: {standing:?}")
+            }
+        }
+    }
+}
+
+/// What nobody was shown must not decide what runs.
+#[test]
+fn s22_an_env_file_of_a_project_does_not_choose_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(
+        path(".mcp.json"),
+        r#"{"mcpServers": {"s": {"command": "c", "envFile": ".env", "env": {"PATH": "/x"}}}}"#,
+    )
+    .unwrap();
+    let variables = Variables { files: ReadFiles::Now, ..Variables::default() };
+    let origin = Origin::Project { is_approved: &|_| true };
+    for (text, problem) in [
+        ("A=1\nPATH=/evil\n", None),
+        ("A=1\nNODE_OPTIONS=--require ./x.js\n", Some("the env file sets `NODE_OPTIONS`")),
+    ] {
+        fs::write(path(".env"), text).unwrap();
+        let file = load_from(&path(".mcp.json"), &variables, origin).unwrap();
+        match problem {
+            None => assert_eq!((file.problems.len(), file.servers.len()), (0, 1)),
+            Some(problem) => assert!(file.problems[0].message.contains(problem), "{:?}", file.problems),
+        }
+    }
+}
+
+/// A cloned repository enables nothing.
+#[test]
+fn s22_sections_of_a_project_other_than_servers_are_ignored_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::Project { is_approved: &|_| true };
+    for (name, text, places) in [
+        ("toolbay.toml", "[hub]\nlisten = '0.0.0.0:1'\n[servers.a]\ncommand = 'c'\n", "1:2 [hub]"),
+        (
+            "toolbay.toml",
+            "[servers.a]\ncommand = 'c'\n[hub]\nnaming = 'none'\n[x]\ny = 1",
+            "3:2 [hub], 5:2 x",
+        ),
+        ("toolbay.toml", "hub.naming = 'none'\nservers.a.command = 'c'\n", "1:1 [hub]"),
+        (
+            ".mcp.json",
+            r#"{"hub": {"listen": "0.0.0.0:1"}, "mcpServers": {"a": {"command": "c"}}}"#,
+            "1:2 [hub]",
+        ),
+        (".mcp.json", r#"{"hub": {"listen": "0.0.0.0:1"}, "servers": {"a": {"command": "c"}}}"#, "1:2 [hub]"),
+        (".mcp.json", r#"{"theirs": 1, "mcpServers": {"a": {"command": "c"}}}"#, ""),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let file = load_from(&path, &Variables::default(), origin).unwrap();
+        assert_eq!(file.hub, toolbay_config::HubFile::default(), "{text}");
+        assert_eq!(file.servers.len(), 1, "{text}: {:?}", file.problems);
+        let told: Vec<String> = file
+            .ignored
+            .iter()
+            .map(|it| format!("{} {}", it.place, it.message.split('`').nth(1).unwrap()))
+            .collect();
+        assert_eq!(told.join(", "), places, "{text}");
+        assert!(file.problems.is_empty(), "{text}: {:?}", file.problems);
+    }
+}
+
+#[test]
+fn a_project_is_found_from_the_folders_below_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().canonicalize().unwrap();
+    let deep = top.join("home/work/repository/a/b");
+    fs::create_dir_all(&deep).unwrap();
+    let (home, work, repository) =
+        (top.join("home"), top.join("home/work"), top.join("home/work/repository"));
+    let find = |from: &Path| find_project(from, Some(&home));
+    assert_eq!(find(&deep), deep, "where there is none, it is the folder itself");
+    // Beyond the home nobody looks.
+    fs::write(top.join(".mcp.json"), "{}").unwrap();
+    fs::write(home.join(".mcp.json"), "{}").unwrap();
+    assert_eq!(find(&deep), deep);
+    assert_eq!(find(&home), home);
+    fs::write(work.join("toolbay.toml"), "").unwrap();
+    assert_eq!(find(&deep), work);
+    // Nor beyond the repository.
+    fs::create_dir(repository.join(".git")).unwrap();
+    assert_eq!(find(&deep), deep);
+    assert_eq!(find(&repository), repository);
+    fs::create_dir(repository.join(".toolbay")).unwrap();
+    fs::write(repository.join(".toolbay/toolbay.toml"), "").unwrap();
+    assert_eq!(find(&deep), repository);
+    fs::write(deep.parent().unwrap().join(".mcp.json"), "{}").unwrap();
+    assert_eq!(find(&deep), deep.parent().unwrap());
+    assert_eq!(find(Path::new("/")), Path::new("/"));
+}
+
 /// A repository has no say in where the user's hub listens.
 #[test]
 fn the_hub_is_set_up_by_the_user_alone() {
@@ -199,14 +333,15 @@ fn the_hub_is_set_up_by_the_user_alone() {
         .map(|(scope, path)| ScopedFile { scope, path: path.clone() });
     let mut reader = ScopeReader::new(files.to_vec(), Some(folder.path().to_owned()));
     let approvals = Approvals::load(Path::new(""));
-    let reading = reader.read(&approvals, load);
+    let load_any = |path: &Path, origin: Origin<'_>| load_from(path, &Variables::default(), origin);
+    let reading = reader.read(&approvals, load_any);
     assert_eq!((reading.hub.naming.as_deref(), reading.hub.listen.len()), (Some("none"), 0));
     let [(path, warning)] = &reading.warnings[..] else { panic!("{:?}", reading.warnings) };
     assert_eq!((path, warning.place.line), (&project, 1), "{warning}");
 
     fs::write(&user, "[hub]\nnaming = ").unwrap();
-    let reading = reader.read(&approvals, load);
+    let reading = reader.read(&approvals, load_any);
     assert_eq!(reading.hub.naming.as_deref(), Some("none"), "a broken file changes nothing");
     let mut named = ScopeReader::new(vec![ScopedFile { scope: Scope::Local, path: project }], None);
-    assert_eq!(named.read(&approvals, load).hub.allow_unauthenticated, Some(true), "it was named");
+    assert_eq!(named.read(&approvals, load_any).hub.allow_unauthenticated, Some(true), "it was named");
 }

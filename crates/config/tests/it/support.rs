@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolbay_config::{ServerConfig, parse};
+use toolbay_config::{ServerConfig, Written, parse};
 
 /// The server that an entry comes to.
 pub(crate) fn server(name: &str, entry: &str) -> ServerConfig {
@@ -16,4 +16,12 @@ pub(crate) fn servers(entries: &str) -> Vec<ServerConfig> {
     let file = parse(&format!("{{\"mcpServers\": {{{entries}}}}}"), Path::new("/etc/mcp.json")).unwrap();
     assert_eq!(file.problems, []);
     file.servers
+}
+
+/// What an approval binds of an entry.
+pub(crate) fn launch(name: &str, entry: &str) -> Written {
+    let text = format!("{{\"mcpServers\": {{{name:?}: {entry}}}}}");
+    let mut file = parse(&text, Path::new("/etc/mcp.json")).unwrap();
+    assert_eq!(file.problems, []);
+    file.launches.remove(0)
 }

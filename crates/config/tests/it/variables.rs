@@ -202,7 +202,7 @@ fn what_is_shown_holds_no_secret() {
         ])
     );
     assert_eq!(shown[0]["env"], json!({"A": "***", "B": "${KEY}", "C": "***", "D": "***"}));
-    assert_eq!(shown[1]["url"], "https://h/mcp?api_key=***&q=1");
+    assert_eq!(shown[1]["url"], "https://h/mcp?api_key=***&q=***");
     assert_eq!(shown[1]["headers"], json!({"Authorization": "Bearer ${KEY}", "X": "***"}));
     assert!(!format!("{:?} {:?}", file.written, variables()).contains("p4ss"));
 }

@@ -1,7 +1,11 @@
 //! What exactly would run, and what about it is new.
 
 use serde_json::{Value, json};
-use toolbay_config::{Approvals, DiffLine, Verdict, scope::Placed};
+use toolbay_config::{
+    Approvals, DiffLine, Verdict,
+    scope::{Placed, Scope, Why},
+    visible,
+};
 
 use crate::{
     commands::get::verdict,
@@ -19,11 +23,11 @@ pub(super) fn show(
     placed: &Placed,
 ) -> Result<(), CliError> {
     let (out, project) = (&context.out, &survey.configuration.project);
-    let said = approvals.verdict(project, &placed.server);
+    let said = approvals.verdict(project, &placed.launch);
     let place = survey.written(placed).map(|written| format!(":{}", written.place)).unwrap_or_default();
-    let name = out.paint.bold(&clean_line(placed.server.name.as_str()));
+    let name = out.paint.bold(&visible(placed.server.name.as_str()));
     out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(said)))?;
-    for line in approvals.diff(project, &placed.server) {
+    for line in approvals.diff(project, &placed.launch) {
         let text = clean_line(line.to_string().trim_start_matches(['+', '-', '~']));
         let text = match &line {
             // Without anything to compare with, all of it is new.
@@ -35,16 +39,34 @@ pub(super) fn show(
         };
         out.data(&format!("  {text}\n"))?;
     }
+    for other in overridden(survey, placed) {
+        out.warn(&format!(
+            "approved, it takes the place of your own server `{}` in {}",
+            visible(placed.server.name.as_str()),
+            short_path(context, &other.file.path)
+        ));
+    }
     if let Some(package) = placed.server.floating_package() {
         out.warn(&format!("`{package}` is not pinned to a version: the program that you approve may change"));
     }
     Ok(())
 }
 
+/// Entries of the user's own that an entry of a project takes the place of, or would.
+fn overridden<'a>(survey: &'a Survey, placed: &'a Placed) -> impl Iterator<Item = &'a Placed> {
+    let merged = &survey.reading.merged;
+    let lower = merged.outranked.iter().filter(|other| other.why == Why::Rank).map(|other| &other.entry);
+    merged
+        .servers
+        .iter()
+        .chain(lower)
+        .filter(|other| other.server.name == placed.server.name && other.file.scope > Scope::Project)
+}
+
 /// The same for programs.
 pub(super) fn json(survey: &Survey, approvals: &Approvals, placed: &Placed) -> Value {
     let project = &survey.configuration.project;
-    let lines = approvals.diff(project, &placed.server);
+    let lines = approvals.diff(project, &placed.launch);
     let launch = lines.iter().filter_map(|line| match line {
         DiffLine::Same(line) | DiffLine::Added(line) => Some(line.as_str()),
         DiffLine::Removed(_) | DiffLine::HiddenChange => None,
@@ -61,9 +83,10 @@ pub(super) fn json(survey: &Survey, approvals: &Approvals, placed: &Placed) -> V
     json!({
         "name": placed.server.name.as_str(),
         "file": placed.file.path,
-        "verdict": verdict(approvals.verdict(project, &placed.server)),
+        "verdict": verdict(approvals.verdict(project, &placed.launch)),
         "launch": launch.collect::<Vec<_>>(),
         "diff": diff,
+        "overrides": overridden(survey, placed).map(|other| &other.file.path).collect::<Vec<_>>(),
         "floating_package": placed.server.floating_package(),
     })
 }

@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
         let findings = match &loaded {
             Ok(file) => {
                 let is_each_wanted = context.out.json || context.is_verbose();
-                itself(file, &own).chain(findings(scoped, file, is_each_wanted)).collect()
+                itself(file, &own).chain(findings(file, is_each_wanted)).collect()
             }
             Err(ConfigError::Read { .. }) => return loaded.map(|_| ()).map_err(CliError::from),
             Err(error) => vec![of_whole(error)],
@@ -87,7 +87,7 @@ fn itself(file: &ConfigFile, own: &OwnHub) -> impl Iterator<Item = Finding> {
 }
 
 /// Everything there is to say; what is common and harmless in one line for all servers, unless each is wanted.
-fn findings(scoped: &ScopedFile, file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
+fn findings(file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
     let of = |problem: &Problem, is_error| Finding {
         is_error,
         place: Some(problem.place),
@@ -95,8 +95,7 @@ fn findings(scoped: &ScopedFile, file: &ConfigFile, is_each_wanted: bool) -> Vec
         message: problem.message.clone(),
     };
     let errors = file.problems.iter().map(|problem| of(problem, true));
-    let ignored = scoped.ignored(file);
-    let warnings = file.warnings.iter().chain(&ignored).map(|problem| of(problem, false));
+    let warnings = file.warnings.iter().chain(&file.ignored).map(|problem| of(problem, false));
     let odd = |written: &Written, message: String| Finding {
         is_error: false,
         place: Some(written.place),

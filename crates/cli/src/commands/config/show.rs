@@ -1,11 +1,11 @@
 //! `toolbay config show`: the servers in the same words, whatever the format of their file.
 
 use serde_json::{Value, json};
+use toolbay_config::visible;
 
 use crate::{
     context::Context,
     error::CliError,
-    style::clean_line,
     survey::Survey,
     table::{Cell, Look, render},
     wording::{pairs, target},
@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context) -> Result<(), CliError> {
         out.note("no servers");
     }
     for server in &servers {
-        out.data(&format!("{}\n", out.paint.bold(&clean_line(server["name"].as_str().unwrap_or_default()))))?;
+        out.data(&format!("{}\n", out.paint.bold(&visible(server["name"].as_str().unwrap_or_default()))))?;
         for line in render(&rows(server), out.paint) {
             out.data(&format!("{line}\n"))?;
         }
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context) -> Result<(), CliError> {
 }
 
 fn rows(server: &Value) -> Vec<Vec<Cell>> {
-    let text = |key: &str| server[key].as_str().map(clean_line);
+    let text = |key: &str| server[key].as_str().map(visible);
     let enabled = if server["enabled"] == json!(true) { "yes" } else { "no" };
     let reach = if server["url"].is_null() { "command" } else { "url" };
     let mut rows = vec![("transport", text("transport")), (reach, Some(target(server)))];

@@ -78,13 +78,14 @@ fn entries(path: &Path, said: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
 }
 
 fn unusable(path: &Path, error: &ConfigError) -> Finding {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     let fix = match error {
         ConfigError::WritableByAll { .. } => format!("chmod o-w {}", path.display()),
+        ConfigError::WritableByGroup { .. } => format!("chmod g-w {}", path.display()),
+        ConfigError::ForeignOwner { .. } => format!("make it yours: sudo chown $USER {}", path.display()),
         ConfigError::Read { .. } => format!("make it readable for you: chmod u+r {}", path.display()),
         _ => "correct it there; until then a running hub goes on with what was there before".to_owned(),
     };
-    Finding::bad(CHECK, format!("{error}{}", cause.unwrap_or_default())).fix(fix)
+    Finding::bad(CHECK, error.to_string()).fix(fix)
 }
 
 /// Others who could change what is run.

@@ -9,7 +9,6 @@ use crate::{
     configuration::{Configuration, variables},
     context::Context,
     error::CliError,
-    follow::complaint,
     suggest::similar,
 };
 
@@ -65,7 +64,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
             }
             // Most settings of editors are about other things.
             Err(toolbay_config::ConfigError::NoServers { .. }) => {}
-            Err(error) => context.out.warn(&complaint(&error)),
+            Err(error) => context.out.warn(&error.to_string()),
         }
     }
     Ok(sources)

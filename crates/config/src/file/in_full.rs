@@ -1,22 +1,20 @@
-//! A server fit for a file in another folder.
+//! A server as written, with its paths in full.
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::{BuiltIn, Reach, ServerConfig, Stderr, Variables, Written, template::Template};
 
-/// A server as written, in which nothing depends any more on where the file is, and nobody is asked for anything.
-pub(crate) fn portable(
+/// A server as written, in which nothing depends any more on where the file is.
+pub(crate) fn in_full(
     written: &Written,
     server: &ServerConfig,
     folder: &Path,
     variables: &Variables,
-    inputs: &BTreeMap<String, String>,
 ) -> Written {
     let mut moved = written.clone();
-    let fixed = |text: &mut Template| *text = text.with_places(variables).with_inputs(inputs);
-    moved.texts_mut().for_each(fixed);
+    moved.texts_mut().for_each(|text| *text = text.with_places(variables));
     moved.env_file = moved.env_file.map(|file| file.below(folder));
     // What was said about it, or where the program of this file would run it.
     moved.cwd = match (&server.reach, moved.cwd) {
