@@ -31,7 +31,7 @@ async fn an_address_in_use_is_told_with_what_to_do() {
     assert_eq!(error.whose_fault(), Fault::Setup);
     let told = error.explained();
     assert!(
-        told.contains("address already in use") && told.contains("\nhint: another process has"),
+        told.contains("address already in use") && told.contains("\nhint: another process uses"),
         "{told}"
     );
 }
