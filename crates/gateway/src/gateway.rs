@@ -11,8 +11,9 @@ use toolbay_transport::{
 };
 
 use crate::{
-    door::Door, face::Face, guard::Guard, mailboxes::Mailboxes, origin::Origin, park::Lot, peer::LocalUsers,
-    seal::Seal, sessions::Sessions, tasks::TaskSeal, token::Token, unread::Patience, wire,
+    door::Door, face::Face, first_list::FirstList, guard::Guard, mailboxes::Mailboxes, origin::Origin,
+    park::Lot, peer::LocalUsers, seal::Seal, sessions::Sessions, tasks::TaskSeal, token::Token,
+    unread::Patience, wire,
 };
 
 /// What a gateway is told.
@@ -42,6 +43,8 @@ pub struct GatewayOptions {
     pub task_key: Option<PathBuf>,
     /// As whom it presents itself; without it, as the hub.
     pub face: Option<Face>,
+    /// How long the first requests for a list wait for servers that are starting, where no catalog is cached; zero for not at all.
+    pub first_list_wait: Duration,
 }
 
 impl Default for GatewayOptions {
@@ -58,6 +61,7 @@ impl Default for GatewayOptions {
             session_idle: Duration::from_secs(3600),
             task_key: None,
             face: None,
+            first_list_wait: Duration::from_secs(2),
         }
     }
 }
@@ -82,6 +86,7 @@ pub struct Gateway {
     pub(crate) seal: Arc<Seal>,
     pub(crate) lot: Lot,
     pub(crate) task_seal: TaskSeal,
+    pub(crate) first_list: FirstList,
 }
 
 impl Gateway {
@@ -98,7 +103,19 @@ impl Gateway {
         let seal = Arc::new(Seal::new().expect("the system has randomness"));
         let lot = Lot::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
-        Arc::new(Self { host, options, sessions, mailboxes, web_sockets, listening, seal, lot, task_seal })
+        let first_list = FirstList::new(options.first_list_wait);
+        Arc::new(Self {
+            host,
+            options,
+            sessions,
+            mailboxes,
+            web_sockets,
+            listening,
+            seal,
+            lot,
+            task_seal,
+            first_list,
+        })
     }
 
     /// Serves HTTP until `stop`, then lets running requests finish.

@@ -25,6 +25,7 @@ mod door;
 mod era;
 mod exchange;
 mod face;
+mod first_list;
 mod gateway;
 mod guard;
 mod headers;

@@ -20,13 +20,13 @@ pub(crate) enum Served {
     Running(Box<Exchange>),
     /// With changes, until someone ends it.
     Listening(Box<Subscription>),
-    /// Once a server that is on its way up has come up.
+    /// Once servers that are on their way up have come up, or will not.
     Later(Box<Later>),
     /// With this, after some waiting.
     Soon(Pin<Box<dyn Future<Output = Final> + Send>>),
 }
 
-/// A request that waits for its server to come up.
+/// A request that waits for servers to come up.
 pub(crate) struct Later {
     arrival: Pin<Box<dyn Future<Output = ()> + Send>>,
     client: Client,
@@ -44,10 +44,12 @@ impl Later {
 impl Gateway {
     /// Starts to answer a request of a client whose era is known.
     pub(crate) fn serve(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
-        match self.host.arrival(&request) {
-            Some(arrival) => {
-                Served::Later(Box::new(Later { arrival: Box::pin(arrival), client: client.clone(), request }))
-            }
+        let arrival = match self.host.arrival(&request) {
+            Some(arrival) => Some(Box::pin(arrival) as Pin<Box<dyn Future<Output = ()> + Send>>),
+            None => self.first_list.awaited(&self.host, &request),
+        };
+        match arrival {
+            Some(arrival) => Served::Later(Box::new(Later { arrival, client: client.clone(), request })),
             None => self.serve_now(client, request),
         }
     }

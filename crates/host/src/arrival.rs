@@ -1,6 +1,7 @@
 //! Waiting for what a starting server will bring.
 //!
-//! Lists never wait for a server, but a call that names one may: its client knows the name from an earlier day.
+//! A call that names a server's tool may wait for it: its client knows the name from an earlier day. Lists wait only once,
+//! right after the start of a hub that has no cached catalogs.
 
 use toolbay_protocol::{Request, method};
 use toolbay_upstream::{State, Status, UpstreamHandle};
@@ -29,6 +30,17 @@ impl Host {
         }
         let host = self.clone();
         Some(async move { host.settled_for_a_while(&awaited).await })
+    }
+
+    /// Waits until no server is on its way up any more: each is ready, failed, or waits for approval or login. There is
+    /// nothing to wait for where the catalog of any server was cached, or when none is on its way up.
+    pub fn first_catalogs(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        if self.shared.roster.load().members.iter().any(|member| member.runner.kept.is_some()) {
+            return None;
+        }
+        let awaited: Vec<UpstreamHandle> = self.starting().collect();
+        let host = self.clone();
+        (!awaited.is_empty()).then_some(async move { host.settled_among(&awaited).await })
     }
 
     /// Waits for servers on their way up, but no longer than a call may be without a sign of life; then there is what

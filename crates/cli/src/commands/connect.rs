@@ -1,5 +1,7 @@
 //! `toolbay connect`: a server at a URL as a server on stdin and stdout, for clients that know nothing else.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use toolbay_host::Failure;
 
@@ -28,7 +30,7 @@ pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), Cli
         hub::stop(&host).await;
         return Err(CliError::usage(format!("cannot offer the server at {}: {reason}", args.url)));
     }
-    stdio::offer(context, host).await
+    stdio::offer(context, host, Duration::ZERO).await
 }
 
 /// What was typed, as an entry of a configuration: it is then checked as one.

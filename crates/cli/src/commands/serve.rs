@@ -58,6 +58,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
         allowed_origins: args.access.allow_origin,
         token,
         task_key: context.env.task_key(),
+        first_list_wait: plan.hub.first_list_wait(),
         ..GatewayOptions::default()
     };
     let gateway = Gateway::new(host.clone(), options);

@@ -42,15 +42,16 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     let control = control(context, &plan);
     let configuration = plan.configuration.take();
     tokio::select! {
-        done = offer(context, host.clone()) => done,
+        done = offer(context, host.clone(), plan.hub.first_list_wait()) => done,
         () = follow_if_any(context, configuration, &host) => Ok(()),
         () = serve_control(control, api, context) => Ok(()),
     }
 }
 
 /// Offers a host on stdin and stdout, and stops it at the end.
-pub(super) async fn offer(context: &Context, host: Host) -> Result<(), CliError> {
-    let options = GatewayOptions { task_key: context.env.task_key(), ..GatewayOptions::default() };
+pub(super) async fn offer(context: &Context, host: Host, first_list_wait: Duration) -> Result<(), CliError> {
+    let options =
+        GatewayOptions { task_key: context.env.task_key(), first_list_wait, ..GatewayOptions::default() };
     let gateway = Gateway::new(host.clone(), options);
     let tasks = TaskTracker::new();
     let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);

@@ -3,6 +3,7 @@
 
 mod bodies; // content types, limits, batches, what is no message
 mod crowd; // many clients with the same ids
+mod first_list; // what the first list of a starting hub waits for
 mod guard; // Host and Origin
 mod http; // HTTP/1.1 by hand
 mod hub; // a gateway to test with
