@@ -169,7 +169,7 @@ pub(crate) fn offers(server: &ServerSnapshot) -> String {
 fn trouble_lines(server: &ServerSnapshot) -> Vec<String> {
     let Some(failure) = server.failure.as_deref() else { return Vec::new() };
     let mut lines = vec![clean_line(failure).trim_end_matches("; its last words:").to_owned()];
-    lines.extend(failure.lines().skip(1).last().map(|last| format!("it said: {}", clean_line(last))));
+    lines.extend(server.cause.as_deref().map(|cause| format!("it said: {}", clean_line(cause))));
     lines.extend(server.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
     lines
 }

@@ -3,10 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
 use toolbay_host::{
-    Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, State, Status,
-    StoreError, UpstreamHandle, list_page,
+    Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, StoreError,
+    UpstreamHandle, list_page,
 };
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, method as mcp, result};
 
@@ -122,11 +121,19 @@ impl Api {
 
     async fn dispatch(&self, request: Box<Request>) -> Rope {
         let id = request.id.clone();
+        let absent = request.call.string_param("name").map(std::borrow::Cow::into_owned);
         let asked =
             Asked { request: request.into(), caller: self.caller.clone(), events: None, resumes: None };
         let why = match self.host.dispatch(asked) {
             Dispatched::Answered(text) => return result(&id, &text).into(),
-            Dispatched::Refused(why) => detailed(why, Reason::Unknown, None),
+            Dispatched::Refused(why) => {
+                let absence = absent.and_then(|name| self.host.absence(&name));
+                match absence {
+                    // The hint is part of the message already.
+                    Some(_) => detailed(why, Reason::NotReady, None),
+                    None => detailed(why, Reason::Unknown, None),
+                }
+            }
             Dispatched::Sent(call) => match call.await {
                 Ok(answer) => match answer.response.error() {
                     // Wrapped, so that no server can pass off its data as a word of the hub's.
@@ -193,41 +200,25 @@ impl Api {
         Ok(json(&LogPage { lines, next }))
     }
 
+    /// Waits for the new process, too: until it is up, or known not to be, which takes no longer than its start timeout allows.
     async fn restart(&self, request: &Request) -> Result<String, ErrorObject> {
-        let (name, mut status) = self.watched(request)?;
-        let before = status.borrow().starts;
+        let name = self.named(request)?;
         self.host.restart_server(&name).await.map_err(refused)?;
-        // Ends at the latest with the server's start timeout; an error means that it is gone for good.
-        let _ = status
-            .wait_for(|status| status.starts > before && !matches!(status.state, State::Starting { .. }))
-            .await;
+        self.host.wait_for(&name).await.map_err(refused)?;
         self.told(&name)
     }
 
+    /// Waits until it is up, or known not to be.
     async fn start(&self, request: &Request) -> Result<String, ErrorObject> {
-        let (name, mut status) = self.watched(request)?;
-        let before = status.borrow().starts;
+        let name = self.named(request)?;
         self.host.start_server(&name).await.map_err(refused)?;
-        // It may be up, or on its way, already: then nothing starts.
-        let is_underway = |status: &Status| {
-            status.starts > before || matches!(status.state, State::Running | State::Starting { .. })
-        };
-        let _ = status.wait_for(is_underway).await;
-        let _ = status.wait_for(|status| !matches!(status.state, State::Starting { .. })).await;
+        self.host.wait_for(&name).await.map_err(refused)?;
         self.told(&name)
     }
 
     async fn stop(&self, request: &Request) -> Result<String, ErrorObject> {
-        let (name, mut status) = self.watched(request)?;
-        let before = status.borrow().starts;
+        let name = self.named(request)?;
         self.host.stop_server(&name).await.map_err(refused)?;
-        // Somebody else may start it again before we look.
-        let was_down = |status: &Status| match status.state {
-            State::Stopped { wakes } => !wakes,
-            State::Running => status.starts > before,
-            _ => false,
-        };
-        let _ = status.wait_for(was_down).await;
         self.told(&name)
     }
 
@@ -242,10 +233,11 @@ impl Api {
         Ok(json(&self.snapshot()))
     }
 
-    fn watched(&self, request: &Request) -> Result<(String, watch::Receiver<Status>), ErrorObject> {
+    /// The server that a request names, if there is one.
+    fn named(&self, request: &Request) -> Result<String, ErrorObject> {
         let wanted: Named = params(request)?;
-        let status = self.server(&wanted.server)?.status();
-        Ok((wanted.server, status))
+        self.server(&wanted.server)?;
+        Ok(wanted.server)
     }
 
     fn told(&self, name: &str) -> Result<String, ErrorObject> {

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use toolbay_host::{Host, Kind, LogLine, LogSource, ServerState, ServerStatus};
+use toolbay_host::{Host, Kind, LogLine, LogSource, ServerStatus};
 
 /// A hub at one moment.
 #[derive(Debug, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct ServerSnapshot {
     pub pid: Option<u32>,
     /// What it says about itself.
     pub server_info: Option<Box<RawValue>>,
-    /// How many tools it offers.
+    /// How many tools it offers, without those that are set aside.
     pub tools: usize,
     /// As `tools`.
     pub resources: usize,
@@ -83,8 +83,11 @@ pub struct ServerSnapshot {
     pub waiting: usize,
     /// Lines on its stdout that were no messages.
     pub noise: u64,
-    /// What went wrong, if something did.
+    /// What went wrong, if something did; for a server that is tried again, what went wrong last.
     pub failure: Option<String>,
+    /// The line of the server's own words that most likely says why.
+    #[serde(default)]
+    pub cause: Option<String>,
     /// What to do about that.
     pub hint: Option<String>,
     /// When it is tried again.
@@ -122,10 +125,7 @@ impl ServerSnapshot {
     pub fn of(status: &ServerStatus) -> Self {
         let ServerStatus { counts, catalogue, .. } = status;
         let failure = status.state.failure();
-        let retry_in = match &status.state {
-            ServerState::Backoff { until, .. } => Some(until.saturating_duration_since(Instant::now())),
-            _ => None,
-        };
+        let retry_in = status.state.next_attempt().map(|at| at.saturating_duration_since(Instant::now()));
         Self {
             name: status.name.as_str().to_owned(),
             state: status.state.word().to_owned(),
@@ -133,7 +133,7 @@ impl ServerSnapshot {
             revision: status.revision.map(|revision| revision.as_str().to_owned()),
             pid: status.pid,
             server_info: catalogue.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
-            tools: catalogue.list(Kind::Tools).len(),
+            tools: catalogue.list(Kind::Tools).len().saturating_sub(status.withheld_tools),
             resources: catalogue.list(Kind::Resources).len(),
             resource_templates: catalogue.list(Kind::ResourceTemplates).len(),
             prompts: catalogue.list(Kind::Prompts).len(),
@@ -145,6 +145,7 @@ impl ServerSnapshot {
             waiting: counts.waiting,
             noise: counts.noise,
             failure: failure.map(ToString::to_string),
+            cause: failure.and_then(|failure| failure.cause()).map(str::to_owned),
             hint: failure.and_then(|failure| failure.hint()),
             retry_in_ms: retry_in.map(milliseconds),
             problems: catalogue.problems.clone(),

@@ -1,5 +1,7 @@
 //! Sending a request to whoever can answer it.
 
+mod absence;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -13,7 +15,9 @@ use toolbay_upstream::{
     Call, ClientIdentity, EventSender, InFlight, LogSource, LogWish, Owner, Timeouts, UpstreamHandle,
 };
 
-use crate::{Host, ResourceRoute, Route, ServerState};
+pub use absence::Absence;
+
+use crate::{Host, ResourceRoute, Route};
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -201,11 +205,16 @@ impl Host {
     }
 
     fn unknown(&self, kind: &str, name: &str, similar: &[&str]) -> ErrorObject {
+        if let Some(absence) = self.absence(name) {
+            let hint = absence.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let data = serde_json::json!({
+                "reason": "not-ready", "server": absence.server.as_str(), "state": absence.state(),
+            });
+            let message = format!("cannot use the {kind} `{name}`: {absence}{hint}");
+            return ErrorObject::new(ErrorCode::INVALID_PARAMS, message).with_data(&data);
+        }
         let mut message = format!("no server offers the {kind} `{name}`");
-        if let Some(absent) = self.absent_owner(name) {
-            let verb = if matches!(absent.state, ServerState::Pending) { "" } else { "is " };
-            message.push_str(&format!("; server `{}` {verb}{}", absent.name, absent.state.word()));
-        } else if !similar.is_empty() {
+        if !similar.is_empty() {
             message.push_str(&format!("; did you mean `{}`?", similar.join("`, `")));
         } else if self.is_starting() {
             message.push_str("; some servers are still starting, try again in a moment");

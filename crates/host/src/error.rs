@@ -63,7 +63,7 @@ pub enum Error {
         /// Servers that could have it.
         candidates: Vec<String>,
     },
-    /// The server did not come up, and is not tried again by itself.
+    /// The server did not come up. Its state ([`Host::status`](crate::Host::status)) says whether it is tried again by itself.
     #[error("server `{server}` is not up: {failure}")]
     Init {
         /// Which.

@@ -28,7 +28,7 @@ use crate::{
     cache::CatalogueCache,
     instances::Lease,
     journal::Journal,
-    keeper::{first_look, keep_table},
+    keeper::{Part, first_look, keep_table},
     roster::{Member, Roster},
 };
 
@@ -136,7 +136,7 @@ pub(crate) struct Shared {
 pub(crate) struct MadeOf {
     pub(crate) roster: Option<Arc<Roster>>,
     /// One per server.
-    pub(crate) catalogues: Vec<Arc<Catalogue>>,
+    pub(crate) parts: Vec<Part>,
 }
 
 impl Host {
@@ -249,15 +249,17 @@ impl Host {
             // The watch ends only with the server, which then is as settled as can be.
             let _ = server.status().wait_for(|status| !is_starting(status)).await;
         }
-        // The table follows the last status in a moment.
+        self.table_follows().await;
+    }
+
+    /// Waits until the table follows what servers offer now, which takes a moment only.
+    pub(crate) async fn table_follows(&self) {
         let mut made_of = self.shared.made_of.subscribe();
         let follows = |made_of: &MadeOf| {
             let roster = self.shared.roster.load();
-            let is_newest = |(member, known): (&Arc<Member>, &Arc<Catalogue>)| {
-                Arc::ptr_eq(&member.handle().status().borrow().catalogue, known)
-            };
+            let is_newest = |(member, known): (&Arc<Member>, &Part)| Part::of(member).is_same(known);
             made_of.roster.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster))
-                && roster.members.iter().zip(&made_of.catalogues).all(is_newest)
+                && roster.members.iter().zip(&made_of.parts).all(is_newest)
         };
         tokio::select! {
             _ = made_of.wait_for(follows) => {}

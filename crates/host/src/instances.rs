@@ -119,6 +119,17 @@ impl Instances {
         }
     }
 
+    /// Stops all but the first, and waits until they are gone.
+    pub(crate) async fn stop_extra(&self) {
+        let extra: Vec<Instance> = {
+            let mut all = self.lock();
+            // The next process of the first has served nobody yet.
+            all.iter().for_each(|instance| lock(&instance.use_).owner = None);
+            all.drain(1..).collect()
+        };
+        join_all(extra.into_iter().map(|instance| instance.handle.retire(Duration::ZERO))).await;
+    }
+
     /// Ends processes that nobody has used for long.
     pub(crate) fn sweep(&self) {
         sweep(&mut self.lock());

@@ -27,7 +27,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn of(member: &Arc<Member>) -> Self {
+    pub(crate) fn of(member: &Arc<Member>) -> Self {
         let catalogue = member.handle().status().borrow().catalogue.clone();
         Self { is_offered: member.state().is_offered(), member: member.clone(), catalogue }
     }
@@ -36,7 +36,7 @@ impl Part {
         self.member.runner.kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &self.catalogue))
     }
 
-    fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.member, &other.member)
             && Arc::ptr_eq(&self.catalogue, &other.catalogue)
             && self.is_offered == other.is_offered
@@ -89,8 +89,7 @@ fn look(shared: &Arc<Shared>, parts: &mut Vec<Part>) {
         remember(shared, parts, &now);
         *parts = now;
     }
-    let catalogues = parts.iter().map(|part| part.catalogue.clone()).collect();
-    shared.made_of.send_replace(MadeOf { roster: Some(roster), catalogues });
+    shared.made_of.send_replace(MadeOf { roster: Some(roster), parts: parts.clone() });
 }
 
 fn make(shared: &Shared, roster: &Roster, parts: &[Part]) {

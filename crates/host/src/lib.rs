@@ -50,7 +50,7 @@ pub use authenticate::NotAuthenticated;
 pub use builder::HostBuilder;
 pub use changes::{Changed, Changes};
 pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
-pub use dispatch::{Asked, Caller, Dispatched, Resumes};
+pub use dispatch::{Absence, Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use journal::{Event, EventStream, News};

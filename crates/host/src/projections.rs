@@ -55,9 +55,12 @@ impl ServerState {
     fn gist(&self) -> Gist {
         match self {
             Self::Running | Self::Degraded { .. } => Gist::Up,
-            // What is tried again by itself is on its way up, whatever went wrong before.
-            Self::Starting { .. } | Self::Authenticating | Self::Backoff { .. } => Gist::Rising,
-            Self::AuthRequired { failure } | Self::Failed { failure } => Gist::Failed(failure.to_string()),
+            // What went wrong is seen until it is up again, also while it is tried again by itself.
+            Self::AuthRequired { failure }
+            | Self::Failed { failure }
+            | Self::Backoff { failure, .. }
+            | Self::Starting { failure: Some(failure), .. } => Gist::Failed(failure.to_string()),
+            Self::Starting { failure: None, .. } | Self::Authenticating => Gist::Rising,
             Self::Disabled | Self::Pending | Self::Stopping | Self::Stopped { .. } => Gist::Down,
         }
     }

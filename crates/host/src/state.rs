@@ -30,6 +30,8 @@ pub enum ServerState {
         phase: Phase,
         /// Which attempt this is, from 1.
         attempt: u32,
+        /// Why the attempt before this one failed; a server in a crash loop keeps its last error so.
+        failure: Option<Arc<Failure>>,
     },
     /// Up.
     Running,
@@ -45,9 +47,9 @@ pub enum ServerState {
     },
     /// Somebody is telling it who we are.
     Authenticating,
-    /// Down, and will be tried again.
+    /// Failed, and will be tried again by itself.
     Backoff {
-        /// When.
+        /// When the next attempt begins.
         until: Instant,
         /// Why it is down.
         failure: Arc<Failure>,
@@ -74,7 +76,9 @@ impl ServerState {
             (Standing::Disabled, _) => Self::Disabled,
             (Standing::Pending, _) => Self::Pending,
             (Standing::Enabled, _) if badge.is_authenticating() => Self::Authenticating,
-            (_, State::Starting { phase, attempt }) => Self::Starting { phase: *phase, attempt: *attempt },
+            (_, State::Starting { phase, attempt, failure }) => {
+                Self::Starting { phase: *phase, attempt: *attempt, failure: failure.clone() }
+            }
             (_, State::Running) => {
                 match badge.flaw().or_else(|| status.catalogue.problems.first().map(|it| it.as_str().into()))
                 {
@@ -121,12 +125,21 @@ impl ServerState {
         !matches!(self, Self::Disabled | Self::Pending | Self::Stopped { wakes: false })
     }
 
-    /// What went wrong, if something did.
+    /// What went wrong, if something did; for a server that is tried again, what went wrong last.
     pub fn failure(&self) -> Option<&Arc<Failure>> {
         match self {
             Self::AuthRequired { failure } | Self::Backoff { failure, .. } | Self::Failed { failure } => {
                 Some(failure)
             }
+            Self::Starting { failure, .. } => failure.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// When it is tried again by itself, if it is down and will be.
+    pub fn next_attempt(&self) -> Option<Instant> {
+        match self {
+            Self::Backoff { until, .. } => Some(*until),
             _ => None,
         }
     }
@@ -140,8 +153,8 @@ impl ServerState {
         same_failure
             && match (self, other) {
                 (
-                    Self::Starting { phase, attempt },
-                    Self::Starting { phase: other_phase, attempt: other_attempt },
+                    Self::Starting { phase, attempt, .. },
+                    Self::Starting { phase: other_phase, attempt: other_attempt, .. },
                 ) => (phase, attempt) == (other_phase, other_attempt),
                 (Self::Degraded { reason }, Self::Degraded { reason: other }) => reason == other,
                 (Self::Backoff { until, .. }, Self::Backoff { until: other, .. }) => until == other,
@@ -154,10 +167,13 @@ impl ServerState {
 impl fmt::Display for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Starting { phase, attempt } => write!(f, "starting ({phase}, attempt {attempt})"),
+            Self::Starting { phase, attempt, .. } => write!(f, "starting ({phase}, attempt {attempt})"),
             Self::Degraded { reason } => write!(f, "degraded: {reason}"),
             Self::AuthRequired { failure } => write!(f, "auth required: {failure}"),
-            Self::Backoff { failure, .. } => write!(f, "restarting: {failure}"),
+            Self::Backoff { until, failure } => {
+                let wait = until.saturating_duration_since(Instant::now()).as_secs_f32().ceil();
+                write!(f, "failed, next attempt in {wait} s: {failure}")
+            }
             Self::Failed { failure } => write!(f, "failed: {failure}"),
             other => f.write_str(other.word()),
         }

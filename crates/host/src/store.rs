@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use tokio::time::Instant;
 use toolbay_config::{ServerConfig, Standing, Start, Tuning};
 use toolbay_protocol::{Revision, ServerName};
@@ -16,7 +17,6 @@ use crate::{
     host::Shared,
     instances::Instances,
     launch::{inherits_path, settings, source},
-    registry::slug_of,
     roster::{Badge, Member, Roster, Runner, observer},
 };
 
@@ -55,6 +55,8 @@ pub struct ServerStatus {
     pub since: Instant,
     /// How long its last start took.
     pub start_took: Option<Duration>,
+    /// How many of its tools are not offered, because something is wrong with them or because its entry says so.
+    pub withheld_tools: usize,
     /// What it offers, or did when it was last seen.
     pub catalogue: Arc<Catalogue>,
     /// What happened so far.
@@ -80,12 +82,15 @@ pub enum StoreError {
 /// Something to tell a server once everybody can see that it was decided.
 pub(crate) enum Order {
     Start(UpstreamHandle),
-    Rest(UpstreamHandle),
+    Rest(Arc<Runner>),
     Retire(Arc<Member>),
 }
 
 impl Host {
     /// Makes these the configured servers, in this order. Servers that the program itself brought stay.
+    ///
+    /// Returns once those that were switched off are gone and those that were switched on are on their way up. Those that
+    /// were removed or replaced finish their calls in the background.
     pub async fn apply(&self, servers: &[ServerConfig]) -> Applied {
         let (applied, orders) = {
             let _one_at_a_time = self.shared.applying.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -129,12 +134,12 @@ impl Host {
 
     /// One server now.
     pub fn status(&self, name: &str) -> Option<ServerStatus> {
-        self.shared.roster.load().get(name).map(|member| member.status())
+        self.shared.roster.load().get(name).map(|member| self.status_of(member))
     }
 
     /// All servers now, in the order of the configuration.
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.shared.roster.load().members.iter().map(|member| member.status()).collect()
+        self.shared.roster.load().members.iter().map(|member| self.status_of(member)).collect()
     }
 
     /// Those that answer calls now.
@@ -142,37 +147,35 @@ impl Host {
         self.statuses().into_iter().filter(|status| status.state.is_up()).collect()
     }
 
-    /// The server that a name belongs to, if it is one whose offers nobody sees now.
-    pub(crate) fn absent_owner(&self, name: &str) -> Option<ServerStatus> {
-        let roster = self.shared.roster.load();
-        let status = roster.by_slug(slug_of(name)?)?.status();
-        (!status.state.is_offered()).then_some(status)
-    }
-
-    /// Starts a server that is down.
+    /// Starts a server that is down. Returns once it is on its way up; [`Host::wait_for`] waits for the rest.
     pub async fn start_server(&self, name: &str) -> Result<(), StoreError> {
-        self.may_run(name)?.start().await;
+        self.may_run(name)?.handle().start().await;
         Ok(())
     }
 
-    /// Stops a server until somebody starts it again; what it offers is no longer listed.
+    /// Stops a server until somebody starts it again. Returns once its processes are gone and what it offers is no longer
+    /// listed.
     pub async fn stop_server(&self, name: &str) -> Result<(), StoreError> {
-        self.member(name)?.handle().rest().await;
+        let member = self.member(name)?;
+        self.obey(vec![Order::Rest(member.runner.clone())]).await;
+        self.table_follows().await;
         Ok(())
     }
 
-    /// Stops a server and starts it anew, with a clean record.
+    /// Stops a server and starts it anew, with a clean record. Returns once the old process is gone and the new one is being
+    /// started; [`Host::wait_for`] then waits for the new one.
     pub async fn restart_server(&self, name: &str) -> Result<(), StoreError> {
-        self.may_run(name)?.restart().await;
+        let member = self.may_run(name)?;
+        tokio::join!(member.handle().restart(), member.runner.instances.stop_extra());
         Ok(())
     }
 
-    /// Switches a server on, whether it was switched off or never approved of.
+    /// Switches a server on, whether it was switched off or never approved of. Returns once it is on its way up.
     pub async fn enable_server(&self, name: &str) -> Result<(), StoreError> {
         self.stand(name, Standing::Enabled).await
     }
 
-    /// Switches a server off.
+    /// Switches a server off. Returns once its processes are gone and what it offers is no longer listed.
     pub async fn disable_server(&self, name: &str) -> Result<(), StoreError> {
         self.stand(name, Standing::Disabled).await
     }
@@ -181,13 +184,18 @@ impl Host {
     pub async fn wait_for(&self, name: &str) -> Result<ServerState, StoreError> {
         let handle = self.member(name)?.handle().clone();
         self.settled_among(&[handle]).await;
-        Ok(self.member(name)?.status().state)
+        Ok(self.member(name)?.state())
+    }
+
+    fn status_of(&self, member: &Member) -> ServerStatus {
+        member.status(self.peek_table().withheld_tools(member.name.as_str()))
     }
 
     async fn stand(&self, name: &str, standing: Standing) -> Result<(), StoreError> {
         let member = self.member(name)?;
         if let Some(order) = self.shared.turn(&member, standing) {
             self.obey(vec![order]).await;
+            self.table_follows().await;
         }
         Ok(())
     }
@@ -196,28 +204,29 @@ impl Host {
         self.shared.roster.load().get(name).cloned().ok_or_else(|| StoreError::Unknown(name.to_owned()))
     }
 
-    fn may_run(&self, name: &str) -> Result<UpstreamHandle, StoreError> {
+    fn may_run(&self, name: &str) -> Result<Arc<Member>, StoreError> {
         let member = self.member(name)?;
         match member.runner.badge.standing() {
-            Standing::Enabled => Ok(member.handle().clone()),
+            Standing::Enabled => Ok(member),
             Standing::Disabled => Err(StoreError::Disabled(member.name.clone())),
             Standing::Pending => Err(StoreError::Pending(member.name.clone())),
         }
     }
 
     pub(crate) async fn obey(&self, orders: Vec<Order>) {
-        for order in orders {
-            match order {
-                Order::Start(handle) => handle.start().await,
-                Order::Rest(handle) => handle.rest().await,
-                Order::Retire(member) => {
-                    let over = self.shared.stop.clone();
-                    self.shared.tasks.spawn(async move {
-                        member.runner.instances.retire(DRAIN, over).await;
-                    });
-                }
+        let obeyed = orders.into_iter().map(async |order| match order {
+            Order::Start(handle) => handle.start().await,
+            Order::Rest(runner) => {
+                tokio::join!(runner.handle.rest(), runner.instances.stop_extra());
             }
-        }
+            Order::Retire(member) => {
+                let over = self.shared.stop.clone();
+                self.shared.tasks.spawn(async move {
+                    member.runner.instances.retire(DRAIN, over).await;
+                });
+            }
+        });
+        join_all(obeyed).await;
     }
 }
 
@@ -294,7 +303,7 @@ impl Shared {
         runner.badge.set_standing(standing);
         match (before, standing) {
             (_, Standing::Enabled) => Some(Order::Start(runner.handle.clone())),
-            (Standing::Enabled, _) => Some(Order::Rest(runner.handle.clone())),
+            (Standing::Enabled, _) => Some(Order::Rest(runner.clone())),
             _ => {
                 // It was down and stays so: nobody else will tell of it.
                 self.journal.state(&member.name, member.state());
@@ -365,7 +374,7 @@ impl Member {
         ServerState::of(badge, &self.handle().status().borrow())
     }
 
-    fn status(&self) -> ServerStatus {
+    fn status(&self, withheld_tools: usize) -> ServerStatus {
         let state = self.state();
         let status = self.handle().status();
         let Status { transport, revision, pid, starts, since, start_took, catalogue, .. } = &*status.borrow();
@@ -378,6 +387,7 @@ impl Member {
             starts: *starts,
             since: *since,
             start_took: *start_took,
+            withheld_tools,
             catalogue: catalogue.clone(),
             counts: self.handle().counts(),
             config: self.config.clone(),

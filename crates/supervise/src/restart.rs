@@ -16,6 +16,14 @@ const DELAYS: [Duration; 6] = [
     Duration::from_secs(10),
     Duration::from_secs(30),
 ];
+/// A server that does not come up is tried again this soon, before its failure counts: it may only wait for another
+/// program, or for a package that is being written to disk.
+const START_DELAYS: [Duration; 4] = [
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+    Duration::from_millis(800),
+];
 /// Spread of a delay either way, so that servers that died together do not return together.
 const JITTER: f64 = 0.2;
 /// This many failures within `WINDOW` open the breaker.
@@ -27,6 +35,10 @@ const HEALTHY: Duration = Duration::from_secs(60);
 /// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
+    /// The same start goes on: another attempt.
+    Retry {
+        after: Duration,
+    },
     Restart {
         after: Duration,
     },
@@ -34,7 +46,7 @@ pub enum Decision {
     GiveUp,
 }
 
-/// How long to wait before a restart. The breaker holds for both.
+/// Whether and when a server is started again. The breaker holds for the first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestartMode {
     /// At once, then 1, 2, 5, 10, 30 s ± 20 %.
@@ -43,6 +55,8 @@ pub enum RestartMode {
     Fixed {
         delay: Duration,
     },
+    /// A server that fails stays down until someone asks.
+    Never,
 }
 
 /// Counts the failures of one server.
@@ -54,6 +68,8 @@ pub struct RestartPolicy {
     recent: VecDeque<Instant>,
     /// Failures since it was last well for `HEALTHY`.
     streak: usize,
+    /// Attempts of the current start that failed and did not count.
+    retries: usize,
     healthy_since: Option<Instant>,
     jitter: Box<dyn FnMut() -> f64 + Send + Sync>,
 }
@@ -64,6 +80,7 @@ impl RestartPolicy {
             mode,
             recent: VecDeque::new(),
             streak: 0,
+            retries: 0,
             healthy_since: None,
             jitter: Box::new(random_spread),
         }
@@ -76,34 +93,60 @@ impl RestartPolicy {
         self
     }
 
-    /// It ended, or never became ready.
+    /// It ended after it had been ready.
     pub fn on_exit(&mut self, now: Instant) -> Decision {
         if let Some(since) = self.healthy_since.take()
             && now.saturating_duration_since(since) >= HEALTHY
         {
             self.reset();
         }
+        self.count(now, 0)
+    }
+
+    /// It never became ready. The first start after a clean record has five attempts, which count as one failure, as long as
+    /// there `is_time` for them.
+    pub fn on_start_failed(&mut self, now: Instant, is_time: bool) -> Decision {
+        if is_time
+            && self.streak == 0
+            && self.mode != RestartMode::Never
+            && let Some(&after) = START_DELAYS.get(self.retries)
+        {
+            self.retries += 1;
+            return Decision::Retry { after };
+        }
+        self.healthy_since = None;
+        // Whoever waits for it is told between two starts, so there is always some time.
+        self.count(now, 1)
+    }
+
+    /// Counts a failure; the delay is at least that of the `earliest`.
+    fn count(&mut self, now: Instant, earliest: usize) -> Decision {
         while (self.recent.front()).is_some_and(|&at| now.saturating_duration_since(at) >= WINDOW) {
             self.recent.pop_front();
         }
         self.recent.push_back(now);
         self.streak += 1;
+        if self.mode == RestartMode::Never {
+            return Decision::GiveUp;
+        }
         if self.recent.len() >= BREAKER {
             self.recent.pop_front();
             return Decision::GiveUp;
         }
-        Decision::Restart { after: self.delay() }
+        Decision::Restart { after: self.delay(earliest) }
     }
 
     /// It is ready, or still is: the first call since the last exit counts.
     pub fn on_healthy(&mut self, now: Instant) {
         self.healthy_since.get_or_insert(now);
+        self.retries = 0;
     }
 
     /// Forgets all failures: the user, or a new configuration, asks for another try.
     pub fn reset(&mut self) {
         self.recent.clear();
         self.streak = 0;
+        self.retries = 0;
         self.healthy_since = None;
     }
 
@@ -112,11 +155,17 @@ impl RestartPolicy {
         self.streak
     }
 
-    fn delay(&mut self) -> Duration {
+    /// Attempts to start it since it was last well that did not end well.
+    pub fn attempts(&self) -> usize {
+        self.streak + self.retries
+    }
+
+    fn delay(&mut self, earliest: usize) -> Duration {
         match self.mode {
+            RestartMode::Never => Duration::MAX,
             RestartMode::Fixed { delay } => delay,
             RestartMode::Backoff => {
-                let delay = DELAYS[(self.streak - 1).min(DELAYS.len() - 1)];
+                let delay = DELAYS[(self.streak - 1).max(earliest).min(DELAYS.len() - 1)];
                 delay.mul_f64(1.0 + JITTER * (self.jitter)().clamp(-1.0, 1.0))
             }
         }

@@ -1,31 +1,25 @@
 //! One life of a server: the loop that owns its connection.
 
 mod incoming;
+mod outgoing;
 mod questions;
 mod rest;
 mod upkeep;
 
-use std::{
-    collections::BTreeSet,
-    future::Future,
-    pin::Pin,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     time::{Instant, sleep_until},
 };
-use toolbay_protocol::{LogLevel, RequestId, Revision, Rope, method};
+use toolbay_protocol::{Revision, Rope};
 use toolbay_supervise::{LogSource, ProcessHandle};
-use toolbay_translate::{Readdressed, request as translate_request};
 use toolbay_transport::{Incoming, Wire, http::client::HeaderRules};
 
 use self::{questions::Questions, rest::Rest};
 use crate::{
     Catalogue, Failure, Kind, Settings, State,
-    calls::{Calls, Queued},
+    calls::Calls,
     freshness::Freshness,
     handshake::{Introduction, introduce},
     header_rules::sort,
@@ -236,9 +230,15 @@ impl<'a> Conversation<'a> {
                 }
                 () = &mut stopped => return End::Stop,
                 Some(command) = self.around.inputs.commands.recv() => match command {
-                    Command::Restart => return End::Restart,
-                    Command::Stop => return End::Off,
-                    Command::Start => {}
+                    Command::Restart(obeyed) => {
+                        self.around.inputs.orders.push(obeyed);
+                        return End::Restart;
+                    }
+                    Command::Stop(obeyed) => {
+                        self.around.inputs.orders.push(obeyed);
+                        return End::Off;
+                    }
+                    Command::Start(_) => {}
                     Command::Retire { until } => {
                         self.around.inputs.retire_by = Some(until);
                         rest.as_mut().reset(Instant::now());
@@ -307,12 +307,13 @@ impl<'a> Conversation<'a> {
         self.revision = Some(revision);
         self.mind_headers(&mut catalogue);
         self.phase = Phase::Serving;
-        let took = self.around.started.elapsed().as_secs_f32();
+        let took = self.around.started.elapsed();
         for problem in &catalogue.problems {
             self.around.outputs.log.push(LogSource::Event, problem);
         }
         let way = self.around.way.name();
-        let note = format!("ready after {took:.2} s over {way}, speaking {revision} ({because})");
+        let note =
+            format!("ready after {:.2} s over {way}, speaking {revision} ({because})", took.as_secs_f32());
         self.around.outputs.log.push(LogSource::Event, &note);
         let capabilities = catalogue.capabilities.as_deref();
         self.verbosity.can_be_set = !revision.is_modern() && declares_logging(capabilities);
@@ -358,73 +359,6 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn send_waiting(&mut self) {
-        let Some(revision) = self.revision else { return };
-        let now = Instant::now();
-        while self.around.calls.in_flight() < self.around.settings.max_in_flight
-            && self.around.calls.waiting() > 0
-        {
-            let Ok(mut slot) = self.outgoing.try_reserve() else { return };
-            let Some(queued) = self.around.calls.next_waiting() else { return };
-            if let Some(level) = self.verbosity.tell_for(queued.call.logs) {
-                slot.send(set_level(&mut self.around, level));
-                let Ok(next) = self.outgoing.try_reserve() else { return self.around.calls.wait_on(queued) };
-                slot = next;
-            }
-            slot.send(text_of(&queued, revision));
-            self.around.calls.sent(queued, now);
-        }
-    }
-
-    /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
-    fn obey(&mut self, order: PeerOrder) {
-        let text = match order {
-            PeerOrder::Request { id, method, params, reply } => {
-                self.around.calls.sent_ours(id, reply);
-                toolbay_protocol::request(&id.into(), method, params.as_deref())
-            }
-            PeerOrder::Notify { method } => toolbay_protocol::notification(method, None),
-            PeerOrder::Cancel { id } => {
-                self.around.calls.cancel(id);
-                return self.tell_cancelled(id, "no longer needed");
-            }
-        };
-        self.send_if_room(text.into());
-    }
-
-    fn cancel(&mut self) {
-        for id in self.around.inputs.cancelled.take() {
-            if self.around.calls.cancel(id) {
-                self.tell_cancelled(id, "the client went away or cancelled");
-            }
-        }
-    }
-
-    fn expire(&mut self) {
-        let phase = match self.phase {
-            Phase::Serving => "busy",
-            _ => "starting",
-        };
-        for id in self.around.calls.expire(phase) {
-            self.tell_cancelled(id, "timed out");
-        }
-    }
-
-    fn tell_cancelled(&mut self, id: u64, reason: &str) {
-        let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
-        self.send_if_room(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
-    }
-
-    /// For what must not wait: a server that does not read its input misses it, which it would anyway.
-    fn send_if_room(&mut self, text: Rope) {
-        if self.outgoing.try_send(text).is_err() {
-            self.around
-                .outputs
-                .log
-                .push(LogSource::Event, "the server does not read its input; a message was left out");
-        }
-    }
-
     fn note_phase(&mut self) {
         if let State::Starting { phase, .. } = self.around.status.borrow().state {
             self.phase = phase;
@@ -454,31 +388,10 @@ async fn room(outgoing: &mpsc::Sender<Rope>) -> bool {
     outgoing.reserve().await.is_ok()
 }
 
-/// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
-fn set_level(around: &mut Surroundings<'_>, level: LogLevel) -> Rope {
-    let id = around.outputs.ids.fetch_add(1, Ordering::Relaxed);
-    around.calls.sent_ours(id, oneshot::channel().0);
-    let params = format!("{{\"level\":\"{level}\"}}");
-    toolbay_protocol::request(&id.into(), method::SET_LEVEL, Some(&params)).into()
-}
-
 fn declares_logging(capabilities: Option<&str>) -> bool {
     let declared: serde_json::Value =
         capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     declared.get("logging").is_some()
-}
-
-fn text_of(queued: &Queued, revision: Revision) -> Rope {
-    let call = &queued.call;
-    let id = RequestId::from(queued.id);
-    let change = Readdressed {
-        id: &id,
-        renamed: &call.renamed,
-        wants_progress: call.request.call.method() == method::TOOLS_CALL,
-        only_as_task: call.only_as_task,
-        awaits_tasks: call.awaits_tasks,
-    };
-    translate_request(&call.request, &change, call.revision, revision, &call.client)
 }
 
 async fn set_up(peer: Peer, era: crate::EraPolicy, probe: Duration, status: Arc<Board>) -> Done {

@@ -1,12 +1,12 @@
 //! Why a server is not there, and why a call failed.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use toolbay_protocol::{Malformed, ServerName};
 use toolbay_supervise::{Exit, SpawnError};
 use toolbay_transport::http::client::NoAnswer;
 
-use crate::status::Phase;
+use crate::{last_words::Tail, status::Phase};
 
 /// Why the life of a server ended.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -87,9 +87,10 @@ impl Failure {
             Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } | Self::Unresponsive { .. } => {
                 None
             }
-            Self::Exited { .. } => {
-                Some("run the command by hand in a terminal to see what it needs".to_owned())
-            }
+            Self::Exited { stderr, .. } => Some(match stderr.missing_package() {
+                Some(package) => format!("no such package: `{package}`; check its name and version"),
+                None => "run the command by hand in a terminal to see what it needs".to_owned(),
+            }),
             Self::Stopped => Some("somebody stopped it; start it, and call again".to_owned()),
             Self::StartTimeout { .. } => Some(
                 "check what the server logged; if it is just slow, raise its `startup_timeout`".to_owned(),
@@ -102,6 +103,35 @@ impl Failure {
             }
             Self::Remote { why } => remote_hint(why),
             Self::Neither { http, .. } => http.hint(),
+        }
+    }
+
+    /// The line of the server's own words that most likely says why, if it said anything.
+    pub fn cause(&self) -> Option<&str> {
+        match self {
+            Self::Exited { stderr, .. } | Self::StartTimeout { stderr, .. } => stderr.cause(),
+            _ => None,
+        }
+    }
+
+    /// What happened, without the server's own words.
+    pub fn headline(&self) -> String {
+        match self {
+            Self::Exited { exit, phase, .. } => {
+                Self::Exited { exit: exit.clone(), phase: *phase, stderr: Tail::default() }.to_string()
+            }
+            Self::StartTimeout { after, phase, .. } => {
+                Self::StartTimeout { after: *after, phase: *phase, stderr: Tail::default() }.to_string()
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// What happened and the server's own word for why, on one line.
+    pub fn summary(&self) -> String {
+        match self.cause() {
+            Some(cause) => format!("{}: {cause}", self.headline()),
+            None => self.headline(),
         }
     }
 
@@ -125,20 +155,6 @@ fn remote_hint(why: &NoAnswer) -> Option<String> {
             Some("check that the URL is that of an MCP endpoint; many end in `/mcp`".to_owned())
         }
         _ => None,
-    }
-}
-
-/// The last lines a server wrote to stderr.
-#[derive(Debug, Clone, Default)]
-pub struct Tail(pub Arc<[Arc<str>]>);
-
-impl fmt::Display for Tail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        f.write_str("; its last words:")?;
-        self.0.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     calls::Queued,
     counts::Counts,
     interest::Interests,
-    life::{Command, Inputs, Life, Outputs},
+    life::{Command, Inputs, Life, Obeyed, Outputs},
 };
 
 /// A server that can be called. Clones are cheap and mean the same server; it survives restarts.
@@ -72,6 +72,7 @@ pub fn start(
         interests: interests.clone(),
         stop: stop.clone(),
         retire_by: None,
+        orders: Vec::new(),
     };
     let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
@@ -180,20 +181,29 @@ impl UpstreamHandle {
         let _ = self.shared.commands.try_send(Command::Refresh(kind));
     }
 
-    /// Stops it and starts it anew, with a clean record.
+    /// Stops it and starts it anew, with a clean record. Returns once the old process is gone and the new one is being
+    /// started, which takes as long as a stop may take, but no longer.
     pub async fn restart(&self) {
-        // The only failure is a server that is gone for good.
-        let _ = self.shared.commands.send(Command::Restart).await;
+        self.order(Command::Restart).await;
     }
 
-    /// Starts it if it rests, with a clean record.
+    /// Starts it if it rests, with a clean record. Returns once it is on its way up.
     pub async fn start(&self) {
-        let _ = self.shared.commands.send(Command::Start).await;
+        self.order(Command::Start).await;
     }
 
-    /// Stops it until somebody wants it back; calls fail until then.
+    /// Stops it until somebody wants it back; calls fail until then. Returns once its process is gone.
     pub async fn rest(&self) {
-        let _ = self.shared.commands.send(Command::Stop).await;
+        self.order(Command::Stop).await;
+    }
+
+    /// Gives an order and waits until it took effect. One that is given is carried out, also if nobody waits any more.
+    async fn order(&self, order: impl FnOnce(Obeyed) -> Command) {
+        let (obeyed, done) = oneshot::channel();
+        // The only failure is a server that is gone for good.
+        if self.shared.commands.send(order(obeyed)).await.is_ok() {
+            let _ = done.await;
+        }
     }
 
     /// Lets it finish what it has, but no longer than `patience`, and stops it for good.

@@ -8,12 +8,12 @@ use std::sync::{
 };
 
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     time::{Duration, Instant, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Notification, Revision, ServerName};
-use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartPolicy};
+use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartMode, RestartPolicy};
 use toolbay_transport::Incoming;
 
 use self::between::Outlook;
@@ -23,9 +23,9 @@ use crate::{
     calls::{Calls, Queued},
     conversation::{Conversation, End, Surroundings},
     counts::Gauges,
-    error::Tail,
     freshness::Freshness,
     interest::Interests,
+    last_words::Tail,
     source::Opened,
     status::Board,
     way::{Way, Ways},
@@ -46,10 +46,10 @@ const LOOK_FOR_CALL: Duration = Duration::from_secs(1);
 /// What a handle may ask for.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Start,
-    Restart,
+    Start(Obeyed),
+    Restart(Obeyed),
     /// Rest until someone asks.
-    Stop,
+    Stop(Obeyed),
     /// Finish what there is, and end.
     Retire {
         until: Instant,
@@ -57,6 +57,9 @@ pub(crate) enum Command {
     /// Ask again what may be out of date: a list, or without one who the server is.
     Refresh(Option<Kind>),
 }
+
+/// Dropped once an order took effect: whoever gave it waits for that.
+pub(crate) type Obeyed = oneshot::Sender<()>;
 
 /// What reaches the task from outside.
 #[derive(Debug)]
@@ -68,6 +71,8 @@ pub(crate) struct Inputs {
     pub(crate) stop: CancellationToken,
     /// Set once it shall end with its last call.
     pub(crate) retire_by: Option<Instant>,
+    /// Orders that take effect with the next state.
+    pub(crate) orders: Vec<Obeyed>,
 }
 
 /// What the task shows to the outside.
@@ -100,6 +105,10 @@ pub(crate) struct Life {
     failure: Option<Arc<Failure>>,
     /// It stays down, and this is only a look whether it came back.
     is_looking: bool,
+    /// When the first attempt of the current start began.
+    began: Instant,
+    /// The first line of the log that belongs to the current life.
+    log_begins: u64,
 }
 
 /// What to do between two lives.
@@ -133,7 +142,7 @@ impl Life {
             transport: ways.name(),
             state: match first_step(&settings) {
                 Next::Rest { wakes } => State::Stopped { wakes },
-                _ => State::Starting { phase: Phase::Spawning, attempt: 1 },
+                _ => State::Starting { phase: Phase::Spawning, attempt: 1, failure: None },
             },
             catalogue: settings.known.clone(),
             revision: None,
@@ -157,6 +166,8 @@ impl Life {
             era: settings.era,
             failure: None,
             is_looking: false,
+            began: Instant::now(),
+            log_begins: 0,
             status,
             settings,
             source,
@@ -202,25 +213,30 @@ impl Life {
     /// One life, from spawning to the end of its process.
     async fn live(&mut self) -> Next {
         let started = Instant::now();
-        let attempt = u32::try_from(self.policy.failures()).unwrap_or(u32::MAX).saturating_add(1);
+        let attempt = self.next_attempt();
+        if attempt == 1 {
+            self.began = started;
+        }
+        self.log_begins = *self.outputs.log.subscribe().borrow();
         // Those who watch need not see every look.
         let is_looking = std::mem::take(&mut self.is_looking);
         self.status.modify(|status| {
             if !is_looking {
-                status.state = State::Starting { phase: Phase::Spawning, attempt };
+                status.state = self.starting(Phase::Spawning);
             }
             status.starts += u64::from(!self.ways.goes_on());
         });
+        self.inputs.orders.clear();
         let way = self.ways.current();
         let turn = self.settings.turn.taken().await;
         let opened = self.source.open(way, &self.outputs.log, &self.tasks);
         let Opened { wire, process, rules } = match opened {
             Ok(opened) => opened,
-            Err(failure) => return self.failed(failure),
+            Err(failure) => return self.start_failed(failure),
         };
         drop(turn);
         if !is_looking {
-            self.set(State::Starting { phase: Phase::Handshaking, attempt });
+            self.set(self.starting(Phase::Handshaking));
         }
         let era = match way {
             // Older than the stateless era, and never used with it.
@@ -266,6 +282,7 @@ impl Life {
                 self.fail_pending(Failure::Closed { phase: Phase::Serving });
                 bury(process, incoming, Patience::Long).await;
                 self.policy.reset();
+                self.failure = None;
                 self.outputs.log.push(LogSource::Event, "restarting because someone asked");
                 Next::Start
             }
@@ -276,7 +293,8 @@ impl Life {
                 }
                 let failure = self.with_last_words(failure);
                 match if was_ready { Some(failure) } else { self.other_way(failure) } {
-                    Some(failure) => self.failed(failure),
+                    Some(failure) if was_ready => self.crashed(failure),
+                    Some(failure) => self.start_failed(failure),
                     None => {
                         self.is_looking = is_looking;
                         Next::Start
@@ -292,7 +310,7 @@ impl Life {
                     Some(exit) => Failure::Exited { exit, phase, stderr: self.last_words() },
                     None => Failure::Closed { phase },
                 };
-                self.failed(failure)
+                if was_ready { self.crashed(failure) } else { self.start_failed(failure) }
             }
         }
     }
@@ -336,7 +354,22 @@ impl Life {
         }
     }
 
-    fn failed(&mut self, failure: Failure) -> Next {
+    /// It ended after it had been ready.
+    fn crashed(&mut self, failure: Failure) -> Next {
+        self.failed(failure, RestartPolicy::on_exit)
+    }
+
+    /// It never became ready. Attempts that begin within the start timeout are the same start to whoever waits for it.
+    fn start_failed(&mut self, failure: Failure) -> Next {
+        let is_time = self.began.elapsed() < self.settings.timeouts.start;
+        self.failed(failure, |policy, now| policy.on_start_failed(now, is_time))
+    }
+
+    fn failed(
+        &mut self,
+        failure: Failure,
+        decide: impl FnOnce(&mut RestartPolicy, std::time::Instant) -> Decision,
+    ) -> Next {
         if failure.is_about_handshake() {
             // What an earlier life seemed to show of its era was wrong: find out anew.
             self.era = self.settings.era;
@@ -354,7 +387,7 @@ impl Life {
         let hopeless = failure.is_hopeless();
         let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
         if is_new || !self.source.is_remote() {
-            self.outputs.log.push(LogSource::Event, &failure.to_string());
+            self.outputs.log.push(LogSource::Event, &failure.summary());
         }
         let failure = self.fail_pending(failure);
         self.failure = Some(failure.clone());
@@ -362,7 +395,7 @@ impl Life {
             return Next::Wait { outlook: Outlook::Hopeless, failure };
         }
         let now = Instant::now();
-        let decision = self.policy.on_exit(now.into_std());
+        let decision = decide(&mut self.policy, now.into_std());
         if self.source.is_remote() && self.policy.failures() >= PATIENCE {
             if is_new || self.policy.failures() == PATIENCE {
                 let note = format!("it stays down; looking again every {} s", LOOK.as_secs());
@@ -371,6 +404,7 @@ impl Life {
             return Next::Wait { outlook: Outlook::LookAgain { since: now, until: now + LOOK }, failure };
         }
         match decision {
+            Decision::Retry { after } => Next::Wait { outlook: Outlook::Retry(now + after), failure },
             Decision::Restart { after } if after.is_zero() => Next::Start,
             Decision::Restart { after } => {
                 self.outputs
@@ -379,9 +413,11 @@ impl Life {
                 Next::Wait { outlook: Outlook::Restart(now + after), failure }
             }
             Decision::GiveUp => {
-                self.outputs
-                    .log
-                    .push(LogSource::Event, "it fails again and again; giving up until someone asks");
+                let note = match self.settings.restart {
+                    RestartMode::Never => "it is not restarted by itself",
+                    _ => "it fails again and again; giving up until someone asks",
+                };
+                self.outputs.log.push(LogSource::Event, note);
                 Next::Wait { outlook: Outlook::Hopeless, failure }
             }
         }
@@ -395,7 +431,7 @@ impl Life {
     }
 
     fn last_words(&self) -> Tail {
-        let lines = self.outputs.log.tail(LAST_WORDS * 2);
+        let lines = self.outputs.log.since(self.log_begins);
         let stderr: Vec<_> =
             lines.into_iter().filter(|line| line.source == LogSource::Stderr).map(|line| line.text).collect();
         Tail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
@@ -408,6 +444,15 @@ impl Life {
             }
             other => other,
         }
+    }
+
+    /// Which attempt since it was last well the next one is, from 1.
+    fn next_attempt(&self) -> u32 {
+        u32::try_from(self.policy.attempts()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    fn starting(&self, phase: Phase) -> State {
+        State::Starting { phase, attempt: self.next_attempt(), failure: self.failure.clone() }
     }
 
     fn set(&self, state: State) {

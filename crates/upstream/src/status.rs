@@ -40,7 +40,12 @@ impl fmt::Display for Phase {
 #[derive(Debug, Clone)]
 pub enum State {
     /// On its way up.
-    Starting { phase: Phase, attempt: u32 },
+    Starting {
+        phase: Phase,
+        attempt: u32,
+        /// Why the attempt before this one failed.
+        failure: Option<Arc<Failure>>,
+    },
     /// Up.
     Running,
     /// Down, and will be tried again.
@@ -66,11 +71,12 @@ impl State {
         }
     }
 
-    /// What went wrong, if something did.
+    /// What went wrong, if something did; for a server that is tried again, what went wrong last.
     pub fn failure(&self) -> Option<&Arc<Failure>> {
         match self {
             Self::Backoff { failure, .. } | Self::Failed { failure } => Some(failure),
-            Self::Starting { .. } | Self::Running | Self::Stopping | Self::Stopped { .. } => None,
+            Self::Starting { failure, .. } => failure.as_ref(),
+            Self::Running | Self::Stopping | Self::Stopped { .. } => None,
         }
     }
 

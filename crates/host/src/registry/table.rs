@@ -80,6 +80,8 @@ pub struct Table {
     checked: HashMap<Bytes, CheckedTool>,
     /// The same of the table before, while this one is made.
     known: HashMap<Bytes, CheckedTool>,
+    /// How many tools of a server are not offered, where some are not.
+    withheld: HashMap<ServerName, usize>,
     /// Offers that were set aside.
     pub quarantined: Vec<Quarantined>,
     /// What servers should know about their offers.
@@ -181,6 +183,12 @@ impl Table {
         self.checked.get(tool).is_some_and(Result::is_err)
     }
 
+    /// How many tools of a server are not offered: set aside, or filtered out.
+    pub(crate) fn withheld_tools(&self, server: &str) -> usize {
+        let mut withheld = self.withheld.iter();
+        withheld.find(|(name, _)| name.as_str() == server).map_or(0, |(_, count)| *count)
+    }
+
     /// Where a tool is.
     pub fn tool(&self, name: &str) -> Option<&Route> {
         self.tools.get(name)
@@ -246,7 +254,9 @@ impl Table {
                 .map_err(|error| error.to_string())
                 .and_then(|tool| self.check(offer, &tool).map(|validator| (tool, validator)));
             match checked {
-                Ok((tool, _)) if !offer.tuning.tools.passes(tool.name()) => {}
+                Ok((tool, _)) if !offer.tuning.tools.passes(tool.name()) => {
+                    self.withhold(offer.server.name())
+                }
                 Ok((tool, validator)) => {
                     let name = exposed_name(slug, tool.name(), naming);
                     let text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
@@ -265,7 +275,10 @@ impl Table {
                     }
                     tools.push(Named { text, text_on_http, route, bare: tool.name().to_owned(), name });
                 }
-                Err(reason) => self.set_aside(offer, "tool", text, reason),
+                Err(reason) => {
+                    self.withhold(offer.server.name());
+                    self.set_aside(offer, "tool", text, reason);
+                }
             }
         }
     }
@@ -364,6 +377,9 @@ impl Table {
                 routes.insert(item.name.clone(), item.route.clone());
                 listed.push(item.text.clone());
             } else {
+                if kind == "tool" {
+                    self.withhold(item.route.server.name());
+                }
                 self.quarantined.push(Quarantined {
                     server: item.route.server.name().clone(),
                     kind,
@@ -383,6 +399,10 @@ impl Table {
             }
         }
         routes
+    }
+
+    fn withhold(&mut self, server: &ServerName) {
+        *self.withheld.entry(server.clone()).or_default() += 1;
     }
 
     fn note_origin(&mut self, uri: &str, server: &UpstreamHandle) {

@@ -51,6 +51,8 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
         }
     }
     let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
+    let refused = crate::bay::text_of(&host, "up__x", 0).await.unwrap_err();
+    assert!(refused.contains("server `up` was stopped; `toolbay start up` starts it"), "{refused}");
     assert!(output.is_error && output.text.contains("`up` does not run"), "{}", output.text);
     host.start_server("up").await.unwrap();
     eventually("it is back", || host.table().tool("up__x").is_some()).await;
@@ -58,6 +60,38 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
     assert!(!output.is_error, "a tool comes back with its server: {}", output.text);
     let error = Error::from(host.start_server("off").await.unwrap_err());
     assert!(matches!(error, Error::NotRunning { state: ServerState::Disabled, .. }), "{error:?}");
+}
+
+/// Through MCP: the message says what to do, and the data says it to programs.
+#[tokio::test(start_paused = true)]
+async fn who_calls_what_cannot_be_used_is_told_its_server_and_state() {
+    let unfit = "x".repeat(200);
+    let (host, troupe) = host(&[config("up", &["x", &unfit]), config("bad", &["x"])]).await;
+    let refused = async |tool: &str| {
+        let answer = crate::bay::ask(&host, "tools/call", serde_json::json!({"name": tool, "arguments": {}}));
+        answer.await["error"].clone()
+    };
+    let set_aside = refused(&format!("up__{unfit}")).await;
+    let told = set_aside["message"].as_str().unwrap();
+    assert!(told.contains("of server `up` was set aside: "), "{told}");
+    assert_eq!(host.status("up").unwrap().withheld_tools, 1);
+    let unknown = refused("up__nothing").await;
+    assert_eq!(unknown["message"], "no server offers the tool `up__nothing`");
+    troupe.is_broken.store(true, Ordering::Relaxed);
+    host.apply(&[config("bad", &["x", "y"])]).await;
+    host.wait_for("bad").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let failed = refused("bad__y").await;
+    let told = failed["message"].as_str().unwrap();
+    assert!(
+        told.starts_with("cannot use the tool `bad__y`: server `bad` failed: it closed the connection"),
+        "{told}"
+    );
+    assert!(told.ends_with("`toolbay restart bad`"), "{told}");
+    assert_eq!(
+        failed["data"],
+        serde_json::json!({"reason": "not-ready", "server": "bad", "state": "failed"})
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,11 +123,12 @@ async fn states_have_the_words_of_other_designs() {
     troupe.is_broken.store(true, Ordering::Relaxed);
     host.start_server("s").await.unwrap();
     let mut seen = Vec::new();
+    seen.push(state().as_connection_state());
     for _ in 0..100 {
         tokio::time::sleep(Duration::from_secs(1)).await;
         seen.push(state().as_connection_state());
     }
-    assert_eq!(seen[0], ConnectionState::Connecting, "it is tried again");
+    assert_eq!(seen[0], ConnectionState::Connecting);
     assert!(matches!(seen.last(), Some(ConnectionState::Error(why)) if !why.is_empty()), "{:?}", seen.last());
     assert!(matches!(state().as_zed(), ContextServerStatus::Error(_)));
     assert!(matches!(state().as_server_state(), ManagedState::Failed(_)));

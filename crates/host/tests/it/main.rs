@@ -21,6 +21,7 @@ mod page_of_names; // it says nothing that is not there
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
 mod simulation; // whatever happens, in whatever order
+mod starts; // the attempts of a start, and what those see who wait
 mod store; // the lives of servers, on a clock of their own
 mod tables; // pages, changes, unknown names
 mod tools; // what agents run

@@ -98,6 +98,48 @@ async fn a_server_comes_up_step_by_step_and_goes_down() {
     assert_eq!(stage.tools(), ["a__t"]);
 }
 
+/// Whoever gave an order need not look twice.
+#[tokio::test(start_paused = true)]
+async fn an_order_took_effect_when_it_returns() {
+    let stage = Stage::with(&[config("a", &["t"])], |troupe| troupe.start_ms.store(1500, Ordering::Relaxed));
+    let (host, began) = (&stage.host, Instant::now());
+    let word = || host.status("a").unwrap().state.word();
+    assert!(host.wait_for("a").await.unwrap().is_up());
+    host.stop_server("a").await.unwrap();
+    assert_eq!((word(), stage.tools()), ("stopped", vec![]));
+    host.start_server("a").await.unwrap();
+    assert_eq!(word(), "starting");
+    assert!(host.wait_for("a").await.unwrap().is_up());
+    host.restart_server("a").await.unwrap();
+    assert_eq!(word(), "starting");
+    assert!(host.wait_for("a").await.unwrap().is_up());
+    assert_eq!((stage.troupe.lives("a"), host.status("a").unwrap().starts), (3, 3), "it is the new one");
+    host.disable_server("a").await.unwrap();
+    assert_eq!((word(), stage.tools()), ("disabled", vec![]));
+    host.enable_server("a").await.unwrap();
+    assert_eq!(word(), "starting", "an order never waits for the start itself");
+    assert!(host.wait_for("a").await.unwrap().is_up());
+    let off = ServerConfig { standing: Standing::Disabled, ..config("a", &["t"]) };
+    host.apply(&[off]).await;
+    assert_eq!(word(), "disabled");
+    assert_eq!(began.elapsed().as_secs(), 6, "four starts, and nothing else took time");
+}
+
+/// What a client has for itself ends with its server, too.
+#[tokio::test(start_paused = true)]
+async fn an_order_is_for_all_processes_of_a_server() {
+    let own = with(config("a", &["t"]), |tuning| tuning.instances = Sharing::PerSession);
+    let stage = Stage::set(&[own]);
+    stage.host.wait_for("a").await.unwrap();
+    stage.call("a__t", 0).await.unwrap();
+    stage.call("a__t", 0).await.unwrap();
+    assert_eq!(stage.troupe.lives("a"), 2);
+    stage.host.restart_server("a").await.unwrap();
+    stage.host.wait_for("a").await.unwrap();
+    let answered = [stage.call("a__t", 0).await.unwrap(), stage.call("a__t", 0).await.unwrap()];
+    assert_eq!(answered, ["t of life 3 of a", "t of life 4 of a"]);
+}
+
 /// Acceptance check 7.
 #[tokio::test(start_paused = true)]
 async fn a_late_server_delays_nobody_and_joins_when_it_is_ready() {
@@ -125,18 +167,18 @@ async fn a_crashing_server_is_restarted_until_it_is_given_up() {
     stage.troupe.is_broken.store(true, Ordering::Relaxed);
     stage.call("a__crash", 0).await.unwrap_err();
     insta::assert_snapshot!(stage.diary(60).await, @r"
-    100.0 a restarting: it closed the connection while serving
+    100.0 a failed, next attempt in 5 s: it closed the connection while serving
     105.0 a starting (while spawning, attempt 2)
     105.0 a starting (during the handshake, attempt 2)
     105.0 a starting (while spawning, attempt 2)
     105.0 a starting (during the handshake, attempt 2)
-    105.0 a restarting: it closed the connection during the handshake
+    105.0 a failed, next attempt in 5 s: it closed the connection during the handshake
     110.0 a starting (while spawning, attempt 3)
     110.0 a starting (during the handshake, attempt 3)
-    110.0 a restarting: it closed the connection during the handshake
+    110.0 a failed, next attempt in 5 s: it closed the connection during the handshake
     115.0 a starting (while spawning, attempt 4)
     115.0 a starting (during the handshake, attempt 4)
-    115.0 a restarting: it closed the connection during the handshake
+    115.0 a failed, next attempt in 5 s: it closed the connection during the handshake
     120.0 a starting (while spawning, attempt 5)
     120.0 a starting (during the handshake, attempt 5)
     120.0 a failed: it closed the connection during the handshake
@@ -166,7 +208,7 @@ async fn a_server_is_switched_off_and_on() {
     assert!(matches!(stage.host.restart_server("new").await, Err(StoreError::Pending(_))));
     assert!(matches!(stage.host.start_server("nobody").await, Err(StoreError::Unknown(_))));
     let refused = stage.call("off__t", 0).await.unwrap_err();
-    assert!(refused.contains("`off` is disabled"), "{refused}");
+    assert!(refused.contains("`off` is disabled; `toolbay enable off`"), "{refused}");
     let refused = stage.call("new__t", 0).await.unwrap_err();
     assert!(refused.contains("`new` needs approval"), "{refused}");
     stage.host.enable_server("off").await.unwrap();

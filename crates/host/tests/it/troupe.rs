@@ -27,6 +27,8 @@ pub(crate) struct Troupe {
     pub(crate) is_mute: AtomicBool,
     /// Whether servers end when they are asked anything.
     pub(crate) is_broken: AtomicBool,
+    /// How many lives end when they are asked anything.
+    pub(crate) broken_lives: AtomicU64,
     pub(crate) pings: AtomicU64,
 }
 
@@ -38,6 +40,12 @@ impl Troupe {
             Some(Source::InProcess(Arc::new(move |tasks| troupe.connect(&config, tasks))))
         });
         HostOptions { connector: Some(connector), ..HostOptions::default() }
+    }
+
+    /// A server of its own.
+    pub(crate) fn in_process(self: &Arc<Self>, config: ServerConfig) -> toolbay_host::InProcess {
+        let (troupe, config) = (self.clone(), Arc::new(config));
+        Arc::new(move |tasks| troupe.connect(&config, tasks))
     }
 
     pub(crate) fn lives(&self, server: &str) -> u64 {
@@ -77,7 +85,7 @@ async fn act(troupe: Arc<Troupe>, config: Arc<ServerConfig>, life: u64, wire: Wi
     let Wire { outgoing, mut incoming } = wire;
     while let Some(message) = incoming.recv().await {
         let Incoming::Message(Message::Request(request)) = message else { continue };
-        if troupe.is_broken.load(Ordering::Relaxed) {
+        if troupe.is_broken.load(Ordering::Relaxed) || life <= troupe.broken_lives.load(Ordering::Relaxed) {
             return;
         }
         if troupe.is_mute.load(Ordering::Relaxed) {

@@ -17,7 +17,7 @@ fn timeline(mode: RestartMode, jitter: f64, lives: &[(u64, u64)]) -> String {
         }
         now += Duration::from_secs(health);
         match policy.on_exit(now) {
-            Decision::Restart { after } => now += after,
+            Decision::Retry { after } | Decision::Restart { after } => now += after,
             Decision::GiveUp => {
                 told.push("give up".into());
                 break;
@@ -85,4 +85,44 @@ fn chance_stays_within_its_bounds() {
     let spreads: Vec<f64> = (0..1000).map(|_| random_spread()).collect();
     assert!(spreads.iter().all(|spread| (-1.0..=1.0).contains(spread)));
     assert!(spreads.iter().any(|&spread| spread > 0.5) && spreads.iter().any(|&spread| spread < -0.5));
+}
+
+/// Starts a server that never becomes ready, as often as the policy wants.
+fn starts(mode: RestartMode, is_time: bool) -> String {
+    let mut policy = RestartPolicy::new(mode).with_jitter(|| 0.0);
+    let zero = Instant::now();
+    let (mut now, mut told) = (zero, Vec::new());
+    loop {
+        told.push(format!("{:.1}", (now - zero).as_secs_f64()));
+        match policy.on_start_failed(now, is_time) {
+            Decision::Retry { after } | Decision::Restart { after } => now += after,
+            Decision::GiveUp => return format!("{}, {} attempts", told.join(" "), policy.attempts()),
+        }
+    }
+}
+
+#[test]
+fn a_start_has_five_quick_attempts_before_it_counts_as_failed() {
+    assert_eq!(starts(RestartMode::Backoff, true), "0.0 0.1 0.3 0.7 1.5 2.5 3.5 5.5 10.5, 9 attempts");
+    assert_eq!(starts(FIXED_5, true), "0.0 0.1 0.3 0.7 1.5 6.5 11.5 16.5 21.5, 9 attempts");
+    assert_eq!(
+        starts(RestartMode::Backoff, false),
+        "0.0 1.0 2.0 4.0 9.0, 5 attempts",
+        "they would take too long"
+    );
+}
+
+#[test]
+fn a_start_after_a_crash_has_one_attempt() {
+    let mut policy = RestartPolicy::default().with_jitter(|| 0.0);
+    let now = Instant::now();
+    policy.on_healthy(now);
+    assert_eq!(policy.on_exit(now), Decision::Restart { after: Duration::ZERO });
+    assert_eq!(policy.on_start_failed(now, true), Decision::Restart { after: Duration::from_secs(1) });
+}
+
+#[test]
+fn one_that_is_never_restarted_is_given_up_at_once() {
+    assert_eq!(starts(RestartMode::Never, true), "0.0, 1 attempts");
+    assert_eq!(timeline(RestartMode::Never, 0.0, &[(1, 100), (1, 1)]), "0 give up");
 }

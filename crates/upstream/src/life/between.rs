@@ -6,11 +6,13 @@ use tokio::time::{Instant, sleep_until};
 use toolbay_supervise::LogSource;
 
 use super::{Command, LOOK_FOR_CALL, Life, Next};
-use crate::{CallError, Failure, State};
+use crate::{CallError, Failure, Phase, State};
 
 /// What a server that is down will do.
 #[derive(Clone, Copy)]
 pub(super) enum Outlook {
+    /// Its start goes on with another attempt, so calls wait.
+    Retry(Instant),
     /// It is started again, so calls wait.
     Restart(Instant),
     /// It stays down, but may come back by itself: calls fail, but look whether it has.
@@ -22,7 +24,7 @@ pub(super) enum Outlook {
 impl Outlook {
     pub(super) fn until(self) -> Option<Instant> {
         match self {
-            Self::Restart(until) | Self::LookAgain { until, .. } => Some(until),
+            Self::Retry(until) | Self::Restart(until) | Self::LookAgain { until, .. } => Some(until),
             Self::Hopeless => None,
         }
     }
@@ -30,7 +32,7 @@ impl Outlook {
     /// Whether a call that comes now may wait.
     pub(super) fn is_worth_waiting(self) -> bool {
         match self {
-            Self::Restart(_) => true,
+            Self::Retry(_) | Self::Restart(_) => true,
             Self::LookAgain { since, .. } => since.elapsed() >= LOOK_FOR_CALL,
             Self::Hopeless => false,
         }
@@ -42,12 +44,13 @@ impl Life {
     pub(super) async fn wait(&mut self, outlook: Outlook, failure: Arc<Failure>) -> Next {
         let until = outlook.until();
         self.set(match outlook {
+            Outlook::Retry(_) => self.starting(Phase::Spawning),
             Outlook::Restart(until) => State::Backoff { until, failure: failure.clone() },
             _ => State::Failed { failure: failure.clone() },
         });
         self.is_looking = matches!(outlook, Outlook::LookAgain { .. });
         let down = CallError::Down { server: self.settings.name.clone(), failure };
-        if !matches!(outlook, Outlook::Restart(_)) {
+        if !matches!(outlook, Outlook::Retry(_) | Outlook::Restart(_)) {
             self.calls.fail_waiting(&down);
         }
         loop {
@@ -60,12 +63,17 @@ impl Life {
                 biased; // a call made after an order must see its effect
                 () = self.inputs.stop.cancelled() => return Next::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    Command::Start | Command::Restart => {
+                    Command::Start(obeyed) | Command::Restart(obeyed) => {
+                        self.inputs.orders.push(obeyed);
                         self.policy.reset();
+                        self.failure = None;
                         self.is_looking = false;
                         return Next::Start;
                     }
-                    Command::Stop => return Next::Rest { wakes: false },
+                    Command::Stop(obeyed) => {
+                        self.inputs.orders.push(obeyed);
+                        return Next::Rest { wakes: false };
+                    }
                     Command::Retire { until } => self.inputs.retire_by = Some(until),
                     Command::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
                 },
@@ -100,6 +108,7 @@ impl Life {
     /// Down, and nothing is wrong. Calls fail, or start it where it `wakes`.
     pub(super) async fn rest(&mut self, wakes: bool) -> Next {
         self.set(State::Stopped { wakes });
+        self.inputs.orders.clear();
         let note = if wakes { "resting until it is called" } else { "stopped until someone asks" };
         self.outputs.log.push(LogSource::Event, note);
         self.policy.reset();
@@ -117,9 +126,15 @@ impl Life {
                 biased; // a call made after an order must see its effect
                 () = self.inputs.stop.cancelled() => return Next::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    Command::Start | Command::Restart => return Next::Start,
-                    Command::Stop if wakes => return Next::Rest { wakes: false },
-                    Command::Stop | Command::Refresh(_) => {}
+                    Command::Start(obeyed) | Command::Restart(obeyed) => {
+                        self.inputs.orders.push(obeyed);
+                        return Next::Start;
+                    }
+                    Command::Stop(obeyed) if wakes => {
+                        self.inputs.orders.push(obeyed);
+                        return Next::Rest { wakes: false };
+                    }
+                    Command::Stop(_) | Command::Refresh(_) => {}
                     Command::Retire { until } => self.inputs.retire_by = Some(until),
                 },
                 queued = self.inputs.queue.recv() => match queued {

@@ -91,17 +91,21 @@ async fn a_crashing_server_is_restarted_at_once_then_after_a_while_then_not_at_a
     27s Starting, attempt 4
     28s Running
     ");
-    insta::assert_snapshot!(states(mortal(&[0, 0, 0, 0, 0, 0, 0, 0]), 60, fixed).await, @r"
+    insta::assert_snapshot!(states(mortal(&[0; 20]), 60, fixed).await, @r"
      0s Starting, attempt 1
-     1s Backoff about 5s
-     6s Starting, attempt 2
-     7s Backoff about 5s
-    12s Starting, attempt 3
-    13s Backoff about 5s
-    18s Starting, attempt 4
-    19s Backoff about 5s
-    24s Starting, attempt 5
-    25s Failed: it closed the connection during the handshake
+     1s Starting, attempt 2
+     2s Starting, attempt 3
+     3s Starting, attempt 4
+     4s Starting, attempt 5
+     6s Backoff about 5s
+    11s Starting, attempt 6
+    12s Backoff about 5s
+    17s Starting, attempt 7
+    18s Backoff about 5s
+    23s Starting, attempt 8
+    24s Backoff about 5s
+    29s Starting, attempt 9
+    30s Failed: it closed the connection during the handshake
     ");
 }
 
@@ -178,10 +182,10 @@ async fn a_call_dropped_in_backoff_is_never_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_server_fails_calls_at_once_until_someone_asks_again() {
-    let world = World::new(mortal(&[0, 0, 0, 0, 0]), legacy);
+    let world = World::new(mortal(&[0; 9]), legacy);
     let early = world.server.call(call("t"));
     let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
-    assert_eq!(status.starts, 5);
+    assert_eq!(status.starts, 9);
     let error = early.await.unwrap_err();
     assert!(matches!(error, CallError::Down { .. }), "a call that waited learns it too: {error}");
     let started = Instant::now();
@@ -191,7 +195,7 @@ async fn a_failed_server_fails_calls_at_once_until_someone_asks_again() {
     assert_eq!(started.elapsed(), Duration::ZERO);
     world.server.restart().await;
     let answer = world.call("t").await.unwrap();
-    assert_eq!(answer["result"]["life"], 5);
+    assert_eq!(answer["result"]["life"], 9);
 }
 
 #[tokio::test(start_paused = true)]
@@ -236,7 +240,7 @@ async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
 
 #[tokio::test(start_paused = true)]
 async fn stop_ends_a_server_in_every_state() {
-    for lives in [&[][..], &[1, 1], &[0, 0, 0, 0, 0]] {
+    for lives in [&[][..], &[1, 1], &[0; 9]] {
         let world = World::new(mortal(lives), legacy);
         world.until(|status| !matches!(status.state, State::Starting { .. })).await;
         sleep(Duration::from_secs(2)).await;
@@ -246,24 +250,66 @@ async fn stop_ends_a_server_in_every_state() {
     }
 }
 
-/// A command that cannot start fails at once, and is not tried again and again.
-#[tokio::test]
-async fn a_command_that_does_not_exist_is_hopeless() {
+/// The attempts within the start timeout are one start; a server that hangs has only one of them.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_is_not_tried_five_times_before_anyone_is_told() {
+    let mute = || {
+        scripted(|_, mut script| async move {
+            loop {
+                script.next().await;
+            }
+        })
+    };
+    let fixed =
+        |settings: &mut Settings| settings.restart = RestartMode::Fixed { delay: Duration::from_secs(5) };
+    insta::assert_snapshot!(states(mute(), 33, fixed).await, @r"
+     0s Starting, attempt 1
+    30s Backoff about 5s
+    ");
+    let never = |settings: &mut Settings| settings.restart = RestartMode::Never;
+    insta::assert_snapshot!(states(mortal(&[3]), 60, never).await, @r"
+     0s Starting, attempt 1
+     1s Running
+     4s Failed: it closed the connection while serving
+    ");
+}
+
+fn process(command: &str, args: &[&str]) -> Source {
     let launch = toolbay_upstream::Launch {
         name: "s".to_owned(),
-        command: "/no/such/command".into(),
-        args: Vec::new(),
+        command: command.into(),
+        args: args.iter().map(Into::into).collect(),
         env: Default::default(),
         cwd: None,
         stderr: toolbay_upstream::StderrPolicy::Capture,
     };
-    let source = Source::Process(Box::new(toolbay_upstream::ProcessSource {
+    Source::Process(Box::new(toolbay_upstream::ProcessSource {
         launch,
         shim: toolbay_upstream::Shim::none(),
         grace: StopGrace::default(),
         max_message: 1024,
-    }));
-    let world = World::new(source, |_| {});
+    }))
+}
+
+/// What an earlier life said is not repeated, and what is logged of a crash is one line.
+#[tokio::test]
+async fn last_words_are_those_of_the_last_life() {
+    let script = "echo starting >&2; echo 'Traceback (most recent call last):' >&2; echo 'ValueError: boom' >&2; exit 1";
+    let world = World::new(process("/bin/sh", &["-c", script]), legacy);
+    let status = world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    assert_eq!(status.starts, 5);
+    let failure = status.state.failure().unwrap();
+    assert_eq!(failure.to_string().matches("ValueError: boom").count(), 1, "{failure}");
+    assert_eq!(failure.summary(), "it ended during the handshake (exit code 1): ValueError: boom");
+    let log = world.server.log().since(0);
+    let told: Vec<_> = log.iter().filter(|line| line.text.contains("it ended")).collect();
+    assert!(told.len() == 5 && told.iter().all(|line| !line.text.contains('\n')), "{told:?}");
+}
+
+/// A command that cannot start fails at once, and is not tried again and again.
+#[tokio::test]
+async fn a_command_that_does_not_exist_is_hopeless() {
+    let world = World::new(process("/no/such/command", &[]), |_| {});
     let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
     assert_eq!(status.starts, 1);
 }

@@ -43,6 +43,10 @@ async fn run(config: &ServerConfig, options: &HostOptions, patience: Duration) -
     let took = started.elapsed();
     let mut findings = match settled {
         Ok(_) => state(&host, name, took),
+        // It is being tried again, and why the last attempt failed says more than that.
+        Err(_) if host.status(name).is_some_and(|status| status.state.failure().is_some()) => {
+            state(&host, name, took)
+        }
         Err(_) => {
             let phase = host.status(name).map(|status| status.state.to_string()).unwrap_or_default();
             let message = format!("it was not ready within {} s (it was {phase})", patience.as_secs());
@@ -74,7 +78,10 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         let why = why.lines().next().unwrap_or_default().trim_end_matches("; its last words:");
         let what =
             if matches!(status.state, ServerState::AuthRequired { .. }) { "it wants a login: " } else { "" };
-        let finding = Finding::bad(CHECK, format!("{what}{why}")).details(last_words(host, name));
+        // What it said in its last life; the lives before it said the same.
+        let said = snapshot.failure.iter().flat_map(|failure| failure.lines().skip(1));
+        let said = said.map(|line| line.trim_start_matches("  ").to_owned()).collect();
+        let finding = Finding::bad(CHECK, format!("{what}{why}")).details(said);
         return vec![match snapshot.hint {
             Some(hint) => finding.fix(hint),
             None => finding.fix(format!("see `toolbay logs {name}`")),

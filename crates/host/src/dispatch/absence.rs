@@ -1,0 +1,101 @@
+//! Why a tool or prompt that a caller knows by name is not there.
+
+use std::fmt;
+
+use tokio::time::Instant;
+use toolbay_protocol::ServerName;
+
+use crate::{Host, ServerState, registry::slug_of};
+
+/// Why a named tool or prompt cannot be used now, although its server is known.
+#[derive(Debug, Clone)]
+pub struct Absence {
+    /// The server it belongs to.
+    pub server: ServerName,
+    why: Why,
+}
+
+#[derive(Debug, Clone)]
+enum Why {
+    /// The server is down.
+    Down(ServerState),
+    /// The server is up, but this was set aside.
+    SetAside { kind: &'static str, name: String, reason: String },
+}
+
+impl Host {
+    /// Why what is named cannot be used now; nothing where the name tells of no server, or where the server is up and has
+    /// nothing of that name.
+    pub fn absence(&self, name: &str) -> Option<Absence> {
+        let table = self.peek_table();
+        let owner = self.member_of(name);
+        let bare = if owner.is_some() { name.split_once("__").map_or(name, |(_, bare)| bare) } else { name };
+        let is_meant = |server: &ServerName| owner.as_ref().is_none_or(|owner| owner.name == *server);
+        // Long names are kept by their beginning only.
+        let is_named = |known: &str| known == bare || (known.len() >= 128 && bare.starts_with(known));
+        let set_aside = table.quarantined.iter().find(|it| is_named(&it.name) && is_meant(&it.server));
+        if let Some(it) = set_aside {
+            let (kind, name, reason) = (it.kind, it.name.clone(), it.reason.clone());
+            return Some(Absence { server: it.server.clone(), why: Why::SetAside { kind, name, reason } });
+        }
+        let owner = owner?;
+        let state = owner.state();
+        let is_down = !state.is_up() && !matches!(state, ServerState::Starting { .. });
+        is_down.then(|| Absence { server: owner.name.clone(), why: Why::Down(state) })
+    }
+
+    fn member_of(&self, name: &str) -> Option<std::sync::Arc<crate::roster::Member>> {
+        self.shared.roster.load().by_slug(slug_of(name)?).cloned()
+    }
+}
+
+impl Absence {
+    /// The state of the server, in a word or two.
+    pub fn state(&self) -> &'static str {
+        match &self.why {
+            Why::Down(state) => state.word(),
+            Why::SetAside { .. } => "set aside",
+        }
+    }
+
+    /// What to do about it, where something can be done.
+    pub fn hint(&self) -> Option<String> {
+        let server = &self.server;
+        let Why::Down(state) = &self.why else { return None };
+        Some(match state {
+            ServerState::Disabled => format!("`toolbay enable {server}` enables it"),
+            ServerState::Pending => format!("look at it, then `toolbay approve {server}`"),
+            ServerState::AuthRequired { .. } => format!("`toolbay login {server}`"),
+            ServerState::Failed { .. } => match state.failure().and_then(|failure| failure.hint()) {
+                Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
+                None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
+            },
+            ServerState::Stopped { .. } => format!("`toolbay start {server}` starts it"),
+            _ => "call again in a moment".to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = &self.server;
+        match &self.why {
+            Why::SetAside { kind, name, reason } => {
+                write!(f, "the {kind} `{name}` of server `{server}` was set aside: {reason}")
+            }
+            Why::Down(state) => match state {
+                ServerState::Pending => write!(f, "server `{server}` needs approval"),
+                ServerState::AuthRequired { .. } => write!(f, "server `{server}` requires a login"),
+                ServerState::Stopped { .. } => write!(f, "server `{server}` was stopped"),
+                ServerState::Backoff { until, failure } => {
+                    let wait = until.saturating_duration_since(Instant::now()).as_secs_f32().ceil();
+                    write!(f, "server `{server}` failed, next attempt in {wait} s: {}", failure.summary())
+                }
+                ServerState::Failed { failure } => {
+                    write!(f, "server `{server}` failed: {}", failure.summary())
+                }
+                state => write!(f, "server `{server}` is {}", state.word()),
+            },
+        }
+    }
+}
