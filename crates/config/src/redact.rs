@@ -62,7 +62,9 @@ fn arguments_hiding(args: &[Template], hides: Hides) -> Vec<String> {
         let redacted = match (before, text.split_once(['=', ':'])) {
             (Before::Secret, _) if !is_flag => mask(text),
             (Before::PasswordOrPort, _) if !is_flag && !is_port(text) => mask(text),
-            (Before::User, Some((user, password))) if !is_flag => format!("{user}:{}", mask(password)),
+            (Before::User, Some((user, password))) if !is_flag && !is_port(text) => {
+                format!("{user}:{}", mask(password))
+            }
             (_, Some((name, rest)))
                 if is_secret_name(name) && !rest.is_empty() && !rest.starts_with("//") =>
             {
@@ -84,7 +86,7 @@ enum Before {
     Secret,
     /// `-p` is followed by a password, a port, or ports to publish.
     PasswordOrPort,
-    /// `-u` may be followed by a name and a password.
+    /// `-u` may be followed by a name and a password, or by the numbers of a user and a group.
     User,
 }
 
@@ -125,7 +127,7 @@ mod tests {
             (&["--x=ghp_SENTINEL123", "x:sk-SENTINEL123,b"], "--x=*** x:***,b"),
             (&["-e", "DB_PASSWORD=S6", "Authorization: Bearer S7"], "-e DB_PASSWORD=*** Authorization:***"),
             (&["-p", "8080:80", "-p", "127.0.0.1:80:80"], "-p 8080:80 -p 127.0.0.1:80:80"),
-            (&["-u", "me:S8", "-u", "me"], "-u me:*** -u me"),
+            (&["-u", "me:S8", "-u", "me", "-u", "1000:1000"], "-u me:*** -u me -u 1000:1000"),
             (
                 &["https://h/a?x=S9&y", "https://h/aaaaaaaaaaaaaaaaaaaaaa1"],
                 "https://h/a?x=***&*** https://h/***",
