@@ -29,6 +29,7 @@
 //! - When [`ProcessHandle::exited`] resolves, the tree is gone (or cannot be killed by us, which is logged).
 
 mod command;
+pub mod daemon;
 mod error;
 mod exit;
 mod launch;
@@ -57,3 +58,4 @@ pub use restart::{Decision, RestartMode, RestartPolicy};
 pub use rotating_file::RotatingFile;
 pub use shim::Shim;
 pub use spawn::{spawn, spawn_logging_to};
+pub use sweep::MARKER;

@@ -1,7 +1,7 @@
 //! The process between host and server: where its program is found, and what it does.
 
 pub(crate) mod file_limit;
-mod inherited;
+pub(crate) mod inherited;
 mod inside;
 pub(crate) mod wire;
 

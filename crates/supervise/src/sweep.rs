@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 use crate::procfs::{self, Entry};
 
 /// The variable that marks a server and all it starts. Not `TOOLBAY_…`: those stay in the host.
-pub(crate) const MARKER: &str = "SUPERVISED_LAUNCH";
+pub const MARKER: &str = "SUPERVISED_LAUNCH";
 
 /// Time to end after SIGTERM for what outlives its server.
 pub(crate) const ORPHAN_GRACE: Duration = Duration::from_millis(100);

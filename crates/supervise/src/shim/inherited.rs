@@ -9,7 +9,7 @@ use std::{fs, os::fd::RawFd};
 /// Closes all descriptors but the standard three.
 ///
 /// Invariant: called first of all in a shim, when the program has opened none itself.
-pub(super) fn close() {
+pub(crate) fn close() {
     let Ok(directory) = fs::read_dir("/proc/self/fd") else {
         return;
     };
