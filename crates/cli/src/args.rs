@@ -12,7 +12,7 @@ use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
 
-use crate::error::CliError;
+use crate::{background::HubSpec, error::CliError};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
@@ -96,7 +96,7 @@ pub(crate) enum Shell {
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
     Serve(ServeArgs),
-    /// Offer the servers on stdin and stdout: those of a running hub, else of one in this process
+    /// Offer the servers on stdin and stdout, shared with all clients of the same configuration
     Stdio(StdioArgs),
     /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
     Connect(ConnectArgs),
@@ -146,6 +146,9 @@ pub(crate) enum Command {
     Logs(LogsArgs),
     /// Show how the hub and its servers are
     Status(StatusArgs),
+    /// Show, stop or restart the hub that clients share, or its log
+    #[command(subcommand)]
+    Hub(HubCommand),
     /// Start servers of the running hub
     Start(OrderArgs),
     /// Stop servers of the running hub until somebody starts them again
@@ -156,6 +159,37 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print a script with which a shell completes what is typed
     Completions(CompletionsArgs),
+    /// The hub in the background; started by `stdio`
+    #[command(name = "__hub", hide = true)]
+    Background(BackgroundArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HubCommand {
+    /// Show the hub and the clients that are connected to it
+    Status,
+    /// Let running requests finish, then end the hub and its servers
+    Stop,
+    /// Stop the hub and start it again; clients on stdio stay connected
+    Restart,
+    /// Show the log of the hub in the background
+    Logs(HubLogsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HubLogsArgs {
+    /// Wait for more
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// How many lines to show
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 200)]
+    pub(crate) lines: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BackgroundArgs {
+    /// What it serves, in JSON
+    pub(crate) spec: HubSpec,
 }
 
 /// Each option has a key of the same name in `[hub]`, which counts where the option is not given.
@@ -180,6 +214,9 @@ pub(crate) struct ServeArgs {
     /// Another name under which clients may reach the hub (the `Host` header), with the port if it is another one there
     #[arg(long, value_name = "NAME[:PORT]")]
     pub(crate) public_name: Vec<String>,
+    /// Run beside a hub that serves the same configuration already, with servers of its own
+    #[arg(long)]
+    pub(crate) separate: bool,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }
@@ -232,6 +269,7 @@ impl ServeArgs {
             tls_key,
             public_name: list(&self.public_name, &file.public_name),
             access,
+            separate: self.separate,
         })
     }
 }
@@ -245,7 +283,7 @@ fn written(origin: &str) -> Result<Origin, CliError> {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct StdioArgs {
-    /// Run the servers in this process even if a hub runs them already
+    /// Run the servers in this process, for this client alone
     #[arg(long)]
     pub(crate) alone: bool,
 }

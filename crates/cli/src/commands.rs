@@ -3,6 +3,7 @@
 mod add;
 mod add_json;
 mod approve;
+mod background;
 mod call;
 mod codebase;
 mod completions;
@@ -13,6 +14,7 @@ mod doctor;
 mod enable;
 mod export;
 mod get;
+mod hub;
 mod import;
 mod index;
 mod list;
@@ -72,6 +74,8 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
         Some(Command::Status(args)) => status::run(context, args).await,
+        Some(Command::Hub(command)) => hub::run(context, command).await,
+        Some(Command::Background(args)) => background::run(context, args).await,
         Some(Command::Start(args)) => start::run(context, args).await,
         Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,

@@ -13,12 +13,13 @@ use toolbay_config::{
     Approvals, ConfigError, ConfigFile, Origin, Problem, ReadFiles, Standing, Variables, Written,
     descriptor::{Descriptors, Platform, Surroundings},
     load_from,
-    scope::{Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
+    scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
 };
 
 use toolbay_supervise::find_command;
 
 use crate::{
+    args::Command,
     context::Context,
     cycle::{ITSELF, OwnHub},
     error::CliError,
@@ -40,6 +41,25 @@ pub(crate) struct Configuration {
     loader: Loader,
 }
 
+/// What makes two hubs of one user the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The files that it serves.
+    pub(crate) files: Vec<PathBuf>,
+    /// The project that has a say in them.
+    pub(crate) project: Option<PathBuf>,
+    /// Whether somebody named the file.
+    pub(crate) is_explicit: bool,
+}
+
+impl Identity {
+    /// The hub of the user's own file, for all projects that bring nothing.
+    pub(crate) fn of_user(&self) -> Self {
+        let files = self.files.iter().take(1).cloned().collect();
+        Self { files, project: None, is_explicit: false }
+    }
+}
+
 /// What is needed to understand a file.
 #[derive(Debug)]
 struct Loader {
@@ -53,17 +73,23 @@ struct Loader {
 impl Configuration {
     /// Finds the files; none need be there unless one was named.
     pub(crate) fn find(context: &Context) -> Result<Self, CliError> {
-        let here = std::env::current_dir().map_err(CliError::from)?;
-        let project = find_project(&here, context.env.home.as_deref());
+        let project = match &context.args.command {
+            // It runs in `/`, and is told where its clients work.
+            Some(Command::Background(args)) => args.spec.project.clone(),
+            _ => {
+                let here = std::env::current_dir().map_err(CliError::from)?;
+                Some(find_project(&here, context.env.home.as_deref()))
+            }
+        };
         let typed = context.args.global.config.as_deref();
         let files = match typed {
             Some(typed) => vec![ScopedFile { scope: Scope::Local, path: absolute(typed)? }],
-            None => scoped_files(context.env.config_dir.as_deref(), Some(&project)),
+            None => scoped_files(context.env.config_dir.as_deref(), project.as_deref()),
         };
         Ok(Self {
-            reader: ScopeReader::new(files.clone(), Some(project.clone())),
+            reader: ScopeReader::new(files.clone(), project.clone()),
             files,
-            project,
+            project: project.unwrap_or_else(|| PathBuf::from("/")),
             is_explicit: typed.is_some(),
             complained: Vec::new(),
             approvals: context.env.approvals(),
@@ -117,10 +143,32 @@ impl Configuration {
         self.reader.paths().into_iter().chain(self.approvals.clone()).collect()
     }
 
-    /// The file by which a hub is found: the named one, else the project's, else the user's.
-    pub(crate) fn key(&self) -> Option<PathBuf> {
+    /// The first of the files that is there: the named one, else the project's, else the user's.
+    pub(crate) fn first_file(&self) -> Option<PathBuf> {
         let path = self.files.iter().map(|file| &file.path).find(|path| path.is_file())?;
         path.canonicalize().ok()
+    }
+
+    /// What makes a hub of these files the same as another: the named file alone, else the user's own and, if anything in them
+    /// was approved, those of the project.
+    pub(crate) fn identity(&self, reading: &Reading) -> Identity {
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if self.is_explicit {
+            let files = self.files.iter().map(|file| canonical(&file.path)).collect();
+            return Identity { files, project: None, is_explicit: true };
+        }
+        let of =
+            |scope: Scope| self.files.iter().filter(move |file| file.scope == scope).map(|file| &file.path);
+        // Whether it is there or not: it may come.
+        let mut files: Vec<PathBuf> = of(Scope::User).map(|path| canonical(path)).collect();
+        let is_approved = |placed: &Placed| {
+            placed.file.scope == Scope::Project && placed.server.standing == Standing::Enabled
+        };
+        let has_project = reading.merged.servers.iter().any(is_approved);
+        if has_project {
+            files.extend(of(Scope::Project).filter(|path| path.is_file()).map(|path| canonical(path)));
+        }
+        Identity { files, project: has_project.then(|| self.project.clone()), is_explicit: false }
     }
 
     /// One of the files, as it is now.

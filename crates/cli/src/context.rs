@@ -34,7 +34,10 @@ impl Context {
             Colour::Auto if !env.allows_colour => Some(false),
             Colour::Auto => None,
         };
-        let out = Output::new(args.global.json, args.global.quiet, colour);
+        let out = match &args.command {
+            Some(Command::Background(_)) => Output::to_log(),
+            _ => Output::new(args.global.json, args.global.quiet, colour),
+        };
         let stop = CancellationToken::new();
         signals::listen(stop.clone(), stalls(&args))?;
         Ok(Self { args, env, out, stop })

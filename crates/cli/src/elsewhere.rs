@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolbay_control::{Client, ControlError, Snapshot};
+use toolbay_control::{Client, Snapshot};
 
 use crate::{configuration::Configuration, context::Context, error::CliError};
 
@@ -34,18 +34,9 @@ async fn snapshots(context: &Context) -> Vec<Snapshot> {
     let ours: Vec<PathBuf> = ours.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let is_other =
         |snapshot: &Snapshot| snapshot.config.as_ref().is_some_and(|config| !ours.contains(config));
-    let dir = context.env.socket_dir();
     let mut found = Vec::new();
-    match Client::find(&dir).await {
-        Ok(client) => found.extend(client.snapshot().await.ok()),
-        Err(ControlError::SeveralHubs { configs }) => {
-            for config in configs.iter().flatten() {
-                if let Ok(client) = Client::at(&dir.place(Some(config))).await {
-                    found.extend(client.snapshot().await.ok());
-                }
-            }
-        }
-        Err(_) => {}
+    for (client, _) in Client::all(context.env.socket_dirs()).await {
+        found.extend(client.snapshot().await.ok());
     }
     found.into_iter().filter(is_other).collect()
 }

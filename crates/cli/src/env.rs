@@ -6,15 +6,14 @@ use std::{
     path::PathBuf,
 };
 
-use toolbay_control::SocketDir;
+use serde::{Deserialize, Serialize};
+use toolbay_control::SocketDirs;
 
 /// Everything we take from the environment.
 #[derive(Debug)]
 pub(crate) struct Env {
-    /// `XDG_RUNTIME_DIR`: where sockets live.
-    runtime_dir: Option<PathBuf>,
-    /// `TMPDIR`, where it is missing.
-    temp_dir: PathBuf,
+    /// `TOOLBAY_RUNTIME_DIR` if it is set, else `/run/user/UID`, `/tmp`, `XDG_RUNTIME_DIR` and `TMPDIR`: where sockets live.
+    sockets: SocketDirs,
     /// `HOME`.
     pub(crate) home: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`, or `.config` below `HOME`: what people write.
@@ -33,6 +32,17 @@ pub(crate) struct Env {
     pub(crate) variables: BTreeMap<OsString, OsString>,
 }
 
+/// Where everything of a user is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Folders {
+    home: Option<PathBuf>,
+    config: Option<PathBuf>,
+    data: Option<PathBuf>,
+    cache: Option<PathBuf>,
+    state: Option<PathBuf>,
+    sockets: Vec<PathBuf>,
+}
+
 impl Env {
     pub(crate) fn read() -> Self {
         let variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -47,8 +57,13 @@ impl Env {
             cache_dir: folder("XDG_CACHE_HOME", ".cache"),
             data_dir: folder("XDG_DATA_HOME", ".local/share"),
             state_dir: folder("XDG_STATE_HOME", ".local/state"),
-            runtime_dir: get("XDG_RUNTIME_DIR").and_then(absolute),
-            temp_dir: std::env::temp_dir(),
+            sockets: match get("TOOLBAY_RUNTIME_DIR").and_then(absolute) {
+                Some(only) => SocketDirs::only(&only),
+                None => {
+                    let runtime = get("XDG_RUNTIME_DIR").and_then(absolute);
+                    SocketDirs::new(runtime.as_deref(), &std::env::temp_dir())
+                }
+            },
             log_filter: get("RUST_LOG").and_then(|value| value.to_str()).map(str::to_owned),
             allows_colour: get("NO_COLOR").is_none() && get("TERM").is_none_or(|term| term != "dumb"),
             home,
@@ -56,9 +71,45 @@ impl Env {
         }
     }
 
+    /// Whether this process is a server of a hub.
+    pub(crate) fn is_supervised(&self) -> bool {
+        self.variables.contains_key(OsStr::new(toolbay_supervise::MARKER))
+    }
+
     /// Where hubs have their sockets.
-    pub(crate) fn socket_dir(&self) -> SocketDir {
-        SocketDir::new(self.runtime_dir.as_deref(), &self.temp_dir)
+    pub(crate) fn socket_dirs(&self) -> &SocketDirs {
+        &self.sockets
+    }
+
+    /// Where everything of this user is.
+    pub(crate) fn folders(&self) -> Folders {
+        Folders {
+            home: self.home.clone(),
+            config: self.config_dir.clone(),
+            data: self.data_dir.clone(),
+            cache: self.cache_dir.clone(),
+            state: self.state_dir.clone(),
+            sockets: self.sockets.paths().to_vec(),
+        }
+    }
+
+    /// The same environment, with everything of the user elsewhere.
+    pub(crate) fn with_folders(self, folders: &Folders) -> Self {
+        let Folders { home, config, data, cache, state, sockets } = folders.clone();
+        Self {
+            home,
+            config_dir: config,
+            data_dir: data,
+            cache_dir: cache,
+            state_dir: state,
+            sockets: SocketDirs::these(sockets),
+            ..self
+        }
+    }
+
+    /// Where hubs in the background write their logs.
+    pub(crate) fn logs(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/logs"))
     }
 
     /// Where the key is kept that seals ids of tasks.

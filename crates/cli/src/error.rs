@@ -6,7 +6,7 @@ use toolbay_config::{ApprovalError, ConfigError, EditError};
 use toolbay_control::ControlError;
 use toolbay_transport::http::TlsError;
 
-use crate::holder::Holder;
+use crate::{background::ShareError, holder::Holder};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -59,6 +59,17 @@ pub(crate) enum CliError {
     /// A hub is needed that runs with this configuration.
     #[error("no hub is running with {}", config.display())]
     NotRunning { config: PathBuf },
+    /// A hub in the foreground serves the same configuration.
+    #[error("process {pid} serves this configuration already{}", url.as_ref().map(|url| format!(", at {url}")).unwrap_or_default())]
+    Serving { pid: u32, url: Option<String> },
+    /// The hub was not started by us, so it cannot be started again.
+    #[error("the hub (process {pid}) was started with `toolbay serve`")]
+    InForeground { pid: u32 },
+    /// The hub did not end in time.
+    #[error("the hub (process {pid}) did not end within {} s", patience.as_secs())]
+    StillRunning { pid: u32, patience: std::time::Duration },
+    #[error(transparent)]
+    Share(#[from] ShareError),
     /// A server did not come up.
     #[error("server `{server}` is not ready{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     NotReady { server: String, trouble: Option<String> },

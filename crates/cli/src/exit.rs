@@ -32,7 +32,6 @@ fn code(error: &CliError) -> u8 {
         | CliError::Query { .. } => USAGE,
         CliError::Control(control) => match control {
             ControlError::NoHub
-            | ControlError::SeveralHubs { .. }
             | ControlError::Socket { .. }
             | ControlError::Gone
             | ControlError::Answered { reason: Reason::NotReady, .. } => UNREACHABLE,
@@ -46,6 +45,7 @@ fn code(error: &CliError) -> u8 {
         CliError::NotRunning { .. }
         | CliError::NotReady { .. }
         | CliError::Absent { .. }
+        | CliError::Share(_)
         | CliError::SetAside { .. } => UNREACHABLE,
         CliError::Tool { .. } => TOOL,
         CliError::NeedsApproval { .. } => DENIED,
@@ -56,6 +56,9 @@ fn code(error: &CliError) -> u8 {
         | CliError::Approval(_)
         | CliError::Declined
         | CliError::Listen { .. }
+        | CliError::Serving { .. }
+        | CliError::InForeground { .. }
+        | CliError::StillRunning { .. }
         | CliError::Unknown { .. }
         | CliError::UnknownServer { .. }
         | CliError::ElsewhereServer { .. }
@@ -140,13 +143,15 @@ fn hint(error: &CliError) -> Option<String> {
             let config = config.display();
             Some(format!("the running hub has it from {config}: use --config {config}"))
         }
+        CliError::Serving { .. } => Some(
+            "use that one, or start another beside it with --separate and --listen 127.0.0.1:0".to_owned(),
+        ),
+        CliError::InForeground { .. } => Some("stop it and start it again in its terminal".to_owned()),
+        CliError::StillRunning { pid, .. } => {
+            Some(format!("`kill -9 {pid}` ends it, and its servers with it"))
+        }
         CliError::NotRunning { config } => {
             Some(format!("start one with `toolbay serve --config {}`", config.display()))
-        }
-        CliError::Control(ControlError::SeveralHubs { configs }) => {
-            let configs: Vec<String> =
-                configs.iter().flatten().map(|config| format!("--config {}", config.display())).collect();
-            Some(format!("say which one: {}", configs.join(", or ")))
         }
         CliError::Control(ControlError::Answered { hint, .. }) => hint.clone(),
         CliError::Unknown { similar, .. } | CliError::UnknownServer { similar, .. }

@@ -8,14 +8,14 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_builtin::codebase::{Face, codebase};
-use toolbay_config::{HubFile, ServerConfig, Standing, Start, shell_to_ask};
+use toolbay_config::{HubFile, ServerConfig, Standing, Start, scope::user_file, shell_to_ask};
 use toolbay_control::Snapshot;
 use toolbay_host::{AwaitedPath, Host, HostOptions, HubChain, InProcess, Naming, Shim, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::{
     code::{self, Trees},
-    configuration::{Configuration, runs_something},
+    configuration::{Configuration, Identity, runs_something},
     context::Context,
     cycle,
     error::CliError,
@@ -29,8 +29,10 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// What a hub shall run.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The file by which the hub is found, as an absolute path.
+    /// The file that is shown as its configuration, as an absolute path.
     pub(crate) config: Option<PathBuf>,
+    /// What makes it the same as another hub.
+    pub(crate) identity: Identity,
     /// Where the servers come from, if from files.
     pub(crate) configuration: Option<Configuration>,
     /// The hubs that this process was started through, and this one.
@@ -68,15 +70,23 @@ impl Plan {
             let path = context.args.global.config.as_deref().unwrap_or(Path::new(""));
             context.out.warn(&format!("{} has no server to run", path.display()));
         }
+        let identity = configuration.identity(&reading);
+        let mut hub = reading.hub;
+        if let Some(own) = configuration.is_explicit.then(|| user_settings(context, &configuration)).flatten()
+        {
+            hub.share = hub.share.or(own.share);
+            hub.linger = hub.linger.or(own.linger);
+        }
         let tells_of_itself = !configuration.is_explicit && !runs_something;
         let here = std::env::current_dir()?;
         Ok(Self {
-            config: configuration.key(),
+            config: configuration.first_file(),
+            identity,
             chain: cycle::chain(context, &configuration.present()),
             tells_of_itself,
             folder: tells_of_itself.then(|| code::usual_folder(context, &here)).flatten(),
             configuration: Some(configuration),
-            hub: reading.hub,
+            hub,
             servers: reading.merged.servers.into_iter().map(|placed| placed.server).collect(),
             naming: None,
         })
@@ -90,6 +100,7 @@ impl Plan {
             Some(problem) => Err(CliError::usage(&problem.message)),
             None => Ok(Self {
                 config: None,
+                identity: Identity { files: Vec::new(), project: None, is_explicit: false },
                 configuration: None,
                 chain: cycle::chain(context, &[PathBuf::from(text)]),
                 hub: HubFile::default(),
@@ -150,7 +161,7 @@ impl Plan {
     }
 
     /// How tools and prompts are named.
-    fn naming(&self, context: &Context) -> Naming {
+    pub(crate) fn naming(&self, context: &Context) -> Naming {
         let written = self.hub.naming.as_deref().and_then(|naming| naming.parse().ok());
         self.naming.or(context.args.global.naming).or(written).unwrap_or_default()
     }
@@ -195,6 +206,12 @@ impl Plan {
         }
         host
     }
+}
+
+/// What the user's own file says of hubs, whichever file was named.
+fn user_settings(context: &Context, configuration: &Configuration) -> Option<HubFile> {
+    let file = user_file(context.env.config_dir.as_deref()?);
+    Some(configuration.load(&file).ok()?.hub)
 }
 
 /// Stops every server with everything below it.

@@ -7,6 +7,7 @@
 
 mod args;
 mod arguments;
+mod background;
 mod base64;
 mod board;
 mod code;
@@ -24,6 +25,7 @@ mod holder;
 mod hub;
 mod listen;
 mod login;
+mod memory;
 mod output;
 mod pairs;
 mod put;
@@ -41,24 +43,37 @@ mod target_file;
 mod text;
 mod time;
 mod unpinned;
+mod unset;
 mod wording;
 
 use std::process::ExitCode;
 
 use toolbay_host::shim;
+use toolbay_supervise::daemon;
 use tracing_subscriber::{
     filter::{LevelFilter, Targets},
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
 
-use crate::{args::LowArgs, context::Context, env::Env, error::CliError};
+use crate::{
+    args::{Command, LowArgs},
+    context::Context,
+    env::Env,
+    error::CliError,
+};
 
 fn main() -> ExitCode {
     shim::run_if_asked();
+    daemon::run_if_asked();
     let args = LowArgs::read();
-    let env = Env::read();
-    init_log(&env, args.global.verbose);
+    let mut env = Env::read();
+    let mut verbosity = args.global.verbose;
+    if let Some(Command::Background(args)) = &args.command {
+        env = env.with_folders(&args.spec.folders);
+        verbosity = verbosity.max(1);
+    }
+    init_log(&env, verbosity);
     if let Err(error) = shim::become_subreaper() {
         tracing::warn!(%error, "orphans of servers may outlive a killed shim");
     }

@@ -22,6 +22,8 @@ pub(crate) struct Output {
     pub(crate) stderr_is_terminal: bool,
     /// How wide stdout is, if it is a terminal that says so. Longer lines are cut, not wrapped.
     pub(crate) columns: Option<usize>,
+    /// Whether what is said goes to the log, with the time.
+    is_log: bool,
 }
 
 impl Output {
@@ -37,7 +39,13 @@ impl Output {
             stdout_is_terminal,
             stderr_is_terminal,
             columns: stdout_is_terminal.then(|| size(io::stdout())).flatten().map(|size| size.columns),
+            is_log: false,
         }
+    }
+
+    /// For a process in the background: everything goes to its log.
+    pub(crate) fn to_log() -> Self {
+        Self { is_log: true, ..Self::new(false, false, Some(false)) }
     }
 
     /// Data. Text of servers must be [`clean`] already.
@@ -68,13 +76,19 @@ impl Output {
 
     /// How things are going; not with `--quiet`.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
+        if self.is_log {
+            tracing::info!("{text}");
+        } else if !self.quiet {
             to_stderr(&format!("{text}\n"));
         }
     }
 
     /// Something to look at, even with `--quiet`.
     pub(crate) fn warn(&self, text: &str) {
+        if self.is_log {
+            tracing::warn!("{}", clean(text));
+            return;
+        }
         to_stderr(&format!("{} {}\n", self.paint_status.yellow("warning:"), clean(text)));
     }
 

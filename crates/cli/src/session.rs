@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use toolbay_control::{About, Api, Client, ControlError, ServerSnapshot, method};
+use toolbay_control::{About, Api, Client, ControlError, HubSnapshot, ServerSnapshot, method};
 use toolbay_host::Kind;
 
 use crate::{
     board::Board,
+    configuration::{Configuration, Identity},
     context::Context,
     error::CliError,
     hub::{self, Plan, absolute},
@@ -74,11 +75,42 @@ pub(crate) async fn with_running<T>(
 
 /// The running hub that is meant.
 pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
-    let dir = context.env.socket_dir();
-    Ok(match &context.args.global.config {
-        Some(config) => Client::at(&dir.place(Some(&absolute(config)?))).await?,
-        None => Client::find(&dir).await?,
-    })
+    let dirs = context.env.socket_dirs();
+    if let Some(config) = &context.args.global.config {
+        return Ok(Client::at(&dirs.place(&[absolute(config)?])).await?);
+    }
+    let mut configuration = Configuration::find(context)?;
+    let reading = configuration.read();
+    let here = configuration.identity(&reading);
+    let mut running = Client::all(dirs).await;
+    // The newest of those that serve something else is better than none.
+    running.sort_by_key(|(_, hub)| std::cmp::Reverse(hub.started_ms));
+    let serves = |identity: &Identity| running.iter().position(|(_, hub)| hub.config_files == identity.files);
+    let chosen = serves(&here).or_else(|| serves(&here.of_user())).unwrap_or(0);
+    if running.is_empty() {
+        // One that does not say what it is may be there all the same; this says what is wrong with its place.
+        return Ok(Client::at(&dirs.place(&here.files)).await?);
+    }
+    let (client, hub) = running.swap_remove(chosen);
+    if !running.is_empty() || hub.config_files != here.files {
+        context.out.note(&choice(&hub, &running));
+    }
+    Ok(client)
+}
+
+/// Says which hub is used where it might have been another.
+fn choice(hub: &HubSnapshot, others: &[(Client, HubSnapshot)]) -> String {
+    let mut text = format!("using the hub of {} (process {})", files(hub), hub.pid);
+    if !others.is_empty() {
+        let others: Vec<String> = others.iter().map(|(_, hub)| files(hub)).collect();
+        text.push_str(&format!("; also running: {}", others.join("; ")));
+    }
+    clean_line(&text)
+}
+
+fn files(hub: &HubSnapshot) -> String {
+    let files: Vec<String> = hub.config_files.iter().map(|file| file.display().to_string()).collect();
+    files.join(" and ")
 }
 
 impl<'a> Session<'a> {

@@ -71,14 +71,8 @@ impl Survey {
 
     /// How the servers are, by name, if a hub runs these files; nothing else.
     pub(crate) async fn states(&self, context: &Context) -> HashMap<String, ServerSnapshot> {
-        let dir = context.env.socket_dir();
-        let key = self.configuration.key();
-        let mut client = Client::at(&dir.place(key.as_deref())).await;
-        if client.is_err() && !self.configuration.is_explicit {
-            // One that was started before there was any file follows those that come.
-            client = Client::at(&dir.place(None)).await;
-        }
-        let Ok(client) = client else { return HashMap::new() };
+        let place = context.env.socket_dirs().place(&self.configuration.identity(&self.reading).files);
+        let Ok(client) = Client::at(&place).await else { return HashMap::new() };
         let servers = client.snapshot().await.map(|snapshot| snapshot.servers).unwrap_or_default();
         servers.into_iter().map(|server| (server.name.clone(), server)).collect()
     }

@@ -9,7 +9,7 @@ use toolbay_host::{
 };
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, method as mcp, result};
 
-use crate::{LogEntry, LogPage, Reason, ServerSnapshot, Snapshot, error::Details, method};
+use crate::{HubHandle, LogEntry, LogPage, Reason, ServerSnapshot, Snapshot, error::Details, method};
 
 /// What a host does not know about the hub it is in.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +27,8 @@ pub struct About {
 pub struct Api {
     host: Host,
     about: Arc<About>,
+    /// The process around it, if it is one that others find.
+    hub: Option<HubHandle>,
     caller: Caller,
 }
 
@@ -80,8 +82,18 @@ impl Api {
             may_be_asked: false,
             awaits_tasks: false,
             logs: LogWish::Nothing,
+            root: None,
         };
-        Self { host, about: Arc::new(about), caller }
+        Self { host, about: Arc::new(about), hub: None, caller }
+    }
+
+    /// The same API, of a hub that is a process of its own.
+    pub fn of_hub(self, hub: HubHandle) -> Self {
+        Self { hub: Some(hub), ..self }
+    }
+
+    pub(crate) fn hub(&self) -> Option<&HubHandle> {
+        self.hub.as_ref()
     }
 
     /// The host behind it.
@@ -92,7 +104,8 @@ impl Api {
     /// How the hub is.
     pub fn snapshot(&self) -> Snapshot {
         let About { config, url, folder } = (*self.about).clone();
-        Snapshot { config, url, folder, ..Snapshot::of(&self.host) }
+        let unset_variables = self.hub.as_ref().map(HubHandle::unset_variables).unwrap_or_default();
+        Snapshot { config, url, folder, unset_variables, ..Snapshot::of(&self.host) }
     }
 
     /// Answers a request, on one line. Dropping the future cancels what it started.
@@ -107,6 +120,9 @@ impl Api {
             method::STOP => self.stop(&request).await,
             method::EVENTS => self.events(&request).await,
             method::OWNERS => self.owners(&request),
+            method::HUB => self.known_hub().map(|hub| json(&hub.snapshot())),
+            method::RETIRE => self.retire().await,
+            method::SHUT_DOWN => self.shut_down(),
             mcp::TOOLS_LIST => self.list(Kind::Tools, &request),
             mcp::RESOURCES_LIST => self.list(Kind::Resources, &request),
             mcp::RESOURCE_TEMPLATES_LIST => self.list(Kind::ResourceTemplates, &request),
@@ -231,6 +247,23 @@ impl Api {
             let _ = events.next().await;
         }
         Ok(json(&self.snapshot()))
+    }
+
+    async fn retire(&self) -> Result<String, ErrorObject> {
+        let hub = self.known_hub()?;
+        hub.retire.cancel();
+        hub.retired.cancelled().await;
+        Ok("{}".to_owned())
+    }
+
+    fn shut_down(&self) -> Result<String, ErrorObject> {
+        self.known_hub()?.stop.cancel();
+        Ok("{}".to_owned())
+    }
+
+    fn known_hub(&self) -> Result<&HubHandle, ErrorObject> {
+        let why = || ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, "this is not a hub for others");
+        self.hub.as_ref().ok_or_else(why)
     }
 
     /// The server that a request names, if there is one.

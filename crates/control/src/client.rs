@@ -1,19 +1,26 @@
 //! The asking side.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
+use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
-use tokio::{io::AsyncWriteExt, net::UnixStream};
+use tokio::{io::AsyncWriteExt, net::UnixStream, time::timeout};
 use toolbay_host::Kind;
 use toolbay_protocol::{Message, RequestId, Response, request, view::list_items};
 
 use crate::{
-    Api, ControlError, Place, Reason, Snapshot, SocketDir, api::Owners, error::Details, lines::Lines, method,
-    place::mcp_socket,
+    Api, ControlError, HubSnapshot, Place, Reason, Snapshot, SocketDirs, api::Owners, error::Details,
+    lines::Lines, method, place::mcp_socket,
 };
 
 /// The longest answer: whatever a hub may be configured to pass on, but not the whole memory.
 const MAX_ANSWER: usize = 1024 * 1024 * 1024;
+
+/// How long a hub may take to say that it is there; it does so from memory.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A hub to ask, in another process or in this one.
 #[derive(Debug, Clone)]
@@ -26,33 +33,46 @@ pub enum Client {
 
 impl Client {
     /// The running hub at `place`.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError::NoHub`] when there is none.
     pub async fn at(place: &Place) -> Result<Self, ControlError> {
-        place.check()?;
-        connect(&place.socket).await?;
-        Ok(Self::Remote(place.socket.clone()))
+        for socket in place.sockets()? {
+            match connect(&socket).await {
+                Ok(_) => return Ok(Self::Remote(socket)),
+                Err(ControlError::NoHub) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ControlError::NoHub)
     }
 
-    /// The running hub without a configuration, else the only running one.
-    pub async fn find(dir: &SocketDir) -> Result<Self, ControlError> {
-        match Self::at(&dir.place(None)).await {
-            Err(ControlError::NoHub) => {}
-            found => return found,
-        }
-        let mut found = Vec::new();
-        for socket in dir.sockets() {
+    /// All running hubs of this user, in a fixed order. What does not answer in time is no hub any more, or none yet.
+    pub async fn all(dirs: &SocketDirs) -> Vec<(Self, HubSnapshot)> {
+        let asked = dirs.sockets().into_iter().map(|socket| async {
             let client = Self::Remote(socket);
-            // One that does not answer is no hub any more, or none yet.
-            if let Ok(snapshot) = client.snapshot().await {
-                found.push((client, snapshot.config));
-            }
-        }
-        match found.len() {
-            0 => Err(ControlError::NoHub),
-            1 => Ok(found.swap_remove(0).0),
-            _ => {
-                let configs = found.into_iter().map(|(_, config)| config).collect();
-                Err(ControlError::SeveralHubs { configs })
-            }
+            let snapshot = timeout(PATIENCE, client.hub()).await.ok()?.ok()?;
+            Some((client, snapshot))
+        });
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    /// The hub as a process.
+    pub async fn hub(&self) -> Result<HubSnapshot, ControlError> {
+        self.ask(method::HUB, None).await
+    }
+
+    /// Makes the hub give up its place to another; it ends when its clients are gone.
+    pub async fn retire(&self) -> Result<(), ControlError> {
+        self.request(method::RETIRE, None).await.map(drop)
+    }
+
+    /// Makes the hub end, without waiting for that.
+    pub async fn shut_down(&self) -> Result<(), ControlError> {
+        match self.request(method::SHUT_DOWN, None).await {
+            Ok(_) | Err(ControlError::Gone) => Ok(()), // it may end before it answers
+            Err(error) => Err(error),
         }
     }
 

@@ -12,9 +12,6 @@ pub enum ControlError {
     /// No hub runs here.
     #[error("no hub is running")]
     NoHub,
-    /// More than one hub runs here, and nothing says which is meant.
-    #[error("several hubs are running")]
-    SeveralHubs { configs: Vec<Option<PathBuf>> },
     /// A hub with the same configuration has the socket.
     #[error("another hub already runs with this configuration")]
     Taken,

@@ -24,6 +24,7 @@
 mod api;
 mod client;
 mod error;
+mod hub;
 mod lines;
 mod listener;
 mod mcp_socket;
@@ -34,7 +35,8 @@ mod snapshot;
 pub use api::{About, Api};
 pub use client::Client;
 pub use error::{ControlError, Reason};
-pub use listener::Listener;
+pub use hub::{Build, ClientSnapshot, HubHandle, HubSnapshot, millis};
+pub use listener::{Listener, Presence};
 pub use mcp_socket::McpSocket;
-pub use place::{Place, SocketDir};
+pub use place::{Place, SocketDirs};
 pub use snapshot::{LogEntry, LogPage, ServerSnapshot, Snapshot};

@@ -1,8 +1,8 @@
 //! The socket beside a running hub.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    fs::{self, File, Permissions},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -17,7 +17,12 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope, error};
 
-use crate::{Api, ControlError, McpSocket, Place, lines::Lines};
+use crate::{
+    Api, ControlError, McpSocket, Place,
+    lines::Lines,
+    mcp_socket::{Inode, remove_ours},
+    place::{Paths, sweep, try_lock},
+};
 
 /// The longest request: an MCP message and its envelope.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
@@ -30,50 +35,60 @@ const MAX_CLIENTS: usize = 256;
 #[derive(Debug)]
 pub struct Listener {
     listener: UnixListener,
-    socket: PathBuf,
-    mcp_socket: PathBuf,
-    /// Invariant: whoever holds this lock owns the socket, so one that is left over is nobody's.
+    paths: Paths,
+    inode: Option<Inode>,
+    /// Invariant: whoever holds this lock owns the sockets, so those that are left over are nobody's.
     lock: Arc<File>,
 }
 
 impl Listener {
-    /// Makes the socket. One that a killed hub left behind is replaced.
+    /// Makes the socket. What killed hubs left behind is removed.
+    ///
+    /// # Errors
+    ///
+    /// When another hub has the place, or there is no directory for it.
     pub fn bind(place: &Place) -> Result<Self, ControlError> {
-        place.prepare()?;
-        let socket = place.socket.clone();
-        let failed = |source| ControlError::Socket { path: socket.clone(), source };
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(place.lock_file())
-            .map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(ControlError::Taken),
-            Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
-        }
-        remove_file(&socket)?;
-        let listener = UnixListener::bind(&socket).map_err(failed)?;
-        fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, socket, mcp_socket: place.mcp_socket(), lock: Arc::new(lock) })
+        let paths = place.prepare()?;
+        let Some(lock) = try_lock(&paths.lock)? else { return Err(ControlError::Taken) };
+        sweep(&paths.dir);
+        let failed = |source| ControlError::Socket { path: paths.socket.clone(), source };
+        remove_file(&paths.socket)?;
+        let listener = UnixListener::bind(&paths.socket).map_err(failed)?;
+        fs::set_permissions(&paths.socket, Permissions::from_mode(0o600)).map_err(failed)?;
+        let inode = Inode::of(&paths.socket);
+        Ok(Self { listener, paths, inode, lock: Arc::new(lock) })
     }
 
     /// The socket for MCP clients beside this one.
     ///
     /// Invariant: it belongs to whoever holds the lock, too, so one that is left over is replaced.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made.
     pub fn mcp_socket(&self) -> Result<McpSocket, ControlError> {
-        remove_file(&self.mcp_socket)?;
-        McpSocket::bind(&self.mcp_socket, Some(self.lock.clone()))
+        remove_file(&self.paths.mcp_socket)?;
+        McpSocket::bind(&self.paths.mcp_socket, Some(self.lock.clone()))
     }
 
-    /// Answers clients until `stop`.
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.paths.socket
+    }
+
+    /// Whether others still find it: somebody may have cleaned up the directory.
+    pub fn presence(&self) -> Presence {
+        Presence { path: self.paths.socket.clone(), inode: self.inode }
+    }
+
+    /// Answers clients until `stop`, new ones only until the hub retires.
     pub async fn serve(self, api: Api, stop: CancellationToken) {
         let clients = TaskTracker::new();
+        let retire = api.hub().map(|hub| hub.retire.clone()).unwrap_or_default();
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
+                () = retire.cancelled() => break,
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
@@ -93,15 +108,49 @@ impl Listener {
                 }
             }
         }
+        if retire.is_cancelled() {
+            self.make_room();
+        }
+        drop(self);
+        if let Some(hub) = api.hub() {
+            hub.retired.cancel();
+        }
         clients.close();
         clients.wait().await;
+    }
+
+    /// Gives up the place, so that another hub can have it at once.
+    fn make_room(&self) {
+        // Before the lock is free: then they could be another hub's.
+        let _ = fs::remove_file(&self.paths.socket);
+        let _ = fs::remove_file(&self.paths.mcp_socket);
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(%error, "the lock of this hub cannot be given up");
+        }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // It may be gone already, and there is nobody to tell.
-        let _ = fs::remove_file(&self.socket);
+        // While we have it: nobody else can have taken it yet. After we gave it up, it is another hub's.
+        if self.inode.is_some() && Inode::of(&self.paths.socket) == self.inode {
+            let _ = fs::remove_file(&self.paths.lock);
+        }
+        remove_ours(&self.paths.socket, self.inode);
+    }
+}
+
+/// Tells whether a hub can still be found.
+#[derive(Debug)]
+pub struct Presence {
+    path: PathBuf,
+    inode: Option<Inode>,
+}
+
+impl Presence {
+    /// Whether the socket is still there, and still the same.
+    pub fn is_there(&self) -> bool {
+        self.inode.is_some() && Inode::of(&self.path) == self.inode
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Permissions},
     io,
-    os::unix::fs::{FileTypeExt, PermissionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,6 +17,7 @@ use crate::ControlError;
 pub struct McpSocket {
     listener: UnixListener,
     path: PathBuf,
+    inode: Option<Inode>,
     /// Held for as long as the file is there, so that it is nobody else's that is removed.
     _lock: Option<Arc<File>>,
 }
@@ -41,7 +42,7 @@ impl McpSocket {
     pub(crate) fn bind(path: &Path, lock: Option<Arc<File>>) -> Result<Self, ControlError> {
         let failed = |source| ControlError::Socket { path: path.to_owned(), source };
         let listener = UnixListener::bind(path).map_err(failed)?;
-        let socket = Self { listener, path: path.to_owned(), _lock: lock };
+        let socket = Self { listener, path: path.to_owned(), inode: Inode::of(path), _lock: lock };
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
         Ok(socket)
     }
@@ -59,7 +60,27 @@ impl McpSocket {
 
 impl Drop for McpSocket {
     fn drop(&mut self) {
-        // It may be gone already, and there is nobody to tell.
-        let _ = fs::remove_file(&self.path);
+        remove_ours(&self.path, self.inode);
+    }
+}
+
+/// Which file a path led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Inode {
+    device: u64,
+    number: u64,
+}
+
+impl Inode {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        Some(Self { device: metadata.dev(), number: metadata.ino() })
+    }
+}
+
+/// Removes a socket of ours. It may be gone already, or another hub's that took our place.
+pub(crate) fn remove_ours(path: &Path, inode: Option<Inode>) {
+    if inode.is_some() && Inode::of(path) == inode {
+        let _ = fs::remove_file(path); // there is nobody to tell
     }
 }

@@ -18,5 +18,11 @@ pub const STOP: &str = "stop";
 /// Waits until the number of the last event is another than `after`, and answers with a [`Snapshot`](crate::Snapshot). What
 /// happened between two answers is known by its outcome.
 pub const EVENTS: &str = "events";
+/// What the hub is as a process: a [`HubSnapshot`](crate::HubSnapshot).
+pub const HUB: &str = "hub";
+/// Makes the hub give up its sockets and end when its clients are gone; answered once another hub can take its place.
+pub const RETIRE: &str = "hub/retire";
+/// Ends the hub: running requests are finished first. It may be gone before it answers.
+pub const SHUT_DOWN: &str = "hub/stop";
 /// Restarts a server and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.
 pub const RESTART: &str = "restart";

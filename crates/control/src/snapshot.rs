@@ -39,6 +39,9 @@ pub struct Snapshot {
     /// Why its configuration cannot be used as it stands now, a line for each reason; what was there before is in force.
     #[serde(default)]
     pub config_problem: Option<String>,
+    /// Variables that the configuration refers to, that are set for a client, and that are not set for the hub.
+    #[serde(default)]
+    pub unset_variables: Vec<String>,
     /// Offers that were set aside, and why.
     pub quarantined: Vec<Box<RawValue>>,
 }
@@ -177,6 +180,7 @@ impl Snapshot {
             prompts: table.count(Kind::Prompts),
             revision,
             config_problem: host.config_problem().map(|why| why.as_ref().to_owned()),
+            unset_variables: Vec::new(),
             quarantined: table
                 .quarantined
                 .iter()

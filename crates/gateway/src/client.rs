@@ -1,6 +1,6 @@
 //! Who asks.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
 use toolbay_host::{Caller, ClientIdentity, LogWish, Owner};
@@ -25,6 +25,8 @@ pub(crate) struct Client {
     pub(crate) logs: LogWish,
     /// Whether its requests have headers.
     pub(crate) is_on_http: bool,
+    /// Its project, where `toolbay stdio` named it.
+    root: Option<Arc<Path>>,
 }
 
 impl Client {
@@ -39,6 +41,7 @@ impl Client {
             hears_events: true,
             logs,
             is_on_http: false,
+            root: None,
         }
     }
 
@@ -53,6 +56,7 @@ impl Client {
             hears_events: true,
             logs: LogWish::Nothing,
             is_on_http: false,
+            root: None,
         }
     }
 
@@ -71,6 +75,7 @@ impl Client {
             hears_events: true,
             logs,
             is_on_http: false,
+            root: None,
         }
     }
 
@@ -82,6 +87,11 @@ impl Client {
     /// The same client, whose requests have headers.
     pub(crate) fn on_http(self) -> Self {
         Self { is_on_http: true, ..self }
+    }
+
+    /// The same client, which works in this project.
+    pub(crate) fn in_project(self, root: Option<Arc<Path>>) -> Self {
+        Self { root, ..self }
     }
 
     /// The same client, known to be the one behind `owner`.
@@ -132,6 +142,7 @@ impl Client {
             may_be_asked: may_ask(method) && self.can_be_asked(),
             awaits_tasks: true,
             logs: self.logs,
+            root: self.root.clone(),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The gateway as a whole.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, sync::Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_host::Host;
 use toolbay_transport::{
     Wire,
@@ -11,9 +14,21 @@ use toolbay_transport::{
 };
 
 use crate::{
-    door::Door, face::Face, first_list::FirstList, guard::Guard, mailboxes::Mailboxes, origin::Origin,
-    park::Lot, peer::LocalUsers, seal::Seal, sessions::Sessions, tasks::TaskSeal, token::Token,
-    unread::Patience, wire,
+    clients::{ClientTransport, Clients, ConnectedClient},
+    door::Door,
+    face::Face,
+    first_list::FirstList,
+    guard::Guard,
+    mailboxes::Mailboxes,
+    origin::Origin,
+    park::Lot,
+    peer::LocalUsers,
+    seal::Seal,
+    sessions::Sessions,
+    tasks::TaskSeal,
+    token::Token,
+    unread::Patience,
+    wire,
 };
 
 /// What a gateway is told.
@@ -78,6 +93,9 @@ pub struct Gateway {
     pub(crate) host: Host,
     pub(crate) options: GatewayOptions,
     pub(crate) sessions: Sessions,
+    pub(crate) clients: Arc<Clients>,
+    /// Connections over HTTP.
+    connections: TaskTracker,
     pub(crate) mailboxes: Arc<Mailboxes>,
     /// Room for clients on WebSocket.
     pub(crate) web_sockets: Arc<Semaphore>,
@@ -104,10 +122,13 @@ impl Gateway {
         let lot = Lot::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
         let first_list = FirstList::new(options.first_list_wait);
+        let (clients, connections) = (Clients::new(), TaskTracker::new());
         Arc::new(Self {
             host,
             options,
             sessions,
+            clients,
+            connections,
             mailboxes,
             web_sockets,
             listening,
@@ -138,7 +159,7 @@ impl Gateway {
         let has_other_check = self.options.token.is_some() || !address.ip().to_canonical().is_loopback();
         let users = if has_other_check { LocalUsers::Anyone } else { self.options.local_users };
         let door = Arc::new(Door::new(self.clone(), guard, users, stop.clone()));
-        let tasks = tokio_util::task::TaskTracker::new();
+        let tasks = self.connections.clone();
         let sweep = async {
             loop {
                 tokio::time::sleep(Duration::from_secs(60)).await;
@@ -162,6 +183,27 @@ impl Gateway {
 
     /// Serves one client on a wire until it closes its end, or until `stop`.
     pub async fn serve_wire(self: &Arc<Self>, wire: Wire, stop: CancellationToken) {
-        wire::run(self, wire, stop).await;
+        let client = self.clients.enter(ClientTransport::Stdio, None);
+        wire::run(self, wire, client, stop).await;
+    }
+
+    /// The clients that have a connection of their own: on stdio, on a Unix socket, over HTTP+SSE or WebSocket.
+    pub fn clients(&self) -> Vec<ConnectedClient> {
+        self.clients.list()
+    }
+
+    /// How many clients have a connection of their own.
+    pub fn client_count(&self) -> watch::Receiver<usize> {
+        self.clients.count()
+    }
+
+    /// How many connections over HTTP are open, whether or not a request runs on them.
+    pub fn http_connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// The names of the environment variables that are set for some client on stdio.
+    pub fn client_variables(&self) -> BTreeSet<String> {
+        self.clients.variables()
     }
 }

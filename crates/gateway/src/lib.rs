@@ -20,6 +20,7 @@ mod answer;
 mod bounded;
 mod capabilities;
 mod client;
+mod clients;
 mod cors;
 mod door;
 mod era;
@@ -51,6 +52,7 @@ mod token;
 mod unread;
 mod wire;
 
+pub use clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
 pub use face::Face;
 pub use gateway::{Gateway, GatewayOptions};
 pub use origin::{InvalidOrigin, Origin};

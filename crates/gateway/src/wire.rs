@@ -1,6 +1,6 @@
 //! One client on a wire, whatever the wire is made of: a pipe, a socket, a stream of events and its POSTs.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::{mpsc, oneshot};
@@ -13,6 +13,7 @@ use toolbay_transport::{Incoming, Wire};
 
 use crate::{
     client::{Client, open_session},
+    clients::{ATTACH, Connected, GOODBYE},
     era,
     exchange::{Exchange, Final, Step},
     gateway::Gateway,
@@ -33,6 +34,14 @@ struct Connection<'a> {
     outgoing: mpsc::Sender<Rope>,
     running: Running,
     session: Option<Arc<Session>>,
+    /// What others see of the client.
+    client: Connected,
+    /// Whether the client said who it is.
+    is_introduced: bool,
+    /// Whether `toolbay stdio` stands in front of the client.
+    is_attached: bool,
+    /// The client's project, where `toolbay stdio` named it.
+    root: Option<Arc<Path>>,
     owner: Owner,
     stream: Option<SessionStream>,
     /// Running requests of both eras, with the way to cancel each; closed where one has ended.
@@ -44,7 +53,7 @@ struct Connection<'a> {
 
 /// Serves until the client closes its end, or until `stop`. When nobody reads our end any more, everything that runs is
 /// cancelled at once.
-pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationToken) {
+pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, stop: CancellationToken) {
     let Wire { outgoing, mut incoming } = wire;
     let reader = outgoing.clone();
     let gone = reader.closed();
@@ -54,6 +63,10 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationTo
         outgoing,
         running: FuturesUnordered::new(),
         session: None,
+        client,
+        is_introduced: false,
+        is_attached: false,
+        root: None,
         owner: Owner::new(),
         stream: None,
         cancels: Default::default(),
@@ -82,7 +95,15 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, stop: CancellationTo
         }
     }
     connection.ending.cancel();
-    let drained = async { while connection.running.next().await.is_some() {} };
+    let is_attached = connection.is_attached;
+    let drained = async {
+        while connection.running.next().await.is_some() {}
+        if is_attached && stop.is_cancelled() {
+            // Not a crash: whoever stands in front of the client need not hurry to find another hub.
+            let goodbye = toolbay_protocol::notification(GOODBYE, None);
+            let _ = connection.outgoing.send(goodbye.into()).await; // it may be gone already
+        }
+    };
     // What is left is cancelled by being dropped.
     tokio::select! {
         () = drained => {}
@@ -126,7 +147,12 @@ impl Connection<'_> {
         }
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             era::check_meta(&request.call)?;
-            let client = Client::of_request(Revision::LATEST, &request.call).owned_by(self.owner);
+            let client = Client::of_request(Revision::LATEST, &request.call)
+                .owned_by(self.owner)
+                .in_project(self.root.clone());
+            if !std::mem::replace(&mut self.is_introduced, true) {
+                self.client.introduce(client.identity.info());
+            }
             return Ok(Some(self.gateway.serve(&client, request.into())));
         }
         if request.call.method() == method::INITIALIZE {
@@ -140,7 +166,8 @@ impl Connection<'_> {
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
-        Ok(Some(self.gateway.serve(&Client::of_session(session.clone()), request.into())))
+        let client = Client::of_session(session.clone()).in_project(self.root.clone());
+        Ok(Some(self.gateway.serve(&client, request.into())))
     }
 
     fn initialize(&mut self, request: &Request) -> Result<Served, ErrorObject> {
@@ -148,6 +175,7 @@ impl Connection<'_> {
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
         }
         let session = open_session(&request.call)?;
+        self.client.introduce(session.identity().0.info());
         let result = self.gateway.introduction(session.revision, &request.call);
         self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
         self.session = Some(session);
@@ -160,7 +188,9 @@ impl Connection<'_> {
             Served::Known(known) => self.send(known.text).await,
             Served::Running(exchange) => self.run(id, tell(exchange, outgoing)),
             Served::Listening(subscription) => {
-                self.run(id, listen(subscription, outgoing, self.ending.clone()))
+                // A client behind `toolbay stdio` listens on at the next hub.
+                let goes_on = self.is_attached.then(|| self.stop.clone());
+                self.run(id, listen(subscription, outgoing, self.ending.clone(), goes_on))
             }
             Served::Soon(answer) => self.run(id, async move { drop(outgoing.send(answer.await.text).await) }),
             Served::Later(later) => {
@@ -200,8 +230,14 @@ impl Connection<'_> {
     }
 
     fn notification(&mut self, notification: &Notification) {
-        if notification.method() != method::CANCELLED {
-            return;
+        match notification.method() {
+            method::CANCELLED => {}
+            ATTACH => {
+                self.root = self.client.attach(notification);
+                self.is_attached = true;
+                return;
+            }
+            _ => return,
         }
         let id = notification.param("requestId").map(|span| notification.raw(span));
         if let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes()))
@@ -239,6 +275,7 @@ async fn listen(
     mut subscription: Box<Subscription>,
     outgoing: mpsc::Sender<Rope>,
     ending: CancellationToken,
+    goes_on: Option<CancellationToken>,
 ) {
     loop {
         let next = tokio::select! {
@@ -249,6 +286,9 @@ async fn listen(
         if outgoing.send(text).await.is_err() {
             return;
         }
+    }
+    if goes_on.is_some_and(|stop| stop.is_cancelled()) {
+        return;
     }
     for text in [subscription.farewell(), subscription.cancellation()] {
         let _ = outgoing.send(text).await; // it may be gone already

@@ -2,7 +2,7 @@
 
 mod absence;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -34,6 +34,8 @@ pub struct Caller {
     pub logs: LogWish,
     /// Whether whoever sends this waits for the end of tasks, where the client knows none.
     pub awaits_tasks: bool,
+    /// The project in which the client works, where it is known.
+    pub root: Option<Arc<Path>>,
 }
 
 /// A request with what belongs to it.

@@ -94,6 +94,7 @@ impl Sender {
             owner: self.owner,
             may_be_asked: !self.handlers.is_empty(),
             logs: least.map_or(LogWish::Nothing, LogWish::AtLeast),
+            root: None,
             awaits_tasks: false,
         }
     }

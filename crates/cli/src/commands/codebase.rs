@@ -16,7 +16,7 @@ use toolbay_protocol::ServerName;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{
-    serve::{doors::Doors, patience},
+    serve::{doors::Doors, operate::patience},
     stdio::{
         FLUSH,
         streams::{stdin, stdout},

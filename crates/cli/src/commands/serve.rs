@@ -1,109 +1,67 @@
 //! `toolbay serve`: the hub over HTTP and on sockets.
 
 pub(super) mod doors;
+pub(super) mod operate;
 
-use std::time::Duration;
+use toolbay_control::{Client, ControlError, Listener};
+use toolbay_gateway::GatewayOptions;
 
-use tokio_util::sync::CancellationToken;
-use toolbay_control::{About, Api, ControlError, Listener};
-use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Host, shim};
-
-use self::doors::Doors;
+use self::{
+    doors::Doors,
+    operate::{Life, Operation, operate},
+};
 use crate::{
-    args::ServeArgs,
-    board::Board,
-    configuration::Configuration,
-    context::Context,
-    cycle,
-    error::CliError,
-    follow::follow,
-    hub::{self, Plan},
-    secrets,
-    style::clean_line,
+    args::ServeArgs, context::Context, cycle, error::CliError, hub::Plan, secrets, style::clean_line,
 };
 
-/// How long running requests may take once we are told to stop.
-const DRAIN: Duration = Duration::from_secs(5);
-
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
-    let mut plan = Plan::read(context)?;
+    let plan = Plan::read(context)?;
     cycle::refuse(&plan.chain)?;
-    let args = args.or(&plan.hub)?;
+    let options = args.or(&plan.hub)?;
+    let gateway = gateway_options(context, &plan, &options)?;
+    // Before anything is opened or started: a second hub by mistake must not start everything twice.
+    let control = if args.separate { None } else { take_place(context, &plan).await? };
+    let doors = Doors::open(&options).await?;
+    greet(context, &plan, &doors)?;
+    operate(context, Operation { plan, doors, control, gateway, life: Life::Foreground }).await;
+    Ok(())
+}
+
+/// What the gateway of a hub is told.
+pub(super) fn gateway_options(
+    context: &Context,
+    plan: &Plan,
+    args: &ServeArgs,
+) -> Result<GatewayOptions, CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
-    // Every client takes a file, and some systems allow 1,024 of them unless asked.
-    if let Err(error) = shim::raise_file_limit() {
-        tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
-    }
-    // Before any server is started: a second hub by mistake must not start everything twice.
-    let mut doors = Doors::open(&args).await?;
-    let urls = doors.urls();
-
-    let host = plan.start(context);
-    let about =
-        About { config: plan.config.clone(), url: urls.first().cloned(), folder: plan.folder.clone() };
-    let api = Api::new(host.clone(), about);
-    greet(context, &plan, &urls, &doors)?;
-    let control = control(context, &plan);
-    if let Some(control) = &control {
-        match control.mcp_socket() {
-            Ok(socket) => doors.sockets.push(socket),
-            Err(error) => warn(context, &error, "`toolbay stdio` will not find this hub"),
-        }
-    }
-
-    let options = GatewayOptions {
-        public_names: args.public_name,
+    Ok(GatewayOptions {
+        public_names: args.public_name.clone(),
         local_users: args.access.local_users(),
-        allowed_origins: args.access.allow_origin,
+        allowed_origins: args.access.allow_origin.clone(),
         token,
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
         ..GatewayOptions::default()
-    };
-    let gateway = Gateway::new(host.clone(), options);
-    let stop = &context.stop;
-    let mut board = Board::with_events(&host, &context.out);
-    let configuration = plan.configuration.take();
-    tokio::select! {
-        // Ends with the signal to stop, once running requests are answered.
-        () = doors.serve(&gateway, stop) => {}
-        () = patience(stop) => tracing::info!("some requests were not answered in time"),
-        () = board.follow() => {}
-        () = follow_if_any(context, configuration, &host) => {}
-        () = serve_control(control, api, context) => {}
-    }
-    context.out.note("stopping");
-    hub::stop(&host).await;
-    Ok(())
+    })
 }
 
-/// Follows the configuration, where there are files; never ends.
-pub(super) async fn follow_if_any(context: &Context, configuration: Option<Configuration>, host: &Host) {
-    match configuration {
-        Some(configuration) => follow(context, configuration, host).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Ends some time after the signal to stop.
-pub(super) async fn patience(stop: &CancellationToken) {
-    stop.cancelled().await;
-    tokio::time::sleep(DRAIN).await;
-}
-
-/// The control socket, if we can have it: a hub without one serves its clients all the same.
-pub(super) fn control(context: &Context, plan: &Plan) -> Option<Listener> {
-    let place = context.env.socket_dir().place(plan.config.as_deref());
-    match Listener::bind(&place) {
-        Ok(listener) => Some(listener),
-        Err(ControlError::Taken) => {
-            tracing::info!("another hub with this configuration runs already; commands will reach that one");
-            None
+/// The place at which others find this hub. One in the background makes room; a second one in the foreground is refused.
+async fn take_place(context: &Context, plan: &Plan) -> Result<Option<Listener>, CliError> {
+    let place = context.env.socket_dirs().place(&plan.identity.files);
+    if let Ok(client) = Client::at(&place).await
+        && let Ok(running) = client.hub().await
+    {
+        if !running.background {
+            return Err(CliError::Serving { pid: running.pid, url: running.urls.first().cloned() });
         }
+        context.out.note(&format!("taking the place of the background hub (process {})", running.pid));
+        client.retire().await?;
+    }
+    match Listener::bind(&place) {
+        Ok(listener) => Ok(Some(listener)),
         Err(error) => {
             warn(context, &error, "other commands will not find this hub");
-            None
+            Ok(None)
         }
     }
 }
@@ -113,18 +71,11 @@ fn warn(context: &Context, error: &ControlError, consequence: &str) {
     context.out.warn(&format!("{error}{}; {consequence}", cause.unwrap_or_default()));
 }
 
-/// Answers commands until the hub stops; never ends before that.
-pub(super) async fn serve_control(control: Option<Listener>, api: Api, context: &Context) {
-    if let Some(control) = control {
-        control.serve(api, context.stop.clone()).await;
-    }
-    std::future::pending().await
-}
-
-fn greet(context: &Context, plan: &Plan, urls: &[String], doors: &Doors) -> Result<(), CliError> {
+fn greet(context: &Context, plan: &Plan, doors: &Doors) -> Result<(), CliError> {
     let out = &context.out;
+    let urls = doors.urls();
     if out.json {
-        for url in urls {
+        for url in &urls {
             let url = serde_json::Value::from(url.as_str());
             out.json_fields(&format!("\"event\":\"listening\",\"url\":{url}"))?;
         }

@@ -122,6 +122,9 @@ fn problems(snapshot: &mut Snapshot) -> Vec<String> {
             _ => sentences.push(format!("{}; the last valid version stays in effect", clean(line))),
         }
     }
+    for name in &snapshot.unset_variables {
+        sentences.push(format!("variable {} is set for a client, but not for the hub", clean(name)));
+    }
     sentences
 }
 

@@ -1,21 +1,26 @@
 //! `toolbay stdio`: the hub as a server on stdin and stdout.
+//!
+//! Clients of the same configuration share one hub in the background, so that each server runs once. This process then only hands
+//! on what client and hub say ([`relay`]).
 
+mod conversation;
+mod lines;
+mod link;
 mod relay;
 pub(super) mod streams;
 
-use std::time::Duration;
+use std::{io::IsTerminal, time::Duration};
 
 use tokio_util::task::TaskTracker;
-use toolbay_control::{About, Api};
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::Host;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use self::{
-    relay::{relay, running_hub},
+    relay::Relay,
     streams::{stdin, stdout},
 };
-use super::serve::{control, follow_if_any, serve_control};
+use super::serve::operate::follow_if_any;
 use crate::{
     args::StdioArgs,
     context::Context,
@@ -28,23 +33,24 @@ use crate::{
 pub(super) const FLUSH: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliError> {
-    // So that many clients share one set of servers.
-    if !args.alone
-        && let Some(hub) = running_hub(context).await?
-    {
-        return relay(context, hub).await;
+    if std::io::stdin().is_terminal() {
+        context.out.note(
+            "This is an MCP server that waits for JSON-RPC messages, one per line; MCP clients start it. Ctrl-D ends it.",
+        );
     }
     let mut plan = Plan::read(context)?;
     cycle::refuse(&plan.chain)?;
+    // A server of another hub ends with that one, and so would a hub that it started.
+    let may_share = plan.hub.shares() && !context.env.is_supervised();
+    // One that searches the folder it is in has nothing to share with others.
+    if !args.alone && may_share && plan.folder.is_none() {
+        return Relay::new(context, plan)?.run().await;
+    }
     let host = plan.start(context);
-    let api =
-        Api::new(host.clone(), About { config: plan.config.clone(), url: None, folder: plan.folder.clone() });
-    let control = control(context, &plan);
     let configuration = plan.configuration.take();
     tokio::select! {
         done = offer(context, host.clone(), plan.hub.first_list_wait()) => done,
         () = follow_if_any(context, configuration, &host) => Ok(()),
-        () = serve_control(control, api, context) => Ok(()),
     }
 }
 

@@ -72,18 +72,6 @@ fn a_socket_left_behind_is_replaced() {
 }
 
 #[test]
-fn of_several_hubs_one_must_be_chosen() {
-    let home = Home::with_server();
-    home.write("other.json", r#"{"mcpServers": {}}"#);
-    let mut first = home.serve(&["--config", "mcp.json"]);
-    let _second = home.serve(&["--config", "other.json"]);
-    first.until("small ready");
-    let ran = home.run(&["tools"]).expect(4);
-    assert!(ran.stderr.contains("mcp.json") && ran.stderr.contains("other.json"), "{ran:#?}");
-    home.run(&["call", "small__echo", "--config", "mcp.json"]).expect(0);
-}
-
-#[test]
 fn requests_on_one_connection_do_not_wait_for_each_other() {
     let home = Home::with_server();
     let mut hub = home.serve(&["--config", "mcp.json"]);

@@ -28,7 +28,7 @@ fn a_running_hub_is_not_waited_for() {
     let home = with_hanging_server();
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
-    let tools = at_once(&home, &["tools"]).expect(0);
+    let tools = at_once(&home, &["tools", "--config", "mcp.json"]).expect(0);
     assert!(tools.stdout.contains("small__echo"), "{tools:#?}");
     assert_eq!(tools.stderr, "still starting: hang\n");
     assert!(at_once(&home, &["resources"]).expect(0).stdout.contains("mem://note"));

@@ -93,7 +93,7 @@ fn a_shell_that_hangs_delays_servers_for_a_while_and_the_hub_not_at_all() {
 #[test]
 fn a_hub_on_stdio_answers_at_once_and_lets_calls_wait() {
     let home = home("sleep 0.5");
-    let mut command = from_desktop(&home, home.command(&["stdio", "--config", "mcp.json"]));
+    let mut command = from_desktop(&home, home.command(&["stdio", "--alone", "--config", "mcp.json"]));
     let mut hub = command.stdin(Stdio::piped()).spawn().unwrap();
     let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tool__echo","arguments":{"n":2}}}"#;
     let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;

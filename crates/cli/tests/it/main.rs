@@ -31,6 +31,7 @@ mod program; // starts the binary
 mod remote; // servers at a URL
 mod serve; // the hub over HTTP, with and without a configuration
 mod settings; // `[hub]`: options of `serve` in a file
+mod sharing; // clients on stdio that share one hub in the background
 mod stage; // hubs with one server, over any transport
 mod stdio; // the hub on stdin and stdout
 mod transparency; // the same calls, directly and through the hub, to the byte

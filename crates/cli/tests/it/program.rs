@@ -19,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A home for one test.
 #[derive(Debug)]
 pub(crate) struct Home {
-    dir: tempfile::TempDir,
+    dir: PathBuf,
+    /// Removed at the end.
+    _owned: Option<tempfile::TempDir>,
 }
 
 /// What a command came to.
@@ -34,7 +36,12 @@ impl Home {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("server.py"), include_str!("server.py")).unwrap();
-        Self { dir }
+        Self { dir: dir.path().to_owned(), _owned: Some(dir) }
+    }
+
+    /// The home of another test value, for as long as that is there.
+    pub(crate) fn at(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), _owned: None }
     }
 
     /// One with `mcp.json`, whose only server is `small`.
@@ -51,7 +58,7 @@ impl Home {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -78,8 +85,9 @@ impl Home {
     #[expect(clippy::disallowed_methods, reason = "the program under test")]
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolbay"));
-        command.args(args).current_dir(self.dir.path());
-        command.env("XDG_RUNTIME_DIR", self.dir.path()).env("XDG_STATE_HOME", self.dir.path());
+        command.args(args).current_dir(&self.dir);
+        // Hubs of other tests are none of its business.
+        command.env("TOOLBAY_RUNTIME_DIR", &self.dir).env("XDG_STATE_HOME", &self.dir);
         command.env("XDG_CONFIG_HOME", self.path("config")).env("XDG_CACHE_HOME", self.path("cache"));
         // As in a terminal, so that nobody's shell is asked where programs are.
         command.env("TERM", "xterm").env("SHELL", "/bin/sh");
@@ -107,7 +115,7 @@ impl Home {
         let hub = self.command(args);
         let mut command = Command::new("python3");
         command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
-        command.arg(hub.get_program()).args(hub.get_args()).current_dir(self.dir.path());
+        command.arg(hub.get_program()).args(hub.get_args()).current_dir(&self.dir);
         command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         finish(command, format!("{args:?}"), input)
@@ -133,7 +141,7 @@ impl Home {
         let hub = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -Sn {files} && exec \"$0\" \"$@\"")]);
-        command.arg(hub.get_program()).args(hub.get_args()).args(args).current_dir(self.dir.path());
+        command.arg(hub.get_program()).args(hub.get_args()).args(args).current_dir(&self.dir);
         command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Serving::start(command)

@@ -34,37 +34,20 @@ fn clients_share_the_servers_of_a_running_hub() -> anyhow::Result<()> {
     let hub = setup().start()?;
     hub.wait_for("it", "ready")?;
     let process = |revision| -> anyhow::Result<String> {
-        let mut client = Profile::new(revision, "Ada").over(setup().start_stdio()?)?;
+        let mut client = Profile::new(revision, "Ada").over(setup().join_stdio()?)?;
         client.text("it__elicit", serde_json::json!({ "text": "Who?" })).ok();
         client.text("it__pid", serde_json::json!({}))
     };
     let first = process(Revision::LATEST_LEGACY)?;
     assert_eq!(process(Revision::LATEST)?, first);
-    drop(hub);
-    assert_ne!(process(Revision::LATEST)?, first, "without a hub it is one of their own");
     Ok(())
-}
-
-#[test]
-fn a_client_learns_that_its_hub_is_gone() {
-    let home = Home::with_server();
-    let mut hub = home.serve(&["--config", "mcp.json"]);
-    let mut child = home.command(&["stdio", "--config", "mcp.json"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    writeln!(stdin, "{INITIALIZE}").unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
-    assert!(lines.next().unwrap().contains("protocolVersion"));
-    hub.stop();
-    let output = within("toolbay stdio".to_owned(), move || child.wait_with_output().unwrap());
-    assert_eq!(output.status.code(), Some(4));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: the hub"), "{stderr}");
 }
 
 #[test]
 fn tools_of_the_configuration_are_offered() {
     let home = Home::with_server();
-    let mut child = home.command(&["stdio", "--config", "mcp.json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let args = ["stdio", "--alone", "--config", "mcp.json"];
+    let mut child = home.command(&args).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     writeln!(stdin, "{INITIALIZE}\n{INITIALIZED}").unwrap();

@@ -130,14 +130,14 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
     let right = std::fs::read_to_string(home.path("mcp.json")).unwrap();
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
-    assert_eq!(home.run(&["status"]).expect(0).stderr, "");
+    assert_eq!(home.run(&["status", "--config", "mcp.json"]).expect(0).stderr, "");
     let entry = home.entry("small");
     home.write(
         "mcp.json",
         &format!("{{\"mcpServers\": {{{entry},\n\"bad\": {{\"command\": 5}},\n \"worse\": 1}}}}"),
     );
     hub.until("server `worse`");
-    let status = home.run(&["status"]).expect(0);
+    let status = home.run(&["status", "--config", "mcp.json"]).expect(0);
     let lines: Vec<&str> = status.stdout.lines().collect();
     assert_eq!(lines[0], "1 ready, 2 broken · 4 tools", "{status:#?}");
     // What is broken comes first, each with its place.
@@ -146,12 +146,12 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
     };
     assert!(at("bad     broken") < at("mcp.json:2:1: server `bad`"));
     assert!(at("mcp.json:2:1") < at("worse   broken") && at("mcp.json:3:2") < at("small   ready"));
-    let told = home.run(&["status", "--json"]).expect(0).json();
+    let told = home.run(&["status", "--json", "--config", "mcp.json"]).expect(0).json();
     assert_eq!(told["config_problem"].as_str().unwrap().lines().count(), 2);
 
     home.write("mcp.json", &right);
     hub.until("the configuration can be used again");
-    let status = home.run(&["status", "--json"]).expect(0);
+    let status = home.run(&["status", "--json", "--config", "mcp.json"]).expect(0);
     assert_eq!((&status.json()["config_problem"], status.stderr.as_str()), (&Value::Null, ""));
     assert_eq!(status.json()["servers"][0]["starts"], 1, "nothing was started anew");
 }

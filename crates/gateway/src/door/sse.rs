@@ -19,6 +19,7 @@ use super::{
 use crate::{
     answer::{Answer, empty, sse, too_many},
     bounded::AHEAD,
+    clients::ClientTransport,
     reply,
     sessions::SessionId,
     unread::{self, Ended, Reader},
@@ -42,7 +43,8 @@ impl Door {
                     tracing::warn!("a client does not read its stream on /sse, and is dropped");
                 }
             };
-            tokio::join!(wire::run(&gateway, Wire { outgoing, incoming }, stop), forward);
+            let client = gateway.clients.enter(ClientTransport::Sse, None);
+            tokio::join!(wire::run(&gateway, Wire { outgoing, incoming }, client, stop), forward);
             drop(mailbox);
         });
         Ok(sse(events(first, reader)))

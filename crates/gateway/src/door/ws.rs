@@ -17,6 +17,7 @@ use super::{Door, Early, early};
 use crate::{
     answer::{Answer, empty, json_error, too_many},
     bounded::{AHEAD, pass},
+    clients::ClientTransport,
     gateway::Gateway,
     headers::{single, words},
     wire,
@@ -62,7 +63,8 @@ async fn serve(gateway: &Arc<Gateway>, stream: Taken, stop: CancellationToken, c
     let (outgoing, texts) = mpsc::channel(AHEAD);
     let wire = Wire { outgoing, incoming: client.incoming };
     let served = async {
-        wire::run(gateway, wire, stop).await;
+        let client = gateway.clients.enter(ClientTransport::WebSocket, None);
+        wire::run(gateway, wire, client, stop).await;
         tokio::time::sleep(FLUSH).await;
     };
     let passed_on = async {

@@ -25,7 +25,7 @@ impl Served {
         let (hub, dir) = (Hub::start().await, tempfile::tempdir().unwrap());
         let listener = UnixListener::bind(dir.path().join("hub.mcp")).unwrap();
         let (gateway, stop) = (hub.gateway.clone(), hub.stop.clone());
-        hub.tasks.spawn(async move { gateway.serve_unix(&listener, stop).await });
+        hub.tasks.spawn(async move { gateway.serve_unix(&listener, stop.clone(), stop).await });
         Self { hub, dir }
     }
 

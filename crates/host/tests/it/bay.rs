@@ -73,6 +73,7 @@ pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
         may_be_asked: false,
         awaits_tasks: false,
         logs: LogWish::Nothing,
+        root: None,
     };
     host.dispatch(Asked { request: request.into(), caller, events: None, resumes: None })
 }

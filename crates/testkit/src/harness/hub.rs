@@ -305,6 +305,6 @@ pub(super) fn command(programs: &Programs, folder: &Path, config: &Path, argumen
     let mut command = Command::new(programs.path("toolbay"));
     command.args(arguments).arg("--config").arg(config).current_dir(folder);
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", folder);
-    command.env("XDG_RUNTIME_DIR", folder).env("TMPDIR", folder);
+    command.env("TOOLBAY_RUNTIME_DIR", folder).env("TMPDIR", folder);
     command
 }

@@ -97,10 +97,19 @@ impl Setup {
         Hub::start(self)
     }
 
-    /// Starts the hub on stdin and stdout.
+    /// Starts a hub on stdin and stdout, for one client alone.
     pub fn start_stdio(&self) -> Result<Pipe> {
+        self.stdio(&["stdio", "--alone"])
+    }
+
+    /// Starts a client of the hub that serves this configuration.
+    pub fn join_stdio(&self) -> Result<Pipe> {
+        self.stdio(&["stdio"])
+    }
+
+    fn stdio(&self, arguments: &[&str]) -> Result<Pipe> {
         let config = self.write(&json!({}))?;
-        Pipe::start(command(&self.programs, &self.folder, &config, &["stdio"]))
+        Pipe::start(command(&self.programs, &self.folder, &config, arguments))
     }
 
     /// Writes the configuration, with this environment for all servers.

@@ -21,10 +21,6 @@ pub(super) async fn check(context: &Context) -> Vec<Finding> {
         }
         Ok(Ok(snapshot)) => found(&snapshot).await,
         Ok(Err(CliError::Control(ControlError::NoHub))) => none(),
-        Ok(Err(CliError::Control(ControlError::SeveralHubs { configs }))) => {
-            let message = format!("{} hubs are running", configs.len());
-            vec![Finding::good(CHECK, message)]
-        }
         Ok(Err(error)) => vec![Finding::bad(CHECK, error.to_string())],
     }
 }

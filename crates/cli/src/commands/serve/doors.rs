@@ -23,6 +23,15 @@ pub(in crate::commands) struct Doors {
 impl Doors {
     /// Opens what was asked for. HTTP is always among it.
     pub(in crate::commands) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
+        let mut doors = Self::open_listed(args).await?;
+        if doors.http.is_empty() {
+            doors.open_http(DEFAULT_ADDRESS, args).await?;
+        }
+        Ok(doors)
+    }
+
+    /// Opens what was asked for and nothing else.
+    pub(in crate::commands) async fn open_listed(args: &ServeArgs) -> Result<Self, CliError> {
         let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => Some(secrets::tls(certificate, key)?),
             _ => None,
@@ -33,9 +42,6 @@ impl Doors {
                 Listen::Http(address) => doors.open_http(*address, args).await?,
                 Listen::Unix(path) => doors.sockets.push(McpSocket::at(path)?),
             }
-        }
-        if doors.http.is_empty() {
-            doors.open_http(DEFAULT_ADDRESS, args).await?;
         }
         Ok(doors)
     }
@@ -64,15 +70,37 @@ impl Doors {
 
     /// Serves until `stop`, then lets running requests finish.
     pub(in crate::commands) async fn serve(self, gateway: &Arc<Gateway>, stop: &CancellationToken) {
+        let never = CancellationToken::new();
+        self.serve_hub(gateway, &never, &never, stop).await;
+    }
+
+    /// As [`Doors::serve`], for a hub that may retire: from `retire` on it takes no new clients on HTTP, from `retired` on none at all.
+    pub(in crate::commands) async fn serve_hub(
+        self,
+        gateway: &Arc<Gateway>,
+        retire: &CancellationToken,
+        retired: &CancellationToken,
+        stop: &CancellationToken,
+    ) {
+        // Those on HTTP come back to whoever has the address next.
+        let stop_http = stop.child_token();
+        let close_http = async {
+            retire.cancelled().await;
+            stop_http.cancel();
+            std::future::pending().await
+        };
         let http = self.http.into_iter().map(|(listener, _)| -> BoxFuture<'_, ()> {
             match self.tls.clone() {
-                Some(tls) => Box::pin(gateway.serve_https(listener, tls, stop.clone())),
-                None => Box::pin(gateway.serve_http(listener, stop.clone())),
+                Some(tls) => Box::pin(gateway.serve_https(listener, tls, stop_http.clone())),
+                None => Box::pin(gateway.serve_http(listener, stop_http.clone())),
             }
         });
         let sockets = self.sockets.iter().map(|socket| -> BoxFuture<'_, ()> {
-            Box::pin(gateway.serve_unix(socket.listener(), stop.clone()))
+            Box::pin(gateway.serve_unix(socket.listener(), retired.clone(), stop.clone()))
         });
-        join_all(http.chain(sockets)).await;
+        tokio::select! {
+            _ = join_all(http.chain(sockets)) => {}
+            () = close_http => {}
+        }
     }
 }

@@ -1,61 +1,323 @@
-//! Standing between a client on stdin and stdout and a hub that runs already.
+//! Standing between a client on stdin and stdout and the hub that clients share.
+//!
+//! Lines are handed on as they are. When the hub goes away, another is joined or started and is told what it must know
+//! ([`Conversation`]), and the client notices nothing but the error for each of its requests that was not answered. Meanwhile nothing
+//! is read from the client, so what waits is bounded.
+//!
+//! A hub that was killed is replaced at once, because its client may wait for news of it. One that somebody stopped is not started again
+//! before the client wants something.
 
-use tokio::{
-    io::{self, AsyncWriteExt},
-    net::UnixStream,
+use std::{io, pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use tokio::{io::AsyncWriteExt, net::UnixStream};
+
+use super::{
+    FLUSH,
+    conversation::{Conversation, Verdict},
+    lines::{Ending, Input, Output, Piece, each},
+    link::{Link, introduction},
+    streams::{Reader, Writer, stdin, stdout},
 };
-use toolbay_control::{Client, ControlError};
+use crate::{
+    background::{ShareError, Sharing},
+    context::Context,
+    error::CliError,
+    hub::{self, Plan},
+};
 
-use super::streams::{stdin, stdout};
-use crate::{context::Context, error::CliError, session};
+/// How much may be on its way out before nothing more is read.
+const MOST_UNSENT: usize = 256 * 1024;
+/// The longest line of a client that is looked at; longer ones are handed on, and refused by the hub.
+const LONGEST_OF_CLIENT: usize = 64 * 1024 * 1024;
+/// The longest line of a hub that is looked at.
+const LONGEST_OF_HUB: usize = 1024 * 1024 * 1024;
+/// How many hubs in a row may be lost without a word before the servers run in this process.
+const MOST_LOSSES: u32 = 3;
+/// How often one looks for a hub that somebody else may have started.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// The running hub whose servers are wanted; nothing when there is none.
-pub(super) async fn running_hub(context: &Context) -> Result<Option<UnixStream>, CliError> {
-    let attached = match session::running(context).await {
-        Ok(client) if is_about_elsewhere(context, &client).await => return Ok(None),
-        Ok(client) => client.attach().await.map_err(CliError::from),
-        Err(error) => Err(error),
-    };
-    match attached {
-        Ok(hub) => Ok(Some(hub)),
-        Err(CliError::Control(ControlError::NoHub)) => Ok(None),
-        Err(error) => Err(error),
+type Connecting<'a> = Pin<Box<dyn Future<Output = Result<Option<UnixStream>, ShareError>> + 'a>>;
+
+/// A client and its hub.
+pub(super) struct Relay<'a> {
+    context: &'a Context,
+    plan: Plan,
+    input: Input,
+    stdin: Reader,
+    stdout: Writer,
+    to_client: Output,
+    to_hub: Output,
+    conversation: Conversation,
+    hub: Option<Link>,
+    from_hub: Input,
+    /// How the connection to the last hub ended.
+    ending: Ending,
+    /// Whether somebody stopped the last hub.
+    was_stopped: bool,
+    /// Whether the hub has said anything.
+    has_spoken: bool,
+    losses: u32,
+    /// Whether there was a hub before.
+    is_repeated: bool,
+}
+
+/// What ends the work.
+enum End {
+    /// The client is gone, or has all its answers.
+    Client,
+    /// Somebody wants us to end.
+    Stopped,
+}
+
+impl<'a> Relay<'a> {
+    pub(super) fn new(context: &'a Context, plan: Plan) -> Result<Self, CliError> {
+        Ok(Self {
+            context,
+            plan,
+            input: Input::new(LONGEST_OF_CLIENT),
+            stdin: stdin()?,
+            stdout: stdout()?,
+            to_client: Output::default(),
+            to_hub: Output::default(),
+            conversation: Conversation::default(),
+            hub: None,
+            from_hub: Input::new(LONGEST_OF_HUB),
+            ending: Ending::Closed,
+            was_stopped: false,
+            has_spoken: false,
+            losses: 0,
+            is_repeated: false,
+        })
+    }
+
+    /// Serves the client until it leaves.
+    pub(super) async fn run(mut self) -> Result<(), CliError> {
+        let end = loop {
+            if self.hub.is_none() {
+                match self.connect().await? {
+                    Some(link) => self.begin(link)?,
+                    None => break End::Client,
+                }
+            }
+            let end = self.hand_on().await;
+            if !matches!(end, Some(End::Stopped)) {
+                self.tell_losses();
+            }
+            if let Some(end) = end {
+                break end;
+            }
+            self.hub = None;
+            self.losses = if self.has_spoken { 0 } else { self.losses + 1 };
+        };
+        if matches!(end, End::Client) {
+            // What is left to say, to a client that may not listen any more.
+            let _ = tokio::time::timeout(FLUSH, async {
+                while !self.to_client.is_empty() && self.to_client.write(&mut self.stdout).await.is_ok() {}
+            })
+            .await;
+        }
+        if let Some(Link { host: Some(host), .. }) = &self.hub {
+            hub::stop(host).await;
+        }
+        Ok(())
+    }
+
+    /// Finds a hub, or starts one; nothing if the client leaves before there is one.
+    async fn connect(&mut self) -> Result<Option<Link>, CliError> {
+        // Files may have changed since.
+        if self.is_repeated
+            && let Ok(plan) = Plan::read(self.context)
+        {
+            self.plan = plan;
+        }
+        if self.losses >= MOST_LOSSES {
+            return Ok(Some(self.alone("the background hub ends as soon as it starts")));
+        }
+        let (context, sharing) = (self.context, Sharing::new(self.context, &self.plan));
+        let mut connecting: Option<Connecting<'_>> = None;
+        loop {
+            let wants_hub = !self.was_stopped || self.input.has_line();
+            let attempt = connecting.get_or_insert_with(|| match wants_hub {
+                true => Box::pin(async { sharing.join_or_start().await.map(Some) }),
+                false => Box::pin(async {
+                    tokio::time::sleep(LOOK).await;
+                    sharing.join().await
+                }),
+            });
+            tokio::select! {
+                connected = attempt => match connected {
+                    Ok(Some(hub)) => return Ok(Some(Link::to(hub))),
+                    Ok(None) => connecting = None,
+                    Err(error) => {
+                        let log = sharing.log().display().to_string();
+                        tracing::debug!(%error, log, "no hub to share");
+                        drop(connecting);
+                        return Ok(Some(self.alone(&describe(&error))));
+                    }
+                },
+                () = context.stop.cancelled() => return Ok(None),
+                read = self.input.read(&mut self.stdin), if self.was_stopped && !self.input.has_ended && !self.input.has_line() => {
+                    read?;
+                    if self.input.has_ended && !self.input.has_line() {
+                        return Ok(None);
+                    }
+                    connecting = None;
+                }
+                written = self.to_client.write(&mut self.stdout), if !self.to_client.is_empty() => {
+                    if written.is_err() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A hub in this process, because there is no other.
+    fn alone(&self, why: &str) -> Link {
+        self.context.out.warn(&format!("{why}; the servers run for this client alone"));
+        Link::alone(self.context, &self.plan)
+    }
+
+    /// Tells a new hub what it must know.
+    fn begin(&mut self, link: Link) -> Result<(), CliError> {
+        self.hub = Some(link);
+        self.from_hub = Input::new(LONGEST_OF_HUB);
+        (self.was_stopped, self.has_spoken, self.ending) = (false, false, Ending::Closed);
+        self.to_hub.add_line(&introduction(self.context)?);
+        for line in self.conversation.repeat() {
+            self.to_hub.add_line(&line);
+        }
+        if std::mem::replace(&mut self.is_repeated, true) {
+            for line in self.conversation.changes() {
+                self.to_client.add_line(&line);
+            }
+        }
+        self.take_from_client();
+        Ok(())
+    }
+
+    /// Hands on what both say until the hub is gone, which is no end, or the client is.
+    async fn hand_on(&mut self) -> Option<End> {
+        let Some(link) = &mut self.hub else { return None };
+        loop {
+            if self.input.has_ended && self.to_hub.is_empty() {
+                // The hub finishes what runs, and closes its end.
+                if let Some(mut writer) = link.writer.take() {
+                    let _ = writer.shutdown().await; // at once: nothing is left to be written
+                }
+            }
+            let has_room = self.to_hub.len() < MOST_UNSENT;
+            let has_unsent = !self.to_hub.is_empty() && link.writer.is_some();
+            let (writer, to_hub) = (&mut link.writer, &mut self.to_hub);
+            let write = async {
+                match writer {
+                    Some(writer) => to_hub.write(writer).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.context.stop.cancelled() => return Some(End::Stopped),
+                read = self.input.read(&mut self.stdin), if has_room && !self.input.has_ended => {
+                    if read.is_err() {
+                        self.input.has_ended = true;
+                    }
+                    take_from_client(&mut self.input, &mut self.conversation, &mut self.to_hub);
+                }
+                written = write, if has_unsent => {
+                    if let Err(error) = written {
+                        self.ending = ending(&error, self.ending);
+                        link.writer = None; // what it said before it went is still to be read
+                    }
+                }
+                read = self.from_hub.read(&mut link.reader), if self.to_client.len() < MOST_UNSENT => {
+                    if let Err(error) = read {
+                        self.ending = ending(&error, self.ending);
+                        self.from_hub.has_ended = true;
+                    }
+                    while let Some(piece) = self.from_hub.take() {
+                        self.has_spoken = true;
+                        let goodbye = take_from_hub(piece, &mut self.conversation, &mut self.to_client);
+                        self.was_stopped |= goodbye;
+                    }
+                    if self.from_hub.has_ended {
+                        return self.input.has_ended.then_some(End::Client);
+                    }
+                }
+                written = self.to_client.write(&mut self.stdout), if !self.to_client.is_empty() => {
+                    if written.is_err() {
+                        return Some(End::Client);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells the client what it lost with the hub. What the hub never read is for the next one.
+    fn tell_losses(&mut self) {
+        let unsent = self.to_hub.take_unread(self.ending);
+        for line in each(&Bytes::copy_from_slice(&unsent)) {
+            self.conversation.take_back(&line);
+        }
+        self.input.put_back(unsent);
+        for line in self.conversation.lose_hub() {
+            self.to_client.add_line(&line);
+        }
+    }
+
+    fn take_from_client(&mut self) {
+        take_from_client(&mut self.input, &mut self.conversation, &mut self.to_hub);
     }
 }
 
-/// Whether a hub is there only for the code of another folder than ours: nothing is configured, neither there nor here.
-async fn is_about_elsewhere(context: &Context, hub: &Client) -> bool {
-    let Ok(snapshot) = hub.snapshot().await else { return false };
-    let Some(folder) = snapshot.folder else { return false };
-    let here = std::env::current_dir().ok();
-    context.args.global.config.is_none() && snapshot.config.is_none() && here != Some(folder)
+/// Hands on the lines of the client.
+fn take_from_client(input: &mut Input, conversation: &mut Conversation, to_hub: &mut Output) {
+    while let Some(piece) = input.take() {
+        match piece {
+            Piece::Part(bytes) => to_hub.add(bytes),
+            Piece::Lines(lines) => sift(lines, to_hub, |line| conversation.from_client(line)),
+        }
+    }
 }
 
-/// Hands on what the client and the hub say, as it is, until the client closes its end and has its answers.
-pub(super) async fn relay(context: &Context, hub: UnixStream) -> Result<(), CliError> {
-    let (mut from_hub, mut to_hub) = hub.into_split();
-    let (mut input, mut output) = (stdin()?, stdout()?);
-    let asks = async {
-        io::copy(&mut input, &mut to_hub).await?;
-        to_hub.shutdown().await
-    };
-    let answers = io::copy(&mut from_hub, &mut output);
-    tokio::pin!(asks, answers);
-    tokio::select! {
-        asked = &mut asks => {
-            // A hub that went away meanwhile has no more answers.
-            if asked.is_ok() {
-                tokio::select! {
-                    _ = &mut answers => {}
-                    () = context.stop.cancelled() => {}
-                }
-            }
-            Ok(())
+/// Hands on the lines of the hub, and says whether it takes its leave.
+fn take_from_hub(piece: Piece, conversation: &mut Conversation, to_client: &mut Output) -> bool {
+    let mut goodbye = false;
+    match piece {
+        Piece::Part(bytes) => to_client.add(bytes),
+        Piece::Lines(lines) => sift(lines, to_client, |line| {
+            let verdict = conversation.from_hub(line);
+            goodbye |= verdict == Verdict::Goodbye;
+            verdict
+        }),
+    }
+    goodbye
+}
+
+/// Hands on lines but for those that the other side must not see; all at once where it may see all.
+fn sift(lines: Bytes, to: &mut Output, mut judge: impl FnMut(&Bytes) -> Verdict) {
+    let mut from = 0;
+    let mut at = 0;
+    for line in each(&lines) {
+        let end = at + line.len() + 1;
+        if !line.is_empty() && judge(&line) != Verdict::HandOn {
+            to.add_lines(lines.slice(from..at));
+            from = end;
         }
-        answered = &mut answers => match answered {
-            Ok(_) => Err(ControlError::Gone.into()),
-            Err(_) => Ok(()), // nobody reads any more
-        },
-        () = context.stop.cancelled() => Ok(()),
+        at = end;
+    }
+    to.add_lines(lines.slice(from..));
+}
+
+/// What an error says of how the connection ended. It says so once, to whoever asks first.
+fn ending(error: &io::Error, known: Ending) -> Ending {
+    if error.kind() == io::ErrorKind::ConnectionReset { Ending::Reset } else { known }
+}
+
+/// An error with its causes.
+fn describe(error: &ShareError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }

@@ -20,7 +20,7 @@ fn another_hub_is_recognised() {
     let home = Home::new();
     let hub = home.serve(&[]);
     let address = hub.url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let ran = home.run(&["serve", "--listen", address]).expect(1);
+    let ran = home.run(&["serve", "--separate", "--listen", address]).expect(1);
     assert!(ran.stderr.contains("(toolbay)") && ran.stderr.contains("toolbay status"), "{ran:#?}");
 }
 

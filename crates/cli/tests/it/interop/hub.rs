@@ -43,7 +43,7 @@ impl Hub {
         let log = log.to_owned();
         if front == Front::Stdio {
             let command = command.get_program().to_string_lossy().into_owned();
-            let args = vec!["stdio".to_owned(), "--config".to_owned(), config];
+            let args = vec!["stdio".to_owned(), "--alone".to_owned(), "--config".to_owned(), config];
             return Self {
                 target: Target::Stdio(Launch { command, args, env: Vec::new() }),
                 serving: None,

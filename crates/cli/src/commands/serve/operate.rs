@@ -1,0 +1,233 @@
+//! A hub at work, in a terminal or in the background.
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio_util::sync::CancellationToken;
+use toolbay_control::{About, Api, ClientSnapshot, HubHandle, HubSnapshot, Listener, Presence, millis};
+use toolbay_gateway::{ClientTransport, ConnectedClient, Gateway, GatewayOptions};
+use toolbay_host::{Host, shim};
+
+use super::{doors::Doors, warn};
+use crate::{
+    background::{build, naming_text},
+    board::Board,
+    configuration::Configuration,
+    context::Context,
+    follow::follow,
+    hub::{self, Plan},
+    memory,
+    unset::Unset,
+};
+
+/// How long running requests may take once we are told to stop.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How long a hub in the background waits at least for the client that started it.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
+/// How often a hub that nobody uses looks whether that is still so.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time for those who had connected when the socket was removed to be let in.
+const BACKLOG: Duration = Duration::from_millis(30);
+
+/// Everything that a hub needs to work.
+#[derive(Debug)]
+pub(in crate::commands) struct Operation {
+    pub(in crate::commands) plan: Plan,
+    pub(in crate::commands) doors: Doors,
+    /// The place at which others find it.
+    pub(in crate::commands) control: Option<Listener>,
+    pub(in crate::commands) gateway: GatewayOptions,
+    pub(in crate::commands) life: Life,
+}
+
+/// What decides when a hub ends.
+#[derive(Debug, Clone)]
+pub(in crate::commands) enum Life {
+    /// Whoever started it.
+    Foreground,
+    /// Its clients: it ends some time after the last one left.
+    Background { linger: Duration, log: PathBuf },
+}
+
+/// Runs a hub until it is told to end, or nobody needs it any more.
+pub(in crate::commands) async fn operate(context: &Context, operation: Operation) {
+    let Operation { mut plan, mut doors, control, gateway, life } = operation;
+    // Every client takes a file, and some systems allow 1,024 of them unless asked.
+    if let Err(error) = shim::raise_file_limit() {
+        tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
+    }
+    let urls = doors.urls();
+    if let Some(control) = &control {
+        match control.mcp_socket() {
+            Ok(socket) => doors.sockets.push(socket),
+            Err(error) => warn(context, &error, "`toolbay stdio` will not find this hub"),
+        }
+    }
+    let host = plan.start(context);
+    let gateway = Gateway::new(host.clone(), gateway);
+    let hub = handle(context, &plan, &urls, control.as_ref(), &gateway, &life);
+    let about =
+        About { config: plan.config.clone(), url: urls.first().cloned(), folder: plan.folder.clone() };
+    let api = Api::new(host.clone(), about).of_hub(hub.clone());
+    let mut board = Board::with_events(&host, &context.out);
+    let presence = control.as_ref().map(Listener::presence);
+    let mut unset = Unset::new(context, &plan.identity.files);
+    let configuration = plan.configuration.take();
+    tokio::select! {
+        // Ends with the signal to stop, once running requests are answered.
+        () = doors.serve_hub(&gateway, &hub.retire, &hub.retired, &hub.stop) => {}
+        () = patience(&hub.stop) => tracing::info!("some requests were not answered in time"),
+        () = until_unneeded(&life, &hub, &gateway, &host, presence) => {}
+        () = board.follow() => {}
+        () = follow_if_any(context, configuration, &host) => {}
+        () = unset.follow(&gateway, &hub) => {}
+        () = serve_control(control, api, hub.stop.clone()) => {}
+    }
+    context.out.note("stopping");
+    hub::stop(&host).await;
+}
+
+/// What others see of this hub, and how they end it.
+fn handle(
+    context: &Context,
+    plan: &Plan,
+    urls: &[String],
+    control: Option<&Listener>,
+    gateway: &Arc<Gateway>,
+    life: &Life,
+) -> HubHandle {
+    let log = match life {
+        Life::Foreground => None,
+        Life::Background { log, .. } => Some(log.clone()),
+    };
+    let pid = std::process::id();
+    let known = HubSnapshot {
+        build: build(),
+        pid,
+        background: matches!(life, Life::Background { .. }),
+        started_ms: millis(SystemTime::now()),
+        naming: naming_text(plan.naming(context)).to_owned(),
+        config_files: plan.identity.files.clone(),
+        urls: urls.to_vec(),
+        socket: control.map(|control| control.path().to_owned()),
+        log,
+        memory_kib: None,
+        servers_memory_kib: None,
+        clients: Vec::new(),
+        unset_variables: Vec::new(),
+    };
+    let gateway = gateway.clone();
+    HubHandle::new(context.stop.clone(), move || HubSnapshot {
+        memory_kib: memory::of_process(pid),
+        servers_memory_kib: Some(memory::below_process(pid)),
+        clients: gateway.clients().into_iter().map(client_snapshot).collect(),
+        ..known.clone()
+    })
+}
+
+fn client_snapshot(client: ConnectedClient) -> ClientSnapshot {
+    let transport = match client.transport {
+        ClientTransport::Stdio => "stdio",
+        ClientTransport::Unix => "unix",
+        ClientTransport::Sse => "sse",
+        ClientTransport::WebSocket => "websocket",
+    };
+    ClientSnapshot {
+        name: client.name,
+        transport: transport.to_owned(),
+        pid: client.pid,
+        root: client.root.as_deref().map(ToOwned::to_owned),
+        since_ms: millis(client.since),
+    }
+}
+
+/// Follows the configuration, where there are files; never ends.
+pub(in crate::commands) async fn follow_if_any(
+    context: &Context,
+    configuration: Option<Configuration>,
+    host: &Host,
+) {
+    match configuration {
+        Some(configuration) => follow(context, configuration, host).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends some time after the signal to stop.
+pub(in crate::commands) async fn patience(stop: &CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(DRAIN).await;
+}
+
+/// Answers commands until the hub stops; never ends before that.
+async fn serve_control(control: Option<Listener>, api: Api, stop: CancellationToken) {
+    if let Some(control) = control {
+        control.serve(api, stop).await;
+    }
+    std::future::pending().await
+}
+
+/// Ends when nobody needs the hub any more: it was told to make room and its clients are gone, or it has been without clients
+/// for long enough.
+async fn until_unneeded(
+    life: &Life,
+    hub: &HubHandle,
+    gateway: &Gateway,
+    host: &Host,
+    presence: Option<Presence>,
+) {
+    let lingered = async {
+        match (life, presence) {
+            (Life::Background { linger, .. }, Some(presence)) => {
+                linger_on(*linger, gateway, host, &presence).await;
+            }
+            _ => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = lingered => tracing::info!("no client needs this hub any more"),
+        () = hub.retire.cancelled() => tracing::info!("another hub takes the place of this one"),
+    }
+    // Whoever connected just now is served to the end.
+    hub.retire.cancel();
+    hub.retired.cancelled().await;
+    tokio::time::sleep(BACKLOG).await;
+    let mut count = gateway.client_count();
+    while *count.borrow_and_update() > 0 || is_busy(host) {
+        let _ = tokio::time::timeout(LOOK, count.changed()).await;
+    }
+}
+
+/// Ends when there was no client for `linger`, or when there is none and nobody can find the hub any more.
+async fn linger_on(linger: Duration, gateway: &Gateway, host: &Host, presence: &Presence) {
+    let mut count = gateway.client_count();
+    let mut patience = linger.max(FIRST_CLIENT);
+    let mut unused = Duration::ZERO;
+    while unused < patience {
+        if *count.borrow_and_update() > 0 {
+            patience = linger;
+            unused = Duration::ZERO;
+            let _ = count.changed().await; // the gateway outlives us
+            continue;
+        }
+        let step = LOOK.min(patience - unused);
+        tokio::select! {
+            _ = count.changed() => unused = Duration::ZERO,
+            () = tokio::time::sleep(step) => unused += step,
+        }
+        if gateway.http_connections() > 0 || is_busy(host) {
+            unused = Duration::ZERO;
+        } else if !presence.is_there() && *count.borrow() == 0 {
+            tracing::info!("the sockets of this hub were removed");
+            return;
+        }
+    }
+}
+
+/// Whether a call runs, whoever made it.
+fn is_busy(host: &Host) -> bool {
+    host.statuses().iter().any(|status| status.counts.in_flight + status.counts.waiting > 0)
+}

@@ -1,0 +1,297 @@
+//! What a client and a hub have said to each other, as far as another hub must know it to take over.
+//!
+//! Only envelopes are looked at. What the client asked once and for all (its handshake, its log level, what it subscribed to) is kept
+//! and repeated; what it asked and was not answered when a hub is lost is answered with an error, once, and never sent again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use bytes::Bytes;
+use toolbay_gateway::GOODBYE;
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, Notification, Outcome, Request, RequestId, Response, error, meta,
+    method, notification, parse_batch, request,
+};
+
+/// How many requests of lost hubs are remembered, so that the client's answers reach no other hub.
+const MAX_ORPHANS: usize = 1024;
+
+/// What is kept of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// The client's `initialize`, and whether it has its answer.
+    handshake: Option<(Bytes, Progress)>,
+    /// The client's `notifications/initialized`.
+    initialized: Option<Bytes>,
+    /// The parameters of the last `logging/setLevel`.
+    log_level: Option<String>,
+    /// The parameters of each `resources/subscribe` that counts, by the URI.
+    subscribed: BTreeMap<String, String>,
+    /// Each `subscriptions/listen` that goes on.
+    listening: HashMap<RequestId, (Bytes, Progress)>,
+    /// Requests of the client that the hub has not answered.
+    running: HashMap<RequestId, Running>,
+    /// Requests of the hub that the client has not answered.
+    asked: HashSet<RequestId>,
+    /// Requests of hubs that are gone which the client has not answered.
+    orphans: HashSet<RequestId>,
+    /// Our own requests, whose answers the client must not see.
+    repeated: HashSet<RequestId>,
+    /// Streams that were acknowledged before, so that the client must not see it again.
+    relistened: HashSet<RequestId>,
+    last_repeat: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Sent,
+    Answered,
+}
+
+/// What becomes of the conversation when a request is answered well.
+#[derive(Debug)]
+enum Running {
+    Plain,
+    Initialize,
+    SetLevel(Option<String>),
+    Subscribe(String, Option<String>),
+    Unsubscribe(String),
+    Listen,
+}
+
+/// What is to be done with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    HandOn,
+    /// The other side must not see it.
+    Drop,
+    /// The hub is about to end, because somebody wanted it.
+    Goodbye,
+}
+
+impl Conversation {
+    /// Takes note of a line of the client.
+    pub(super) fn from_client(&mut self, line: &Bytes) -> Verdict {
+        match Message::parse(line.clone()) {
+            Ok(Message::Request(request)) => self.asks(&request),
+            Ok(Message::Notification(notification)) => self.notes(&notification),
+            Ok(Message::Response(response)) => return self.answers(&response),
+            Err(_) => self.batch(line),
+        }
+        Verdict::HandOn
+    }
+
+    /// Takes note of a line of the hub.
+    pub(super) fn from_hub(&mut self, line: &Bytes) -> Verdict {
+        match Message::parse(line.clone()) {
+            Ok(Message::Response(response)) => self.is_answered(&response),
+            Ok(Message::Request(request)) => {
+                self.orphans.remove(&request.id);
+                self.asked.insert(request.id);
+                Verdict::HandOn
+            }
+            Ok(Message::Notification(notification)) => self.is_told(&notification),
+            // An answer to a batch.
+            Err(_) => {
+                for message in parse_batch(line.clone()).into_iter().flatten().flatten() {
+                    if let Message::Response(response) = message {
+                        self.is_answered(&response);
+                    }
+                }
+                Verdict::HandOn
+            }
+        }
+    }
+
+    /// Takes back a line of the client that the hub never read.
+    pub(super) fn take_back(&mut self, line: &Bytes) {
+        match Message::parse(line.clone()) {
+            Ok(Message::Request(request)) => {
+                self.listening.remove(&request.id);
+                if let Some(Running::Initialize) = self.running.remove(&request.id) {
+                    self.handshake = None;
+                }
+            }
+            Ok(Message::Notification(notification)) if notification.method() == method::INITIALIZED => {
+                self.initialized = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets the hub, and gives what the client is told of it.
+    pub(super) fn lose_hub(&mut self) -> Vec<Bytes> {
+        let mut told = Vec::new();
+        self.running.retain(|id, running| {
+            let goes_on = matches!(running, Running::Initialize | Running::Listen);
+            if !goes_on {
+                let why = "the hub ended before it answered; whether the request was carried out is not known, and it was \
+                           not sent again";
+                told.push(error(Some(id), &ErrorObject::new(ErrorCode::INTERNAL_ERROR, why)));
+            }
+            goes_on
+        });
+        for id in self.asked.drain() {
+            let params = format!(r#"{{"requestId":{id},"reason":"the hub ended"}}"#);
+            told.push(notification(method::CANCELLED, Some(&params)));
+            if self.orphans.len() < MAX_ORPHANS {
+                self.orphans.insert(id);
+            }
+        }
+        self.repeated.clear();
+        self.relistened.clear();
+        told
+    }
+
+    /// What a new hub must be told first.
+    pub(super) fn repeat(&mut self) -> Vec<Bytes> {
+        let mut lines = Vec::new();
+        match self.handshake.clone() {
+            Some((line, Progress::Sent)) => lines.push(line),
+            Some((line, Progress::Answered)) => {
+                if let Ok(Message::Request(handshake)) = Message::parse(line) {
+                    let params = handshake.call.params_text().map(str::to_owned);
+                    lines.push(self.again(method::INITIALIZE, params.as_deref()));
+                }
+            }
+            None => {}
+        }
+        lines.extend(self.initialized.clone());
+        if let Some(params) = self.log_level.clone() {
+            lines.push(self.again(method::SET_LEVEL, Some(&params)));
+        }
+        for params in Vec::from_iter(self.subscribed.values().cloned()) {
+            lines.push(self.again(method::RESOURCES_SUBSCRIBE, Some(&params)));
+        }
+        for (id, (line, progress)) in &self.listening {
+            lines.push(line.clone());
+            if *progress == Progress::Answered {
+                self.relistened.insert(id.clone());
+            }
+        }
+        lines
+    }
+
+    /// What the client is told when another hub took over: its lists may be others.
+    pub(super) fn changes(&self) -> Vec<Bytes> {
+        if self.initialized.is_none() {
+            return Vec::new();
+        }
+        let all = [method::TOOLS_CHANGED, method::RESOURCES_CHANGED, method::PROMPTS_CHANGED];
+        all.map(|changed| notification(changed, None)).to_vec()
+    }
+
+    /// A request of our own.
+    fn again(&mut self, method: &str, params: Option<&str>) -> Bytes {
+        self.last_repeat += 1;
+        let id = format!("\"toolbay-repeat-{}\"", self.last_repeat);
+        let id = RequestId::from_raw(id.as_bytes()).expect("a short string is an id");
+        let line = request(&id, method, params);
+        self.repeated.insert(id);
+        line
+    }
+
+    fn asks(&mut self, request: &Request) {
+        let call = &request.call;
+        let params = || call.params_text().map(str::to_owned);
+        let uri = || call.string_param("uri").map(|uri| uri.into_owned()).unwrap_or_default();
+        let running = match call.method() {
+            method::INITIALIZE if self.handshake.is_none() => {
+                self.handshake = Some((own(&call.text), Progress::Sent));
+                Running::Initialize
+            }
+            method::SET_LEVEL => Running::SetLevel(params()),
+            method::RESOURCES_SUBSCRIBE => Running::Subscribe(uri(), params()),
+            method::RESOURCES_UNSUBSCRIBE => Running::Unsubscribe(uri()),
+            method::LISTEN => {
+                self.listening.insert(request.id.clone(), (own(&call.text), Progress::Sent));
+                Running::Listen
+            }
+            _ => Running::Plain,
+        };
+        self.running.insert(request.id.clone(), running);
+    }
+
+    fn notes(&mut self, notification: &Notification) {
+        match notification.method() {
+            method::INITIALIZED => self.initialized = Some(own(&notification.text)),
+            // A request that is cancelled is not answered.
+            method::CANCELLED => {
+                if let Some(id) = named(notification) {
+                    self.running.remove(&id);
+                    self.listening.remove(&id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn answers(&mut self, response: &Response) -> Verdict {
+        let Some(id) = &response.id else { return Verdict::HandOn };
+        self.asked.remove(id);
+        if self.orphans.remove(id) { Verdict::Drop } else { Verdict::HandOn }
+    }
+
+    fn batch(&mut self, line: &Bytes) {
+        for message in parse_batch(line.clone()).into_iter().flatten().flatten() {
+            match message {
+                Message::Request(request) => self.asks(&request),
+                Message::Notification(notification) => self.notes(&notification),
+                Message::Response(response) => _ = self.answers(&response),
+            }
+        }
+    }
+
+    fn is_answered(&mut self, response: &Response) -> Verdict {
+        let Some(id) = &response.id else { return Verdict::HandOn };
+        if self.repeated.remove(id) {
+            return Verdict::Drop;
+        }
+        let is_well = matches!(response.outcome, Outcome::Result { .. });
+        match self.running.remove(id) {
+            Some(Running::Initialize) => match &mut self.handshake {
+                Some((_, progress)) if is_well => *progress = Progress::Answered,
+                handshake => *handshake = None,
+            },
+            Some(Running::SetLevel(params)) if is_well => self.log_level = params,
+            Some(Running::Subscribe(uri, Some(params))) if is_well => _ = self.subscribed.insert(uri, params),
+            Some(Running::Unsubscribe(uri)) if is_well => _ = self.subscribed.remove(&uri),
+            Some(Running::Listen) => _ = self.listening.remove(id),
+            _ => {}
+        }
+        Verdict::HandOn
+    }
+
+    fn is_told(&mut self, notification: &Notification) -> Verdict {
+        match notification.method() {
+            GOODBYE => Verdict::Goodbye,
+            method::CANCELLED => {
+                if let Some(id) = named(notification) {
+                    self.asked.remove(&id);
+                }
+                Verdict::HandOn
+            }
+            method::LISTEN_ACKNOWLEDGED => {
+                let id = notification.meta(meta::SUBSCRIPTION_ID).map(|span| notification.bytes(span));
+                let Some(id) = id.and_then(RequestId::from_raw) else { return Verdict::HandOn };
+                if let Some((_, progress)) = self.listening.get_mut(&id) {
+                    *progress = Progress::Answered;
+                }
+                if self.relistened.remove(&id) { Verdict::Drop } else { Verdict::HandOn }
+            }
+            _ => Verdict::HandOn,
+        }
+    }
+}
+
+/// The request that a cancellation names.
+fn named(notification: &Notification) -> Option<RequestId> {
+    RequestId::from_raw(notification.bytes(notification.param("requestId")?))
+}
+
+/// A copy that keeps nothing else in memory.
+fn own(text: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(text)
+}
+
+#[cfg(test)]
+mod tests;

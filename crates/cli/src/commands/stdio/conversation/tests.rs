@@ -1,0 +1,171 @@
+//! Each test is a conversation with a hub that is lost in the middle.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn line(value: &Value) -> Bytes {
+    value.to_string().into()
+}
+
+/// What a conversation hands on of what was said; `>` is the client, `<` the hub.
+fn talk(conversation: &mut Conversation, said: &[(char, Value)]) -> Vec<Verdict> {
+    let say = |(who, value): &(char, Value)| match who {
+        '>' => conversation.from_client(&line(value)),
+        _ => conversation.from_hub(&line(value)),
+    };
+    said.iter().map(say).collect()
+}
+
+fn parsed(lines: Vec<Bytes>) -> Vec<Value> {
+    lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+fn initialize() -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})
+}
+
+fn asks(id: u64, method: &str, params: Value) -> (char, Value) {
+    ('>', json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+}
+
+fn result(id: u64) -> (char, Value) {
+    ('<', json!({"jsonrpc": "2.0", "id": id, "result": {}}))
+}
+
+fn tells(who: char, method: &str, params: Value) -> (char, Value) {
+    (who, json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}
+
+#[test]
+fn a_new_hub_is_told_what_the_old_one_knew_and_its_answers_are_not_handed_on() {
+    let mut conversation = Conversation::default();
+    let verdicts = talk(
+        &mut conversation,
+        &[
+            ('>', initialize()),
+            result(0),
+            tells('>', "notifications/initialized", json!({})),
+            asks(1, "logging/setLevel", json!({"level": "debug"})),
+            result(1),
+            asks(2, "resources/subscribe", json!({"uri": "a:1"})),
+            result(2),
+            asks(3, "resources/subscribe", json!({"uri": "a:2"})),
+            result(3),
+            asks(4, "resources/unsubscribe", json!({"uri": "a:1"})),
+            result(4),
+            asks(5, "resources/subscribe", json!({"uri": "refused"})),
+            ('<', json!({"jsonrpc": "2.0", "id": 5, "error": {"code": -32602, "message": "no"}})),
+            asks(6, "tools/call", json!({"name": "x"})),
+            result(6),
+        ],
+    );
+    assert!(verdicts.iter().all(|verdict| *verdict == Verdict::HandOn));
+    assert!(conversation.lose_hub().is_empty(), "everything was answered");
+    let repeated = parsed(conversation.repeat());
+    let said: Vec<(&Value, &Value)> =
+        repeated.iter().map(|message| (&message["method"], &message["params"])).collect();
+    let expected = [
+        (json!("initialize"), json!({"protocolVersion": "2025-11-25"})),
+        (json!("notifications/initialized"), json!({})),
+        (json!("logging/setLevel"), json!({"level": "debug"})),
+        (json!("resources/subscribe"), json!({"uri": "a:2"})),
+    ];
+    assert_eq!(said, expected.each_ref().map(|(method, params)| (method, params)));
+    for message in repeated.iter().filter(|message| message["id"] != Value::Null) {
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
+        assert_eq!(conversation.from_hub(&line(&answer)), Verdict::Drop);
+        assert_eq!(conversation.from_hub(&line(&answer)), Verdict::HandOn, "once");
+    }
+    assert_eq!(conversation.changes().len(), 3);
+}
+
+#[test]
+fn what_was_not_answered_is_answered_with_one_error_and_not_sent_again() {
+    let mut conversation = Conversation::default();
+    let said = [
+        ('>', initialize()),
+        result(0),
+        asks(1, "tools/call", json!({"name": "x"})),
+        asks(2, "tools/list", json!({})),
+        asks(3, "tools/call", json!({"name": "cancelled"})),
+        tells('>', "notifications/cancelled", json!({"requestId": 3})),
+    ];
+    talk(&mut conversation, &said);
+    let mut told = parsed(conversation.lose_hub());
+    told.sort_by_key(|message| message["id"].as_u64());
+    assert_eq!(told.iter().map(|message| message["id"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+    assert!(told[0]["error"]["message"].as_str().unwrap().contains("not sent again"), "{told:?}");
+    assert!(conversation.lose_hub().is_empty());
+    let repeated = parsed(conversation.repeat());
+    assert!(repeated.iter().all(|message| message["method"] == "initialize"), "{repeated:?}");
+}
+
+#[test]
+fn what_the_hub_never_read_is_as_if_it_was_never_said() {
+    let mut conversation = Conversation::default();
+    let said = [
+        ('>', initialize()),
+        tells('>', "notifications/initialized", json!({})),
+        asks(1, "tools/call", json!({})),
+        asks(2, "subscriptions/listen", json!({})),
+    ];
+    talk(&mut conversation, &said);
+    for (_, value) in &said {
+        conversation.take_back(&line(value));
+    }
+    assert!(conversation.lose_hub().is_empty() && conversation.repeat().is_empty());
+}
+
+#[test]
+fn a_handshake_that_was_not_answered_is_repeated_and_its_answer_handed_on() {
+    let mut conversation = Conversation::default();
+    talk(&mut conversation, &[('>', initialize())]);
+    assert!(conversation.lose_hub().is_empty());
+    assert_eq!(parsed(conversation.repeat()), [initialize()]);
+    assert_eq!(talk(&mut conversation, &[result(0)]), [Verdict::HandOn]);
+    assert!(conversation.changes().is_empty(), "it has no lists yet");
+}
+
+#[test]
+fn a_question_of_a_lost_hub_is_withdrawn_and_its_answer_reaches_no_other() {
+    let mut conversation = Conversation::default();
+    let question = ('<', json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
+    let answer = ('>', json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}));
+    talk(&mut conversation, std::slice::from_ref(&question));
+    let told = parsed(conversation.lose_hub());
+    assert_eq!(
+        (&told[0]["method"], &told[0]["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &json!(1))
+    );
+    assert_eq!(talk(&mut conversation, std::slice::from_ref(&answer)), [Verdict::Drop]);
+    assert_eq!(talk(&mut conversation, &[question, answer]), [Verdict::HandOn; 2]);
+}
+
+#[test]
+fn a_subscription_goes_on_and_is_acknowledged_once() {
+    let mut conversation = Conversation::default();
+    let acknowledged = || {
+        let id = json!({"io.modelcontextprotocol/subscriptionId": 7});
+        tells('<', "notifications/subscriptions/acknowledged", json!({"_meta": id}))
+    };
+    let listen = asks(7, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    assert_eq!(talk(&mut conversation, &[listen.clone(), acknowledged()]), [Verdict::HandOn; 2]);
+    assert!(conversation.lose_hub().is_empty());
+    assert_eq!(parsed(conversation.repeat()), [listen.1]);
+    assert_eq!(talk(&mut conversation, &[acknowledged()]), [Verdict::Drop]);
+    talk(&mut conversation, &[tells('>', "notifications/cancelled", json!({"requestId": 7}))]);
+    assert!(conversation.repeat().is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_is_handed_on_and_batches_are_looked_into() {
+    let mut conversation = Conversation::default();
+    assert_eq!(conversation.from_client(&"no json".into()), Verdict::HandOn);
+    assert_eq!(conversation.from_hub(&"no json".into()), Verdict::HandOn);
+    let batch = json!([asks(1, "ping", json!({})).1, asks(2, "ping", json!({})).1]);
+    conversation.from_client(&line(&batch));
+    conversation.from_hub(&line(&json!([result(1).1])));
+    assert_eq!(parsed(conversation.lose_hub())[0]["id"], 2);
+    assert_eq!(talk(&mut conversation, &[tells('<', GOODBYE, json!({}))]), [Verdict::Goodbye]);
+}

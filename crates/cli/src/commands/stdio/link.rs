@@ -1,0 +1,74 @@
+//! What stands behind `toolbay stdio`: the hub that clients share, or one in this process.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{io::split, net::UnixStream};
+use tokio_util::task::TaskTracker;
+use toolbay_gateway::{ATTACH, Attach, Gateway, GatewayOptions};
+use toolbay_host::Host;
+use toolbay_protocol::notification;
+use toolbay_transport::stdio::{MAX_MESSAGE, connect};
+
+use super::streams::{Reader, Writer};
+use crate::{context::Context, error::CliError, hub::Plan, unset};
+
+/// How much may be on its way to or from a hub in this process.
+const PIPE: usize = 256 * 1024;
+
+/// A hub that is connected.
+pub(super) struct Link {
+    pub(super) reader: Reader,
+    /// Until the client has no more to say.
+    pub(super) writer: Option<Writer>,
+    /// The hub, where it is in this process.
+    pub(super) host: Option<Host>,
+}
+
+impl Link {
+    /// The hub that clients share.
+    pub(super) fn to(hub: UnixStream) -> Self {
+        let (reader, writer) = hub.into_split();
+        Self { reader: Box::new(reader), writer: Some(Box::new(writer)), host: None }
+    }
+
+    /// A hub in this process, for when there is no other.
+    pub(super) fn alone(context: &Context, plan: &Plan) -> Self {
+        let host = plan.start(context);
+        let options = GatewayOptions {
+            task_key: context.env.task_key(),
+            first_list_wait: plan.hub.first_list_wait(),
+            ..GatewayOptions::default()
+        };
+        let gateway = Gateway::new(host.clone(), options);
+        let (ours, theirs) = tokio::io::duplex(PIPE);
+        let (reader, writer) = split(theirs);
+        let tasks = TaskTracker::new();
+        let wire = connect(reader, writer, MAX_MESSAGE, &tasks);
+        let stop = context.stop.clone();
+        host.tasks().spawn(serve(gateway, wire, stop, tasks));
+        let (reader, writer) = split(ours);
+        Self { reader: Box::new(reader), writer: Some(Box::new(writer)), host: Some(host) }
+    }
+}
+
+async fn serve(
+    gateway: Arc<Gateway>,
+    wire: toolbay_transport::Wire,
+    stop: tokio_util::sync::CancellationToken,
+    tasks: TaskTracker,
+) {
+    gateway.serve_wire(wire, stop).await;
+    tasks.close();
+    let _ = tokio::time::timeout(Duration::from_secs(2), tasks.wait()).await;
+}
+
+/// The line with which the client is introduced to a hub.
+pub(super) fn introduction(context: &Context) -> Result<Vec<u8>, CliError> {
+    let attach = Attach {
+        root: std::env::current_dir().ok(),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        variables: unset::names(context),
+    };
+    let params = serde_json::to_string(&attach).map_err(std::io::Error::other)?;
+    Ok(notification(ATTACH, Some(&params)).to_vec())
+}
