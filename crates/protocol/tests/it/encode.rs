@@ -57,3 +57,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_request_is_written_with_its_method_and_id() {
+    let text = toolbay_protocol::request(&1.into(), toolbay_protocol::method::TOOLS_LIST, None);
+    let text = std::str::from_utf8(&text).unwrap();
+    assert!(text.contains(r#""method":"tools/list""#), "{text}");
+    assert!(text.contains(r#""jsonrpc":"2.0""#) && text.contains(r#""id":1"#), "{text}");
+}
