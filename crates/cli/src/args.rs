@@ -1,6 +1,7 @@
 //! What was typed.
 
 mod code;
+pub(crate) mod help;
 mod servers;
 
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ impl LowArgs {
         const WORKERS: &str = "workers";
         let workers =
             Arg::new(WORKERS).long(WORKERS).global(true).hide(true).value_parser(value_parser!(usize));
-        let mut command = Self::command().arg(workers);
+        let mut command = help::command().arg(workers);
         let matches = command.get_matches_mut();
         let mut args =
             Self::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit());
@@ -52,25 +53,28 @@ impl LowArgs {
     }
 }
 
+/// Options that every command takes stand under a heading of their own.
+const GLOBAL: &str = "Global options";
+
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
     /// The file with the servers (`mcpServers`)
-    #[arg(long, short, global = true, value_name = "FILE")]
+    #[arg(long, short, global = true, help_heading = GLOBAL, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How tools and prompts are named [default: prefix]
-    #[arg(long, global = true, value_name = "prefix|none|prefix+alias")]
+    /// How tools and prompts are named: prefix, none or prefix+alias [default: prefix]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "NAMING")]
     pub(crate) naming: Option<Naming>,
     /// Print JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// Say more (twice: much more)
-    #[arg(long, short, global = true, action = ArgAction::Count)]
+    #[arg(long, short, global = true, help_heading = GLOBAL, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Say nothing but results and errors
-    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    #[arg(long, short, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub(crate) color: Colour,
     /// Threads that serve; one loop on one thread by default. Only [`LowArgs::read`] knows the option.
     #[arg(skip)]

@@ -37,10 +37,8 @@ mod tools;
 
 use std::io::IsTerminal;
 
-use clap::CommandFactory;
-
 use crate::{
-    args::{Command, LowArgs, StdioArgs},
+    args::{Command, StdioArgs, help},
     context::Context,
     elsewhere,
     error::CliError,
@@ -84,7 +82,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         // Clients start us with a `command` and nothing else.
         None if !std::io::stdin().is_terminal() => stdio::run(context, &StdioArgs::default()).await,
         None => {
-            let help = LowArgs::command().render_help();
+            let help = help::command().render_help();
             let help = if context.out.paint.0 { help.ansi().to_string() } else { help.to_string() };
             Ok(context.out.data(&help)?)
         }

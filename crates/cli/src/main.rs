@@ -31,6 +31,7 @@ mod pairs;
 mod put;
 mod redraw;
 mod schema;
+mod screen;
 mod secrets;
 mod server_view;
 mod session;

@@ -16,6 +16,7 @@ use crate::{
     session,
     style::{Paint, clean, clean_line},
     table::{Cell, Look},
+    text::cut,
 };
 
 pub(crate) async fn run(context: &Context, args: &StatusArgs) -> Result<(), CliError> {
@@ -130,7 +131,7 @@ fn problems(snapshot: &mut Snapshot) -> Vec<String> {
 
 /// The hub in a few lines, then its servers and what of theirs is not offered.
 fn lines(snapshot: &Snapshot, view: View) -> Vec<String> {
-    let mut lines = head(snapshot, view.paint);
+    let mut lines = head(snapshot, view.paint, view.columns);
     let mut servers: Vec<&ServerSnapshot> = snapshot.servers.iter().collect();
     sort_by_trouble(&mut servers);
     lines.extend(view.table(&servers));
@@ -138,14 +139,15 @@ fn lines(snapshot: &Snapshot, view: View) -> Vec<String> {
     lines
 }
 
-fn head(snapshot: &Snapshot, paint: Paint) -> Vec<String> {
+fn head(snapshot: &Snapshot, paint: Paint, columns: Option<usize>) -> Vec<String> {
     let mut hub = format!("Toolbay {}, process {}", clean(&snapshot.version), snapshot.pid);
     let config = snapshot.config.as_ref().map(|config| config.display().to_string());
     for part in [snapshot.url.clone(), config] {
         hub.push_str(&part.map(|part| format!(", {}", clean(&part))).unwrap_or_default());
     }
     let summary = format!("{} · {}", summary(&snapshot.servers), counted(snapshot.tools, "tool"));
-    vec![paint.bold(&summary), hub]
+    let fit = |line: String| columns.map_or(line.clone(), |columns| cut(&line, columns));
+    vec![paint.bold(&fit(summary)), fit(hub)]
 }
 
 /// What servers offer that cannot be offered to clients.

@@ -97,30 +97,83 @@ fn for_programs_every_change_is_an_object() {
     assert_eq!(watching.end(), (Some(130), Vec::new()));
 }
 
+/// Runs a command on a terminal of 10 rows and 40 columns. After each text that the command must write, a key is pressed.
+/// Says whether the terminal is as before in the end.
+const ON_SMALL_TERMINAL: &str = r#"
+import fcntl, os, pty, struct, sys, termios, time
+steps = sys.argv[1].split("|")
+pid, fd = pty.fork()
+if pid == 0:
+    time.sleep(0.2)
+    os.execv(sys.argv[2], sys.argv[2:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
+before, said = termios.tcgetattr(fd), ""
+try:
+    for step in steps:
+        text, key = step.split("=")
+        seen = len(said)
+        while text not in said[seen:]:
+            said += os.read(fd, 65536).decode()
+        os.write(fd, key.encode().decode("unicode_escape").encode())
+    while chunk := os.read(fd, 65536):
+        said += chunk.decode()
+        if "\x1b[?1049l" in said and termios.tcgetattr(fd) == before:
+            print("restored")
+except OSError:
+    pass # the other end is closed
+print(said)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) % 256)
+"#;
+
+/// Watches a hub on a small terminal; `steps` are as [`ON_SMALL_TERMINAL`] wants them.
+fn watch_on_terminal(home: &Home, steps: &str) -> (Option<i32>, String) {
+    let command = home.command(&[]);
+    #[expect(clippy::disallowed_methods, reason = "the program under test, on a terminal")]
+    let mut terminal = Command::new("python3");
+    terminal.args(["-c", ON_SMALL_TERMINAL, steps]).arg(command.get_program());
+    terminal.args(["status", "--watch", "--color", "never"]);
+    terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    terminal.current_dir(home.path("")).stdin(Stdio::null());
+    let output = within("watching".to_owned(), move || terminal.output().unwrap());
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 #[test]
-fn on_a_terminal_the_table_is_drawn_in_place() {
+fn on_a_terminal_the_table_fits_and_nothing_stays_of_it() {
+    let home = Home::new();
+    let entries: Vec<String> = (0..8).map(|number| home.entry(&format!("small{number}"))).collect();
+    let typo = r#""typo": {"command": "no-such-program-with-a-very-long-name-that-does-not-fit"}"#;
+    home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, {typo}}}}}"#, entries.join(",")));
+    let _hub = home.serve(&["--config", "mcp.json"]);
+    home.run(&["status", "--wait"]).expect(0);
+
+    let (code, said) = watch_on_terminal(&home, "q quit=?|any key=x|q quit=q");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("restored"), "{said}");
+    let page = said.split("\x1b[H\x1b[J").nth(1).unwrap().split("\x1b[?7h").next().unwrap();
+    let lines: Vec<&str> = page.split("\r\n").map(str::trim_end).collect();
+    assert_eq!(lines.len(), 10, "{page}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 40), "{page}");
+    assert!(lines[3].contains("typo") && lines[4].ends_with('…'), "trouble comes first: {page}");
+    assert!(lines[8].starts_with("… ") && lines[8].ends_with(" more"), "{page}");
+
+    let (code, said) = watch_on_terminal(&home, "q quit=\\x03");
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("restored"), "{said}");
+}
+
+#[test]
+fn a_terminal_is_given_back_when_the_hub_ends() {
     let home = Home::with_server();
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
-    let mut command = home.command(&[]);
-    let program = command.get_program().to_owned();
-    // Python has a terminal to offer; what the command writes to it comes out on stdout.
-    let script = "import pty, sys; pty.spawn(sys.argv[1:])";
-    #[expect(clippy::disallowed_methods, reason = "the program under test, on a terminal")]
-    let mut terminal = Command::new("python3");
-    terminal.args(["-c", script]).arg(program).args(["status", "--watch", "--color", "never"]);
-    terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    terminal.current_dir(home.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
-    command.stdin(Stdio::null());
-    let mut watching = Watching::start(terminal);
-    watching.until("SERVER");
-    assert!(watching.until("small").contains("ready"));
-    home.run(&["stop", "small"]).expect(0);
-    // The head and the row are written over: two lines for the hub, one for the head, one for the server.
-    watching.until("\x1b[4A\r\x1b[2K1 stopped");
-    assert!(watching.until("small").contains("stop"));
-    hub.stop();
-    watching.end();
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| watch_on_terminal(&home, "q quit=x"));
+        std::thread::sleep(Duration::from_secs(1)); // whether it is up by then or not, it must end
+        assert_eq!(hub.stop(), Some(0));
+        let (code, said) = watching.join().unwrap();
+        assert_eq!(code, Some(4), "{said}");
+    });
 }
 
 /// F29: a mistake while the hub runs is told with its place and changes nothing.

@@ -3,17 +3,19 @@
 use std::{collections::HashMap, time::Duration};
 
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 use toolbay_control::{ServerSnapshot, Snapshot, method};
 
-use super::{lines, problems, view};
+use super::{head, problems, set_aside, view};
 use crate::{
     context::Context,
     error::CliError,
-    output::Output,
-    redraw::Redraw,
-    server_view::{key, line},
+    output::{Output, Size},
+    screen::Screen,
+    server_view::{View, key, line, sort_by_trouble},
     session::{self, Session},
     style::clean_line,
+    text::cut,
 };
 
 /// Changes that come together are shown together.
@@ -25,26 +27,99 @@ const OLDEST: Duration = Duration::from_secs(1);
 pub(super) async fn run(context: &Context) -> Result<(), CliError> {
     session::with_running(context, async |session| {
         let out = &context.out;
-        let mut table = Redraw::default();
+        if !out.json && out.stdout_is_terminal {
+            return on_screen(context, session).await;
+        }
         let mut told = Told::default();
         let mut snapshot = session.client.snapshot().await?;
         loop {
-            if out.json || !out.stdout_is_terminal {
-                told.tell(out, &snapshot)?;
-            } else {
-                let problems = problems(&mut snapshot);
-                let mut now = lines(&snapshot, view(context));
-                let warning = out.paint.yellow("warning:");
-                now.extend(problems.iter().map(|problem| format!("{warning} {problem}")));
-                if let Some(text) = table.with(now) {
-                    out.data(&text)?;
-                }
-            }
+            told.tell(out, &snapshot)?;
             snapshot = next(session, snapshot.revision).await?;
         }
     })
     .await
 }
+
+/// A table that fills the terminal and is always current.
+async fn on_screen(context: &Context, session: &Session<'_>) -> Result<(), CliError> {
+    let mut snapshot = session.client.snapshot().await?;
+    let mut problems = problems(&mut snapshot);
+    let mut resized = signal(SignalKind::window_change())?;
+    let mut screen = Screen::enter()?;
+    let mut is_help = false;
+    loop {
+        let size = screen.size();
+        screen.draw(if is_help { help(size) } else { page(context, &snapshot, &problems, size) })?;
+        tokio::select! {
+            key = screen.key() => match key {
+                b'q' | b'Q' => return Ok(()),
+                b'?' | b'h' => is_help = !is_help,
+                _ => is_help = false,
+            },
+            _ = resized.recv() => screen.forget(),
+            news = next(session, snapshot.revision) => {
+                snapshot = news?;
+                problems = super::problems(&mut snapshot);
+            }
+        }
+    }
+}
+
+/// Everything that fits, what is in trouble first.
+fn page(context: &Context, snapshot: &Snapshot, problems: &[String], size: Size) -> Vec<String> {
+    let paint = context.out.paint;
+    let view = View { columns: Some(size.columns), ..view(context) };
+    let mut lines = head(snapshot, paint, Some(size.columns));
+    let warnings = problems.iter().map(|problem| format!("warning: {problem}"));
+    lines.extend(warnings.map(|line| paint.yellow(&cut(&line, size.columns))));
+    let mut servers: Vec<&ServerSnapshot> = snapshot.servers.iter().collect();
+    sort_by_trouble(&mut servers);
+    let mut blocks = view.blocks(&servers);
+    blocks.extend(set_aside(snapshot).iter().map(|line| vec![cut(line, size.columns)]));
+    // The last line belongs to the keys, the one above to what does not fit.
+    let room = size.rows.saturating_sub(lines.len() + 1);
+    let shown = fitting(&blocks, room);
+    let left = blocks.len() - shown;
+    lines.extend(blocks.into_iter().take(shown).flatten());
+    if left > 0 {
+        lines.push(paint.dim(&cut(&format!("… {left} more"), size.columns)));
+    }
+    lines.truncate(size.rows.saturating_sub(1));
+    lines.push(paint.dim(&cut("q quit   ? help", size.columns)));
+    lines
+}
+
+/// How many blocks fit into so many lines, with one left for saying how many do not.
+fn fitting(blocks: &[Vec<String>], room: usize) -> usize {
+    if blocks.iter().map(Vec::len).sum::<usize>() <= room {
+        return blocks.len();
+    }
+    let mut used = 0;
+    let fits = |block: &&Vec<String>| {
+        used += block.len();
+        used < room
+    };
+    blocks.iter().take_while(fits).count()
+}
+
+fn help(size: Size) -> Vec<String> {
+    let mut lines: Vec<String> =
+        HELP.lines().take(size.rows.saturating_sub(1)).map(|line| cut(line, size.columns)).collect();
+    lines.push(cut("any key goes back", size.columns));
+    lines
+}
+
+const HELP: &str = "\
+q, Ctrl-C   quit
+?           this help
+
+Servers in trouble come first. What does not fit is counted in the last line: make the window larger.
+
+TOOLS, RESOURCES, PROMPTS   what a server offers
+CALLS                       calls sent to it
+UPTIME                      for how long it has been up
+
+In another terminal: toolbay logs NAME, toolbay restart NAME, toolbay stop NAME.";
 
 /// The hub after the next event, or when it was not looked at for too long.
 async fn next(session: &Session<'_>, revision: u64) -> Result<Snapshot, CliError> {
@@ -106,4 +181,18 @@ impl Told {
 
 fn has(snapshot: &Snapshot, name: &str) -> bool {
     snapshot.servers.iter().any(|server: &ServerSnapshot| server.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_shown_whole_or_not_at_all() {
+        let block = |lines: usize| vec!["x".to_owned(); lines];
+        let blocks = [block(1), block(3), block(1)];
+        for (room, shown) in [(5, 3), (4, 1), (3, 1), (2, 1), (1, 0), (0, 0), (9, 3)] {
+            assert_eq!(fitting(&blocks, room), shown, "{room}");
+        }
+    }
 }
