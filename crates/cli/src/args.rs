@@ -6,9 +6,7 @@ mod servers;
 
 use std::path::PathBuf;
 
-use clap::{
-    Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser,
-};
+use clap::{Arg, ArgAction, Args, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
 use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
@@ -201,7 +199,7 @@ pub(crate) struct BackgroundArgs {
 pub(crate) struct ServeArgs {
     /// Where to listen for HTTP (port 0 takes a free one), or a socket to listen on besides; may be given several times
     /// [default: 127.0.0.1:4100]
-    #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
+    #[arg(long, value_name = "[ADDR:]PORT|unix:PATH")]
     pub(crate) listen: Vec<Listen>,
     /// Listen beyond this machine although anyone who reaches the address can use every tool
     #[arg(long)]

@@ -137,6 +137,9 @@ impl<'a> Session<'a> {
             }
             found => found?,
         };
+        if matches!(client, Client::Remote(_)) && context.args.global.naming.is_some() {
+            context.out.warn("--naming is ignored: the running hub decides how tools and prompts are named");
+        }
         Ok(Self { context, client })
     }
 

@@ -29,6 +29,11 @@ impl Paint {
         self.with(Style::new().bold(), text)
     }
 
+    /// What was searched for, as ripgrep and grep show it.
+    pub(crate) fn found(self, text: &str) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
     fn with(self, style: Style, text: &str) -> String {
         if self.0 && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }

@@ -31,6 +31,16 @@ pub(crate) fn head(text: &str, room: usize) -> &str {
     end.map_or(text, |(index, _)| &text[..index])
 }
 
+/// As much of the end of a text as fits into `room` columns.
+pub(crate) fn tail(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let start = text.char_indices().rev().find(|(_, next)| {
+        used += next.width().unwrap_or(0);
+        used > room
+    });
+    start.map_or(text, |(index, next)| &text[index + next.len_utf8()..])
+}
+
 /// Whether a word of `text` ends right before `index`.
 fn ends_word(text: &str, index: usize) -> bool {
     text[index..].starts_with(char::is_whitespace)
@@ -56,6 +66,6 @@ mod tests {
             assert_eq!(fitted, expected, "{text:?} in {room}");
             assert!(width(&fitted) <= room);
         }
-        assert_eq!(head("abcdef", 3), "abc");
+        assert_eq!((head("abcdef", 3), tail("abcdef", 3), tail("漢字", 3)), ("abc", "def", "字"));
     }
 }

@@ -104,6 +104,9 @@ pub struct TextHit {
     /// Whether the line is longer than that: the part around the match is given.
     #[serde(rename = "line_truncated", skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
+    /// Where in the content the matches are, in bytes; for people, not for clients.
+    #[serde(skip)]
+    pub matches: Vec<std::ops::Range<usize>>,
     /// Lines before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,

@@ -155,6 +155,7 @@ fn text_hit(hit: text::Hit) -> TextHit {
         line_number: hit.line.number,
         line_content: hit.line.text,
         is_part: hit.line.cut,
+        matches: hit.matches,
         before: texts(hit.before),
         after: texts(hit.after),
     }

@@ -84,7 +84,7 @@ pub(crate) struct SearchArgs {
 
 const SEARCH_EXAMPLES: &str = "\
 Examples:
-  toolbay search 'where are retries limited'
+  toolbay search 'restart a crashed server with backoff'
   toolbay search 'parse the configuration' src -g '*.rs' -n 5
   toolbay search --text 'fn \\w+_total' src";
 

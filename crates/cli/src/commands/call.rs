@@ -9,7 +9,7 @@ mod save;
 use std::io::Read;
 
 use serde_json::{Value, json};
-use toolbay_control::ControlError;
+use toolbay_control::{Client, ControlError};
 use toolbay_host::Kind;
 use toolbay_protocol::{
     ErrorObject, encode_string, method,
@@ -55,6 +55,7 @@ async fn send(
 ) -> Result<Result<String, ErrorObject>, CliError> {
     let name_text = encode_string(name);
     let server = session.owner(Kind::Tools, name).await?.unwrap_or_else(|| name.to_owned());
+    note_other_folder(context, session, &server).await?;
     if let Some(mut connection) = Connection::open(context, &session.client, &server).await? {
         let params =
             format!("{{\"name\":{name_text},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}");
@@ -66,6 +67,18 @@ async fn send(
         Err(ControlError::Answered { error, .. }) => Ok(Err(error)),
         result => Ok(Ok(result?)),
     }
+}
+
+/// The codebase of a hub without a configuration is that of the folder in which it was started, which may not be this one.
+async fn note_other_folder(context: &Context, session: &Session<'_>, server: &str) -> Result<(), CliError> {
+    if server != "codebase" || !matches!(session.client, Client::Remote(_)) {
+        return Ok(());
+    }
+    let folder = session.client.snapshot().await?.folder;
+    if let Some(folder) = folder.filter(|folder| std::env::current_dir().ok().as_ref() != Some(folder)) {
+        context.out.note(&format!("the running hub searches {}", clean(&folder.display().to_string())));
+    }
+    Ok(())
 }
 
 fn show(context: &Context, args: &CallArgs, text: &str) -> Result<(), CliError> {

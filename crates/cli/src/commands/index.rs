@@ -118,9 +118,10 @@ fn index(tree: &Codebase, bar: &Bar, stop: &AtomicBool) -> Result<Summary, Index
             thread::sleep(STEP);
         }
         let next = tree.index(&|at| bar.show(at), stop)?;
+        // Most of these were read before: each file counts once.
         all = Summary {
-            read: all.read + next.read,
-            bytes: all.bytes + next.bytes,
+            read: all.read.max(next.read),
+            bytes: all.bytes.max(next.bytes),
             took: all.took + next.took,
             ..next
         };

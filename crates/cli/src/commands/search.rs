@@ -1,5 +1,6 @@
 //! `toolbay search`: code by what it does, or by its text.
 
+mod line;
 mod show;
 
 use std::path::PathBuf;

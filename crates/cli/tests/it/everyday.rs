@@ -158,3 +158,31 @@ fn a_start_is_timed_anew() {
     assert!(took <= started.elapsed() - before, "{took:?} of {:?}", started.elapsed());
     hub.until("small ready");
 }
+
+#[test]
+fn a_naming_that_a_running_hub_does_not_follow_is_reported() {
+    let home = Home::with_server();
+    let mut hub = home.serve(&["--config", "mcp.json"]);
+    hub.until("small ready");
+    let tools = home.run(&["tools", "--naming", "none"]).expect(0);
+    assert!(
+        tools.stdout.contains("small__echo") && tools.stderr.contains("--naming is ignored"),
+        "{tools:#?}"
+    );
+    assert_eq!(home.run(&["tools"]).expect(0).stderr, "");
+}
+
+#[test]
+fn the_codebase_of_another_folder_is_named() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("project")).unwrap();
+    home.write("project/main.rs", "fn main() {}\n");
+    let mut serve = home.command(&["serve", "--listen", "0"]);
+    serve.current_dir(home.path("project"));
+    let _hub = crate::program::Serving::start(serve);
+    let call = home.run(&["call", "codebase__list_directory", "path=."]).expect(0);
+    assert!(
+        call.stderr.contains("the running hub searches ") && call.stderr.contains("/project"),
+        "{call:#?}"
+    );
+}

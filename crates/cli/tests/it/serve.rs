@@ -64,6 +64,17 @@ fn other_machines_are_let_in_only_when_asked() {
 }
 
 #[test]
+fn a_port_alone_is_one_of_this_machine() {
+    let home = Home::new();
+    for port in ["0", ":0"] {
+        let mut hub = home.start(&["serve", "--listen", port]);
+        assert!(hub.url.starts_with("http://127.0.0.1:"), "{}", hub.url);
+        assert_eq!(hub.stop(), Some(0));
+    }
+    home.run(&["serve", "--listen", "70000"]).expect(2);
+}
+
+#[test]
 fn the_limit_of_open_files_is_raised_for_the_hub_alone() {
     let home = Home::with_server();
     let mut hub = home.serve_limited(256, &["--config", "mcp.json"]);

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::SocketAddr,
+    net::{AddrParseError, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     str::FromStr,
     time::Duration,
@@ -81,7 +81,13 @@ impl FromStr for Listen {
             Some("") => Err("a path must follow `unix:`".to_owned()),
             Some(path) => Ok(Self::Unix(path.into())),
             None => {
-                text.parse().map(Self::Http).map_err(|_| format!("`{text}` must be ADDR:PORT or unix:PATH"))
+                // A port alone is one of this machine.
+                let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+                let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+                address
+                    .or_else(|_| text.parse())
+                    .map(Self::Http)
+                    .map_err(|_: AddrParseError| format!("`{text}` must be ADDR:PORT, PORT or unix:PATH"))
             }
         }
     }

@@ -51,7 +51,7 @@ fn a_mistake_is_told_where_it_stands() {
         ("[hub]\nlistn = 'x'\n", "2:1: `listn` is unknown; did you mean `listen`?\n"),
         (
             "[hub]\nlisten = 'everywhere'\nnaming = 'short'\n",
-            "2:1: `everywhere` must be ADDR:PORT or unix:PATH\n3:1: `naming` must be one of prefix, none, prefix+alias\n",
+            "2:1: `everywhere` must be ADDR:PORT, PORT or unix:PATH\n3:1: `naming` must be one of prefix, none, prefix+alias\n",
         ),
         (
             "[hub]\nlisten = 5\n",

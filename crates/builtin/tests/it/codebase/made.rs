@@ -53,6 +53,7 @@ impl Code for Made {
                 self.line.clone()
             },
             is_part: self.line.len() > 1000,
+            matches: Vec::new(),
             before: vec!["before".to_owned(); query.context],
             after: Vec::new(),
         };

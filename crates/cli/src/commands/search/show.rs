@@ -5,14 +5,11 @@ use std::fmt::Write;
 use serde_json::json;
 use toolbay_builtin::codebase::{MeaningAnswer, MeaningHit, TextAnswer, TextHit};
 
-use super::Found;
-use crate::{
-    args::SearchArgs,
-    error::CliError,
-    output::Output,
-    style::{Paint, clean, clean_line},
-};
+use super::{Found, line::shown as shown_line};
+use crate::{args::SearchArgs, error::CliError, output::Output, style::clean_line, text::width};
 
+/// The columns that a line has at least, however narrow the terminal is.
+const LEAST: usize = 20;
 /// How many lines of a chunk are shown unless all are wanted.
 const LINES: usize = 12;
 
@@ -44,7 +41,7 @@ fn text(out: &Output, args: &SearchArgs, answer: &TextAnswer) -> Result<(), CliE
         if args.context > 0 && index > 0 {
             let _ = writeln!(all, "{}", out.paint.dim("--"));
         }
-        line_of_text(&mut all, hit, out.paint);
+        line_of_text(&mut all, hit, out);
     }
     out.data(&all)?;
     if truncated {
@@ -58,16 +55,27 @@ fn text(out: &Output, args: &SearchArgs, answer: &TextAnswer) -> Result<(), CliE
     Ok(())
 }
 
-fn line_of_text(all: &mut String, hit: &TextHit, paint: Paint) {
-    let path = paint.bold(&clean_line(&hit.file_path));
+fn line_of_text(all: &mut String, hit: &TextHit, out: &Output) {
+    let (paint, path) = (out.paint, clean_line(&hit.file_path));
+    let mut write = |mark: char, number: u64, line: &str, matches: &[std::ops::Range<usize>]| {
+        let used = width(&path) + number.to_string().len() + 2;
+        let room = out.columns.map(|columns| columns.saturating_sub(used).max(LEAST));
+        let number =
+            if mark == ':' { paint.green(&number.to_string()) } else { paint.dim(&number.to_string()) };
+        let _ = writeln!(
+            all,
+            "{}{mark}{number}{mark}{}",
+            paint.bold(&path),
+            shown_line(line, matches, room, paint)
+        );
+    };
     let first = hit.line_number - hit.before.len() as u64;
     for (number, line) in (first..).zip(&hit.before) {
-        let _ = writeln!(all, "{path}{}{}", paint.dim(&format!("-{number}-")), clean(line));
+        write('-', number, line, &[]);
     }
-    let number = paint.green(&hit.line_number.to_string());
-    let _ = writeln!(all, "{path}:{number}:{}", clean(&hit.line_content));
+    write(':', hit.line_number, &hit.line_content, &hit.matches);
     for (number, line) in (hit.line_number + 1..).zip(&hit.after) {
-        let _ = writeln!(all, "{path}{}{}", paint.dim(&format!("-{number}-")), clean(line));
+        write('-', number, line, &[]);
     }
 }
 
@@ -88,28 +96,35 @@ fn meaning(out: &Output, args: &SearchArgs, answer: &MeaningAnswer) -> Result<()
         if index > 0 {
             all.push('\n');
         }
-        chunk(&mut all, hit, args.full, out.paint);
+        chunk(&mut all, hit, args.full, out);
     }
     out.data(&all)?;
     if !answer.index.complete {
         let index = &answer.index;
-        out.note(&format!("{} of {} files are indexed so far", index.indexed_files, index.files));
+        let missing = index.files.saturating_sub(index.indexed_files);
+        out.note(&format!(
+            "{missing} of {} files are not in the index yet; they were searched directly",
+            index.files
+        ));
     }
     Ok(())
 }
 
-fn chunk(all: &mut String, hit: &MeaningHit, full: bool, paint: Paint) {
+fn chunk(all: &mut String, hit: &MeaningHit, full: bool, out: &Output) {
+    let paint = out.paint;
     let place = format!("{}:{}-{}", clean_line(&hit.file_path), hit.start_line, hit.end_line);
     let symbol = hit.symbol.as_deref().map(clean_line).unwrap_or_default();
     let score = paint.dim(&format!("{:.2}", hit.score));
     let _ = writeln!(all, "{}  {}  {score}", paint.bold(&place), paint.yellow(&symbol));
-    let width = hit.end_line.to_string().len();
+    let digits = hit.end_line.to_string().len();
     let lines = hit.content.trim_end().lines().count();
     let shown = if full || lines <= LINES + 1 { lines } else { LINES };
     for (number, line) in (hit.start_line..).zip(hit.content.lines()).take(shown) {
-        let _ = writeln!(all, "{} {}", paint.green(&format!("{number:>width$}")), clean(line));
+        let room = out.columns.map(|columns| columns.saturating_sub(digits + 1).max(LEAST));
+        let number = paint.green(&format!("{number:>digits$}"));
+        let _ = writeln!(all, "{number} {}", shown_line(line, &[], room, paint));
     }
     if shown < lines {
-        let _ = writeln!(all, "{}", paint.dim(&format!("{:>width$} {} more lines", "…", lines - shown)));
+        let _ = writeln!(all, "{}", paint.dim(&format!("{:>digits$} {} more lines", "…", lines - shown)));
     }
 }
