@@ -29,10 +29,12 @@ pub use cached::LoginShell;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// What shells may print, in bytes.
 const MOST_OUTPUT: u64 = 1024 * 1024;
-/// Stands around the answer, because start-up files print what they like.
-const MARK: &str = "__toolbay_env__";
+/// Stand around the answer, because start-up files print what they like. They differ, because some shells export `_`, the last
+/// word of the command before: the first mark is then a part of the answer.
+const START: &str = "__toolbay_env__";
+const END: &str = "__toolbay_end__";
 /// By its full path: aliases and a broken `PATH` do not matter. `-0`, because values may have line breaks.
-const SCRIPT: &str = "printf %s __toolbay_env__; /usr/bin/env -0; printf %s __toolbay_env__";
+const SCRIPT: &str = "printf %s __toolbay_env__; /usr/bin/env -0; printf %s __toolbay_end__";
 /// What a shell says of itself.
 const OF_THE_SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", MARKER];
 
@@ -112,8 +114,8 @@ async fn read(stdout: ChildStdout) -> Option<BTreeMap<OsString, OsString>> {
 }
 
 fn answer(output: &[u8]) -> Option<&[u8]> {
-    let after = &output[memmem::find(output, MARK.as_bytes())? + MARK.len()..];
-    Some(&after[..memmem::find(after, MARK.as_bytes())?])
+    let after = &output[memmem::find(output, START.as_bytes())? + START.len()..];
+    Some(&after[..memmem::find(after, END.as_bytes())?])
 }
 
 /// `NAME=VALUE`, each ended by NUL.

@@ -81,7 +81,7 @@ async fn a_shell_that_waits_is_given_up() {
 #[tokio::test]
 async fn a_shell_that_cannot_say_is_no_harm() {
     let folder = TempDir::new().unwrap();
-    for script in ["exit 3", "yes", "printf __toolbay_env__", "printf __toolbay_env____toolbay_env__"] {
+    for script in ["exit 3", "yes", "printf __toolbay_env__", "printf __toolbay_env____toolbay_end__"] {
         let shell = fake(&folder, script);
         assert!(
             matches!(ask(&shell, folder.path(), &shim()).await, Err(LoginShellError::Silent)),
@@ -102,6 +102,8 @@ async fn all_variables_come_as_they_are_and_those_of_the_shell_itself_do_not() {
         ("PATH".into(), "/usr/bin:/bin".into()),
         ("HOME".into(), home.path().into()),
         ("TOKEN".into(), "from-outside".into()),
+        // dash exports it then, with the last word of each command.
+        ("_".into(), "/usr/bin/env".into()),
     ]);
     let tasks = TaskTracker::new();
     let all = login_environment(Path::new("/bin/sh"), env, &shim(), &tasks).await.unwrap();
