@@ -21,6 +21,8 @@ pub mod meta;
 pub mod method;
 pub mod mirrored;
 mod names;
+pub mod printable;
+pub mod redact;
 mod revision;
 mod rope;
 mod scan;

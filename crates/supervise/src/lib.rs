@@ -51,7 +51,7 @@ pub use command::find_command;
 pub use error::{CommandNotFound, SpawnError};
 pub use exit::{Exit, ExitCause};
 pub use launch::{Launch, StderrPolicy, StopGrace};
-pub use log_ring::{LogLine, LogRing, LogSource};
+pub use log_ring::{LineFilter, LogLine, LogRing, LogSource};
 pub use login_shell::{LoginShell, LoginShellError, login_environment, login_path};
 pub use process::{ChildStdin, ChildStdout, Process, ProcessHandle};
 pub use restart::{Decision, RestartMode, RestartPolicy};

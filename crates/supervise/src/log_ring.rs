@@ -1,6 +1,7 @@
 //! The last words of a server: stderr, noise on stdout, and what happened to it.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -37,9 +38,14 @@ pub struct LogLine {
 /// first. Over [`MAX_RATE`](Self::MAX_RATE) only events are kept, and a line tells how much was left out.
 pub struct LogRing {
     ring: Mutex<Ring>,
+    /// Every line passes it on its way in, so that nothing else ever leaves.
+    filter: LineFilter,
     /// The number of the next line, for those who follow.
     next: watch::Sender<u64>,
 }
+
+/// Makes of a line what may be kept and shown.
+pub type LineFilter = fn(&str) -> Cow<'_, str>;
 
 struct Ring {
     lines: VecDeque<LogLine>,
@@ -55,8 +61,15 @@ impl LogRing {
     /// Bytes per second.
     pub const MAX_RATE: usize = 1 << 20;
 
+    /// Keeps lines as they are.
     pub fn new() -> Self {
+        Self::with_filter(|line| Cow::Borrowed(line))
+    }
+
+    /// Keeps of each line what `filter` makes of it.
+    pub fn with_filter(filter: LineFilter) -> Self {
         Self {
+            filter,
             ring: Mutex::new(Ring {
                 lines: VecDeque::new(),
                 bytes: 0,
@@ -69,10 +82,11 @@ impl LogRing {
     /// Adds a line; one that exceeds the rate is only counted. Events always pass.
     pub fn push(&self, source: LogSource, text: &str) {
         let now = Instant::now();
+        let text = (self.filter)(text);
         let mut ring = self.lock();
         self.settle(&mut ring, now);
         if source == LogSource::Event || ring.rate.pass(text.len() + 1, now) {
-            self.add(&mut ring, source, text);
+            self.add(&mut ring, source, &text);
         }
     }
 
@@ -114,7 +128,8 @@ impl LogRing {
 
     /// Adds a line whose bytes [`admits`](Self::admits) has counted.
     pub(crate) fn push_admitted(&self, source: LogSource, text: &str) {
-        self.add(&mut self.lock(), source, text);
+        let text = (self.filter)(text);
+        self.add(&mut self.lock(), source, &text);
     }
 
     /// Tells what was left out, without waiting for the second to end.

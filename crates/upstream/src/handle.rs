@@ -1,8 +1,11 @@
 //! The handle of a server.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use tokio::{
@@ -10,7 +13,7 @@ use tokio::{
     time::{Duration, Instant},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_protocol::{Notification, ServerName};
+use toolbay_protocol::{Notification, ServerName, printable, redact};
 use toolbay_supervise::LogRing;
 
 use crate::{
@@ -60,7 +63,7 @@ pub fn start(
     let interests = Arc::new(Interests::default());
     let outputs = Outputs {
         updates,
-        log: Arc::new(LogRing::new()),
+        log: Arc::new(LogRing::with_filter(shown_line)),
         gauges: Arc::default(),
         ids: Arc::new(AtomicU64::new(1)),
         asks_clients: Arc::new(AtomicBool::new(settings.is_separate)),
@@ -216,5 +219,14 @@ impl UpstreamHandle {
     /// Stops it for good; its task ends once the process is gone.
     pub fn stop(&self) {
         self.shared.stop.token().cancel();
+    }
+}
+
+/// What is kept of a line that a server wrote: it goes into errors that every caller gets, and is shown to people.
+fn shown_line(line: &str) -> Cow<'_, str> {
+    match printable::clean(line) {
+        Cow::Borrowed(line) => redact::line(line),
+        // What begins anew at the beginning of its line (`\r`) is still one line.
+        Cow::Owned(line) => Cow::Owned(redact::line(&line.replace('\n', " ")).into_owned()),
     }
 }

@@ -11,7 +11,7 @@ use super::{
 /// All tools, with what they do.
 pub(super) const BEHAVIOURS: &[(&str, &str)] = &[
     ("ok", "answers `ok`, or the argument `text`"),
-    ("crash", "a line on stderr, then exits with `code` (7) in mid-call"),
+    ("crash", "a line on stderr (`text`), then exits with `code` (7) in mid-call"),
     ("answer_then_crash", "answers, then exits with `code` (7)"),
     ("half_answer", "writes half of its answer, then exits with `code` (7)"),
     ("hang", "never answers"),
@@ -49,7 +49,7 @@ pub(super) fn call(peer: &Peer, asked: &Asked) {
     match asked.params["name"].as_str().unwrap_or_default() {
         "ok" => output.line(&asked.text(asked.arguments()["text"].as_str().unwrap_or("ok"))),
         "crash" => {
-            eprintln!("about to crash");
+            eprintln!("{}", asked.arguments()["text"].as_str().unwrap_or("about to crash"));
             exit(asked);
         }
         "answer_then_crash" => {

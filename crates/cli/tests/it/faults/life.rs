@@ -30,6 +30,28 @@ fn f01_crash_mid_call_fails_that_call_and_restarts() -> Result<()> {
     scene.end()
 }
 
+/// What a server wrote last goes to every caller, and to whoever looks at logs.
+#[test]
+fn f01_last_words_are_shown_without_secrets_and_control_characters() -> Result<()> {
+    let scene = Scene::new(&[], json!({}))?;
+    let mut client = scene.client()?;
+    let words = "refused\u{1b}]0;pwn\u{7} \u{202e}Authorization: Bearer hunter2-a; DB_PASSWORD=hunter2-b \
+                 https://me:hunter2-c@db/x ghp_hunter2ddddddddd";
+    let error = client.error("bad__crash", json!({ "text": words }))?;
+    says(&error, &["refused", "Authorization: ***", "DB_PASSWORD=***", "https://***@db/x"])?;
+    scene.hub.wait_until("bad", "is ready again", |bad| bad["starts"] == 2 && bad["state"] == "ready")?;
+    let logs = scene.hub.run(&["logs", "bad"])?;
+    says(&logs, &["DB_PASSWORD=***"])?;
+    let shown =
+        [error, logs, scene.hub.run(&["logs", "bad", "--json"])?, scene.hub.run(&["status", "--json"])?]
+            .concat();
+    for hidden in ["hunter2", "pwn", "\u{1b}", "\\u001b", "\u{202e}", "\\u202e"] {
+        ensure!(!shown.contains(hidden), "{hidden:?} is shown: {shown}");
+    }
+    drop(client);
+    scene.end()
+}
+
 #[test]
 fn f01_crash_in_the_middle_of_an_answer_fails_that_call() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
