@@ -17,9 +17,9 @@ const MAX_FILE: u64 = 1024 * 1024;
 
 /// The token in the first line of a file that nobody else can read.
 pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
-    Token::new(&first_line(path)?).ok_or_else(|| CliError::Usage {
-        message: format!("the first line of {} is no token", path.display()),
-        hint: Some("a token is one word of visible ASCII, such as `openssl rand -hex 32` prints".to_owned()),
+    Token::new(&first_line(path)?).map_err(|why| CliError::Usage {
+        message: format!("the first line of {} is no token: {why}", path.display()),
+        hint: Some("a good one is what `openssl rand -hex 32` prints".to_owned()),
     })
 }
 
@@ -31,21 +31,14 @@ pub(crate) fn first_line(path: &Path) -> Result<String, CliError> {
 /// The text of a file that nobody else can read.
 pub(crate) fn text(path: &Path) -> Result<String, CliError> {
     let bytes = read(path)?;
-    if is_open(path)? {
-        return Err(CliError::Usage {
-            message: format!("{} can be read by other users, so what it holds is no secret", path.display()),
-            hint: Some(format!("make it yours alone: chmod 600 {}", path.display())),
-        });
-    }
+    refuse_open(path)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A certificate and its key.
 pub(crate) fn tls(certificate: &Path, key: &Path) -> Result<Tls, CliError> {
     let (chain, secret) = (read(certificate)?, read(key)?);
-    if is_open(key)? {
-        tracing::warn!("{} can be read by other users; `chmod 600` it", key.display());
-    }
+    refuse_open(key)?;
     Tls::from_pem(&chain, &secret).map_err(|source| CliError::Tls {
         certificate: certificate.to_owned(),
         key: key.to_owned(),
@@ -69,4 +62,15 @@ pub(crate) fn is_open(path: &Path) -> Result<bool, CliError> {
     let metadata = fs::metadata(path);
     let metadata = metadata.map_err(|source| CliError::Unreadable { path: path.to_owned(), source })?;
     Ok(metadata.permissions().mode() & 0o077 != 0)
+}
+
+/// Refuses a file that anyone but its owner may read or change.
+fn refuse_open(path: &Path) -> Result<(), CliError> {
+    if !is_open(path)? {
+        return Ok(());
+    }
+    Err(CliError::Usage {
+        message: format!("{} can be read by other users, so what it holds is no secret", path.display()),
+        hint: Some(format!("make it yours alone: chmod 600 {}", path.display())),
+    })
 }

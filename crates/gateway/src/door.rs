@@ -19,7 +19,7 @@ use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 use toolbay_transport::http::{Refusal, Respond};
 
 use crate::{
-    answer::{Answer, empty, forbidden, json, json_error, not_allowed, unauthorized},
+    answer::{Answer, empty, forbidden, json, json_error, not_allowed, too_many, unauthorized},
     cors,
     gateway::Gateway,
     guard::{Guard, Verdict},
@@ -27,6 +27,8 @@ use crate::{
     peer::{LocalUsers, Peer},
     session::Session,
     sessions::SessionId,
+    token::Shown,
+    wrong_tokens::TooMany,
 };
 
 /// How often a quiet stream shows that it lives.
@@ -80,14 +82,28 @@ impl Respond for Door {
 impl Door {
     /// Answers a request that comes from where it may.
     async fn answer(&self, request: HttpRequest<Incoming>) -> Answer {
-        if self.gateway.options.token.as_ref().is_some_and(|token| !token.admits(request.headers())) {
-            return match (request.uri().path(), request.method()) {
-                // Whoever looks after us sees that we live, and nothing more.
-                ("/health", &Method::GET | &Method::HEAD) => {
-                    json(StatusCode::OK, Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#).into())
-                }
-                _ => unauthorized(),
-            };
+        let shown = self.gateway.options.token.as_ref().map(|token| token.shown(request.headers()));
+        match shown {
+            None | Some(Shown::Token) => {}
+            // Whoever looks after us sees that we live, and nothing more.
+            Some(Shown::Nothing)
+                if request.uri().path() == "/health"
+                    && matches!(*request.method(), Method::GET | Method::HEAD) =>
+            {
+                return json(
+                    StatusCode::OK,
+                    Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#).into(),
+                );
+            }
+            Some(Shown::Nothing) => return unauthorized(),
+            Some(Shown::WrongToken) => {
+                // Nothing of the request is needed while its client waits.
+                drop(request);
+                return match Box::pin(self.gateway.wrong_tokens.hold_back()).await {
+                    Ok(()) => unauthorized(),
+                    Err(TooMany) => too_many("too many wrong tokens; try again later", None),
+                };
+            }
         }
         if self.is_own(request.headers()) {
             return empty(StatusCode::LOOP_DETECTED);

@@ -29,6 +29,7 @@ use crate::{
     token::Token,
     unread::Patience,
     wire,
+    wrong_tokens::WrongTokens,
 };
 
 /// What a gateway is told.
@@ -45,6 +46,8 @@ pub struct GatewayOptions {
     pub local_users: LocalUsers,
     /// What clients on HTTP must show; without it anyone is let in who reaches us.
     pub token: Option<Token>,
+    /// How long a response is held back to clients that show wrong tokens again and again.
+    pub wrong_token_delay: Duration,
     /// What one HTTP connection may take.
     pub limits: Limits,
     /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket, and how many
@@ -70,6 +73,7 @@ impl Default for GatewayOptions {
             allowed_origins: Vec::new(),
             local_users: LocalUsers::default(),
             token: None,
+            wrong_token_delay: Duration::from_secs(1),
             limits: Limits::default(),
             max_sessions: 10_000,
             max_unread: 4 * 1024 * 1024,
@@ -105,6 +109,7 @@ pub struct Gateway {
     pub(crate) lot: Lot,
     pub(crate) task_seal: TaskSeal,
     pub(crate) first_list: FirstList,
+    pub(crate) wrong_tokens: WrongTokens,
 }
 
 impl Gateway {
@@ -123,6 +128,7 @@ impl Gateway {
         let task_seal = TaskSeal::new(options.task_key.clone());
         let first_list = FirstList::new(options.first_list_wait);
         let (clients, connections) = (Clients::new(), TaskTracker::new());
+        let wrong_tokens = WrongTokens::new(options.wrong_token_delay);
         Arc::new(Self {
             host,
             options,
@@ -136,6 +142,7 @@ impl Gateway {
             lot,
             task_seal,
             first_list,
+            wrong_tokens,
         })
     }
 

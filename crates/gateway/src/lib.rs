@@ -51,10 +51,11 @@ mod tasks;
 mod token;
 mod unread;
 mod wire;
+mod wrong_tokens;
 
 pub use clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
 pub use face::Face;
 pub use gateway::{Gateway, GatewayOptions};
 pub use origin::{InvalidOrigin, Origin};
 pub use peer::LocalUsers;
-pub use token::Token;
+pub use token::{InvalidToken, Token};

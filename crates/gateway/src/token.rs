@@ -9,25 +9,64 @@ use crate::headers::{single, words};
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
+/// Why a text cannot be a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidToken {
+    /// It has blanks, or other characters that a header cannot carry, or there is nothing.
+    #[error("a token is one word of visible ASCII")]
+    Unsendable,
+    /// It could be guessed.
+    #[error("a token has at least {} characters", Token::MIN_LENGTH)]
+    TooShort,
+}
+
+/// What a request shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// The token.
+    Token,
+    /// Something that is not the token.
+    WrongToken,
+    Nothing,
+}
+
 impl Token {
-    /// A token, unless it is empty or has characters that a header cannot carry.
-    pub fn new(text: &str) -> Option<Self> {
-        let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        fits.then(|| Self(Sha256::digest(text).into()))
+    /// Fewer characters could be guessed.
+    pub const MIN_LENGTH: usize = 16;
+
+    /// A token, if a header can carry the text and nobody can guess it.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn new(text: &str) -> Result<Self, InvalidToken> {
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(InvalidToken::Unsendable);
+        }
+        if text.len() < Self::MIN_LENGTH {
+            return Err(InvalidToken::TooShort);
+        }
+        Ok(Self(Sha256::digest(text).into()))
     }
 
-    /// Whether a request carries it: as a bearer token, or for a WebSocket, to which pages in a browser cannot give
-    /// headers, as the subprotocol `bearer.<token>`.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
-        match single(headers, &header::AUTHORIZATION) {
+    /// What a request shows: as a bearer token, or for a WebSocket, to which pages in a browser cannot give headers, as the
+    /// subprotocol `bearer.<token>`.
+    pub(crate) fn shown(&self, headers: &HeaderMap) -> Shown {
+        let is_right = match single(headers, &header::AUTHORIZATION) {
             Ok(Some(value)) => value.split_once(' ').is_some_and(|(scheme, given)| {
                 scheme.eq_ignore_ascii_case("bearer") && self.is(given.trim())
             }),
-            Ok(None) => words(headers, &header::SEC_WEBSOCKET_PROTOCOL)
-                .filter_map(|word| word.strip_prefix("bearer."))
-                .any(|given| self.is(given)),
+            Ok(None) => {
+                let mut given = words(headers, &header::SEC_WEBSOCKET_PROTOCOL)
+                    .filter_map(|word| word.strip_prefix("bearer."))
+                    .peekable();
+                if given.peek().is_none() {
+                    return Shown::Nothing;
+                }
+                given.any(|given| self.is(given))
+            }
             Err(_) => false,
-        }
+        };
+        if is_right { Shown::Token } else { Shown::WrongToken }
     }
 
     /// Takes the same time for every guess, right or wrong.

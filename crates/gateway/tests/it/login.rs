@@ -9,7 +9,8 @@ use toolbay_host::{Host, Kind, News, NotAuthenticated, ServerState};
 use crate::hub::{Hub, eventually};
 
 async fn stage() -> (Hub, Host) {
-    let hub = Hub::with(GatewayOptions { token: Token::new("s3cret"), ..Default::default() }).await;
+    let hub =
+        Hub::with(GatewayOptions { token: Token::new("s3cret-0123456789").ok(), ..Default::default() }).await;
     let url = format!("http://{}/mcp", hub.address);
     let host =
         Host::builder().http_server("far", &url).patience(Duration::from_secs(30)).build().await.unwrap();
@@ -25,7 +26,7 @@ async fn what_a_server_wants_to_see_is_obtained_and_shown_to_it() {
     let seen = host.clone();
     let obtained = async {
         assert!(matches!(seen.status("far").unwrap().state, ServerState::Authenticating));
-        Ok::<_, Infallible>(HeaderValue::from_static("Bearer s3cret"))
+        Ok::<_, Infallible>(HeaderValue::from_static("Bearer s3cret-0123456789"))
     };
     host.authenticate("far", obtained).await.unwrap();
     eventually("it is up", || host.status("far").unwrap().state.is_up()).await;

@@ -21,7 +21,7 @@ const KEY: &str = TlsFront::KEY;
 fn home() -> Home {
     let home = Home::new();
     home.write("cert.pem", CERTIFICATE);
-    home.write("key.pem", KEY);
+    home.write_secret("key.pem", KEY);
     home
 }
 
@@ -94,15 +94,17 @@ fn who_speaks_no_tls_is_turned_away_and_harms_nobody() {
 #[test]
 fn files_that_are_of_no_use_are_named() {
     let home = home();
-    home.write("empty.pem", "nothing here\n");
+    home.write_secret("empty.pem", "nothing here\n");
     let other = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\n-----END PRIVATE KEY-----\n";
-    home.write("other.pem", other);
+    home.write_secret("other.pem", other);
+    home.write("open.pem", KEY);
     for (certificate, key, said) in [
         ("missing.pem", "key.pem", "cannot read missing.pem"),
         ("cert.pem", "missing.pem", "cannot read missing.pem"),
         ("empty.pem", "key.pem", "there is no certificate"),
         ("cert.pem", "empty.pem", "there is no private key"),
         ("cert.pem", "other.pem", "cannot be used together"),
+        ("cert.pem", "open.pem", "open.pem can be read by other users"),
     ] {
         let ran = home
             .run(&["serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key])

@@ -42,6 +42,8 @@ fn a_file_that_keeps_no_secret_is_refused() {
         (TOKEN, 0o640, "chmod 600"),
         ("", 0o600, "no token"),
         ("a b\n", 0o600, "no token"),
+        ("t0ken-0123456789", 0o644, "chmod 600"),
+        ("t0ken-012345678\n", 0o600, "at least 16 characters"),
     ] {
         let ran =
             home(text, mode).run(&["serve", "--listen", "127.0.0.1:0", "--token-file", "token"]).expect(2);
