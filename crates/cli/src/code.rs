@@ -14,7 +14,7 @@ use toolbay_builtin::{
 };
 use toolbay_config::{BuiltIn, Codebase, Embeddings, Reach};
 use toolbay_host::{Connector, InProcess, Source};
-use toolbay_search::{codebase::Options, meaning::Embedder};
+use toolbay_search::{codebase::Options, meaning::Embedder, tree::Secrets};
 use toolbay_transport::http::client::{Proxies, Route, Target};
 
 use crate::{context::Context, env::Env, error::CliError};
@@ -42,6 +42,7 @@ pub(crate) struct Trees {
 struct Known {
     root: PathBuf,
     embeddings: Option<Embeddings>,
+    secrets: Secrets,
     tree: Weak<Opener>,
 }
 
@@ -68,18 +69,20 @@ impl Trees {
     }
 
     /// The tree of a folder; the same one for everybody.
-    pub(crate) fn tree(&self, root: &Path, embeddings: Option<&Embeddings>) -> Arc<Opener> {
+    pub(crate) fn tree(&self, root: &Path, secrets: Secrets, embeddings: Option<&Embeddings>) -> Arc<Opener> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         open.retain(|known| known.tree.strong_count() > 0);
-        let same = |known: &&Known| known.root == root && known.embeddings.as_ref() == embeddings;
+        let same = |known: &&Known| {
+            known.root == root && known.secrets == secrets && known.embeddings.as_ref() == embeddings
+        };
         if let Some(tree) = open.iter().find(same).and_then(|known| known.tree.upgrade()) {
             return tree;
         }
         let embedder = embeddings.map(|endpoint| self.endpoint(endpoint));
-        let options = Options { cache: self.cache.clone(), watch: self.watch, embedder };
+        let options = Options { cache: self.cache.clone(), watch: self.watch, embedder, secrets };
         let tree = Arc::new(tree(&root, options));
-        open.push(Known { root, embeddings: embeddings.cloned(), tree: Arc::downgrade(&tree) });
+        open.push(Known { root, embeddings: embeddings.cloned(), secrets, tree: Arc::downgrade(&tree) });
         tree
     }
 
@@ -93,7 +96,8 @@ impl Trees {
 
     fn server(&self, config: &Codebase) -> InProcess {
         let face = Face { s3_errors: config.s3_errors, ..Face::IN_HUB };
-        in_process(codebase(self.tree(&config.root, config.embeddings.as_ref()), face))
+        let tree = self.tree(&config.root, show_secrets(config.secrets), config.embeddings.as_ref());
+        in_process(codebase(tree, face))
     }
 
     fn endpoint(&self, embeddings: &Embeddings) -> Arc<dyn Embedder> {
@@ -118,6 +122,11 @@ fn proxies(env: &Env) -> Proxies {
     Proxies::from_variables(|name| env.variables.get(OsStr::new(name)).map(|value| value.as_os_str()))
 }
 
+/// Whether secrets are shown, as a flag says it.
+pub(crate) fn show_secrets(are_shown: bool) -> Secrets {
+    if are_shown { Secrets::Shown } else { Secrets::Hidden }
+}
+
 /// The folder that somebody named, or this one.
 pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let path = named.unwrap_or(Path::new("."));
@@ -139,6 +148,11 @@ pub(crate) fn failed(error: CodeError) -> CliError {
     match error {
         CodeError::Misfit { argument, why } => CliError::Query { why: format!("the {argument} {why}") },
         CodeError::Stopped => CliError::Interrupted,
+        CodeError::Secret(path) => CliError::Code {
+            why: format!(
+                "`{path}` is not shown because its name says that it holds secrets; --secrets shows it"
+            ),
+        },
         CodeError::Failed(why) => CliError::Code { why },
     }
 }

@@ -12,6 +12,7 @@ use toolbay_config::{HubFile, ServerConfig, Standing, Start, scope::user_file, s
 use toolbay_control::Snapshot;
 use toolbay_host::{AwaitedPath, Host, HostOptions, HubChain, InProcess, Naming, Shim, slugs};
 use toolbay_protocol::ServerName;
+use toolbay_search::tree::Secrets;
 
 use crate::{
     code::{self, Trees},
@@ -184,7 +185,7 @@ impl Plan {
         }
         let trees = Trees::new(context);
         if let Some(folder) = &self.folder {
-            let server = codebase(trees.tree(folder, None), Face::IN_HUB);
+            let server = codebase(trees.tree(folder, Secrets::Hidden, None), Face::IN_HUB);
             in_process.push((ServerName::new("codebase"), toolbay_builtin::in_process(server)));
         }
         let (tell, awaited) = AwaitedPath::new();

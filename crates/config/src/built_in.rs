@@ -39,6 +39,8 @@ pub struct Codebase {
     /// Whether failures of tools are JSON-RPC errors, as in the document that the server follows, and not results that a
     /// model can correct itself by.
     pub s3_errors: bool,
+    /// Whether files whose names say that they hold secrets are shown.
+    pub secrets: bool,
 }
 
 /// An OpenAI-compatible endpoint for embeddings.
@@ -74,6 +76,8 @@ pub struct WrittenBuiltIn {
     pub embeddings: BTreeMap<String, Template>,
     /// Whether failures are errors.
     pub s3_errors: bool,
+    /// Whether secrets are shown.
+    pub secrets: bool,
 }
 
 /// Takes the keys of a built-in server from an entry, if it is one. The error is a sentence for people.
@@ -101,6 +105,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, style: Style) -> Result<Option<Writt
         root: fields.text(&["root"])?.map(text),
         embeddings: embeddings.iter().map(|(key, value)| (key.clone(), text(value))).collect(),
         s3_errors: s3_errors(fields)?,
+        secrets: fields.flag(&["secrets"])? == Some(true),
     }))
 }
 
@@ -143,7 +148,8 @@ pub(crate) fn check(
         }
         _ => None,
     };
-    Ok(BuiltIn::Codebase(Codebase { root, embeddings, s3_errors: written.s3_errors }))
+    let WrittenBuiltIn { s3_errors, secrets, .. } = *written;
+    Ok(BuiltIn::Codebase(Codebase { root, embeddings, s3_errors, secrets }))
 }
 
 fn endpoint(url: &str) -> Result<Uri, String> {
@@ -171,6 +177,7 @@ impl WrittenBuiltIn {
             root: Some(Template::of_path(&codebase.root)),
             embeddings: embeddings.collect(),
             s3_errors: codebase.s3_errors,
+            secrets: codebase.secrets,
         }
     }
 
@@ -194,6 +201,9 @@ impl WrittenBuiltIn {
         }
         if self.s3_errors {
             entries.push(("compat".to_owned(), json!({ "s3_errors": true })));
+        }
+        if self.secrets {
+            entries.push(("secrets".to_owned(), true.into()));
         }
         Ok(entries)
     }

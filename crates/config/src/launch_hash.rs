@@ -68,6 +68,9 @@ fn add_codebase(fields: &mut Fields, codebase: &Codebase) {
     if codebase.s3_errors {
         fields.add("compat", "s3_errors");
     }
+    if codebase.secrets {
+        fields.add("secrets", "shown");
+    }
 }
 
 fn add_inherited(fields: &mut Fields, inherited: &InheritEnv) {

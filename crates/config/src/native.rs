@@ -85,8 +85,9 @@ fn entry(name: &str, place: Place, node: &Node) -> Result<Written, String> {
     written.url = fields.text(&["url"])?.map(text);
     written.built_in = built_in::read(&mut fields, Style::Native)?;
     let is_built_in = written.built_in.is_some();
-    if let Some(key) =
-        ["root", "embeddings", "compat"].into_iter().find(|key| !is_built_in && node.get(key).is_some())
+    if let Some(key) = ["root", "embeddings", "compat", "secrets"]
+        .into_iter()
+        .find(|key| !is_built_in && node.get(key).is_some())
     {
         return Err(format!("`{key}` is for servers with `builtin`"));
     }

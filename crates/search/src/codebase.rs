@@ -22,7 +22,7 @@ use crate::chunk::{Chunk, Language, cut, language};
 use crate::meaning::{self, Embedder, MeaningError};
 use crate::store::{Store, StoreError};
 use crate::text;
-use crate::tree::{Entry, RelPath, Root, Tree, TreeError, TreeOptions};
+use crate::tree::{Entry, Links, RelPath, Root, Secrets, Tree, TreeError, TreeOptions};
 
 /// How a tree is opened.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +33,8 @@ pub struct Options {
     pub watch: bool,
     /// Who makes vectors, instead of the model in the program.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Whether files whose names say that they hold secrets are read, searched and indexed.
+    pub secrets: Secrets,
 }
 
 /// A tree of files, searchable.
@@ -79,8 +81,8 @@ impl Codebase {
     /// # Errors
     /// If the folder cannot be read.
     pub fn open(root: &Path, options: Options) -> Result<Arc<Self>, TreeError> {
-        let Options { cache, watch, embedder } = options;
-        let tree = Tree::open(Root::open(root)?, TreeOptions { watch });
+        let Options { cache, watch, embedder, secrets } = options;
+        let tree = Tree::open(Root::open_with(root, secrets)?, TreeOptions { watch });
         let mut notices = Vec::new();
         let store = cache.and_then(|cache| {
             let opened = Store::open(&cache, tree.root().path());
@@ -125,6 +127,7 @@ impl Codebase {
         query: &meaning::Query,
         stop: &AtomicBool,
     ) -> Result<meaning::Answer, MeaningSearchError> {
+        query.path.as_ref().map_or(Ok(()), |path| self.refuse_secret(path))?;
         Ok(self.meaning.search_until(query, &self.tree.files()?, &self.tree, stop)?)
     }
 
@@ -215,6 +218,19 @@ impl Codebase {
         // A folder that is gone was where its path says.
         let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         Store::at(cache, &real).clear()
+    }
+
+    /// Says so where somebody names a secret; whatever else is wrong with a path is found out by whoever uses it.
+    fn refuse_secret(&self, path: &RelPath) -> Result<(), TreeError> {
+        let root = self.tree.root();
+        let refused = match root.open_file(path, Links::Follow) {
+            Err(TreeError::NotAFile { .. }) => root.open_folder(path, Links::Follow).map(drop),
+            opened => opened.map(drop),
+        };
+        match refused {
+            Err(error @ TreeError::Secret { .. }) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn disk_size(&self) -> u64 {

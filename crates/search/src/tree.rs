@@ -12,6 +12,7 @@ mod listing;
 mod outside;
 mod path;
 mod root;
+mod secrets;
 mod stamp;
 mod walk;
 #[cfg(target_os = "linux")]
@@ -22,5 +23,6 @@ pub use error::TreeError;
 pub use listing::{Entry, Tree, TreeOptions};
 pub use path::{PathError, RelPath};
 pub use root::{Content, Links, Root};
+pub use secrets::Secrets;
 pub use stamp::Stamp;
 pub use walk::Rules;

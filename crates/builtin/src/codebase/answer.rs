@@ -60,7 +60,9 @@ impl From<CodeError> for Outcome {
     fn from(error: CodeError) -> Self {
         match error {
             CodeError::Misfit { .. } => Self::Misfit(error.to_string()),
-            CodeError::Failed(_) | CodeError::Stopped => Self::Failed(error.to_string()),
+            CodeError::Secret(_) | CodeError::Failed(_) | CodeError::Stopped => {
+                Self::Failed(error.to_string())
+            }
         }
     }
 }

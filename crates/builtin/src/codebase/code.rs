@@ -38,6 +38,9 @@ pub enum CodeError {
         /// What about it.
         why: String,
     },
+    /// The name of what was asked for says that it holds secrets.
+    #[error("`{0}` is not shown because its name says that it holds secrets; `secrets = true` shows it")]
+    Secret(String),
     /// It fits, and yet.
     #[error("{0}")]
     Failed(String),

@@ -4,7 +4,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use toolbay_search::{
     chunk::{Chunk, Language},
-    codebase::{Codebase, EntryKind as Kind, FolderEntry, MeaningSearchError, Options},
+    codebase::{Codebase, EntryKind as Kind, FileError, FolderEntry, MeaningSearchError, Options},
     meaning::{self, MeaningError},
     text::{self, Line, Total},
     tree::{PathError, RelPath, Rules, TreeError},
@@ -22,7 +22,8 @@ const MAX_LINE: usize = 1000;
 pub fn tree(root: &Path, options: Options) -> Opener {
     let root = root.to_owned();
     Opener::new(move || {
-        let tree = Codebase::open(&root, options.clone()).map_err(|error| failed(&error))?;
+        let opened = Codebase::open(&root, options.clone());
+        let tree = opened.map_err(|error| tree_error("path", &error))?;
         if options.watch {
             tree.keep_indexed();
         }
@@ -98,17 +99,17 @@ impl Code for Tree {
 
     fn list(&self, path: &str, hidden: bool) -> Result<Vec<DirEntry>, CodeError> {
         let folder = self.path("path", path)?;
-        let entries = self.0.list(&folder, hidden).map_err(|error| failed(&error))?;
+        let entries = self.0.list(&folder, hidden).map_err(|error| not_shown(&error))?;
         Ok(entries.iter().map(dir_entry).collect())
     }
 
     fn read(&self, path: &str) -> Result<FileText, CodeError> {
-        let file = self.0.read(&self.path("file_path", path)?).map_err(|error| failed(&error))?;
+        let file = self.0.read(&self.path("file_path", path)?).map_err(|error| unreadable(&error))?;
         Ok(FileText { file_path: file.path.to_str_lossy().into_owned(), text: file.text })
     }
 
     fn chunks(&self, path: &str) -> Result<Vec<CodeChunk>, CodeError> {
-        let file = self.0.chunks(&self.path("file_path", path)?).map_err(|error| failed(&error))?;
+        let file = self.0.chunks(&self.path("file_path", path)?).map_err(|error| unreadable(&error))?;
         let chunk = |chunk: &Chunk| CodeChunk {
             file_path: file.path.to_str_lossy().into_owned(),
             start_line: chunk.start_line.into(),
@@ -201,6 +202,20 @@ fn tree_error(argument: &str, error: &TreeError) -> CodeError {
         TreeError::Missing { .. } | TreeError::Outside { .. } => {
             misfit(argument, &format!("cannot be used: {}", whole(error)))
         }
+        _ => not_shown(error),
+    }
+}
+
+fn unreadable(error: &FileError) -> CodeError {
+    match error {
+        FileError::Tree(error) => not_shown(error),
+        FileError::Binary { .. } => failed(error),
+    }
+}
+
+fn not_shown(error: &TreeError) -> CodeError {
+    match error {
+        TreeError::Secret { path } => CodeError::Secret(path.to_string()),
         _ => failed(error),
     }
 }

@@ -20,6 +20,9 @@ pub(crate) struct CodebaseArgs {
     /// Answer failures of tools with JSON-RPC errors instead of results that say `isError`
     #[arg(long)]
     pub(crate) s3_errors: bool,
+    /// Show files whose names say that they hold secrets, such as .env and keys
+    #[arg(long)]
+    pub(crate) secrets: bool,
     /// Serve only HTTP clients that show the token in the first line of this file (`Authorization: Bearer …`)
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
@@ -77,6 +80,9 @@ pub(crate) struct SearchArgs {
     /// How many results to leave out
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) offset: usize,
+    /// Search files whose names say that they hold secrets, too, such as .env and keys
+    #[arg(long)]
+    pub(crate) secrets: bool,
     /// Show chunks whole
     #[arg(long, conflicts_with = "text")]
     pub(crate) full: bool,

@@ -24,14 +24,15 @@ use super::{
 };
 use crate::{
     args::{CodebaseArgs, ServeArgs},
-    code::{Trees, folder},
+    code::{Trees, folder, show_secrets},
     context::Context,
     error::CliError,
     hub, secrets,
 };
 
 pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), CliError> {
-    let tree = Trees::new(context).tree(&folder(args.path.as_deref())?, None);
+    let folder = folder(args.path.as_deref())?;
+    let tree = Trees::new(context).tree(&folder, show_secrets(args.secrets), None);
     let face = Face { s3_errors: args.s3_errors, ..Face::ALONE };
     let server = codebase(tree, face);
     match args.http {

@@ -13,7 +13,10 @@ use std::{
 };
 
 use serde_json::json;
-use toolbay_search::codebase::{Codebase, IndexError, Options, Status, Summary};
+use toolbay_search::{
+    codebase::{Codebase, IndexError, Options, Status, Summary},
+    tree::Secrets,
+};
 
 use self::bar::Bar;
 use crate::{args::IndexArgs, code::folder, context::Context, error::CliError, style::clean_line};
@@ -60,8 +63,8 @@ async fn build(context: &Context, tree: Arc<Codebase>) -> Result<(), CliError> {
 }
 
 /// Brings an index up to date before somebody searches. Without it the search looks at the files themselves.
-pub(super) async fn refresh(context: &Context, root: &Path) -> Result<(), CliError> {
-    let options = Options { cache: context.env.indexes(), ..Options::default() };
+pub(super) async fn refresh(context: &Context, root: &Path, secrets: Secrets) -> Result<(), CliError> {
+    let options = Options { cache: context.env.indexes(), secrets, ..Options::default() };
     let tree = Codebase::open(root, options).map_err(failed)?;
     match with_bar(context, tree, |tree, bar, stop| tree.index(&|at| bar.show(at), stop)).await {
         Err(error @ CliError::Index { .. }) => {

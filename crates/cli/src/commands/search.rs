@@ -12,7 +12,7 @@ use toolbay_builtin::codebase::{
 use super::index;
 use crate::{
     args::SearchArgs,
-    code::{Trees, failed, folder},
+    code::{Trees, failed, folder, show_secrets},
     context::Context,
     error::CliError,
 };
@@ -24,9 +24,9 @@ const OF_TEXT: usize = 1000;
 pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliError> {
     let (root, within) = place(args)?;
     if args.text.is_none() {
-        index::refresh(context, &root).await?;
+        index::refresh(context, &root, show_secrets(args.secrets)).await?;
     }
-    let tree = Trees::once(context).tree(&root, None);
+    let tree = Trees::once(context).tree(&root, show_secrets(args.secrets), None);
     let question = Question::of(args, within);
     let searched = tokio::task::spawn_blocking(move || {
         let tree = tree.tree()?;

@@ -20,7 +20,7 @@ pub(crate) const HUB: [&str; 12] = [
 ];
 
 /// In `[servers.NAME]`: what the server is.
-pub(crate) const ENTRY: [&str; 15] = [
+pub(crate) const ENTRY: [&str; 16] = [
     "command",
     "args",
     "env",
@@ -34,6 +34,7 @@ pub(crate) const ENTRY: [&str; 15] = [
     "root",
     "embeddings",
     "compat",
+    "secrets",
     "enabled",
     "extra",
 ];

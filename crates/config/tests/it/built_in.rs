@@ -94,6 +94,27 @@ fn the_endpoint_may_hold_a_secret() {
 }
 
 #[test]
+fn secrets_are_shown_only_where_a_file_says_so() {
+    for (path, text) in [
+        ("/p/toolbay.toml", "[servers.code]\nbuiltin = \"codebase\"\nsecrets = true"),
+        ("/p/.mcp.json", r#"{"mcpServers":{"code":{"builtin":"codebase","secrets":true}}}"#),
+        ("/p/.cursor/mcp.json", r#"{"mcpServers":{"code":{"builtin":"codebase","secrets":true}}}"#),
+        ("/p/.vscode/mcp.json", r#"{"servers":{"code":{"builtin":"codebase","secrets":true}}}"#),
+        ("/p/.zed/settings.json", r#"{"context_servers":{"code":{"builtin":"codebase","secrets":true}}}"#),
+    ] {
+        let file = parse(text, Path::new(path)).unwrap();
+        assert_eq!(said(&file), "", "{path}");
+        assert!(codebase(&file).secrets, "{path}");
+        assert!(json!(file.normalised()).to_string().contains(r#""secrets":true"#), "{path}");
+        let text = text.replace("true", "false");
+        assert!(!codebase(&parse(&text, Path::new(path)).unwrap()).secrets, "{path}");
+    }
+    let wrong =
+        parse("[servers.code]\nbuiltin = \"codebase\"\nsecrets = 1", Path::new("/p/toolbay.toml")).unwrap();
+    assert!(said(&wrong).contains("`secrets`"), "{}", said(&wrong));
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     for (entry, expected) in [
         ("builtin = \"codebas\"", "there is no built-in server `codebas`; did you mean `codebase`?"),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use toolbay_search::store::{Store, WriterLock};
 use toolbay_search::text::{Index, Query};
-use toolbay_search::tree::{Root, Rules, Tree, TreeOptions};
+use toolbay_search::tree::{Root, Rules, Secrets, Tree, TreeOptions};
 
 use super::Question;
 
@@ -24,7 +24,9 @@ impl Ours {
     pub(super) fn new(cache: &Path, tree: &Path) -> Result<Self> {
         Store::at(cache, tree).clear()?;
         let store = Store::open(cache, tree)?;
-        let open = || -> Result<Tree> { Ok(Tree::open(Root::open(tree)?, TreeOptions { watch: true })) };
+        let open = || -> Result<Tree> {
+            Ok(Tree::open(Root::open_with(tree, Secrets::Shown)?, TreeOptions { watch: true }))
+        };
         let held = open()?;
         let start = Instant::now();
         let files = held.files()?;

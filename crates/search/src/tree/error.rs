@@ -29,6 +29,12 @@ pub enum TreeError {
         /// What was asked for.
         path: RelPath,
     },
+    /// Its name says that it holds secrets.
+    #[error("`{path}` is not shown because its name says that it holds secrets; `secrets = true` shows it")]
+    Secret {
+        /// What was asked for.
+        path: RelPath,
+    },
     /// A folder, a FIFO, a socket or a device.
     #[error("`{path}` is not a regular file")]
     NotAFile {

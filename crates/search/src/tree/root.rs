@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{FileType, OFlags};
 
-use super::{RelPath, Stamp, TreeError, beneath};
+use super::{RelPath, Secrets, Stamp, TreeError, beneath};
 
 /// Whether symbolic links on the way are followed, as long as they stay in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub enum Links {
 pub struct Root {
     path: PathBuf,
     folder: OwnedFd,
+    secrets: Secrets,
 }
 
 /// What was in a file.
@@ -38,17 +39,35 @@ pub struct Content {
 }
 
 impl Root {
-    /// Opens a folder. The path may lead through links; from here on they count no more.
+    /// Opens a folder, in which secrets are hidden. The path may lead through links; from here on they count no more.
     ///
     /// # Errors
     /// If it is not a folder that we may read.
     pub fn open(path: &Path) -> Result<Self, TreeError> {
+        Self::open_with(path, Secrets::Hidden)
+    }
+
+    /// As [`Root::open`], with secrets hidden or shown.
+    ///
+    /// # Errors
+    /// As [`Root::open`], and if the folder itself is one of secrets and those are hidden.
+    pub fn open_with(path: &Path, secrets: Secrets) -> Result<Self, TreeError> {
         let failed = |source| TreeError::Root { path: path.to_owned(), source };
         let real = path.canonicalize().map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(&real, flags, rustix::fs::Mode::empty())
             .map_err(|errno| failed(errno.into()))?;
-        Ok(Self { path: real, folder })
+        let whole =
+            real.strip_prefix("/").ok().and_then(|it| RelPath::from_bytes(it.as_os_str().as_bytes()).ok());
+        if whole.is_some_and(|whole| secrets.hide_folder(&whole)) {
+            return Err(TreeError::Secret { path: RelPath::root() });
+        }
+        Ok(Self { path: real, folder, secrets })
+    }
+
+    /// Whether secrets are shown in it.
+    pub fn secrets(&self) -> Secrets {
+        self.secrets
     }
 
     /// Where it was when it was opened, without links.
@@ -66,7 +85,33 @@ impl Root {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(TreeError::NotAFile { path: path.clone() });
         }
+        self.refuse_secret(path, links, file.as_fd(), Secrets::hide_file)?;
         Ok((file, Stamp::of(&stat)))
+    }
+
+    /// Refuses what has a secret name, by which it was asked for or where links lead. What is judged is what was opened, so
+    /// that nothing can be put in its place in between.
+    fn refuse_secret(
+        &self,
+        path: &RelPath,
+        links: Links,
+        opened: BorrowedFd<'_>,
+        hides: fn(Secrets, &RelPath) -> bool,
+    ) -> Result<(), TreeError> {
+        if self.secrets == Secrets::Shown {
+            return Ok(());
+        }
+        let is_hidden = hides(self.secrets, path)
+            || links == Links::Follow && self.place(opened).is_none_or(|real| hides(self.secrets, &real));
+        if is_hidden { Err(TreeError::Secret { path: path.clone() }) } else { Ok(()) }
+    }
+
+    /// Where something is that was opened in this tree.
+    fn place(&self, opened: BorrowedFd<'_>) -> Option<RelPath> {
+        let name =
+            |file: BorrowedFd<'_>| std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok();
+        let (root, place) = (name(self.folder.as_fd())?, name(opened)?);
+        RelPath::from_bytes(place.strip_prefix(&root).ok()?.as_os_str().as_bytes()).ok()
     }
 
     /// Some devices act on being opened, so a path that someone named is looked at first (`O_PATH` opens nothing). One that
@@ -92,8 +137,10 @@ impl Root {
     /// As [`Root::open_file`].
     pub fn open_folder(&self, path: &RelPath, links: Links) -> Result<OwnedFd, TreeError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        beneath::open(self.folder.as_fd(), path.as_path(), flags, links)
-            .map_err(|source| TreeError::opening(path, source))
+        let folder = beneath::open(self.folder.as_fd(), path.as_path(), flags, links)
+            .map_err(|source| TreeError::opening(path, source))?;
+        self.refuse_secret(path, links, folder.as_fd(), Secrets::hide_folder)?;
+        Ok(folder)
     }
 
     /// The path of a folder without links, as it is now.
@@ -103,8 +150,9 @@ impl Root {
     pub fn real(&self, path: &RelPath) -> Result<RelPath, TreeError> {
         let outside = || TreeError::Outside { path: path.clone() };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        beneath::open(self.folder.as_fd(), path.as_path(), flags, Links::Follow)
+        let folder = beneath::open(self.folder.as_fd(), path.as_path(), flags, Links::Follow)
             .map_err(|source| TreeError::opening(path, source))?;
+        self.refuse_secret(path, Links::Follow, folder.as_fd(), Secrets::hide_folder)?;
         let real =
             self.path.join(path.as_path()).canonicalize().map_err(|it| TreeError::opening(path, it))?;
         let real = real.strip_prefix(&self.path).map_err(|_| outside())?;

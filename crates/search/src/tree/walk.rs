@@ -86,14 +86,17 @@ fn builder(root: &Root, start: &Start<'_>, rules: &Rules, enter: Enter) -> Resul
         builder.add_custom_ignore_filename(".rgignore");
     }
     enter(&start.folder);
-    let (only, base) = (start.only.cloned(), root.path().to_owned());
+    let (only, base, secrets) = (start.only.cloned(), root.path().to_owned(), root.secrets());
     // Asked for what no rule hides, before the folder is entered.
     builder.filter_entry(move |entry| {
-        let wanted = entry.depth() != 1
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_named = entry.depth() != 1
             || only.as_ref().is_none_or(|names| names.contains(entry.file_name().as_bytes()));
+        let inside = entry.path().strip_prefix(&base).unwrap_or(entry.path());
+        let wanted = is_named && !secrets.hide_found(inside.as_os_str().as_bytes(), is_folder);
         if wanted
             && entry.depth() > 0
-            && entry.file_type().is_some_and(|kind| kind.is_dir())
+            && is_folder
             && let Some(path) = relative(&base, entry.path())
         {
             enter(&path);

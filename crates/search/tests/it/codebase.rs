@@ -40,7 +40,7 @@ impl Stage {
 
     fn open(&self) -> Arc<Codebase> {
         let cache = Some(self.cache.path().to_owned());
-        Codebase::open(self.folder.path(), Options { cache, watch: true, embedder: None }).unwrap()
+        Codebase::open(self.folder.path(), Options { cache, watch: true, ..Options::default() }).unwrap()
     }
 }
 
