@@ -97,8 +97,6 @@ impl Door {
             }
             Some(Shown::Nothing) => return unauthorized(),
             Some(Shown::WrongToken) => {
-                // Nothing of the request is needed while its client waits.
-                drop(request);
                 return match Box::pin(self.gateway.wrong_tokens.hold_back()).await {
                     Ok(()) => unauthorized(),
                     Err(TooMany) => too_many("too many wrong tokens; try again later", None),

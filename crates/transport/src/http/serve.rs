@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
 
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Body, Tls,
+    body::read_body,
     pace::{Answered, Pace, Paced, Requests},
     upgrade,
 };
@@ -23,6 +24,10 @@ use super::{
 /// How many headers hyper reads unasked. Room for any other number is made anew for every request, which costs more than
 /// to read them.
 const HYPERS_MAX_HEADERS: usize = 100;
+
+/// What is read of a body that nobody wants.
+const DISCARDED_BODY: usize = 64 * 1024;
+const DISCARDED_TIME: Duration = Duration::from_secs(1);
 
 /// What one connection may take.
 #[derive(Debug, Clone)]
@@ -178,7 +183,10 @@ async fn connection(
         async move {
             let answer = match refusal {
                 None => service.respond(request).await,
-                Some(refusal) => refusal(),
+                Some(refusal) => {
+                    discard(request).await;
+                    refusal()
+                }
             };
             Ok::<_, Infallible>(answer.map(|body| Answered::new(body, running)))
         }
@@ -197,6 +205,14 @@ async fn connection(
     };
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Reads a short body that nobody wants: some clients on HTTP/2 do not see a response while they still send.
+async fn discard(request: Request<Incoming>) {
+    if request.version() == Version::HTTP_2 {
+        // Whatever is longer, or slow, is cut off.
+        let _ = read_body(request.into_body(), DISCARDED_BODY, DISCARDED_TIME).await;
     }
 }
 
