@@ -1,49 +1,8 @@
 //! What looks like a secret.
 
+pub(crate) use toolbay_protocol::redact::{is_secret_name, is_token};
+
 use super::{REDACTED, marked::mask};
-
-/// Parts of names whose values are secret.
-const SECRET_WORDS: [&str; 12] = [
-    "token",
-    "secret",
-    "passw",
-    "pwd",
-    "apikey",
-    "api-key",
-    "api_key",
-    "credential",
-    "auth",
-    "bearer",
-    "cookie",
-    "private",
-];
-
-/// Names that count tokens instead of holding one.
-const COUNTS: [&str; 3] = ["maxtokens", "numtokens", "tokenlimit"];
-
-/// How tokens of well-known services begin.
-const TOKEN_HEADS: [&str; 20] = [
-    "sk-",
-    "sk_",
-    "pk_",
-    "rk_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "npm_",
-    "hf_",
-    "pypi-",
-    "dop_v1_",
-];
 
 /// What is hidden where one cannot tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,19 +11,6 @@ pub(super) enum Hides {
     Everything,
     /// Only what is most likely one.
     Secrets,
-}
-
-/// Whether a variable, flag, header or parameter of this name holds a secret, as far as one can tell.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    if COUNTS.iter().any(|count| letters.ends_with(count)) {
-        return false;
-    }
-    SECRET_WORDS.iter().any(|word| name.contains(word))
-        || name
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| matches!(word, "key" | "pat" | "pin" | "pass"))
 }
 
 /// A text without the tokens in it, and its URLs without credentials and parameters.
@@ -121,14 +67,6 @@ fn without_tokens(text: &str) -> String {
         rest = behind;
     }
     shown + rest
-}
-
-pub(super) fn is_token(word: &str) -> bool {
-    TOKEN_HEADS.iter().any(|head| word.starts_with(head) && word.len() >= head.len() + 8) || is_jwt(word)
-}
-
-fn is_jwt(word: &str) -> bool {
-    word.starts_with("eyJ") && word.matches('.').count() == 2
 }
 
 /// Some services put the secret into the path: a long run of letters and digits is one.
