@@ -42,7 +42,8 @@ fn a_stopped_server_stays_down_until_it_is_started() {
     );
     assert_eq!(stopped["servers"][0], stopped["server"]);
     let call = home.run(&["call", "one__echo"]).expect(4);
-    assert!(call.stderr.contains("server `one` was stopped; `toolbay start one` starts it"), "{call:#?}");
+    assert!(call.stderr.contains("server `one` is stopped"), "{call:#?}");
+    assert!(call.stderr.contains("`toolbay start one`"), "{call:#?}");
     home.run(&["call", "two__echo"]).expect(0);
     home.run(&["stop", "one"]).expect(0); // stopping again is no error
 
