@@ -11,9 +11,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
+use tokio_util::task::TaskTracker;
 use toolbay_control::{Build, Client, ControlError, Place, millis};
-use toolbay_host::Naming;
-use toolbay_supervise::{SpawnError, daemon};
+use toolbay_host::{Naming, Shim};
+use toolbay_supervise::{LoginShell, SpawnError, daemon};
 
 use crate::{
     context::Context,
@@ -182,7 +183,7 @@ impl<'a> Sharing<'a> {
         if let Some(naming) = self.context.args.global.naming {
             args.extend(["--naming".into(), naming_text(naming).into()]);
         }
-        let env = environment(&self.context.env);
+        let env = environment(&self.context.env).await;
         let daemon = daemon::Daemon { name: "toolbay".into(), args, env, log: self.spec.log.clone() };
         daemon.start().await.map_err(ShareError::Start)
     }
@@ -236,15 +237,15 @@ fn prepare_log(log: &Path) {
     }
 }
 
-/// The environment of a hub in the background: never that of the client that happened to come first. Where programs are, the
-/// hub asks the login shell.
-fn environment(env: &Env) -> BTreeMap<OsString, OsString> {
-    const KEPT: [&str; 6] = ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ"];
-    let is_kept =
-        |name: &OsString| name.to_str().is_some_and(|name| KEPT.contains(&name) || name.starts_with("LC_"));
-    let kept = env.variables.iter().filter(|(name, _)| is_kept(name));
-    let mut variables: BTreeMap<OsString, OsString> =
-        kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-    variables.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
+/// The environment of a hub in the background: that of the login shell, never that of the client that happened to come first.
+async fn environment(env: &Env) -> BTreeMap<OsString, OsString> {
+    /// What says more about the shell that was asked than about the user.
+    const OF_THE_SHELL: [&str; 5] = [toolbay_supervise::MARKER, "_", "SHLVL", "PWD", "OLDPWD"];
+    let mut minimal: BTreeMap<OsString, OsString> =
+        [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())].into();
+    minimal.extend(env.home.as_ref().map(|home| ("HOME".into(), home.into())));
+    let shell = LoginShell::of_user(minimal, env.login_environment());
+    let mut variables = shell.environment(&Shim::current_exe(), &TaskTracker::new()).await;
+    variables.retain(|name, _| !OF_THE_SHELL.iter().any(|other| name == other));
     variables
 }

@@ -107,6 +107,11 @@ impl Env {
         }
     }
 
+    /// Where the environment of the login shell is kept.
+    pub(crate) fn login_environment(&self) -> Option<PathBuf> {
+        self.cache_dir.as_ref().map(|folder| folder.join("toolbay/login-environment"))
+    }
+
     /// Where hubs in the background write their logs.
     pub(crate) fn logs(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/logs"))

@@ -15,6 +15,7 @@ use toolbay_protocol::ServerName;
 use toolbay_search::tree::Secrets;
 
 use crate::{
+    args::Command,
     code::{self, Trees},
     configuration::{Configuration, Identity, runs_something},
     context::Context,
@@ -189,7 +190,10 @@ impl Plan {
             in_process.push((ServerName::new("codebase"), toolbay_builtin::in_process(server)));
         }
         let (tell, awaited) = AwaitedPath::new();
-        let shell = self.configuration.as_ref().and_then(|_| shell_to_ask(&context.env.variables));
+        // One in the background has the environment of that shell.
+        let may_ask =
+            self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));
+        let shell = may_ask.then(|| shell_to_ask(&context.env.variables)).flatten();
         let options = HostOptions {
             naming: self.naming(context),
             base_env: context.env.variables.clone(),
