@@ -1,4 +1,4 @@
-//! A stdio server with every misbehaviour that we know of, each behind a flag or the name of a tool.
+//! A server on stdio, or on WebSocket, with every misbehaviour that we know of, each behind a flag or the name of a tool.
 //!
 //! It shares no code with the hub and writes raw bytes, so that it can lie on the wire. Without flags it is a plain
 //! server of 2025-11-25: `initialize`, `tools/list`, `tools/call`, `ping`; each call runs on a thread of its own.
@@ -15,6 +15,7 @@ mod questions;
 mod raw_answers;
 mod reexec;
 mod tools;
+mod web_socket;
 
 use std::{
     fs::OpenOptions,
@@ -66,6 +67,9 @@ fn start(flags: Flags) -> ExitCode {
         descendants::spawn(flags.pid_file.as_deref());
     }
     thread::sleep(flags.start_delay);
+    if let Some(port) = flags.ws {
+        return web_socket::serve(flags, port);
+    }
     let ignores_eof = flags.ignore_eof;
     let code = serve(flags);
     if ignores_eof {

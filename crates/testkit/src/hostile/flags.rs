@@ -31,7 +31,13 @@ lists:
   --paging-loop               nextCursor runs in a circle
   --paging-endless            nextCursor is always new
   --big-schema                one more tool, with a schema of 100 KB
-  --bad-schema                20 more tools, one with an invalid schema";
+  --bad-schema                20 more tools, one with an invalid schema
+  --endless-schemas           two more tools, whose schemas take for ever to check: references that double 60 times, and
+                              2,300 alternatives for each item of a list
+  --tools-file FILE           lists the `tool` of each object in a JSON array, as it is written there
+WebSocket:
+  --ws PORT                   listens there instead of reading stdin, and prints its URL to stderr; 0 is any port
+  --ws-pings N                after notifications/initialized sends N pings and never reads again";
 
 #[derive(Debug, Default)]
 pub(super) struct Flags {
@@ -51,6 +57,8 @@ pub(super) struct Flags {
     pub(super) garbage: bool,
     pub(super) stderr_flood: Option<Amount>,
     pub(super) lists: Lists,
+    pub(super) ws: Option<u16>,
+    pub(super) ws_pings: Option<usize>,
 }
 
 /// How `tools/list` is answered.
@@ -62,6 +70,8 @@ pub(super) struct Lists {
     pub(super) paging: Paging,
     pub(super) big_schema: bool,
     pub(super) bad_schema: bool,
+    pub(super) endless_schemas: bool,
+    pub(super) tools_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +129,10 @@ impl Flags {
                 "--paging-endless" => flags.lists.paging = Paging::Endless,
                 "--big-schema" => flags.lists.big_schema = true,
                 "--bad-schema" => flags.lists.bad_schema = true,
+                "--endless-schemas" => flags.lists.endless_schemas = true,
+                "--tools-file" => flags.lists.tools_file = Some(value()?.into()),
+                "--ws" => flags.ws = Some(number(value()?)?),
+                "--ws-pings" => flags.ws_pings = Some(number(value()?)?),
                 other => return Err(format!("unknown flag {other}")),
             }
         }

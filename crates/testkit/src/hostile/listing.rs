@@ -1,6 +1,8 @@
 //! Lists of tools: honest, huge or circular.
 
-use serde_json::{Value, json};
+use std::path::Path;
+
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     flags::{Lists, Paging},
@@ -13,6 +15,12 @@ const BIG_SCHEMA: usize = 100 * 1024;
 const SMALL_PAGE: usize = 5;
 
 pub(super) fn answer(lists: &Lists, asked: &Asked) -> String {
+    if let Some(file) = &lists.tools_file {
+        return match from_file(file) {
+            Ok(tools) => asked.result(&format!(r#"{{"tools":[{tools}]}}"#)),
+            Err(error) => asked.error(-32603, &format!("{}: {error}", file.display())),
+        };
+    }
     let tools = tools(lists);
     let cursor = asked.params["cursor"].as_str().map_or(Some(0), |cursor| cursor.parse::<usize>().ok());
     let Some(page) = cursor else { return asked.error(-32602, "no such cursor") };
@@ -42,6 +50,19 @@ pub(super) fn answer(lists: &Lists, asked: &Asked) -> String {
     asked.result(&result.to_string())
 }
 
+/// The definitions of a file, with every byte of theirs.
+fn from_file(file: &Path) -> std::io::Result<String> {
+    #[derive(serde::Deserialize)]
+    struct Entry<'a> {
+        #[serde(borrow)]
+        tool: &'a RawValue,
+    }
+    let text = std::fs::read_to_string(file)?;
+    let entries: Vec<Entry<'_>> = serde_json::from_str(&text)?;
+    let tools: Vec<&str> = entries.iter().map(|entry| entry.tool.get()).collect();
+    Ok(tools.join(","))
+}
+
 fn tools(lists: &Lists) -> Vec<Value> {
     let count = lists.tools.unwrap_or(BEHAVIOURS.len());
     let behaviours = BEHAVIOURS.iter().map(|(name, about)| tool(name, about));
@@ -58,6 +79,9 @@ fn tools(lists: &Lists) -> Vec<Value> {
     }
     if lists.big_schema {
         tools.push(big_schema());
+    }
+    if lists.endless_schemas {
+        tools.extend([doubling_schema(), wide_schema()]);
     }
     tools
 }
@@ -89,5 +113,28 @@ fn big_schema() -> Value {
         }
     }
     tool["inputSchema"] = json!({"type": "object", "properties": properties});
+    tool
+}
+
+/// A schema of 4 KB that stands for 2⁶⁰ schemas.
+fn doubling_schema() -> Value {
+    const LEVELS: usize = 60;
+    let mut definitions = serde_json::Map::new();
+    for level in 0..LEVELS {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        definitions.insert(format!("d{level}"), json!({"allOf": [next, next]}));
+    }
+    definitions.insert(format!("d{LEVELS}"), json!({"type": "object"}));
+    let mut tool = tool("plain_doubling", "its schema doubles 60 times");
+    tool["inputSchema"] =
+        json!({"type": "object", "$defs": definitions, "properties": {"x": {"$ref": "#/$defs/d0"}}});
+    tool
+}
+
+/// A schema of 56 KB with many alternatives, none of which fits.
+fn wide_schema() -> Value {
+    let alternatives = vec![json!({"required": ["a"]}); 2300];
+    let mut tool = tool("plain_wide", "its schema has 2,300 alternatives per item");
+    tool["inputSchema"] = json!({"type": "object", "properties": {"list": {"type": "array", "items": {"anyOf": alternatives}}}});
     tool
 }

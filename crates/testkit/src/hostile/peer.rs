@@ -90,11 +90,7 @@ impl Peer {
     }
 
     fn initialize(&self, asked: &Asked) -> String {
-        let good = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": true}},
-            "serverInfo": {"name": "hostile", "version": "1.0.0"},
-        });
+        let good = introduction();
         match self.flags.bad_initialize.as_deref() {
             None => asked.result(&good.to_string()),
             Some("version") => {
@@ -114,6 +110,15 @@ impl Peer {
             }
         }
     }
+}
+
+/// The result of a good `initialize`.
+pub(super) fn introduction() -> Value {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {"listChanged": true}},
+        "serverInfo": {"name": "hostile", "version": "1.0.0"},
+    })
 }
 
 fn discovery() -> Value {

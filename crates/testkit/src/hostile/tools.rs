@@ -86,7 +86,7 @@ pub(super) fn call(peer: &Peer, asked: &Asked) {
         "ask_roots" => ask(peer, asked, "roots/list"),
         "ask_unknown" => ask(peer, asked, "hostile/unknown"),
         name if raw_answers::write(name, output, asked) => {}
-        name if is_filler(name) => output.line(&asked.text(name)),
+        name if is_filler(name) || peer.flags.lists.tools_file.is_some() => output.line(&asked.text(name)),
         name => output.line(&asked.error(-32602, &format!("Unknown tool: {name}"))),
     }
 }
