@@ -3,13 +3,15 @@
 //! # Theory of operation
 //!
 //! One task owns the connection. Reading, writing and the heartbeat are futures of it that never wait for each other: a
-//! peer that does not read is still read, and a long message does not hide that the peer is there. What ends first
-//! decides how the connection ends, and a close frame says so to the peer.
+//! peer that does not read is still read, and a long message does not hide that the peer is there. The one exception are
+//! pings: while many pongs are not taken, nothing more is read. What ends first decides how the connection ends, and a
+//! close frame says so to the peer.
 //!
 //! # Invariants
 //!
 //! - What was queued when the last sender was dropped is sent before the close frame.
 //! - Neither side holds more than a message of the allowed length; a longer one ends the connection with code 1009.
+//! - What waits to be written is bounded in bytes, pongs included.
 //! - The client side ends with [`Incoming::Lost`], unless we ended it ourselves.
 
 mod end;

@@ -28,6 +28,11 @@ pub(super) enum End {
 }
 
 impl End {
+    /// The peer sent bytes, and a message is a text.
+    pub(super) fn unsupported() -> Self {
+        Self::Garbled { code: CloseCode::Unsupported, reason: "a message is binary, not text".to_owned() }
+    }
+
     /// What we tell the peer; nothing where it knows, or nobody is there.
     pub(super) fn farewell(&self, max_message: usize) -> Option<CloseFrame> {
         let (code, reason) = match self {
@@ -69,6 +74,7 @@ impl From<Error> for End {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
                 Self::Broken("it ended without a word".to_owned())
             }
+            Error::WriteBufferFull(_) => Self::Broken("it does not read what it is sent".to_owned()),
             Error::Protocol(error) => Self::Garbled { code: CloseCode::Protocol, reason: error.to_string() },
             other => Self::Broken(reason(&other)),
         }

@@ -1,11 +1,11 @@
-//! Noticing that a peer is gone though its connection stands.
+//! Noticing that a peer is gone though its connection stands, or that it does not read what it is sent.
 
 use std::{
     io,
     pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     task::{Context, Poll},
     time::Duration,
@@ -21,6 +21,8 @@ use tokio::{
 const PING: Duration = Duration::from_secs(15);
 /// A peer that was silent for longer missed two of them.
 const SILENT: Duration = Duration::from_millis(37_500);
+/// Pongs that may wait to be written. A peer that sends more pings without taking the pongs is not read meanwhile.
+const MAX_PONGS: usize = 64;
 
 /// When the peer was last known to be there.
 #[derive(Debug)]
@@ -29,12 +31,47 @@ pub(super) struct Pulse {
     /// We do not read for now, so silence says nothing.
     is_deaf: AtomicBool,
     ping: Notify,
+    /// Pings that arrived since everything was last written.
+    pongs: AtomicUsize,
+    flush: Notify,
+    flushed: Notify,
 }
 
 impl Pulse {
     pub(super) fn new() -> Arc<Self> {
         let felt = Mutex::new(Instant::now());
-        Arc::new(Self { felt, is_deaf: AtomicBool::new(false), ping: Notify::new() })
+        Arc::new(Self {
+            felt,
+            is_deaf: AtomicBool::new(false),
+            ping: Notify::new(),
+            pongs: AtomicUsize::new(0),
+            flush: Notify::new(),
+            flushed: Notify::new(),
+        })
+    }
+
+    /// Records that a ping arrived. Waits for the writer while too many pongs are not written: a peer that does not take
+    /// them is not read, and counts as silent.
+    pub(super) async fn pinged(&self) {
+        if self.pongs.fetch_add(1, Relaxed) < MAX_PONGS {
+            return;
+        }
+        while self.pongs.load(Relaxed) > 0 {
+            self.flush.notify_one();
+            self.flushed.notified().await;
+        }
+    }
+
+    /// Until the writer has to flush, because pongs wait.
+    pub(super) async fn wants_flush(&self) {
+        self.flush.notified().await;
+    }
+
+    /// Everything that waited is written.
+    pub(super) fn flushed(&self) {
+        if self.pongs.swap(0, Relaxed) >= MAX_PONGS {
+            self.flushed.notify_one();
+        }
     }
 
     /// Waits for something other than the peer, who must not suffer from it.

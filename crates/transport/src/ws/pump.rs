@@ -38,6 +38,8 @@ use crate::Incoming;
 const FRAME: usize = 64 * 1024;
 /// Read at once; every connection keeps so much.
 const READ: usize = 8 * 1024;
+/// What may wait to be written: a batch that is full, the frame that filled it, and pongs.
+const MAX_UNWRITTEN: usize = 4 * FRAME;
 /// How many messages may share a write.
 const BATCH: usize = 64;
 /// How long the end of a connection may take.
@@ -82,6 +84,7 @@ impl Pump {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
             .write_buffer_size(FRAME)
+            .max_write_buffer_size(MAX_UNWRITTEN)
             .max_message_size(Some(max_message))
             .max_frame_size(Some(max_message));
         let stream = Watched::new(stream, pulse.clone());
@@ -127,9 +130,13 @@ async fn read(
         let slot = pulse.without(messages.reserve()).await;
         let text: Bytes = match stream.next().await {
             Some(Ok(Message::Text(text))) => text.into(),
-            Some(Ok(Message::Binary(text))) => text,
+            Some(Ok(Message::Binary(_))) => return End::unsupported(),
             Some(Ok(Message::Close(frame))) => return End::Closed(frame),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+            Some(Ok(Message::Ping(_))) => {
+                pulse.pinged().await;
+                continue;
+            }
+            Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
             Some(Err(error)) => return error.into(),
             None => return End::Closed(None),
         };
@@ -152,12 +159,14 @@ async fn write(
                 return Ok(());
             },
             () = pulse.wants_ping() => sink.feed(Message::Ping(Bytes::new())).await?,
+            () = pulse.wants_flush() => {}
         }
         taken.reverse();
         while let Some(text) = taken.pop() {
             send(sink, text).await?;
         }
         sink.flush().await?;
+        pulse.flushed();
     }
 }
 

@@ -92,3 +92,57 @@ async fn a_peer_does_not_die_because_we_do_not_listen() {
         assert!(matches!(wire.incoming.recv().await, Some(Incoming::Message(_))));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_pings_and_does_not_read_is_not_read() {
+    let (near, mut far) = duplex(1 << 16);
+    let tasks = TaskTracker::new();
+    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut ping = vec![0x89, 0x80 | 125, 0, 0, 0, 0];
+    ping.extend([b'p'; 125]);
+    let flood = async {
+        let mut sent = 0;
+        while far.write_all(&ping).await.is_ok() {
+            sent += 1;
+            assert!(sent < 10_000, "it never stops to read");
+        }
+    };
+    let started = Instant::now();
+    tokio::join!(flood, async { assert!(wire.incoming.recv().await.is_none()) });
+    let after = started.elapsed();
+    assert!((Duration::from_secs(30)..Duration::from_secs(60)).contains(&after), "{after:?}");
+    tasks.close();
+    tasks.wait().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_its_pongs_late_is_read_again() {
+    let (near, mut far) = duplex(1 << 12);
+    let tasks = TaskTracker::new();
+    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let (mut heard, mut said) = tokio::io::split(&mut far);
+    let sending = async {
+        for _ in 0..500 {
+            let mut ping = vec![0x89, 0x80 | 4, 0, 0, 0, 0];
+            ping.extend(b"ping");
+            said.write_all(&ping).await.unwrap();
+        }
+        let text = request(1).to_string();
+        let mut frame = vec![0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0];
+        frame.extend(text.as_bytes());
+        said.write_all(&frame).await.unwrap();
+    };
+    let reading = async {
+        sleep(Duration::from_secs(20)).await;
+        let mut pongs = vec![0; 1 << 12];
+        loop {
+            heard.read(&mut pongs).await.unwrap();
+        }
+    };
+    tokio::select! {
+        ((), message) = async { tokio::join!(sending, wire.incoming.recv()) } => {
+            assert!(matches!(message, Some(Incoming::Message(_))));
+        }
+        () = reading => {}
+    }
+}

@@ -61,7 +61,7 @@ async fn a_peer_that_does_not_read_is_read_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_message_may_come_in_pieces_or_as_bytes() {
+async fn a_message_may_come_in_pieces() {
     let (mut wire, mut peer, _tasks) = client().await;
     let whole = json!({"jsonrpc": "2.0", "id": 7, "method": "ä€𝄞"}).to_string().into_bytes();
     // Byte by byte, in the middle of characters, with a ping in between.
@@ -75,16 +75,27 @@ async fn a_message_may_come_in_pieces_or_as_bytes() {
     }
     assert_eq!(message(&mut wire).await["method"], "ä€𝄞");
     assert_eq!(peer.next().await.unwrap().unwrap(), Message::Pong("?".into()));
-    peer.send(Message::binary(whole)).await.unwrap();
-    assert_eq!(message(&mut wire).await["id"], 7);
     // What is no message is refused alone.
     peer.send(Message::text("{\"jsonrpc\":\"2.0\",\"id\":3}")).await.unwrap();
     let Some(Incoming::Refused(refusal)) = next(&mut wire).await else { panic!() };
     assert_eq!(refusal.id.and_then(|id| id.as_number()), Some(3));
-    peer.send(Message::binary(vec![0xff])).await.unwrap();
-    assert!(matches!(next(&mut wire).await, Some(Incoming::Refused(_))));
     peer.send(text(&request(4))).await.unwrap();
     assert_eq!(message(&mut wire).await["id"], 4);
+}
+
+#[tokio::test]
+async fn a_binary_message_ends_the_connection() {
+    let (mut wire, mut peer, _tasks) = client().await;
+    peer.send(Message::binary(request(1).to_string())).await.unwrap();
+    let Some(Ok(Message::Close(Some(frame)))) = peer.next().await else { panic!() };
+    assert_eq!((frame.code, &*frame.reason), (CloseCode::Unsupported, "a message is binary, not text"));
+    drop(peer);
+    match next(&mut wire).await {
+        Some(Incoming::Lost { why: NoAnswer::Garbled { reason, .. }, .. }) => {
+            assert!(reason.contains("binary"))
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]
