@@ -1,7 +1,7 @@
 //! `cargo xtask peers`: the real servers and SDKs that the interop tests run against.
 //!
 //! They are pinned in `tests/interop/peers` and installed below `target/peers`:
-//! `bin/node`, `npm/node_modules`, `python/bin`. A copy of the pins beside them says what is there, so that a second
+//! `bin/node`, `npm/node_modules`, `python/bin`, and `python-mcp1/bin` for the 1.x SDK. A copy of the pins beside them says what is there, so that a second
 //! run does nothing.
 
 use std::fs;
@@ -16,6 +16,8 @@ pub(crate) const VARIABLE: &str = "TOOLBAY_TEST_PEERS";
 
 const NPM_PINS: [&str; 2] = ["package.json", "package-lock.json"];
 const PYTHON_PINS: [&str; 1] = ["requirements.txt"];
+/// The 1.x SDK for Python, which does not go together with the 2.x.
+const PYTHON_MCP1_PINS: [&str; 1] = ["requirements-mcp1.txt"];
 const OLDEST_PYTHON: (u32, u32) = (3, 10);
 
 /// `target/peers`, wherever this workspace's target folder is.
@@ -28,7 +30,8 @@ pub(crate) fn folder() -> Result<PathBuf> {
 /// Installs what is missing or pinned differently.
 pub(crate) fn run() -> Result<()> {
     install_npm()?;
-    install("python", &PYTHON_PINS, python)?;
+    install("python", &PYTHON_PINS, |from, into| python(&from.join(PYTHON_PINS[0]), into))?;
+    install("python-mcp1", &PYTHON_MCP1_PINS, |from, into| python(&from.join(PYTHON_MCP1_PINS[0]), into))?;
     install_curl()
 }
 
@@ -96,7 +99,7 @@ fn node(into: &Path) -> Result<PathBuf> {
     Ok(PathBuf::from(found.trim()))
 }
 
-fn python(from: &Path, into: &Path) -> Result<()> {
+fn python(requirements: &Path, into: &Path) -> Result<()> {
     const VERSION: &str = "import sys; print(*sys.version_info[:2])";
     let version =
         output(command("python3").args(["-c", VERSION])).context("python3 is needed for the peers")?;
@@ -107,5 +110,5 @@ fn python(from: &Path, into: &Path) -> Result<()> {
     must(command("python3").args(["-m", "venv"]).arg(into))
         .context("python3 cannot make a virtual environment (on Debian: the package python3-venv)")?;
     let quiet = ["install", "--quiet", "--disable-pip-version-check", "--requirement"];
-    must(command(into.join("bin/pip")).args(quiet).arg(from.join("requirements.txt")))
+    must(command(into.join("bin/pip")).args(quiet).arg(requirements))
 }

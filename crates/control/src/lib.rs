@@ -39,4 +39,4 @@ pub use hub::{Build, ClientSnapshot, HubHandle, HubSnapshot, millis};
 pub use listener::{Listener, Presence};
 pub use mcp_socket::McpSocket;
 pub use place::{Place, SocketDirs};
-pub use snapshot::{LogEntry, LogPage, ServerSnapshot, Snapshot};
+pub use snapshot::{LogEntry, LogPage, Note, ServerSnapshot, Snapshot};

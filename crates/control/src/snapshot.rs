@@ -44,6 +44,18 @@ pub struct Snapshot {
     pub unset_variables: Vec<String>,
     /// Offers that were set aside, and why.
     pub quarantined: Vec<Box<RawValue>>,
+    /// What people should know about what servers offer: what was left out or is not checked, and why.
+    #[serde(default)]
+    pub notes: Vec<Note>,
+}
+
+/// A note about what a server offers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Note {
+    /// The server's configured name.
+    pub server: String,
+    /// What there is to know.
+    pub text: String,
 }
 
 /// A server at one moment.
@@ -185,6 +197,10 @@ impl Snapshot {
                 .quarantined
                 .iter()
                 .filter_map(|set_aside| serde_json::value::to_raw_value(set_aside).ok())
+                .collect(),
+            notes: table
+                .notes()
+                .map(|(server, text)| Note { server: server.as_str().to_owned(), text: text.to_owned() })
                 .collect(),
         }
     }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::{
     sync::mpsc,
+    task::JoinHandle,
     time::{Duration, interval},
 };
 use toolbay_protocol::{Notification, ServerName, method};
@@ -12,6 +14,7 @@ use toolbay_upstream::{Catalogue, Kind, LogSource, UpstreamHandle};
 use crate::{
     Changed, Offer, Table,
     host::{MadeOf, Shared},
+    registry::{CheckedTool, Unchecked},
     roster::{Member, Roster},
 };
 
@@ -43,13 +46,42 @@ impl Part {
     }
 }
 
+/// Servers of one moment.
+struct Moment {
+    roster: Arc<Roster>,
+    parts: Vec<Part>,
+}
+
+impl Moment {
+    fn now(shared: &Shared) -> Self {
+        let roster = shared.roster.load_full();
+        Self { parts: roster.members.iter().map(Part::of).collect(), roster }
+    }
+
+    /// The tools that the table does not know and nobody kept.
+    fn unchecked(&self, table: &Table) -> Unchecked {
+        let of_part = |part: &Part| -> Vec<Bytes> {
+            let tools = part.catalogue.list(Kind::Tools).iter();
+            tools.filter(|tool| table.checked(tool).is_none()).cloned().collect()
+        };
+        let parts = self.parts.iter().filter(|part| part.is_offered && !part.is_kept());
+        Unchecked { lists: parts.map(of_part).collect() }
+    }
+}
+
+/// What was found out about tools of a moment.
+type Checking = JoinHandle<Vec<(Bytes, CheckedTool)>>;
+
 /// Makes the table anew whenever something about servers changes, and says what changed in it.
+///
+/// Many tools are checked on a thread of their own: schemas that take long must not stop anybody.
 pub(crate) async fn keep_table(
     shared: Arc<Shared>,
     mut parts: Vec<Part>,
     mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>,
 ) {
     let mut tidying = interval(TIDYING);
+    let mut checking: Option<(Moment, Checking)> = None;
     // A server which was up before this task ran is not overlooked.
     shared.stirred.notify_one();
     loop {
@@ -67,32 +99,53 @@ pub(crate) async fn keep_table(
                     false => Changed::Resource { server, notification },
                 });
             }
-            () = shared.stirred.notified() => look(&shared, &mut parts),
+            () = shared.stirred.notified(), if checking.is_none() => {
+                let moment = Moment::now(&shared);
+                let unchecked = moment.unchecked(&shared.table.load());
+                if unchecked.is_little() {
+                    look(&shared, moment, &mut parts, unchecked.check());
+                } else {
+                    checking = Some((moment, shared.tasks.spawn_blocking(move || unchecked.check())));
+                }
+            }
+            checked = finished(&mut checking) => {
+                if let Some((moment, _)) = checking.take() {
+                    look(&shared, moment, &mut parts, checked);
+                }
+            }
         }
+    }
+}
+
+/// What was found out, once it is; never while nothing is looked at.
+async fn finished(checking: &mut Option<(Moment, Checking)>) -> Vec<(Bytes, CheckedTool)> {
+    match checking {
+        // What a check that broke off did not find out is found out when the table is made.
+        Some((_, checking)) => checking.await.unwrap_or_default(),
+        None => std::future::pending().await,
     }
 }
 
 /// The first table, of what was kept: clients who come before the servers are up see it.
 pub(crate) fn first_look(shared: &Arc<Shared>) -> Vec<Part> {
     let mut parts = Vec::new();
-    look(shared, &mut parts);
+    look(shared, Moment::now(shared), &mut parts, Vec::new());
     parts
 }
 
-fn look(shared: &Arc<Shared>, parts: &mut Vec<Part>) {
-    let roster = shared.roster.load_full();
-    let now: Vec<Part> = roster.members.iter().map(Part::of).collect();
+fn look(shared: &Arc<Shared>, moment: Moment, parts: &mut Vec<Part>, checked: Vec<(Bytes, CheckedTool)>) {
+    let Moment { roster, parts: now } = moment;
     let is_same =
         now.len() == parts.len() && now.iter().zip(&*parts).all(|(now, before)| now.is_same(before));
     if !is_same {
-        make(shared, &roster, &now);
+        make(shared, &roster, &now, checked);
         remember(shared, parts, &now);
         *parts = now;
     }
     shared.made_of.send_replace(MadeOf { roster: Some(roster), parts: parts.clone() });
 }
 
-fn make(shared: &Shared, roster: &Roster, parts: &[Part]) {
+fn make(shared: &Shared, roster: &Roster, parts: &[Part], checked: Vec<(Bytes, CheckedTool)>) {
     let offers: Vec<Offer> = parts
         .iter()
         .map(|part| Offer {
@@ -103,7 +156,7 @@ fn make(shared: &Shared, roster: &Roster, parts: &[Part]) {
         })
         .collect();
     let before = shared.table.load_full();
-    let (table, changed) = before.next(&offers, shared.naming);
+    let (table, changed) = before.next(&offers, shared.naming, checked);
     remark(&before, &table);
     for member in &roster.members {
         let flaws = table.quarantined.iter().filter(|flaw| flaw.server == member.name).count();
@@ -137,17 +190,26 @@ fn remember(shared: &Arc<Shared>, before: &[Part], now: &[Part]) {
     }
 }
 
+/// A catalogue with its tools as clients see them, and without those that are not offered.
 fn fit(table: &Table, catalogue: &Arc<Catalogue>) -> Arc<Catalogue> {
     let tools = catalogue.list(Kind::Tools);
-    if !tools.iter().any(|tool| table.is_unfit(tool)) {
+    let is_as_written = |tool: &Bytes| {
+        table.checked(tool).is_none_or(|checked| checked.as_ref().is_ok_and(|fit| fit.text().is_none()))
+    };
+    if tools.iter().all(is_as_written) {
         return catalogue.clone();
     }
+    let offered = |tool: &Bytes| match table.checked(tool) {
+        Some(Err(_)) => None,
+        Some(Ok(fit)) => Some(fit.text().unwrap_or(tool).clone()),
+        None => Some(tool.clone()),
+    };
     let mut fit = Catalogue::clone(catalogue);
-    fit.replace(Kind::Tools, tools.iter().filter(|tool| !table.is_unfit(tool)).cloned().collect());
+    fit.replace(Kind::Tools, tools.iter().filter_map(offered).collect());
     Arc::new(fit)
 }
 
-/// Writes what servers should know about their offers into their logs, once.
+/// Writes what people should know about the offers of servers into the servers' logs, once.
 fn remark(before: &Table, now: &Table) {
     for (server, remark) in &now.remarks {
         let is_known =

@@ -67,6 +67,8 @@ pub struct Catalogue {
     pub hubs: HubsBehind,
     /// What could not be listed, and why.
     pub problems: Vec<String>,
+    /// What of it was cut, and why.
+    pub notes: Vec<String>,
 }
 
 impl Catalogue {

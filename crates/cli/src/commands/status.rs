@@ -4,7 +4,7 @@ mod watch;
 
 use serde_json::json;
 use toolbay_config::{Reach, ServerConfig, Standing};
-use toolbay_control::{ControlError, ServerSnapshot, Snapshot};
+use toolbay_control::{ControlError, Note, ServerSnapshot, Snapshot};
 
 use super::listing::counted;
 use crate::{
@@ -129,13 +129,15 @@ fn problems(snapshot: &mut Snapshot) -> Vec<String> {
     sentences
 }
 
-/// The hub in a few lines, then its servers and what of theirs is not offered.
+/// The hub in a few lines, then its servers, what of theirs is not offered, and what else to know about it.
 fn lines(snapshot: &Snapshot, view: View) -> Vec<String> {
     let mut lines = head(snapshot, view.paint, view.columns);
     let mut servers: Vec<&ServerSnapshot> = snapshot.servers.iter().collect();
     sort_by_trouble(&mut servers);
     lines.extend(view.table(&servers));
     lines.extend(set_aside(snapshot));
+    let note = |note: &Note| format!("{}: {}", clean_line(&note.server), clean_line(&note.text));
+    lines.extend(snapshot.notes.iter().map(note));
     lines
 }
 

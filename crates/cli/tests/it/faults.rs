@@ -3,6 +3,7 @@
 //! Every test runs the real hub with two servers: `bad`, which has the fault, and `good`, which a bystander calls all
 //! the while and which must never notice. In the end nothing may be left of what happened.
 
+mod bounds; // peers that would take all memory or time
 mod crowd; // slow ones, those who do not read, and thousands at once
 mod life;
 mod lists;

@@ -26,6 +26,7 @@ mod listing; // `list` and `get`
 mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
 mod moving; // `import` and `export`: servers of other programs, and ours in their files
+mod odd_tools; // definitions of tools that break clients
 mod orders; // start, stop and restart, given to servers of a running hub
 mod program; // starts the binary
 mod remote; // servers at a URL

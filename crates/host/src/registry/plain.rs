@@ -4,6 +4,7 @@
 //! the text is enough, and nothing of it is copied. Whatever is not certain is left to the real check.
 
 use serde_json::{Map, Value};
+use smallvec::SmallVec;
 use toolbay_protocol::Scanner;
 
 /// More fields than this are not looked up one by one.
@@ -87,6 +88,7 @@ impl Plain {
     /// Whether arguments (JSON text) certainly fit. Those that do not may fit all the same.
     pub(super) fn fits(&self, arguments: &[u8]) -> bool {
         let mut seen = 0_u32;
+        let mut unknown: SmallVec<[&[u8]; 8]> = SmallVec::new();
         let mut certain = true;
         let mut scanner = Scanner::new(arguments);
         let walked = scanner.object(|scanner, key| {
@@ -95,11 +97,15 @@ impl Plain {
             // A key with escapes may mean any field.
             certain &= !key.contains(&b'\\');
             match self.fields.iter().position(|field| field.name.as_bytes() == key) {
+                // A key that stands twice is no certainty.
                 Some(index) => {
+                    certain &= seen & 1 << index == 0 && self.fields[index].demand.is_met_by(value);
                     seen |= 1 << index;
-                    certain &= self.fields[index].demand.is_met_by(value);
                 }
-                None => certain &= self.is_open,
+                None => {
+                    certain &= self.is_open && unknown.len() < MAX_FIELDS && !unknown.contains(&key);
+                    unknown.push(key);
+                }
             }
             Ok(())
         });
@@ -207,6 +213,8 @@ mod tests {
             r#"{"path":"a","odd":2}"#,
             r#"{"path":"a","p\u0061th":1}"#,
             r#"{"path":"a","path":1}"#,
+            r#"{"path":"a","path":"a"}"#,
+            r#"{"path":"a","unknown":1,"unknown":1}"#,
             "[]",
         ] {
             assert!(!plain.fits(open.as_bytes()), "{open}");

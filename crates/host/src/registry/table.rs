@@ -12,7 +12,9 @@ use toolbay_protocol::{
 use toolbay_upstream::{Catalogue, Kind, Timeouts, UpstreamHandle};
 
 use super::{
-    ingest::{Quarantined, check_description, check_name, check_tool, has_tasks, needs_task},
+    ingest::{
+        CheckedTool, FitTool, Quarantined, check_description, check_name, check_tool, has_tasks, needs_task,
+    },
     naming::{Naming, exposed, qualified_uri, slug_of, slugs, split_qualified},
     pages::Pages,
     schema::Validator,
@@ -84,12 +86,9 @@ pub struct Table {
     withheld: HashMap<ServerName, usize>,
     /// Offers that were set aside.
     pub quarantined: Vec<Quarantined>,
-    /// What servers should know about their offers.
+    /// What people should know about the offers of servers.
     pub(crate) remarks: Vec<(UpstreamHandle, String)>,
 }
-
-/// How its arguments are checked, or why a tool is not offered.
-type CheckedTool = Result<Arc<Validator>, String>;
 
 /// An offer under the name that clients see.
 struct Named {
@@ -115,6 +114,8 @@ impl Table {
         let mut listed: [Vec<Rope>; 4] = Default::default();
         for (offer, slug) in offers.iter().zip(&slugs) {
             table.slugs.insert(slug.clone(), offer.server.clone());
+            let notes = offer.catalogue.notes.iter().map(|note| (offer.server.clone(), note.clone()));
+            table.remarks.extend(notes);
             table.take_tools(offer, slug, naming, &mut tools);
             table.take_prompts(offer, slug, naming, &mut prompts);
             table.take_resources(offer, slug, &mut listed[Kind::Resources as usize]);
@@ -135,8 +136,17 @@ impl Table {
 
     /// Makes the table that takes the place of this one: lists that are the same keep their versions, the others get new
     /// ones. Says which.
-    pub(crate) fn next(&self, offers: &[Offer], naming: Naming) -> (Self, Vec<Kind>) {
-        let known = Self { versions: self.versions, known: self.checked.clone(), ..Self::default() };
+    ///
+    /// `checked` is what was found out meanwhile about tools that this table does not know.
+    pub(crate) fn next(
+        &self,
+        offers: &[Offer],
+        naming: Naming,
+        checked: Vec<(Bytes, CheckedTool)>,
+    ) -> (Self, Vec<Kind>) {
+        let mut known = self.checked.clone();
+        known.extend(checked);
+        let known = Self { versions: self.versions, known, ..Self::default() };
         let mut next = known.made(offers, naming);
         next.known = HashMap::new();
         let changed = next.differs_from(self);
@@ -178,9 +188,14 @@ impl Table {
         self.counts[kind as usize]
     }
 
-    /// Whether a tool, by its text, was found to be unfit.
-    pub(crate) fn is_unfit(&self, tool: &Bytes) -> bool {
-        self.checked.get(tool).is_some_and(Result::is_err)
+    /// What was found out about a tool, by its text.
+    pub(crate) fn checked(&self, tool: &Bytes) -> Option<&CheckedTool> {
+        self.checked.get(tool)
+    }
+
+    /// What people should know about the offers of servers: what was left out or is not checked, and why.
+    pub fn notes(&self) -> impl Iterator<Item = (&ServerName, &str)> {
+        self.remarks.iter().map(|(server, note)| (server.name(), note.as_str()))
     }
 
     /// How many tools of a server are not offered: set aside, or filtered out.
@@ -252,15 +267,21 @@ impl Table {
         for text in offer.catalogue.list(Kind::Tools) {
             let checked = Tool::parse(text.clone())
                 .map_err(|error| error.to_string())
-                .and_then(|tool| self.check(offer, &tool).map(|validator| (tool, validator)));
+                .and_then(|tool| Ok((self.check(offer, &tool)?, tool)))
+                .and_then(|(fit, tool)| match fit.text().cloned().map(Tool::parse).transpose() {
+                    Ok(repaired) => Ok((repaired.unwrap_or(tool), fit)),
+                    Err(error) => Err(error.to_string()),
+                });
             match checked {
                 Ok((tool, _)) if !offer.tuning.tools.passes(tool.name()) => {
                     self.withhold(offer.server.name())
                 }
-                Ok((tool, validator)) => {
+                Ok((tool, fit)) => {
                     let name = exposed_name(slug, tool.name(), naming);
                     let text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
-                    let mut route = route(offer, tool.name(), &name, Some(validator));
+                    let mut route = route(offer, tool.name(), &name, Some(fit.validator.clone()));
+                    let notes = fit.notes.iter().map(|note| (offer.server.clone(), note.clone()));
+                    self.remarks.extend(notes);
                     route.only_as_task = has_tasks && needs_task(&tool);
                     route.timeouts =
                         offer.tuning.tool.get(tool.name()).map(|tuning| timeouts(offer, *tuning));
@@ -289,8 +310,8 @@ impl Table {
             Some(known) => known.clone(),
             None => match tool.input_schema().filter(|_| offer.is_kept) {
                 // It was fit when it was kept, and is the same word for word: a list of hundreds is there at once.
-                Some(schema) => Ok(Arc::new(Validator::of_known(schema))),
-                None => check_tool(tool).map(Arc::new),
+                Some(schema) => Ok(Arc::new(FitTool::known(tool, schema))),
+                None => check_tool(tool, true),
             },
         };
         self.checked.insert(text.clone(), checked.clone());

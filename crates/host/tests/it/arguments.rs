@@ -80,3 +80,36 @@ async fn a_pattern_that_backtracks_for_ever_is_given_up() {
     let _ = call(&host, json!({"a": "a".repeat(5000)})).await;
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
+
+/// References that stand for more than a machine can ever check, and alternatives without end.
+#[tokio::test]
+async fn a_check_that_never_ends_is_not_begun() {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..60 {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        definitions.insert(format!("d{level}"), json!({"allOf": [next, next]}));
+    }
+    definitions.insert("d60".to_owned(), json!({"type": "object"}));
+    let doubling =
+        json!({"type": "object", "$defs": definitions, "properties": {"x": {"$ref": "#/$defs/d0"}}});
+    let wide = json!({"type": "object", "properties": {
+        "list": {"items": {"anyOf": vec![json!({"required": ["a"]}); 2300]}}}});
+    let server = TestServer::new("s").with_tool_schema("t", doubling, |_| Ok(json!(1))).with_tool_schema(
+        "wide",
+        wide,
+        |_| Ok(json!(2)),
+    );
+    let host = host(&[("s", &server)], Naming::Prefix).await;
+    let started = std::time::Instant::now();
+    assert_eq!(call(&host, json!({"x": {}})).await["structuredContent"], 1);
+    let many = json!({"name": "s__wide", "arguments": {"list": vec![json!({}); 80_000]}});
+    assert_eq!(ask(&host, "tools/call", many).await["result"]["structuredContent"], 2);
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+    let table = host.table();
+    let notes: Vec<&str> = table.notes().map(|(_, note)| note).collect();
+    let expected =
+        "tool `t`: arguments are not checked: its schema is too large with its references unfolded";
+    assert_eq!(notes, [expected]);
+    let misfit = ask(&host, "tools/call", json!({"name": "s__wide", "arguments": {"list": [{}]}})).await;
+    assert_eq!(misfit["result"]["isError"], true, "few values are still checked");
+}

@@ -36,7 +36,12 @@ async fn one_bad_tool_is_set_aside_and_the_others_stay() {
         (json!({"inputSchema": {"type": "object", "description": "x".repeat(100 * 1024)}}), "bytes long"),
         (json!({"outputSchema": {"type": "object", "description": "x".repeat(100 * 1024)}}), "outputSchema"),
         (json!({"inputSchema": {"type": "string"}}), "arguments are an object"),
-        (json!({"inputSchema": {"type": ["object", "null"]}}), "arguments are an object"),
+        (json!({"inputSchema": {"type": ["string", "null"]}}), "arguments are an object"),
+        (
+            json!({"inputSchema": {"anyOf": [{"type": "string"}, {"type": "null"}]}}),
+            "arguments are an object",
+        ),
+        (json!({"inputSchema": {"type": "object", "properties": null}}), "not usable"),
         (json!({"inputSchema": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}), "not usable"),
         (json!({"inputSchema": {"type": "object", "required": "a"}}), "not usable"),
         (
@@ -61,6 +66,7 @@ async fn one_bad_tool_is_set_aside_and_the_others_stay() {
     }
     for fine in [
         json!({"inputSchema": {}}),
+        json!({"inputSchema": {"type": ["object", "null"]}}),
         json!({"inputSchema": {"type": "object", "additionalProperties": false, "unknownKeyword": 1}}),
         json!({"inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}}),
         json!({"inputSchema": {"$defs": {"n": {"type": "number"}}, "properties": {"a": {"$ref": "#/$defs/n"}}}}),
@@ -70,6 +76,45 @@ async fn one_bad_tool_is_set_aside_and_the_others_stay() {
         let found = reason(fine.clone()).await;
         assert!(found.is_none(), "{found:?}");
     }
+}
+
+/// Clients on the official SDKs refuse a whole list where one tool does not say this.
+#[tokio::test(start_paused = true)]
+async fn every_listed_schema_is_about_objects() {
+    for (written, listed) in [
+        (json!({}), json!({"type": "object"})),
+        (json!({"type": ["object", "null"], "title": "T"}), json!({"type": "object", "title": "T"})),
+        (
+            json!({"anyOf": [{"type": "object"}, {"type": "string"}]}),
+            json!({"type": "object", "anyOf": [{"type": "object"}, {"type": "string"}]}),
+        ),
+        (
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["x"]}}}),
+            json!({"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["x"]}}}),
+        ),
+    ] {
+        let server = server("s", &["t"]).describe_tool("t", json!({ "inputSchema": written }));
+        let host = host(&[("s", &server)], Naming::Prefix).await;
+        assert_eq!(crate::bay::items(&host.table(), Kind::Tools)[0]["inputSchema"], listed);
+    }
+}
+
+/// A field that a tool can do without does not take the tool with it, nor the whole list of some client.
+#[tokio::test(start_paused = true)]
+async fn fields_of_the_wrong_type_are_left_out_and_noted() {
+    let more = json!({"title": null, "description": 5, "annotations": {"readOnlyHint": "yes"}, "icons": [{}],
+        "_meta": [], "execution": "later", "outputSchema": {"type": "strin"}, "futureField": null});
+    let server = server("s", &["t", "u"]).describe_tool("t", more);
+    let host = host(&[("s", &server)], Naming::Prefix).await;
+    let table = host.table();
+    let listed = &crate::bay::items(&table, Kind::Tools)[0];
+    let fields: Vec<&str> = listed.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["futureField", "inputSchema", "name"], "{listed}");
+    let notes: Vec<&str> = table.notes().map(|(_, note)| note).collect();
+    assert_eq!(notes.len(), 7, "{notes:?}");
+    assert!(notes.contains(&"tool `t`: `title` is left out: it is not a string"), "{notes:?}");
+    assert_eq!(owner(&host, "s__t").await, "s");
+    assert!(table.quarantined.is_empty(), "{:?}", table.quarantined);
 }
 
 /// What we do not know of is passed on as it is.

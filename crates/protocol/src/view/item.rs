@@ -78,6 +78,25 @@ impl Item {
         }
         splice.finish()
     }
+
+    /// The text with another value (JSON text) for a field, which is added where it is missing.
+    pub fn with_field(&self, field: &str, value: &str) -> Rope {
+        let mut splice = Splice::new(&self.text);
+        match self.fields.get(&self.text, field) {
+            Some(span) => splice.replace(span, value),
+            None => splice.insert_fields(&self.fields, &[(field, value)]),
+        };
+        splice.finish()
+    }
+
+    /// The text without some fields.
+    pub fn without(&self, fields: &[&str]) -> Rope {
+        let mut splice = Splice::new(&self.text);
+        for cut in self.fields.cuts(&self.text, fields) {
+            splice.replace(cut, "");
+        }
+        splice.finish()
+    }
 }
 
 /// The objects of an array.

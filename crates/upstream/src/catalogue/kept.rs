@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::{Catalogue, Kind};
 
 /// What is written today; anything else is not read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// How long the server said it may be kept is left out: on another day that is over.
 #[derive(Serialize, Deserialize)]
@@ -100,7 +100,7 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(Catalogue::from_json(&whole.as_bytes()[..end]), None);
         }
-        assert_eq!(Catalogue::from_json(whole.replace("\"format\":1", "\"format\":2").as_bytes()), None);
+        assert_eq!(Catalogue::from_json(whole.replace("\"format\":2", "\"format\":1").as_bytes()), None);
         assert_eq!(Catalogue::from_json(b"\xff"), None);
     }
 }

@@ -107,6 +107,9 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
             format!("the {} `{}` is not offered: {}", set_aside.kind, set_aside.name, set_aside.reason);
         Finding::odd("quarantine", message).fix("tell the author of the server")
     }));
+    findings.extend(
+        table.notes().map(|(_, note)| Finding::odd("definitions", note).fix("tell the author of the server")),
+    );
     let tools = status.catalogue.list(Kind::Tools).iter().filter_map(|item| Tool::parse(item.clone()).ok());
     let shortened: Vec<String> = tools
         .filter_map(|tool| {
