@@ -2,14 +2,14 @@
 
 mod absence;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use smallvec::SmallVec;
 use toolbay_config::Validate;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, Request, Revision, ServerName, Span, decode_string, encode_string,
-    method, mirrored::HeaderParam,
+    ErrorCode, ErrorObject, Notification, Request, Revision, Scanner, ServerName, Span, decode_string,
+    encode_string, method, mirrored::HeaderParam,
 };
 use toolbay_upstream::{
     Call, ClientIdentity, EventSender, InFlight, LogSource, LogWish, Owner, Timeouts, UpstreamHandle,
@@ -120,7 +120,7 @@ impl Host {
             return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "`arguments` must be an object"));
         }
         if let Some(faults) =
-            faults(route, arguments.map_or(b"{}", |span| call.bytes(span)), !call.has_wide_numbers)
+            faults(route, arguments.map_or(b"{}", |span| call.bytes(span)), !call.has_wide_numbers)?
         {
             if route.validate == Validate::Enforce {
                 return Ok(Dispatched::Answered(misfit(&name, &faults)));
@@ -287,12 +287,39 @@ fn patience(server: &UpstreamHandle, asked: &str) -> Option<Timeouts> {
     }
 }
 
-fn faults(route: &Route, arguments: &[u8], exact: bool) -> Option<Vec<String>> {
-    if route.validate == Validate::Off {
-        return None;
+/// What does not fit, if something does not. Refuses arguments that have a key twice: the check and the server could take
+/// another one of the two.
+fn faults(route: &Route, arguments: &[u8], exact: bool) -> Result<Option<Vec<String>>, ErrorObject> {
+    let validator = route.validator.as_ref().filter(|_| route.validate != Validate::Off);
+    // Whatever certainly fits has no key twice: most calls are done here.
+    if exact && validator.is_some_and(|validator| validator.fits_plainly(arguments)) {
+        return Ok(None);
     }
-    let faults = route.validator.as_ref()?.faults(arguments, exact);
-    (!faults.is_empty()).then_some(faults)
+    if let Some(key) = key_twice(arguments) {
+        let message = format!("`arguments` has the key `{key}` twice");
+        return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
+    }
+    let faults = validator.map(|validator| validator.faults(arguments, exact)).unwrap_or_default();
+    Ok((!faults.is_empty()).then_some(faults))
+}
+
+/// A key that stands twice in an object, however it is written.
+fn key_twice(object: &[u8]) -> Option<String> {
+    let mut keys = HashSet::new();
+    let mut twice = None;
+    let mut scanner = Scanner::new(object);
+    // What is no object was refused before.
+    let _ = scanner.object(|scanner, key| {
+        scanner.value()?;
+        let written = &object[key.start as usize - 1..key.end as usize + 1];
+        let key = decode_string(written).unwrap_or_default();
+        if keys.contains(&key) {
+            twice.get_or_insert_with(|| key.clone().into_owned());
+        }
+        keys.insert(key);
+        Ok(())
+    });
+    twice
 }
 
 /// The answer to arguments that do not fit: a failed result, so that the model can correct itself (R127).

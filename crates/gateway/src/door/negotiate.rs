@@ -4,6 +4,7 @@ use http::{HeaderMap, StatusCode, header};
 use toolbay_protocol::{ErrorCode, ErrorObject};
 
 use super::{Early, early};
+use crate::headers::single;
 
 /// Whether a client can read a stream of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +19,11 @@ const JSON_OR_STREAM: &str = "application/json, text/event-stream";
 
 /// Only JSON is taken: a form or a text is what a page could send without asking.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Early<()> {
-    let value = headers.get(header::CONTENT_TYPE);
-    if value.is_some_and(|value| value == JSON) {
+    // Two of them, and whoever stands between us and the client may have looked at the other.
+    let value = single(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
+    if value == JSON {
         return Ok(());
     }
-    let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = value.split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case(JSON) {
         return Ok(());

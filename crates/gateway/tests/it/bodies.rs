@@ -21,6 +21,8 @@ async fn only_json_is_taken() {
         assert_eq!(hub.send(ask.clone().header("content-type", kind)).await.status, 415, "{kind}");
     }
     assert_eq!(hub.send(ask.clone().without("content-type")).await.status, 415);
+    let twice = ask.clone().also("content-type", "text/plain");
+    assert_eq!(hub.send(twice).await.status, 415, "two of them");
     assert_eq!(hub.calls(), 0);
     for kind in ["application/json", "Application/JSON; charset=utf-8"] {
         assert_eq!(hub.send(ask.clone().header("content-type", kind)).await.status, 200, "{kind}");
