@@ -314,6 +314,7 @@ fn failed(why: &CallError) -> ErrorObject {
         | CallError::Idle { .. }
         | CallError::TooLong { .. }
         | CallError::Busy { .. }
+        | CallError::Full { .. }
         | CallError::BadAnswer { .. }
         | CallError::NoAnswer { .. } => Reason::Failed,
     };

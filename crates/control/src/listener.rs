@@ -28,6 +28,8 @@ use crate::{
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
 /// Requests of one client at once.
 const MAX_RUNNING: usize = 64;
+/// While more than this waits to be read by a client, nothing more is taken from it.
+const MAX_UNSENT: usize = 1024 * 1024;
 /// Clients at once.
 const MAX_CLIENTS: usize = 256;
 
@@ -177,7 +179,7 @@ async fn talk(stream: UnixStream, api: &Api) {
     let mut unsent = Unsent::default();
     loop {
         tokio::select! {
-            line = lines.next(), if running.len() < MAX_RUNNING => match line {
+            line = lines.next(), if running.len() < MAX_RUNNING && unsent.bytes <= MAX_UNSENT => match line {
                 Ok(Some(line)) => match Message::parse(line) {
                     Ok(Message::Request(request)) => running.push(api.answer(request)),
                     Ok(Message::Notification(_) | Message::Response(_)) => {}
@@ -205,10 +207,12 @@ async fn talk(stream: UnixStream, api: &Api) {
 #[derive(Debug, Default)]
 struct Unsent {
     pieces: std::collections::VecDeque<bytes::Bytes>,
+    bytes: usize,
 }
 
 impl Unsent {
     fn add(&mut self, text: Rope) {
+        self.bytes += text.len() + 1;
         self.pieces.extend(text.into_pieces().filter(|piece| !piece.is_empty()));
         self.pieces.push_back(bytes::Bytes::from_static(b"\n"));
     }
@@ -223,7 +227,9 @@ impl Unsent {
 
     fn advance(&mut self, count: usize) {
         if let Some(piece) = self.pieces.front_mut() {
-            bytes::Buf::advance(piece, count.min(piece.len()));
+            let count = count.min(piece.len());
+            bytes::Buf::advance(piece, count);
+            self.bytes -= count;
             if piece.is_empty() {
                 self.pieces.pop_front();
             }

@@ -4,10 +4,13 @@ use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
 use toolbay_host::{Caller, ClientIdentity, LogWish, Owner};
-use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, Notification, Revision, decode_string, meta};
+use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, Notification, Revision, Span, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
 use crate::{exchange::may_ask, session::Session};
+
+/// What a client may say of itself: its name and what it can do.
+const MAX_IDENTITY: usize = 16 * 1024;
 
 /// The sender of one request.
 #[derive(Debug, Clone)]
@@ -164,6 +167,16 @@ pub(crate) fn identity(
     ClientIdentity::new(revision, info, capabilities.unwrap_or(INCAPABLE))
 }
 
+/// Refuses an identity that is too long: sessions and subscriptions keep it.
+pub(crate) fn check_identity(info: Option<Span>, capabilities: Option<Span>) -> Result<(), ErrorObject> {
+    let length = [info, capabilities].into_iter().flatten().map(|span| span.range().len()).sum::<usize>();
+    if length <= MAX_IDENTITY {
+        return Ok(());
+    }
+    let message = format!("client info and capabilities are {length} bytes long; {MAX_IDENTITY} are allowed");
+    Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, message))
+}
+
 /// A session for a client that sent `initialize`.
 pub(crate) fn open_session(call: &Notification) -> Result<Arc<Session>, ErrorObject> {
     let wanted = call.string_param("protocolVersion").ok_or_else(|| {
@@ -174,6 +187,7 @@ pub(crate) fn open_session(call: &Notification) -> Result<Arc<Session>, ErrorObj
         Ok(revision) if !revision.is_modern() => revision,
         _ => Revision::LATEST_LEGACY,
     };
+    check_identity(call.param("clientInfo"), call.param("capabilities"))?;
     let text = |name| call.param(name).map(|span| Bytes::copy_from_slice(call.bytes(span))); // outlives the request
     Ok(Session::new(revision, identity(revision, text("clientInfo"), text("capabilities"))))
 }

@@ -7,7 +7,7 @@ use toolbay_protocol::{
 };
 
 use crate::{
-    client::log_level,
+    client::{check_identity, log_level},
     headers::{self, Unreadable, single},
     reply,
 };
@@ -56,6 +56,7 @@ pub(crate) fn check_meta(call: &Notification) -> Result<(), ErrorObject> {
     if !call.bytes(capabilities).starts_with(b"{") {
         return Err(bad_meta(meta::CLIENT_CAPABILITIES, "an object"));
     }
+    check_identity(call.meta(meta::CLIENT_INFO), Some(capabilities))?;
     if call.meta(meta::LOG_LEVEL).is_some() && log_level(call).is_none() {
         return Err(bad_meta(meta::LOG_LEVEL, "a log level"));
     }

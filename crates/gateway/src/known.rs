@@ -144,11 +144,21 @@ impl Gateway {
             .filter(|server| server.state.is_offered())
             .filter_map(|server| {
                 let instructions = server.catalogue.instructions.as_ref()?;
-                Some(format!("# {}\n\n{instructions}", server.name))
+                Some(section(server.name.as_str(), instructions))
             })
             .collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
+}
+
+/// What a server tells models, quoted: whatever is in it, it is what this server says.
+fn section(server: &str, instructions: &str) -> String {
+    let mut section = format!("# {server}\n");
+    for line in instructions.trim_end().lines() {
+        section.push_str(if line.is_empty() { "\n>" } else { "\n> " });
+        section.push_str(line);
+    }
+    section
 }
 
 fn set_level(client: &Client, call: &Notification) -> Known {

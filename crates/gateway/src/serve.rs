@@ -72,6 +72,9 @@ impl Gateway {
             _ => {}
         }
         if let Some(known) = self.known(client, &request) {
+            if let Some(session) = &client.session {
+                session.asked();
+            }
             return Served::Known(match known {
                 Ok(result) => Final::result(&request.id, &result),
                 Err(error) => Final::error(Some(&request.id), &error),

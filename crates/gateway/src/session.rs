@@ -42,6 +42,8 @@ pub(crate) struct Session {
 #[derive(Debug)]
 struct Inner {
     used: Instant,
+    /// Whether it has asked for anything since the handshake.
+    has_asked: bool,
     /// Running requests, with the way to cancel each; nothing where that was done already.
     /// Invariant: an entry lives exactly as long as its [`Running`], so no request is ended in the place of another.
     running: HashMap<RequestId, Option<oneshot::Sender<()>>>,
@@ -72,6 +74,7 @@ impl Session {
             seen: Default::default(),
             inner: Mutex::new(Inner {
                 used: Instant::now(),
+                has_asked: false,
                 running: HashMap::new(),
                 watched: HashMap::new(),
                 // Servers of the stateless era send log messages only to those who name a level.
@@ -88,6 +91,7 @@ impl Session {
     pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<Running, NotEntered> {
         let mut inner = self.lock();
         inner.used = Instant::now();
+        inner.has_asked = true;
         if inner.running.len() >= MAX_IN_FLIGHT {
             return Err(NotEntered::TooMany);
         }
@@ -129,12 +133,25 @@ impl Session {
         self.lock().tasks.told(server, told)
     }
 
+    /// Records that the client asked for something that is answered at once.
+    pub(crate) fn asked(&self) {
+        let mut inner = self.lock();
+        inner.used = Instant::now();
+        inner.has_asked = true;
+    }
+
     pub(crate) fn touch(&self) {
         self.lock().used = Instant::now();
     }
 
     pub(crate) fn last_used(&self) -> Instant {
         self.lock().used
+    }
+
+    /// When it was last used, for a client that asked for nothing since its handshake.
+    pub(crate) fn unused_since(&self) -> Option<Instant> {
+        let inner = self.lock();
+        (!inner.has_asked).then_some(inner.used)
     }
 
     /// Takes over as the stream of this session; the token ends when another does.

@@ -6,7 +6,12 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
+
 use crate::session::Session;
+
+/// When there are too many, this part of them may end at once: looking for them again and again costs too much.
+const ROOM: usize = 16;
 
 /// Sessions by their ids, which nobody can guess.
 #[derive(Debug)]
@@ -37,6 +42,23 @@ impl SessionId {
     }
 }
 
+/// Ends up to `count` of the sessions that were never used and that nobody holds; says whether there were any.
+fn make_room(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
+    let unused = |(id, session): (&SessionId, &Arc<Session>)| {
+        let since = session.unused_since().filter(|_| Arc::strong_count(session) == 1)?;
+        Some((since, *id))
+    };
+    let mut unused: Vec<(Instant, SessionId)> = by_id.iter().filter_map(unused).collect();
+    unused.sort_unstable_by_key(|(since, _)| *since);
+    unused.truncate(count);
+    for (_, id) in &unused {
+        if let Some(session) = by_id.remove(id) {
+            session.end();
+        }
+    }
+    !unused.is_empty()
+}
+
 /// What 16 digits mean.
 fn half(digits: &[u8; 16]) -> Option<u64> {
     digits.iter().try_fold(0, |number, digit| {
@@ -60,11 +82,12 @@ impl Sessions {
         Self { limit, idle, by_id: Mutex::default() }
     }
 
-    /// Adds a session, unless there are too many.
+    /// Adds a session. If there are too many, sessions end that were never used, those that wait longest first; nothing if
+    /// there are none.
     pub(crate) fn add(&self, session: Arc<Session>) -> Option<SessionId> {
         let id = SessionId::random()?;
         let mut by_id = self.lock();
-        if by_id.len() >= self.limit {
+        if by_id.len() >= self.limit && !make_room(&mut by_id, (self.limit / ROOM).max(1)) {
             return None;
         }
         by_id.insert(id, session);

@@ -15,7 +15,7 @@ mod reader;
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, atomic::AtomicUsize},
 };
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -36,11 +36,14 @@ const MAX_READ: usize = 8;
 const MAX_READ_BYTES: usize = 4 * 1024 * 1024;
 /// How many that have ended wait for clients which were away.
 const MAX_UNREAD: usize = 64;
+const MAX_UNREAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// The streams of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     inner: Mutex<Inner>,
+    /// What all of them keep.
+    bytes: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +90,8 @@ impl Streams {
         }
         inner.last += 1;
         let number = inner.last;
-        let stream = Arc::new(Stream::new(number, matches!(source, Source::Changes(..))));
+        let is_changes = matches!(source, Source::Changes(..));
+        let stream = Arc::new(Stream::new(number, is_changes, self.bytes.clone()));
         inner.open.insert(number, stream.clone());
         drop(inner);
         // Older clients take every event for a message.
@@ -138,7 +142,7 @@ impl Streams {
     fn keep_ended(&self, stream: &Arc<Stream>) {
         let mut inner = self.lock();
         inner.ended.push_back(stream.clone());
-        let (mut read, mut read_bytes, mut unread) = (0, 0, 0);
+        let (mut read, mut read_bytes, mut unread, mut unread_bytes) = (0, 0, 0, 0);
         for stream in inner.ended.iter().rev() {
             let (was_read, bytes) = stream.read();
             let is_too_much = if was_read {
@@ -147,7 +151,8 @@ impl Streams {
                 read > MAX_READ || read_bytes > MAX_READ_BYTES
             } else {
                 unread += 1;
-                unread > MAX_UNREAD
+                unread_bytes += bytes;
+                unread > MAX_UNREAD || (unread > 1 && unread_bytes > MAX_UNREAD_BYTES)
             };
             if is_too_much {
                 stream.forget();

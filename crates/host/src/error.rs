@@ -207,7 +207,7 @@ impl From<CallError> for Error {
             CallError::Idle { .. } | CallError::TooLong { .. } | CallError::NotReady { .. } => {
                 Self::Timeout(error)
             }
-            CallError::Busy { .. } => Self::Busy(error),
+            CallError::Busy { .. } | CallError::Full { .. } => Self::Busy(error),
             CallError::Died { .. } | CallError::Stopped { .. } | CallError::NoAnswer { .. } => {
                 Self::Connection(error)
             }

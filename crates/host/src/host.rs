@@ -19,7 +19,7 @@ use toolbay_config::ServerConfig;
 use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Wire;
 use toolbay_upstream::{
-    AwaitedPath, Catalogue, HubChain, HubsBehind, Owner, Shim, Source, Turn, UpstreamHandle,
+    AwaitedPath, ByteBudget, Catalogue, HubChain, HubsBehind, Owner, Shim, Source, Turn, UpstreamHandle,
 };
 
 use crate::{
@@ -125,6 +125,8 @@ pub(crate) struct Shared {
     pub(crate) chain: Option<HubChain>,
     /// Whose turn it is to be started.
     pub(crate) turn: Turn,
+    /// What long calls to all servers hold.
+    pub(crate) budget: ByteBudget,
     /// What servers at a URL want to see of us.
     pub(crate) credentials: Mutex<HashMap<ServerName, HeaderValue>>,
     pub(crate) stop: CancellationToken,
@@ -175,6 +177,7 @@ impl Host {
             connector: options.connector.clone(),
             chain: options.chain.clone(),
             turn: Turn::default(),
+            budget: ByteBudget::new(ByteBudget::IN_ALL),
             credentials: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -354,7 +354,7 @@ impl Shared {
         tuning: &Tuning,
         kept: Option<Arc<Catalogue>>,
     ) -> Arc<Runner> {
-        let settings = Settings { turn: self.turn.clone(), ..settings };
+        let settings = Settings { turn: self.turn.clone(), budget: self.budget.clone(), ..settings };
         let badge = Badge::new(standing);
         let observer = observer(badge.clone(), self.journal.clone(), self.stirred.clone());
         let (updates, tasks) = (self.updates.clone(), self.tasks.clone());

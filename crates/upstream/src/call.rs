@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use toolbay_protocol::{Notification, Request, Response, Revision, ServerName, Span};
 use toolbay_translate::ClientIdentity;
 
-use crate::{CallError, EventSender, LogWish, Question, Timeouts};
+use crate::{CallError, EventSender, LogWish, Question, Timeouts, budget::Weight};
 
 /// A request for a server.
 #[derive(Debug)]
@@ -98,6 +98,8 @@ pub struct InFlight {
     pub(crate) cancelled: Option<Arc<Cancelled>>,
     /// Dropped with the call.
     pub(crate) keeps: Option<Box<dyn Any + Send + Sync>>,
+    /// Given back with the call.
+    pub(crate) weight: Option<Box<Weight>>,
 }
 
 impl InFlight {

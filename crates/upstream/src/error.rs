@@ -183,6 +183,9 @@ pub enum CallError {
     /// Too many calls at once.
     #[error("server `{server}` is busy: {in_flight} calls are running and {waiting} wait")]
     Busy { server: ServerName, in_flight: usize, waiting: usize },
+    /// Calls that are too long in all.
+    #[error("server `{server}` is busy: {held} bytes of calls are underway; {limit} are allowed")]
+    Full { server: ServerName, held: usize, limit: usize },
     /// The answer is no message we can pass on.
     #[error("server `{server}` sent an answer that cannot be used: {why}")]
     BadAnswer { server: ServerName, why: Malformed },
@@ -195,7 +198,11 @@ impl CallError {
     /// Whether the call certainly never reached the server, so that sending it again is safe.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Down { .. } | Self::Stopped { .. } | Self::NotReady { .. } | Self::Busy { .. } => true,
+            Self::Down { .. }
+            | Self::Stopped { .. }
+            | Self::NotReady { .. }
+            | Self::Busy { .. }
+            | Self::Full { .. } => true,
             Self::NoAnswer { why, .. } => why.is_undelivered(),
             Self::Died { .. } | Self::Idle { .. } | Self::TooLong { .. } | Self::BadAnswer { .. } => false,
         }
@@ -211,6 +218,7 @@ impl CallError {
             | Self::Idle { server, .. }
             | Self::TooLong { server, .. }
             | Self::Busy { server, .. }
+            | Self::Full { server, .. }
             | Self::BadAnswer { server, .. }
             | Self::NoAnswer { server, .. } => server,
         }
@@ -230,7 +238,7 @@ impl CallError {
             Self::Idle { .. } | Self::TooLong { .. } => Some(
                 "raise `idle_timeout` or `total_timeout` of the server if its calls are that slow".into(),
             ),
-            Self::Busy { .. } => Some("call again later".into()),
+            Self::Busy { .. } | Self::Full { .. } => Some("call again later".into()),
             Self::BadAnswer { why: Malformed::TooLong { .. }, .. } => {
                 Some("raise `max_message` of the server, or ask it for less".into())
             }

@@ -17,7 +17,9 @@ use toolbay_protocol::{Notification, ServerName, printable, redact};
 use toolbay_supervise::LogRing;
 
 use crate::{
-    Call, CallError, InFlight, Interest, Kind, NotWatched, Settings, Source, State, Status, Timeouts,
+    ByteBudget, Call, CallError, InFlight, Interest, Kind, NotWatched, Settings, Source, State, Status,
+    Timeouts,
+    budget::{OverBudget, Weight},
     call::Cancelled,
     calls::Queued,
     counts::Counts,
@@ -42,6 +44,8 @@ struct Shared {
     status: watch::Receiver<Status>,
     max_waiting: usize,
     timeouts: Timeouts,
+    /// What long calls to it hold, and those to all servers.
+    budgets: (ByteBudget, ByteBudget),
     /// Ends the server when the last handle is gone.
     stop: tokio_util::sync::DropGuard,
 }
@@ -79,11 +83,23 @@ pub fn start(
     };
     let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
+    let budgets = (ByteBudget::new(settings.max_bytes), settings.budget.clone());
     let (life, status) = Life::new(settings, source, inputs, outputs.clone(), tasks.clone());
     tasks.spawn(life.run());
     let stop = stop.drop_guard();
-    let shared =
-        Shared { name, outputs, queue, commands, cancelled, interests, status, max_waiting, timeouts, stop };
+    let shared = Shared {
+        name,
+        outputs,
+        queue,
+        commands,
+        cancelled,
+        interests,
+        status,
+        max_waiting,
+        timeouts,
+        budgets,
+        stop,
+    };
     UpstreamHandle { shared: Arc::new(shared) }
 }
 
@@ -99,7 +115,18 @@ impl UpstreamHandle {
             answer,
             cancelled: Some(shared.cancelled.clone()),
             keeps: None,
+            weight: None,
         };
+        let (of_server, of_all) = &shared.budgets;
+        match Weight::of(call.request.call.text.len(), of_server, of_all) {
+            Ok(weight) => in_flight.weight = weight,
+            Err(OverBudget { held, limit }) => {
+                in_flight.cancelled = None;
+                let full = CallError::Full { server: shared.name.clone(), held, limit };
+                Queued::new(id, call, reply).fail(full);
+                return in_flight;
+            }
+        }
         if let Err(refused) = shared.queue.try_send(Queued::new(id, call, reply)) {
             in_flight.cancelled = None;
             let error = match refused {

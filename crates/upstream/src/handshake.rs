@@ -15,6 +15,7 @@ use toolbay_transport::http::client::NoAnswer;
 use crate::{
     CallError, Catalogue, EraPolicy, Failure, Hints, HubsBehind,
     peer::{NoResponse, Peer, our_identity, params_through},
+    self_description,
     status::Phase,
 };
 
@@ -31,6 +32,8 @@ pub(crate) struct Introduction {
     pub(crate) hints: Option<Hints>,
     /// The hubs that the server consists of.
     pub(crate) hubs: HubsBehind,
+    /// What of it was cut, and why.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Introduction {
@@ -41,6 +44,7 @@ impl Introduction {
         catalogue.instructions.clone_from(&self.instructions);
         catalogue.introduction = self.hints;
         catalogue.hubs.clone_from(&self.hubs);
+        catalogue.notes.clone_from(&self.notes);
     }
 }
 
@@ -190,14 +194,18 @@ fn introduction(
     server_info: Option<String>,
     because: String,
 ) -> Introduction {
+    let mut notes = Vec::new();
+    let capabilities = response.result_field("capabilities").map(|span| response.raw(span).to_owned());
+    let instructions = string_field(response, "instructions");
     Introduction {
         revision,
-        server_info,
-        capabilities: response.result_field("capabilities").map(|span| response.raw(span).to_owned()),
-        instructions: string_field(response, "instructions"),
+        server_info: server_info.map(|text| self_description::server_info(text, &mut notes)),
+        capabilities: capabilities.and_then(|text| self_description::capabilities(text, &mut notes)),
+        instructions: instructions.map(|text| self_description::instructions(&text, &mut notes)),
         because,
         hints: revision.is_modern().then(|| Hints::of(response)),
         hubs: HubsBehind::of(response),
+        notes,
     }
 }
 

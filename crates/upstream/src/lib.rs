@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod awaited_path;
+mod budget;
 mod by_id;
 mod call;
 mod calls;
@@ -44,6 +45,7 @@ mod listing;
 mod log_wish;
 mod peer;
 mod question;
+mod self_description;
 mod settings;
 mod source;
 mod status;
@@ -52,6 +54,7 @@ mod turn;
 mod way;
 
 pub use awaited_path::{AwaitedPath, TellPath};
+pub use budget::ByteBudget;
 pub use call::{Answer, Call, CallEvent, InFlight, Owner};
 pub use catalogue::{Catalogue, Kind};
 pub use counts::Counts;

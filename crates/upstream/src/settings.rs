@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
 
-use crate::{AwaitedPath, Catalogue, HubChain, Observer, Turn};
+use crate::{AwaitedPath, ByteBudget, Catalogue, HubChain, Observer, Turn};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
@@ -20,6 +20,10 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// Calls that may wait for that.
     pub max_waiting: usize,
+    /// Bytes of long calls to this server at once.
+    pub max_bytes: usize,
+    /// The same for all servers together.
+    pub budget: ByteBudget,
     /// What happens after a crash.
     pub restart: RestartMode,
     /// What the server is told about roots, as JSON text of an array; without it `roots/list` is answered with an error.
@@ -65,6 +69,8 @@ impl Settings {
             era: EraPolicy::Auto,
             max_in_flight: 256,
             max_waiting: 1024,
+            max_bytes: ByteBudget::PER_SERVER,
+            budget: ByteBudget::new(ByteBudget::IN_ALL),
             restart: RestartMode::default(),
             roots: None,
             start: StartPolicy::Eager,

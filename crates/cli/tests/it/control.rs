@@ -120,3 +120,17 @@ fn following_a_log_ends_with_an_interrupt() {
     signal(child.id(), "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn a_client_that_does_not_read_its_answers_is_not_read() {
+    let home = Home::new();
+    let _hub = home.serve(&[]);
+    home.run(&["status"]).expect(0);
+    let mut stream = UnixStream::connect(&sockets(&home)[0]).unwrap();
+    stream.set_write_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    let lines = "{bad}\n".repeat(10_000);
+    let most = 1000; // 60 MB, whose answers are a gigabyte
+    let sent = (0..most).take_while(|_| stream.write_all(lines.as_bytes()).is_ok()).count();
+    assert!(sent < most, "it took {sent} times 10,000 lines");
+    home.run(&["status"]).expect(0);
+}

@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -22,6 +25,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How much is kept. A client that is too far behind misses steps, not the end.
 const MAX_EVENTS: usize = 1024;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// How much all streams of a session may keep before each keeps its last event only.
+const MAX_SESSION_BYTES: usize = 32 * 1024 * 1024;
 
 /// One stream.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ pub(super) struct Stream {
     number: u64,
     is_changes: bool,
     kept: Mutex<Kept>,
+    /// What all streams of its session keep.
+    session_bytes: Arc<AtomicUsize>,
     /// Says that something below changed.
     changed: watch::Sender<()>,
 }
@@ -58,8 +65,9 @@ pub(super) enum Found {
 }
 
 impl Stream {
-    pub(super) fn new(number: u64, is_changes: bool) -> Self {
-        Self { number, is_changes, kept: Mutex::default(), changed: watch::Sender::new(()) }
+    pub(super) fn new(number: u64, is_changes: bool, session_bytes: Arc<AtomicUsize>) -> Self {
+        let changed = watch::Sender::new(());
+        Self { number, is_changes, kept: Mutex::default(), session_bytes, changed }
     }
 
     pub(super) fn is_changes(&self) -> bool {
@@ -81,9 +89,15 @@ impl Stream {
         kept.last += 1;
         let text = text(&id(self.number, kept.last, self.is_changes));
         kept.bytes += text.len();
+        let mut in_session = self.session_bytes.fetch_add(text.len(), Relaxed) + text.len();
         kept.events.push_back(text);
-        while kept.events.len() > 1 && (kept.events.len() > MAX_EVENTS || kept.bytes > MAX_BYTES) {
-            kept.bytes -= kept.events.pop_front().map_or(0, |event| event.len());
+        let is_too_much = |kept: &Kept, in_session: usize| {
+            kept.events.len() > MAX_EVENTS || kept.bytes > MAX_BYTES || in_session > MAX_SESSION_BYTES
+        };
+        while kept.events.len() > 1 && is_too_much(&kept, in_session) {
+            let length = kept.events.pop_front().map_or(0, |event| event.len());
+            kept.bytes -= length;
+            in_session = self.session_bytes.fetch_sub(length, Relaxed) - length;
         }
         drop(kept);
         self.changed.send_replace(());
@@ -191,6 +205,13 @@ impl Stream {
     }
 }
 
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let bytes = self.lock().bytes;
+        self.session_bytes.fetch_sub(bytes, Relaxed);
+    }
+}
+
 /// The id of an event: which stream, and where in it.
 fn id(stream: u64, event: u64, is_changes: bool) -> String {
     format!("{}{stream}-{event}", if is_changes { 'c' } else { 'r' })
@@ -223,7 +244,7 @@ mod tests {
 
     #[test]
     fn events_are_numbered_and_read_from_where_one_was() {
-        let stream = Stream::new(7, false);
+        let stream = Stream::new(7, false, Arc::default());
         stream.prime();
         stream.push("{}".to_owned().into());
         let all = ["id: r7-1\nretry: 1000\ndata: \n\n", "id: r7-2\nevent: message\ndata: {}\n\n"];
@@ -235,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_the_newest_is_always_there() {
-        let stream = Stream::new(1, true);
+        let stream = Stream::new(1, true, Arc::default());
         for _ in 0..2 * MAX_EVENTS {
             stream.push("{}".to_owned().into());
         }
@@ -244,6 +265,22 @@ mod tests {
         assert!(kept[0].starts_with(&format!("id: c1-{}\n", MAX_EVENTS + 1)));
         stream.push("x".repeat(2 * MAX_BYTES).into());
         assert_eq!(texts(&stream, 0).len(), 1);
+    }
+
+    #[test]
+    fn what_a_session_keeps_is_bounded_over_all_its_streams() {
+        let bytes = Arc::<AtomicUsize>::default();
+        let streams: Vec<Stream> = (0..100).map(|number| Stream::new(number, false, bytes.clone())).collect();
+        for stream in &streams {
+            for _ in 0..100 {
+                stream.push("x".repeat(20_000).into());
+            }
+        }
+        let kept = bytes.load(Relaxed);
+        assert!(kept <= MAX_SESSION_BYTES + 100 * 21_000, "{kept}");
+        assert!(streams.iter().all(|stream| !texts(stream, 0).is_empty()), "the newest is always there");
+        drop(streams);
+        assert_eq!(bytes.load(Relaxed), 0);
     }
 
     #[test]

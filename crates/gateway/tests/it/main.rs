@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bodies; // content types, limits, batches, what is no message
+mod bounds; // what clients and servers say of themselves, and how long it may be
 mod crowd; // many clients with the same ids
 mod first_list; // what the first list of a starting hub waits for
 mod guard; // Host and Origin

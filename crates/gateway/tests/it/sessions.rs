@@ -82,13 +82,36 @@ async fn each_legacy_revision_is_agreed_to_and_an_unknown_one_gets_the_newest() 
 #[tokio::test]
 async fn beyond_the_limit_of_sessions_there_is_429_until_one_ends() {
     let hub = Hub::with(GatewayOptions { max_sessions: 2, ..GatewayOptions::default() }).await;
-    let first = hub.session("2025-11-25").await;
-    hub.session("2025-11-25").await;
+    let (first, second) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
+    for used in [&first, &second] {
+        hub.send(Ask::post(&rpc(1, "ping", json!({}))).header("mcp-session-id", used)).await;
+    }
     let answer = hub.send(Ask::post(&initialize("2025-11-25"))).await;
     assert_eq!(answer.status, 429);
     assert!(answer.header("retry-after").is_some());
     hub.send(Ask::new("DELETE", "/mcp").header("mcp-session-id", &first)).await;
     hub.session("2025-11-25").await;
+}
+
+#[tokio::test]
+async fn beyond_the_limit_sessions_end_that_were_never_used() {
+    let hub = Hub::with(GatewayOptions { max_sessions: 4, ..GatewayOptions::default() }).await;
+    let (used, streaming) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
+    let ping = |id: &str| Ask::post(&rpc(1, "ping", json!({}))).header("mcp-session-id", id);
+    assert_eq!(hub.send(ping(&used)).await.status, 200);
+    let stream = hub.send(stream_of(&streaming)).await;
+    let (oldest, newest) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
+    let next = hub.session("2025-11-25").await;
+    assert_eq!(hub.send(ping(&oldest)).await.status, 404, "it waited longest and was never used");
+    for kept in [&used, &streaming, &newest, &next] {
+        assert_eq!(hub.send(ping(kept)).await.status, 200);
+    }
+    drop(stream);
+    // A client that shakes hands for each call never locks anybody out.
+    let hub = Hub::with(GatewayOptions { max_sessions: 50, ..GatewayOptions::default() }).await;
+    for _ in 0..200 {
+        hub.session("2025-11-25").await;
+    }
 }
 
 fn stream_of(session: &str) -> Ask {

@@ -262,7 +262,7 @@ fn decoded(fragment: &str) -> Option<Cow<'_, str>> {
                 rest = next;
             }
             None => {
-                decoded.extend_from_slice(rest[2..].as_bytes());
+                decoded.extend_from_slice(&rest.as_bytes()[2..]);
                 return String::from_utf8(decoded).ok().map(Cow::from);
             }
         }

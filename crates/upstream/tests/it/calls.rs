@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{Call, CallError, EraPolicy, Timeouts};
+use toolbay_upstream::{ByteBudget, Call, CallError, EraPolicy, Timeouts};
 
 use crate::world::{World, call, call_with, eventually, hanging, in_memory, scripted};
 
@@ -130,6 +130,32 @@ async fn beyond_the_limits_calls_are_refused_at_once_and_room_is_used_again() {
     running.clear();
     world.call("quick").await.unwrap();
     assert_eq!(server.handle().count("tools/call"), 3, "those that waited were never sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_calls_are_bounded_in_bytes_per_server_and_in_all() {
+    let all = ByteBudget::new(150_000);
+    let world = || {
+        let budget = all.clone();
+        World::new(in_memory(&hanging()), move |settings| {
+            settings.max_bytes = 100_000;
+            settings.budget = budget;
+        })
+    };
+    let (first, second) = (world(), world());
+    let long = || call_with("hang", &json!({"text": "x".repeat(60_000)}));
+    let running = first.server.call(long());
+    let error = first.server.call(long()).await.unwrap_err();
+    assert!(matches!(error, CallError::Full { limit: 100_000, .. }) && error.is_retryable(), "{error}");
+    first.call("quick").await.unwrap();
+    let elsewhere = second.server.call(long());
+    let third = world();
+    let error = third.server.call(long()).await.unwrap_err();
+    assert!(matches!(error, CallError::Full { limit: 150_000, .. }), "{error}");
+    drop((running, elsewhere));
+    drop(third.server.call(long()));
+    let again = third.server.call(call_with("quick", &json!({"text": "x".repeat(60_000)})));
+    again.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
