@@ -122,3 +122,21 @@ pub(crate) fn slug_of(name: &str) -> Option<&str> {
 pub(crate) fn split_qualified(uri: &str) -> Option<(&str, &str)> {
     uri.strip_prefix(QUALIFIED)?.split_once('/')
 }
+
+/// Scheme and authority of a URI or URI template.
+pub(super) fn origin(uri: &str) -> &str {
+    let Some(scheme) = uri.find(':') else { return uri };
+    let Some(rest) = uri[scheme + 1..].strip_prefix("//") else { return &uri[..=scheme] };
+    let end = rest.find(['/', '?', '#', '{']).unwrap_or(rest.len());
+    &uri[..scheme + 3 + end]
+}
+
+/// Names that contain or are contained in `name`, or share its ending.
+pub(super) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let last = name.rsplit("__").next().unwrap_or(name);
+    let mut found: Vec<&str> =
+        known.map(String::as_str).filter(|other| !last.is_empty() && other.contains(last)).collect();
+    found.sort_unstable();
+    found.truncate(5);
+    found
+}

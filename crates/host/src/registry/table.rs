@@ -15,7 +15,7 @@ use super::{
     ingest::{
         CheckedTool, FitTool, Quarantined, check_description, check_name, check_tool, has_tasks, needs_task,
     },
-    naming::{Naming, exposed, qualified_uri, slug_of, slugs, split_qualified},
+    naming::{Naming, exposed, origin, qualified_uri, similar, slug_of, slugs, split_qualified},
     pages::Pages,
     schema::Validator,
     template::Template,
@@ -489,22 +489,4 @@ fn without_headers(tool: Bytes) -> Option<Rope> {
     let mut splice = Splice::new(tool.item().text());
     splice.replace(span, schema.into_bytes());
     Some(splice.finish())
-}
-
-/// Scheme and authority of a URI or URI template.
-fn origin(uri: &str) -> &str {
-    let Some(scheme) = uri.find(':') else { return uri };
-    let Some(rest) = uri[scheme + 1..].strip_prefix("//") else { return &uri[..=scheme] };
-    let end = rest.find(['/', '?', '#', '{']).unwrap_or(rest.len());
-    &uri[..scheme + 3 + end]
-}
-
-/// Names that contain or are contained in `name`, or share its ending.
-fn similar<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
-    let last = name.rsplit("__").next().unwrap_or(name);
-    let mut found: Vec<&str> =
-        known.map(String::as_str).filter(|other| !last.is_empty() && other.contains(last)).collect();
-    found.sort_unstable();
-    found.truncate(5);
-    found
 }
