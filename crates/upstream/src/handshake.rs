@@ -5,6 +5,8 @@
 //! `initialize` is sent as well; whichever is answered first with a result decides. Over HTTP every request is answered,
 //! if only with a status, so there the probe alone decides.
 
+mod self_description;
+
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -15,7 +17,6 @@ use toolbay_transport::http::client::NoAnswer;
 use crate::{
     CallError, Catalogue, EraPolicy, Failure, Hints, HubsBehind,
     peer::{NoResponse, Peer, our_identity, params_through},
-    self_description,
     status::Phase,
 };
 

@@ -45,7 +45,6 @@ mod listing;
 mod log_wish;
 mod peer;
 mod question;
-mod self_description;
 mod settings;
 mod source;
 mod status;

@@ -19,7 +19,7 @@ const MAX_CAPABILITIES: usize = 16 * 1024;
 const MAX_NAME: usize = 200;
 
 /// Instructions without what hides, and no longer than allowed.
-pub(crate) fn instructions(text: &str, notes: &mut Vec<String>) -> String {
+pub(super) fn instructions(text: &str, notes: &mut Vec<String>) -> String {
     let visible = without_invisible(text);
     if visible.len() <= MAX_INSTRUCTIONS {
         return visible.into_owned();
@@ -32,7 +32,7 @@ pub(crate) fn instructions(text: &str, notes: &mut Vec<String>) -> String {
 }
 
 /// `serverInfo` (JSON text), no longer than allowed.
-pub(crate) fn server_info(text: String, notes: &mut Vec<String>) -> String {
+pub(super) fn server_info(text: String, notes: &mut Vec<String>) -> String {
     if text.len() <= MAX_SERVER_INFO {
         return text;
     }
@@ -46,7 +46,7 @@ pub(crate) fn server_info(text: String, notes: &mut Vec<String>) -> String {
 }
 
 /// `capabilities` (JSON text), no longer than allowed; nothing if that is not possible.
-pub(crate) fn capabilities(text: String, notes: &mut Vec<String>) -> Option<String> {
+pub(super) fn capabilities(text: String, notes: &mut Vec<String>) -> Option<String> {
     if text.len() <= MAX_CAPABILITIES {
         return Some(text);
     }
