@@ -32,11 +32,13 @@ pub(super) async fn run(context: &Context, args: &HubLogsArgs) -> Result<(), Cli
         Err(error) => return Err(error),
     };
     let mut read_to = show_last(context, &log, args.lines)?;
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         tokio::time::sleep(LOOK).await;
         read_to = show_more(context, &log, read_to)?;
     }
-    Ok(())
 }
 
 /// Shows the last lines, and tells how far the log was read.

@@ -70,7 +70,7 @@ pub(super) enum Verdict {
 
 impl Conversation {
     /// Takes note of a line of the client.
-    pub(super) fn from_client(&mut self, line: &Bytes) -> Verdict {
+    pub(super) fn client_line(&mut self, line: &Bytes) -> Verdict {
         match Message::parse(line.clone()) {
             Ok(Message::Request(request)) => self.asks(&request),
             Ok(Message::Notification(notification)) => self.notes(&notification),
@@ -81,7 +81,7 @@ impl Conversation {
     }
 
     /// Takes note of a line of the hub.
-    pub(super) fn from_hub(&mut self, line: &Bytes) -> Verdict {
+    pub(super) fn hub_line(&mut self, line: &Bytes) -> Verdict {
         match Message::parse(line.clone()) {
             Ok(Message::Response(response)) => self.is_answered(&response),
             Ok(Message::Request(request)) => {

@@ -275,7 +275,7 @@ fn take_from_client(input: &mut Input, conversation: &mut Conversation, to_hub: 
     while let Some(piece) = input.take() {
         match piece {
             Piece::Part(bytes) => to_hub.add(bytes),
-            Piece::Lines(lines) => sift(lines, to_hub, |line| conversation.from_client(line)),
+            Piece::Lines(lines) => sift(lines, to_hub, |line| conversation.client_line(line)),
         }
     }
 }
@@ -286,7 +286,7 @@ fn take_from_hub(piece: Piece, conversation: &mut Conversation, to_client: &mut 
     match piece {
         Piece::Part(bytes) => to_client.add(bytes),
         Piece::Lines(lines) => sift(lines, to_client, |line| {
-            let verdict = conversation.from_hub(line);
+            let verdict = conversation.hub_line(line);
             goodbye |= verdict == Verdict::Goodbye;
             verdict
         }),

@@ -11,8 +11,8 @@ fn line(value: &Value) -> Bytes {
 /// What a conversation hands on of what was said; `>` is the client, `<` the hub.
 fn talk(conversation: &mut Conversation, said: &[(char, Value)]) -> Vec<Verdict> {
     let say = |(who, value): &(char, Value)| match who {
-        '>' => conversation.from_client(&line(value)),
-        _ => conversation.from_hub(&line(value)),
+        '>' => conversation.client_line(&line(value)),
+        _ => conversation.hub_line(&line(value)),
     };
     said.iter().map(say).collect()
 }
@@ -74,8 +74,8 @@ fn a_new_hub_is_told_what_the_old_one_knew_and_its_answers_are_not_handed_on() {
     assert_eq!(said, expected.each_ref().map(|(method, params)| (method, params)));
     for message in repeated.iter().filter(|message| message["id"] != Value::Null) {
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
-        assert_eq!(conversation.from_hub(&line(&answer)), Verdict::Drop);
-        assert_eq!(conversation.from_hub(&line(&answer)), Verdict::HandOn, "once");
+        assert_eq!(conversation.hub_line(&line(&answer)), Verdict::Drop);
+        assert_eq!(conversation.hub_line(&line(&answer)), Verdict::HandOn, "once");
     }
     assert_eq!(conversation.changes().len(), 3);
 }
@@ -161,11 +161,11 @@ fn a_subscription_goes_on_and_is_acknowledged_once() {
 #[test]
 fn what_cannot_be_read_is_handed_on_and_batches_are_looked_into() {
     let mut conversation = Conversation::default();
-    assert_eq!(conversation.from_client(&"no json".into()), Verdict::HandOn);
-    assert_eq!(conversation.from_hub(&"no json".into()), Verdict::HandOn);
+    assert_eq!(conversation.client_line(&"no json".into()), Verdict::HandOn);
+    assert_eq!(conversation.hub_line(&"no json".into()), Verdict::HandOn);
     let batch = json!([asks(1, "ping", json!({})).1, asks(2, "ping", json!({})).1]);
-    conversation.from_client(&line(&batch));
-    conversation.from_hub(&line(&json!([result(1).1])));
+    conversation.client_line(&line(&batch));
+    conversation.hub_line(&line(&json!([result(1).1])));
     assert_eq!(parsed(conversation.lose_hub())[0]["id"], 2);
     assert_eq!(talk(&mut conversation, &[tells('<', GOODBYE, json!({}))]), [Verdict::Goodbye]);
 }
