@@ -1,4 +1,4 @@
-//! The hub about itself: what `toolbay serve` offers when nothing is configured.
+//! The hub about itself.
 
 use std::{fmt, sync::Arc};
 
@@ -12,13 +12,25 @@ use crate::serve::{Call, CallFuture, Server, in_process};
 /// Tells how the hub is: servers, states, counts, versions. Must not contain secrets.
 pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// The server `hub`, with the read-only tool `status`.
-pub fn hub(status: Status) -> Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync> {
-    in_process(Arc::new(Hub { status }))
+/// The server `hub`, with the read-only tool `status`. Clients and models read `note` with it: what they should know about what
+/// is not offered.
+pub fn hub(status: Status, note: Option<&str>) -> Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync> {
+    let with_note = |text: &str| match note {
+        Some(note) => format!("{text} {note}"),
+        None => text.to_owned(),
+    };
+    let (instructions, description) = (with_note(INSTRUCTIONS), with_note(DESCRIPTION));
+    in_process(Arc::new(Hub { status, instructions, description }))
 }
+
+const INSTRUCTIONS: &str = "Tells which MCP servers this Toolbay hub runs and how they are.";
+const DESCRIPTION: &str = "Which MCP servers this hub runs: their states, versions, and how many tools, resources and prompts \
+                           they offer.";
 
 struct Hub {
     status: Status,
+    instructions: String,
+    description: String,
 }
 
 impl fmt::Debug for Hub {
@@ -33,15 +45,14 @@ impl Server for Hub {
     }
 
     fn instructions(&self) -> Option<&str> {
-        Some("Tells which MCP servers this Toolbay hub runs and how they are.")
+        Some(&self.instructions)
     }
 
     fn tools(&self) -> String {
         json!([{
             "name": "status",
             "title": "Hub status",
-            "description": "Which MCP servers this hub runs: their states, versions, and how many tools, resources \
-                            and prompts they offer.",
+            "description": self.description,
             "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
             "outputSchema": { "type": "object", "properties": { "servers": { "type": "array" } } },
             "annotations": {

@@ -12,7 +12,7 @@ use toolbay_builtin::{
     codebase::{CodeError, Endpoint, Face, Opener, codebase, tree},
     in_process,
 };
-use toolbay_config::{BuiltIn, Codebase, Embeddings, Reach};
+use toolbay_config::{BuiltIn, Codebase, Embeddings, Reach, ServerConfig, Standing};
 use toolbay_host::{Connector, InProcess, Source};
 use toolbay_search::{codebase::Options, meaning::Embedder, tree::Secrets};
 use toolbay_transport::http::client::{Proxies, Route, Target};
@@ -86,11 +86,27 @@ impl Trees {
         tree
     }
 
-    /// Reaches the built-in servers of a configuration.
-    pub(crate) fn connector(self: Arc<Self>) -> Connector {
-        Connector::new(move |server| match &server.reach {
-            Reach::BuiltIn(BuiltIn::Codebase(config)) => Some(Source::InProcess(self.server(config))),
+    /// Reaches the built-in servers of a configuration. The one that is there unless a configuration says otherwise searches the
+    /// project of each client that has one.
+    pub(crate) fn connector(self: Arc<Self>, default: Option<DefaultCodebase>) -> Connector {
+        let trees = self.clone();
+        let is_default = move |server: &ServerConfig| {
+            default.clone().filter(|default| default.server.reach == server.reach)
+        };
+        let is_bound = is_default.clone();
+        let connector = Connector::new(move |server| match &server.reach {
+            Reach::BuiltIn(BuiltIn::Codebase(config)) => {
+                let has_folder = is_default(server).is_none_or(|default| default.folder.is_some());
+                let server = if has_folder { self.server(config) } else { no_folder() };
+                Some(Source::InProcess(server))
+            }
             Reach::Command(_) | Reach::Url(_) => None,
+        });
+        connector.with_roots(move |server, root| {
+            let home = is_bound(server)?.home;
+            let folder = usual_folder(home.as_deref(), root)?;
+            let server = codebase(trees.tree(&folder, Secrets::Hidden, None), Face::IN_HUB);
+            Some(Source::InProcess(in_process(server)))
         })
     }
 
@@ -118,6 +134,55 @@ impl Trees {
     }
 }
 
+/// The codebase server that is there unless a configuration says otherwise.
+#[derive(Debug, Clone)]
+pub(crate) struct DefaultCodebase {
+    pub(crate) server: ServerConfig,
+    /// What clients search that are in no project; nothing where Toolbay is in none either.
+    pub(crate) folder: Option<PathBuf>,
+    /// Whether there is anything to search for anybody.
+    pub(crate) is_offered: bool,
+    home: Option<PathBuf>,
+}
+
+impl DefaultCodebase {
+    /// For a hub that was started in `here`.
+    pub(crate) fn new(env: &Env, here: &Path) -> Option<Self> {
+        let entry = r#"{"mcpServers": {"codebase": {"builtin": "codebase"}}}"#;
+        let mut server = toolbay_config::parse(entry, Path::new("/")).ok()?.servers.pop()?;
+        if let Reach::BuiltIn(BuiltIn::Codebase(codebase)) = &mut server.reach {
+            codebase.root = here.to_owned();
+        }
+        let folder = usual_folder(env.home.as_deref(), here);
+        Some(Self { server, is_offered: folder.is_some(), folder, home: env.home.clone() })
+    }
+
+    /// For a hub that is in no folder itself: each of its clients is in one.
+    pub(crate) fn of_clients(env: &Env) -> Option<Self> {
+        Some(Self { is_offered: true, ..Self::new(env, Path::new("/"))? })
+    }
+
+    /// Whether a configuration with these servers says itself which code is offered, or that none is.
+    pub(crate) fn is_said_by(servers: &[ServerConfig]) -> bool {
+        servers.iter().filter(|server| server.standing != Standing::Pending).any(|server| {
+            server.name.as_str() == CODEBASE || matches!(server.reach, Reach::BuiltIn(BuiltIn::Codebase(_)))
+        })
+    }
+}
+
+/// The name of the codebase server that nobody configured.
+const CODEBASE: &str = "codebase";
+
+/// Why a client that works in no project can search nothing, and what to do about it.
+pub(crate) const NO_FOLDER: &str = "No codebase is offered, because Toolbay was started in the home folder or in `/`: start it in \
+     the folder of a project, or name a folder, for example: toolbay add code --builtin codebase /path/to/project";
+
+/// A codebase server for clients that are in no project: it lists its tools, and says why they cannot be used.
+fn no_folder() -> InProcess {
+    let opener = Opener::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
+    in_process(codebase(Arc::new(opener), Face::IN_HUB))
+}
+
 fn proxies(env: &Env) -> Proxies {
     Proxies::from_variables(|name| env.variables.get(OsStr::new(name)).map(|value| value.as_os_str()))
 }
@@ -138,8 +203,8 @@ pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
 
 /// The folder that is offered where nothing is configured: the one we are in. Not the whole disk nor a whole home, which
 /// nobody means who says nothing.
-pub(crate) fn usual_folder(context: &Context, here: &Path) -> Option<PathBuf> {
-    let is_home = context.env.home.as_deref() == Some(here);
+pub(crate) fn usual_folder(home: Option<&Path>, here: &Path) -> Option<PathBuf> {
+    let is_home = home == Some(here);
     (here.parent().is_some() && !is_home).then(|| here.to_owned())
 }
 

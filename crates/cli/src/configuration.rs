@@ -10,7 +10,8 @@ use std::{
 };
 
 use toolbay_config::{
-    Approvals, ConfigError, ConfigFile, Origin, Problem, ReadFiles, Standing, Variables, Written,
+    Approvals, ConfigError, ConfigFile, Origin, Problem, ReadFiles, ServerConfig, Standing, Variables,
+    Written,
     descriptor::{Descriptors, Platform, Surroundings},
     load_from,
     scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
@@ -20,6 +21,7 @@ use toolbay_supervise::find_command;
 
 use crate::{
     args::Command,
+    code::DefaultCodebase,
     context::Context,
     cycle::{ITSELF, OwnHub},
     error::CliError,
@@ -36,6 +38,9 @@ pub(crate) struct Configuration {
     pub(crate) is_explicit: bool,
     /// What people were told of that is wrong with the files.
     pub(crate) complained: Vec<String>,
+    /// The codebase server that is offered unless the files say otherwise; nothing where a file was named, which lists all
+    /// there is.
+    pub(crate) codebase: Option<DefaultCodebase>,
     reader: ScopeReader,
     approvals: Option<PathBuf>,
     loader: Loader,
@@ -73,12 +78,12 @@ struct Loader {
 impl Configuration {
     /// Finds the files; none need be there unless one was named.
     pub(crate) fn find(context: &Context) -> Result<Self, CliError> {
-        let project = match &context.args.command {
+        let (project, here) = match &context.args.command {
             // It runs in `/`, and is told where its clients work.
-            Some(Command::Background(args)) => args.spec.project.clone(),
+            Some(Command::Background(args)) => (args.spec.project.clone(), args.spec.project.clone()),
             _ => {
                 let here = std::env::current_dir().map_err(CliError::from)?;
-                Some(find_project(&here, context.env.home.as_deref()))
+                (Some(find_project(&here, context.env.home.as_deref())), Some(here))
             }
         };
         let typed = context.args.global.config.as_deref();
@@ -87,6 +92,11 @@ impl Configuration {
             None => scoped_files(context.env.config_dir.as_deref(), project.as_deref()),
         };
         Ok(Self {
+            codebase: match (typed, &here) {
+                (Some(_), _) => None,
+                (None, Some(here)) => DefaultCodebase::new(&context.env, here),
+                (None, None) => DefaultCodebase::of_clients(&context.env),
+            },
             reader: ScopeReader::new(files.clone(), project.clone()),
             files,
             project: project.unwrap_or_else(|| PathBuf::from("/")),
@@ -120,6 +130,17 @@ impl Configuration {
             }
         }
         reading
+    }
+
+    /// The servers of a hub: those that were read, and those that are there unless the files say otherwise.
+    pub(crate) fn servers(&self, reading: Reading) -> Vec<ServerConfig> {
+        let mut servers: Vec<ServerConfig> =
+            reading.merged.servers.into_iter().map(|placed| placed.server).collect();
+        let is_offered = self.codebase.as_ref().filter(|codebase| codebase.is_offered);
+        if let Some(codebase) = is_offered.filter(|_| !DefaultCodebase::is_said_by(&servers)) {
+            servers.push(codebase.server.clone());
+        }
+        servers
     }
 
     /// The hub that would have these files.

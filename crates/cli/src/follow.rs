@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
-use toolbay_config::{ConfigError, HubFile, ServerConfig, WatchWay, scope::Reading, watch_files};
+use toolbay_config::{ConfigError, HubFile, WatchWay, scope::Reading, watch_files};
 use toolbay_host::{Applied, Host};
 
 use crate::{configuration::Configuration, context::Context, output::Output};
@@ -38,8 +38,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
         if before.is_some_and(|before| before != reading.hub) {
             context.out.note("configuration: changes of `[hub]` take effect when the hub is restarted");
         }
-        let servers: Vec<ServerConfig> =
-            reading.merged.servers.into_iter().map(|placed| placed.server).collect();
+        let servers = configuration.servers(reading);
         tell(&context.out, &host.apply(&servers).await);
         watch.changed().await;
     }

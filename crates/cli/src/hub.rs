@@ -7,16 +7,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolbay_builtin::codebase::{Face, codebase};
 use toolbay_config::{HubFile, ServerConfig, Standing, Start, scope::user_file, shell_to_ask};
 use toolbay_control::Snapshot;
 use toolbay_host::{AwaitedPath, Host, HostOptions, HubChain, InProcess, Naming, Shim, slugs};
 use toolbay_protocol::ServerName;
-use toolbay_search::tree::Secrets;
 
 use crate::{
     args::Command,
-    code::{self, Trees},
+    code::{DefaultCodebase, NO_FOLDER, Trees},
     configuration::{Configuration, Identity, runs_something},
     context::Context,
     cycle,
@@ -27,6 +25,9 @@ use crate::{
 
 /// How long servers may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The name of the server that tells about the hub.
+const HUB: &str = "hub";
 
 /// What a hub shall run.
 #[derive(Debug)]
@@ -43,8 +44,10 @@ pub(crate) struct Plan {
     pub(crate) hub: HubFile,
     servers: Vec<ServerConfig>,
     naming: Option<Naming>,
-    /// Whether the hub offers a server that tells about itself.
+    /// Whether nothing is configured.
     pub(crate) tells_of_itself: bool,
+    /// Whether the server `hub` is offered.
+    offers_hub: bool,
     /// The folder that it offers as a codebase, because nothing else is said.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -73,23 +76,27 @@ impl Plan {
             context.out.warn(&format!("{} has no server to run", path.display()));
         }
         let identity = configuration.identity(&reading);
-        let mut hub = reading.hub;
+        let mut hub = reading.hub.clone();
         if let Some(own) = configuration.is_explicit.then(|| user_settings(context, &configuration)).flatten()
         {
             hub.share = hub.share.or(own.share);
             hub.linger = hub.linger.or(own.linger);
         }
         let tells_of_itself = !configuration.is_explicit && !runs_something;
-        let here = std::env::current_dir()?;
         Ok(Self {
             config: configuration.first_file(),
             identity,
             chain: cycle::chain(context, &configuration.present()),
             tells_of_itself,
-            folder: tells_of_itself.then(|| code::usual_folder(context, &here)).flatten(),
-            configuration: Some(configuration),
+            folder: configuration
+                .codebase
+                .as_ref()
+                .and_then(|code| code.folder.clone())
+                .filter(|_| tells_of_itself),
+            offers_hub: !configuration.is_explicit,
             hub,
-            servers: reading.merged.servers.into_iter().map(|placed| placed.server).collect(),
+            servers: configuration.servers(reading),
+            configuration: Some(configuration),
             naming: None,
         })
     }
@@ -109,6 +116,7 @@ impl Plan {
                 servers: file.servers,
                 naming: Some(Naming::None),
                 tells_of_itself: false,
+                offers_hub: false,
                 folder: None,
             }),
         }
@@ -123,6 +131,13 @@ impl Plan {
     /// The configured servers.
     pub(crate) fn servers(&self) -> &[ServerConfig] {
         &self.servers
+    }
+
+    /// Leaves out what nobody configured: a command on its own needs no hub.
+    pub(crate) fn without_defaults(&mut self) {
+        self.offers_hub = false;
+        let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.as_ref());
+        self.servers.retain(|server| default.is_none_or(|default| default.server != *server));
     }
 
     /// Starts only servers of which nothing is known, and the others when they are called.
@@ -172,23 +187,23 @@ impl Plan {
         self.servers.iter().map(|server| server.name.clone()).collect()
     }
 
-    /// Starts everything, in the background. Where nothing is configured to run there are the servers `hub` and `codebase`.
+    /// Starts everything, in the background. Beside what is configured there are the servers `hub` and, unless the configuration
+    /// says otherwise, `codebase`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
+        let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.clone());
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
-        if self.tells_of_itself {
+        if self.offers_hub && !self.servers.iter().any(|server| server.name.as_str() == HUB) {
             let itself = itself.clone();
             let status = move || {
                 let snapshot = itself.get().map(Snapshot::of);
                 serde_json::to_value(snapshot).unwrap_or_default()
             };
-            in_process.push((ServerName::new("hub"), toolbay_builtin::hub::hub(Arc::new(status))));
+            let lacks_folder = default.as_ref().is_some_and(|default| !default.is_offered);
+            let note = (lacks_folder && !DefaultCodebase::is_said_by(&self.servers)).then_some(NO_FOLDER);
+            in_process.push((ServerName::new(HUB), toolbay_builtin::hub::hub(Arc::new(status), note)));
         }
         let trees = Trees::new(context);
-        if let Some(folder) = &self.folder {
-            let server = codebase(trees.tree(folder, Secrets::Hidden, None), Face::IN_HUB);
-            in_process.push((ServerName::new("codebase"), toolbay_builtin::in_process(server)));
-        }
         let (tell, awaited) = AwaitedPath::new();
         // One in the background has the environment of that shell.
         let may_ask =
@@ -200,7 +215,7 @@ impl Plan {
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),
             cache: context.env.catalogues(),
-            connector: Some(trees.connector()),
+            connector: Some(trees.connector(default)),
             chain: Some(self.chain.clone()),
         };
         let host = Host::start(&self.servers, in_process, &options);

@@ -121,6 +121,7 @@ impl<'a> Session<'a> {
                 if plan.tells_of_itself {
                     return Err(error); // there is nothing to run
                 }
+                plan.without_defaults();
                 match needs {
                     Needs::All => {}
                     Needs::Catalogs => plan.start_on_demand(),

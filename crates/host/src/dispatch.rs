@@ -241,8 +241,11 @@ impl Host {
         let timeouts = patience(server, request.call.method()).or(timeouts);
         // Tasks outlive the calls that made them, and the first process is the only one that stays.
         let about_task = only_as_task || request.call.param("task").is_some() || is_about_task(&request.call);
-        let (instance, lease) =
-            if about_task { (server.clone(), None) } else { self.instance(server, caller.owner) };
+        let (instance, lease) = if about_task {
+            (server.clone(), None)
+        } else {
+            self.instance(server, caller.owner, caller.root.as_deref())
+        };
         let call = instance.call(Call {
             request,
             revision: caller.revision,

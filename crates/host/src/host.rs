@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     ffi::OsString,
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
@@ -26,7 +26,7 @@ use crate::{
     Changed, Changes, Naming, Table,
     arrival::is_starting,
     cache::CatalogueCache,
-    instances::Lease,
+    instances::{Lease, roots::Roots},
     journal::Journal,
     keeper::{Part, first_look, keep_table},
     roster::{Member, Roster},
@@ -61,18 +61,35 @@ pub struct HostOptions {
 
 /// Says how a configured server is reached, where that is not what its entry says: inside this program, say, or in a test.
 #[derive(Clone)]
-pub struct Connector(Arc<Connect>);
+pub struct Connector {
+    connect: Arc<Connect>,
+    in_root: Option<Arc<ConnectInRoot>>,
+}
 
 type Connect = dyn Fn(&ServerConfig) -> Option<Source> + Send + Sync;
+pub(crate) type ConnectInRoot = dyn Fn(&ServerConfig, &Path) -> Option<Source> + Send + Sync;
 
 impl Connector {
     /// A connector that asks a function; servers for which it says nothing are reached as their entries say.
     pub fn new(connect: impl Fn(&ServerConfig) -> Option<Source> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(connect))
+        Self { connect: Arc::new(connect), in_root: None }
+    }
+
+    /// The same connector, with servers that are bound to a folder: `connect` says how such a server is reached for clients
+    /// that work in a project, and nothing for servers that are the same everywhere.
+    pub fn with_roots(
+        self,
+        connect: impl Fn(&ServerConfig, &Path) -> Option<Source> + Send + Sync + 'static,
+    ) -> Self {
+        Self { in_root: Some(Arc::new(connect)), ..self }
     }
 
     pub(crate) fn connect(&self, config: &ServerConfig) -> Option<Source> {
-        (self.0)(config)
+        (self.connect)(config)
+    }
+
+    pub(crate) fn in_root(&self) -> Option<Arc<ConnectInRoot>> {
+        self.in_root.clone()
     }
 }
 
@@ -226,8 +243,19 @@ impl Host {
         self.shared.roster.load().by_slug(slug).map(|member| member.handle().clone())
     }
 
-    /// The process of a server that a call of `owner` goes to.
-    pub(crate) fn instance(&self, server: &UpstreamHandle, owner: Owner) -> (UpstreamHandle, Option<Lease>) {
+    /// The process of a server that a call of `owner`, who works in `root`, goes to.
+    pub(crate) fn instance(
+        &self,
+        server: &UpstreamHandle,
+        owner: Owner,
+        root: Option<&Path>,
+    ) -> (UpstreamHandle, Option<Lease>) {
+        if let Some(root) = root
+            && let Some(member) = self.shared.roster.load().get(server.name().as_str())
+            && let Some(instance) = member.runner.roots.as_ref().and_then(|roots| roots.instance(root))
+        {
+            return (instance, None);
+        }
         if server.asks_clients()
             && let Some(member) = self.shared.roster.load().get(server.name().as_str())
         {
@@ -298,6 +326,7 @@ impl Host {
         self.shared.stop.cancel();
         for member in &self.shared.roster.load().members {
             member.runner.instances.stop();
+            member.runner.roots.iter().for_each(Roots::stop);
         }
         self.shared.tasks.close();
         if tokio::time::timeout(patience, self.shared.tasks.wait()).await.is_err() {

@@ -7,6 +7,8 @@
 //! A server `per-session` never shows two clients the same process, not even one after the other; a `pool` has the process
 //! take a call that has the fewest.
 
+pub(crate) mod roots;
+
 use std::{
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,

@@ -14,6 +14,7 @@ use toolbay_upstream::{Catalogue, Kind, LogSource, UpstreamHandle};
 use crate::{
     Changed, Offer, Table,
     host::{MadeOf, Shared},
+    instances::roots::Roots,
     registry::{CheckedTool, Unchecked},
     roster::{Member, Roster},
 };
@@ -88,7 +89,10 @@ pub(crate) async fn keep_table(
         tokio::select! {
             () = shared.stop.cancelled() => return,
             _ = tidying.tick() => {
-                shared.roster.load().members.iter().for_each(|member| member.runner.instances.sweep());
+                for member in &shared.roster.load().members {
+                    member.runner.instances.sweep();
+                    member.runner.roots.iter().for_each(Roots::sweep);
+                }
             }
             Some((server, notification)) = updated.recv() => {
                 let is_task = notification.method() == method::TASK_STATUS;

@@ -9,7 +9,10 @@ use toolbay_config::{ServerConfig, Standing, Tuning};
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{Catalogue, Observer, UpstreamHandle};
 
-use crate::{instances::Instances, registry::slugs};
+use crate::{
+    instances::{Instances, roots::Roots},
+    registry::slugs,
+};
 
 /// All servers, in the order of the configuration. Never changed, only replaced.
 #[derive(Default)]
@@ -32,6 +35,8 @@ pub(crate) struct Member {
 pub(crate) struct Runner {
     pub(crate) handle: UpstreamHandle,
     pub(crate) instances: Instances,
+    /// Its instances in projects of clients, if it can be bound to folders.
+    pub(crate) roots: Option<Roots>,
     pub(crate) badge: Arc<Badge>,
     /// What it offered on another day.
     pub(crate) kept: Option<Arc<Catalogue>>,

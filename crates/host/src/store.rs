@@ -13,9 +13,9 @@ use toolbay_protocol::{Revision, ServerName};
 use toolbay_upstream::{Catalogue, Counts, Settings, Source, StartPolicy, Status, UpstreamHandle, start};
 
 use crate::{
-    EventStream, Host, News, ServerState,
-    host::Shared,
-    instances::Instances,
+    Connector, EventStream, Host, News, ServerState,
+    host::{ConnectInRoot, Shared},
+    instances::{Instances, roots::Roots},
     launch::{inherits_path, settings, source},
     roster::{Badge, Member, Roster, Runner, observer},
 };
@@ -335,14 +335,16 @@ impl Shared {
             connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim, self.chain.as_ref()));
         let source = self.with_credentials(&config.name, source);
         let tuning = Arc::new(config.tuning.clone());
-        let runner = self.run(settings, source, config.standing, &tuning, kept);
+        let in_root = self.connector.as_ref().and_then(Connector::in_root);
+        let bound = in_root.map(|in_root| (in_root, config.clone()));
+        let runner = self.run(settings, source, config.standing, &tuning, kept, bound);
         Arc::new(Member { name: config.name.clone(), config: Some(config), tuning, runner })
     }
 
     /// Takes in a server that the program itself brought.
     pub(crate) fn embed(&self, name: ServerName, source: Source) -> Arc<Member> {
         let tuning = Arc::new(Tuning::default());
-        let runner = self.run(Settings::new(name.clone()), source, Standing::Enabled, &tuning, None);
+        let runner = self.run(Settings::new(name.clone()), source, Standing::Enabled, &tuning, None, None);
         Arc::new(Member { name, config: None, tuning, runner })
     }
 
@@ -353,6 +355,7 @@ impl Shared {
         standing: Standing,
         tuning: &Tuning,
         kept: Option<Arc<Catalogue>>,
+        bound: Option<(Arc<ConnectInRoot>, Arc<ServerConfig>)>,
     ) -> Arc<Runner> {
         let settings = Settings { turn: self.turn.clone(), budget: self.budget.clone(), ..settings };
         let badge = Badge::new(standing);
@@ -362,9 +365,15 @@ impl Shared {
         let handle = start(first, source.clone(), updates.clone(), &tasks);
         // Only the first process of a server speaks for it; the others are there because they were called.
         let more = Settings { start: StartPolicy::Eager, idle_stop: None, ..settings };
+        let roots = bound.map(|(connect, config)| {
+            let (more, updates, tasks) = (more.clone(), updates.clone(), tasks.clone());
+            Roots::new(Arc::new(move |root| {
+                Some(start(more.clone(), connect(&config, root)?, updates.clone(), &tasks))
+            }))
+        });
         let another = Arc::new(move || start(more.clone(), source.clone(), updates.clone(), &tasks));
         let instances = Instances::new(tuning.instances, handle.clone(), another);
-        Arc::new(Runner { handle, instances, badge, kept })
+        Arc::new(Runner { handle, instances, roots, badge, kept })
     }
 }
 

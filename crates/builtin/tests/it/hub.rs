@@ -11,7 +11,7 @@ use toolbay_transport::Incoming;
 /// Sends requests to a new hub and gives the answers, in the order of their ids.
 async fn answers(requests: &[Value]) -> Vec<Value> {
     let tasks = TaskTracker::new();
-    let mut wire = hub(Arc::new(|| json!({ "servers": [{ "name": "x" }] })))(&tasks);
+    let mut wire = hub(Arc::new(|| json!({ "servers": [{ "name": "x" }] })), None)(&tasks);
     for request in requests {
         wire.outgoing.send(Rope::from(request.to_string())).await.unwrap();
     }

@@ -125,7 +125,7 @@ fn built_in(context: &Context, args: &AddArgs, name: &str) -> Result<Value, CliE
         Some(typed) => code::folder(Some(Path::new(typed)))?,
         None => {
             let here = std::env::current_dir()?;
-            code::usual_folder(context, &here).ok_or_else(|| CliError::Usage {
+            code::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
                 message: format!("{} is not served unless you say so", here.display()),
                 hint: Some(format!("name the folder: toolbay add {} --builtin {name} FOLDER", args.name)),
             })?

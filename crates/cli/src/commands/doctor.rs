@@ -59,7 +59,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables,
         shim: Shim::current_exe(),
-        connector: Some(Trees::unstored(context).connector()),
+        connector: Some(Trees::unstored(context).connector(None)),
         ..HostOptions::default()
     };
     let (options, patience) = (&options, Duration::from_secs(args.timeout));

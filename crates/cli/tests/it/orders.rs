@@ -60,13 +60,29 @@ fn all_means_all_that_may_run() {
     let home = Home::new();
     let _hub = hub(&home);
     let stopped = home.run(&["stop", "--all", "--json"]).expect(0).json();
-    assert_eq!(stopped["servers"].as_array().unwrap().len(), 3, "{stopped}");
-    let down = ["brought needs approval", "one stopped", "two stopped", "off disabled", "broken stopped"];
+    assert_eq!(stopped["servers"].as_array().unwrap().len(), 5, "{stopped}");
+    let down = [
+        "hub stopped",
+        "brought needs approval",
+        "one stopped",
+        "two stopped",
+        "off disabled",
+        "broken stopped",
+        "codebase stopped",
+    ];
     assert_eq!(states(&home), down);
     let started = home.run(&["start", "--all"]).expect(4);
     assert!(started.stderr.contains("server `broken` is not ready"), "{started:#?}");
     assert!(started.stderr.contains("no-such-program"), "{started:#?}");
-    let up = ["brought needs approval", "one ready", "two ready", "off disabled", "broken failed"];
+    let up = [
+        "hub ready",
+        "brought needs approval",
+        "one ready",
+        "two ready",
+        "off disabled",
+        "broken failed",
+        "codebase ready",
+    ];
     assert_eq!(states(&home), up);
     for args in [&["stop"][..], &["stop", "one", "--all"]] {
         home.run(args).expect(2);
@@ -96,7 +112,7 @@ fn what_may_not_run_says_what_to_do_about_it() {
     for (server, code, said) in [
         ("off", 4, "hint: `toolbay enable off` switches it on"),
         ("brought", 6, "hint: look at it, then `toolbay approve brought`"),
-        ("nothing-like-it", 1, "hint: there are: brought, one, two, off, broken"),
+        ("nothing-like-it", 1, "hint: there are: hub, brought, one, two, off, broken, codebase"),
     ] {
         for order in ["start", "restart"] {
             let ran = home.run(&[order, server]).expect(code);

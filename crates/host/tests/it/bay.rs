@@ -1,6 +1,6 @@
 //! A host to test with.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolbay_config::{Tuning, Validate};
@@ -63,6 +63,11 @@ pub(crate) fn names(table: &Table, kind: Kind) -> Vec<String> {
 }
 
 pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
+    dispatch_in(host, None, method, params)
+}
+
+/// As [`dispatch`], for a client that works in a project.
+pub(crate) fn dispatch_in(host: &Host, root: Option<&Path>, method: &str, params: &str) -> Dispatched {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let Ok(Message::Request(request)) = Message::parse(text.clone().into()) else { panic!("{text}") };
     let identity = ClientIdentity::new(Revision::LATEST_LEGACY, "{}", "{}");
@@ -73,7 +78,7 @@ pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
         may_be_asked: false,
         awaits_tasks: false,
         logs: LogWish::Nothing,
-        root: None,
+        root: root.map(Arc::from),
     };
     host.dispatch(Asked { request: request.into(), caller, events: None, resumes: None })
 }

@@ -20,6 +20,7 @@ mod outputs; // results whole and as views, and how long they may be
 mod page_of_names; // it says nothing that is not there
 mod quarantine; // what may enter the table
 mod resources; // who has a URI, and completions
+mod roots; // servers that are bound to a folder
 mod simulation; // whatever happens, in whatever order
 mod starts; // the attempts of a start, and what those see who wait
 mod store; // the lives of servers, on a clock of their own

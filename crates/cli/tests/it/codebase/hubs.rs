@@ -57,7 +57,85 @@ fn a_whole_home_is_not_offered_unasked() {
     hub.until("hub ready");
     assert_eq!(tools(&hub), ["hub__status"]);
     assert!(hub.said.contains("folder of a project"), "{}", hub.said);
+    // Those who see only what clients see are told why.
+    let listed = hub.post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let introduced = hub.post(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#,
+    );
+    for said in [listed, introduced] {
+        assert!(
+            said.contains("No codebase is offered") && said.contains("toolbay add code --builtin"),
+            "{said}"
+        );
+    }
     assert_eq!(hub.stop(), Some(0));
+}
+
+/// What is there without a configuration stays when a server is added, unless the configuration says otherwise.
+#[test]
+fn a_first_server_takes_nothing_away() {
+    let project = Project::new();
+    let serve = || {
+        let mut command = project.home.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.current_dir(project.path(""));
+        Serving::start(command)
+    };
+    let small = format!(
+        "[servers.small]\ncommand = 'python3'\nargs = [{:?}]\n",
+        project.home.path("server.py").display().to_string()
+    );
+    project.home.write_user_config(&small);
+    let mut hub = serve();
+    hub.until("small ready");
+    let found = list(&call(&hub, "codebase__search_code", &json!({ "query": "function add" })));
+    assert_eq!(found[0]["file_path"], "src/main.rs");
+    let names = tools(&hub);
+    assert!(
+        ["hub__status", "small__echo"].iter().all(|name| names.contains(&(*name).to_owned())),
+        "{names:?}"
+    );
+
+    // A running hub follows what the file says of it.
+    project
+        .home
+        .write_user_config(&format!("{small}[servers.codebase]\nbuiltin = 'codebase'\nenabled = false\n"));
+    hub.until("codebase disabled");
+    assert!(!tools(&hub).iter().any(|name| name.starts_with("codebase__")), "{:?}", tools(&hub));
+    project
+        .home
+        .write_user_config(&format!("{small}[servers.mine]\nbuiltin = 'codebase'\nroot = '/nowhere'\n"));
+    hub.until("configuration: codebase removed");
+    assert_eq!(hub.stop(), Some(0));
+}
+
+/// One hub for all, and each client searches the folder that it was started in.
+#[test]
+fn clients_that_share_a_hub_search_their_own_projects() {
+    let project = Project::new();
+    project.home.write_user_config(&format!(
+        "[hub]\nlinger = '300ms'\n[servers.small]\ncommand = 'python3'\nargs = [{:?}]\n",
+        project.home.path("server.py").display().to_string()
+    ));
+    let client = |folder: &str| {
+        let mut command = project.home.command(&[]);
+        command.current_dir(project.path(folder));
+        let mut talk = Talk::run(command);
+        talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
+        talk
+    };
+    let (mut above, mut below) = (client(""), client("src"));
+    let place = json!({ "path": "." });
+    assert_eq!(list(&above.call("codebase__list_directory", place.clone()))[0]["name"], "src");
+    assert_eq!(list(&below.call("codebase__list_directory", place.clone()))[0]["name"], "main.rs");
+    assert_eq!(list(&above.call("codebase__list_directory", place.clone()))[0]["name"], "src");
+    let hub = project.home.run(&["hub", "status", "--json"]).expect(0).json();
+    assert_eq!(hub["clients"].as_array().map(Vec::len), Some(2), "{hub}");
+    // One that is in no project is told why.
+    std::fs::create_dir_all(project.home.path("home")).unwrap();
+    let mut nowhere = client("../home");
+    let refused = nowhere.call("codebase__list_directory", place);
+    let why = refused["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(refused["isError"] == true && why.contains("No codebase is offered"), "{refused}");
 }
 
 #[test]

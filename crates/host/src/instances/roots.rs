@@ -1,0 +1,79 @@
+//! Servers that are bound to a folder: one instance per project of a client.
+//!
+//! The first instance of such a server speaks for it: what it offers is the same in every folder. A call goes to the instance of
+//! its caller's project, which is made with the first call and shared by all clients of that project.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use toolbay_upstream::UpstreamHandle;
+
+/// How many projects have an instance at once; when there are more, the one that was unused longest ends.
+const MAX_ROOTS: usize = 32;
+/// How long an instance that nobody uses is kept.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// Starts the instance of a project; nothing where the server is not bound to folders, or not to be used in that one.
+pub(crate) type StartIn = Arc<dyn Fn(&Path) -> Option<UpstreamHandle> + Send + Sync>;
+
+/// The instances of one server, by project.
+pub(crate) struct Roots {
+    start: StartIn,
+    all: Mutex<Vec<InRoot>>,
+}
+
+struct InRoot {
+    root: PathBuf,
+    handle: UpstreamHandle,
+    used: Instant,
+}
+
+impl Roots {
+    pub(crate) fn new(start: StartIn) -> Self {
+        Self { start, all: Mutex::default() }
+    }
+
+    /// The instance of a project, if the server has one there.
+    pub(crate) fn instance(&self, root: &Path) -> Option<UpstreamHandle> {
+        let mut all = self.lock();
+        if let Some(known) = all.iter_mut().find(|known| known.root == root) {
+            known.used = Instant::now();
+            return Some(known.handle.clone());
+        }
+        let handle = (self.start)(root)?;
+        if all.len() >= MAX_ROOTS {
+            let oldest =
+                (0..all.len()).filter(|index| all[*index].is_unused()).min_by_key(|index| all[*index].used);
+            all.swap_remove(oldest.unwrap_or_default());
+        }
+        all.push(InRoot { root: root.to_owned(), handle: handle.clone(), used: Instant::now() });
+        Some(handle)
+    }
+
+    /// Ends instances that nobody has used for long; dropping the handle stops them.
+    pub(crate) fn sweep(&self) {
+        self.lock().retain(|known| !known.is_unused() || known.used.elapsed() < IDLE);
+    }
+
+    /// Stops all of them.
+    pub(crate) fn stop(&self) {
+        for known in self.lock().drain(..) {
+            known.handle.stop();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<InRoot>> {
+        self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl InRoot {
+    fn is_unused(&self) -> bool {
+        let counts = self.handle.counts();
+        counts.in_flight == 0 && counts.waiting == 0
+    }
+}
