@@ -63,8 +63,8 @@ pub use native::{HubFile, Listen};
 pub use place::{Place, Problem};
 pub use schema::schema;
 pub use server::{
-    Command, Era, InheritEnv, Reach, Remote, ServerConfig, Sharing, Standing, Start, Stderr, ToolFilter,
-    ToolTuning, Transport, Tuning, Validate,
+    Command, Era, InheritEnv, Reach, Remote, Restart, ServerConfig, Sharing, Standing, Start, Stderr,
+    ToolFilter, ToolTuning, Transport, Tuning, Validate,
 };
 pub use show::REDACTED;
 pub use small_file::read_small;

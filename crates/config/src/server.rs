@@ -104,6 +104,8 @@ pub struct Tuning {
     /// Time to end after stdin was closed, and again after SIGTERM.
     #[serde(with = "crate::entry::duration")]
     pub stop_grace: Option<Duration>,
+    /// Whether it is started again after a crash.
+    pub restart: Restart,
     /// A fixed delay between restarts, instead of one that grows.
     #[serde(with = "crate::entry::duration")]
     pub restart_delay: Option<Duration>,
@@ -159,6 +161,17 @@ pub enum Start {
     Eager,
     /// With its first call.
     OnDemand,
+}
+
+/// Whether a server is started again after it failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Restart {
+    /// Again and again, until it fails too often.
+    #[default]
+    Automatic,
+    /// When someone asks.
+    Never,
 }
 
 /// How many processes, or sessions, a server may have: `"shared"`, `"per-session"` or `{"pool": 4}`.

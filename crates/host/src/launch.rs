@@ -11,7 +11,7 @@ use std::{
 
 use http::{HeaderName, HeaderValue};
 use toolbay_config::{
-    Command, Era, Reach, Remote, ServerConfig, Sharing, Stderr, Transport, environment_names,
+    Command, Era, Reach, Remote, Restart, ServerConfig, Sharing, Stderr, Transport, environment_names,
     server_environment,
 };
 use toolbay_transport::{
@@ -145,7 +145,11 @@ pub(crate) fn settings(config: &ServerConfig) -> Settings {
         },
         max_in_flight: tuning.max_in_flight.unwrap_or(defaults.max_in_flight),
         max_waiting: tuning.max_waiting.unwrap_or(defaults.max_waiting),
-        restart: tuning.restart_delay.map_or(RestartMode::Backoff, |delay| RestartMode::Fixed { delay }),
+        restart: match (tuning.restart, tuning.restart_delay) {
+            (Restart::Never, _) => RestartMode::Never,
+            (Restart::Automatic, Some(delay)) => RestartMode::Fixed { delay },
+            (Restart::Automatic, None) => RestartMode::Backoff,
+        },
         roots: tuning.roots.as_ref().map(|roots| {
             let roots: Vec<_> = roots.iter().map(|uri| serde_json::json!({ "uri": uri })).collect();
             serde_json::Value::from(roots).to_string()

@@ -18,7 +18,7 @@ use crate::{
 
 /// Settings by which a server gets nothing that it would not have anyway: how long things take, and when it starts.
 /// Whatever else there is, or will be, is bound.
-const UNBOUND: [&str; 14] = [
+const UNBOUND: [&str; 15] = [
     "connect_timeout",
     "era",
     "first_byte_timeout",
@@ -26,6 +26,7 @@ const UNBOUND: [&str; 14] = [
     "idle_stop",
     "idle_timeout",
     "probe_timeout",
+    "restart",
     "restart_delay",
     "start",
     "startup_timeout",

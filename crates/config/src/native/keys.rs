@@ -40,12 +40,13 @@ pub(crate) const ENTRY: [&str; 16] = [
 ];
 
 /// In `[servers.NAME]`: how it is treated, the fields of `Tuning`.
-pub(crate) const TUNING: [&str; 24] = [
+pub(crate) const TUNING: [&str; 25] = [
     "startup_timeout",
     "idle_timeout",
     "total_timeout",
     "probe_timeout",
     "stop_grace",
+    "restart",
     "restart_delay",
     "connect_timeout",
     "first_byte_timeout",

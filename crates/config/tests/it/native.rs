@@ -4,7 +4,8 @@ use std::{path::Path, time::Duration};
 
 use serde_json::Value;
 use toolbay_config::{
-    ConfigFile, Format, InheritEnv, Listen, Reach, Sharing, Standing, Start, Stderr, Transport, parse, schema,
+    ConfigFile, Format, InheritEnv, Listen, Reach, Restart, Sharing, Standing, Start, Stderr, Transport,
+    parse, schema,
 };
 
 const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
@@ -127,6 +128,18 @@ fn everything_in_it_is_read() {
 }
 
 #[test]
+fn restarts_can_be_switched_off_in_every_format() {
+    let entry =
+        r#"{"mcpServers": {"a": {"command": "x", "toolbay": {"restart": "never"}}, "b": {"command": "y"}}}"#;
+    let json = parse(entry, Path::new("/etc/mcp.json")).unwrap();
+    let toml = file("[servers.a]\ncommand = 'x'\nrestart = 'never'\n[servers.b]\ncommand = 'y'\n");
+    for file in [json, toml] {
+        let restarts: Vec<Restart> = file.servers.iter().map(|server| server.tuning.restart).collect();
+        assert_eq!(restarts, [Restart::Never, Restart::Automatic], "{file:?}");
+    }
+}
+
+#[test]
 fn the_example_shows_every_key_and_fits_the_schema() {
     assert!(fits_schema(EXAMPLE));
     let schema = schema();
@@ -163,6 +176,9 @@ fn the_schema_agrees_with_the_reader() {
         ("command = 'x'\nvalidate = false", false),
         ("command = 'x'\nmax_in_flight = 3", true),
         ("command = 'x'\nmax_in_flight = -3", false),
+        ("command = 'x'\nrestart = 'never'", true),
+        ("command = 'x'\nrestart = 'automatic'", true),
+        ("command = 'x'\nrestart = false", false),
         ("command = 'x'\nstart = 'on-demand'", true),
         ("command = 'x'\nstart = 'later'", false),
         ("command = 'x'\ninstances = { pool = 4 }", true),

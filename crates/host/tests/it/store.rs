@@ -6,7 +6,9 @@ use std::{
 };
 
 use tokio::time::{Instant, sleep};
-use toolbay_config::{ServerConfig, Sharing, Standing, Start, ToolFilter, ToolTuning, Tuning, Validate};
+use toolbay_config::{
+    Restart, ServerConfig, Sharing, Standing, Start, ToolFilter, ToolTuning, Tuning, Validate,
+};
 use toolbay_host::{Applied, Host, HostOptions, Kind, News, StoreError};
 
 use crate::{
@@ -191,6 +193,20 @@ async fn a_crashing_server_is_restarted_until_it_is_given_up() {
     160.0 a starting (while listing what it offers, attempt 1)
     160.0 a ready
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_not_to_be_restarted_stays_down_until_someone_asks() {
+    let once = with(config("a", &["t", "crash"]), |tuning| {
+        tuning.restart = Restart::Never;
+        tuning.restart_delay = Some(Duration::from_secs(5));
+    });
+    let mut stage = Stage::set(&[once]);
+    stage.diary(100).await;
+    stage.call("a__crash", 0).await.unwrap_err();
+    insta::assert_snapshot!(stage.diary(600).await, @"100.0 a failed: it closed the connection while serving");
+    stage.host.restart_server("a").await.unwrap();
+    assert!(stage.diary(60).await.ends_with("a ready\n"));
 }
 
 #[tokio::test(start_paused = true)]
