@@ -128,6 +128,8 @@ pub struct Tuning {
     pub max_in_flight: Option<usize>,
     /// Calls that may wait for that.
     pub max_waiting: Option<usize>,
+    /// Whether calls of tools that are not annotated as read-only run one at a time.
+    pub serialize_writes: bool,
     /// The longest message it may send, in bytes.
     pub max_message: Option<usize>,
     /// URIs that it is told are its roots.

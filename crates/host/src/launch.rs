@@ -145,6 +145,7 @@ pub(crate) fn settings(config: &ServerConfig) -> Settings {
         },
         max_in_flight: tuning.max_in_flight.unwrap_or(defaults.max_in_flight),
         max_waiting: tuning.max_waiting.unwrap_or(defaults.max_waiting),
+        serialize_writes: tuning.serialize_writes,
         restart: match (tuning.restart, tuning.restart_delay) {
             (Restart::Never, _) => RestartMode::Never,
             (Restart::Automatic, Some(delay)) => RestartMode::Fixed { delay },

@@ -1,5 +1,7 @@
 //! The calls of one server: those that wait, and those it has.
 
+mod writes;
+
 use std::{
     collections::VecDeque,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -9,9 +11,10 @@ use std::{
 use bytes::Bytes;
 use tokio::{sync::oneshot, time::Instant};
 use toolbay_protocol::{ServerName, method};
+use writes::Writes;
 
 use crate::{
-    Call, CallError, EventSender, LogWish, Owner, Timeouts,
+    Call, CallError, Catalogue, EventSender, LogWish, Owner, Settings, Timeouts,
     by_id::ById,
     call::{Answer, Outcome},
     counts::Gauges,
@@ -88,6 +91,8 @@ pub(crate) struct Calls {
     /// Whether a call may turn out never to have reached the server.
     may_be_unsent: bool,
     waiting: VecDeque<Queued>,
+    /// Where calls that may change something run one at a time.
+    writes: Option<Writes>,
     pending: ById<Pending>,
     /// Pending calls that are not our own.
     foreign: usize,
@@ -96,19 +101,14 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn new(
-        server: ServerName,
-        timeouts: Timeouts,
-        max_waiting: usize,
-        may_be_unsent: bool,
-        gauges: Arc<Gauges>,
-    ) -> Self {
+    pub(crate) fn new(settings: &Settings, may_be_unsent: bool, gauges: Arc<Gauges>) -> Self {
         Self {
-            server,
-            timeouts,
-            max_waiting,
+            server: settings.name.clone(),
+            timeouts: settings.timeouts,
+            max_waiting: settings.max_waiting,
             may_be_unsent,
             waiting: VecDeque::new(),
+            writes: settings.serialize_writes.then(Writes::default),
             pending: ById::default(),
             foreign: 0,
             next_look: None,
@@ -118,15 +118,15 @@ impl Calls {
 
     /// Lets a call wait for the server.
     pub(crate) fn wait(&mut self, queued: Queued) {
-        if self.waiting.len() >= self.max_waiting {
+        if self.waiting() >= self.max_waiting {
             // Those whose callers went away take nobody's place.
-            self.waiting.retain(|waiting| !waiting.reply.is_closed());
+            self.retain_waiting(|waiting| !waiting.reply.is_closed());
         }
-        if self.waiting.len() >= self.max_waiting {
+        if self.waiting() >= self.max_waiting {
             let error = CallError::Busy {
                 server: self.server.clone(),
                 in_flight: self.foreign,
-                waiting: self.waiting.len(),
+                waiting: self.waiting(),
             };
             return queued.fail(error);
         }
@@ -135,25 +135,48 @@ impl Calls {
         self.gauge();
     }
 
-    /// The call that waited longest. One whose caller went away is never sent, even if word of that is still on its
-    /// way.
+    /// The call that waited longest, of those that may be sent. One whose caller went away is never sent, even if word of
+    /// that is still on its way.
     pub(crate) fn next_waiting(&mut self) -> Option<Queued> {
-        while let Some(queued) = self.waiting.pop_front() {
-            if !queued.reply.is_closed() {
-                return Some(queued);
+        loop {
+            let held = self.writes.as_mut().and_then(Writes::next);
+            let Some(queued) = held.or_else(|| self.waiting.pop_front()) else { break };
+            if queued.reply.is_closed() {
+                continue;
+            }
+            match &mut self.writes {
+                Some(writes) if writes.is_running() && writes.is_write(&queued.call) => {
+                    writes.held.push_back(queued);
+                }
+                _ => return Some(queued),
             }
         }
         self.gauge();
         None
     }
 
-    /// Puts back what [`Calls::next_waiting`] gave.
+    /// Puts back what [`Calls::next_waiting`] gave, before all others.
     pub(crate) fn wait_on(&mut self, queued: Queued) {
-        self.waiting.push_front(queued);
+        match &mut self.writes {
+            Some(writes) if writes.is_write(&queued.call) => writes.held.push_front(queued),
+            _ => self.waiting.push_front(queued),
+        }
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.writes.as_ref().map_or(0, |writes| writes.held.len())
+    }
+
+    /// Whether [`Calls::next_waiting`] may have something.
+    pub(crate) fn has_sendable(&self) -> bool {
+        !self.waiting.is_empty() || self.writes.as_ref().is_some_and(Writes::has_sendable)
+    }
+
+    /// Learns what the server offers, as far as it matters here.
+    pub(crate) fn learn(&mut self, catalogue: &Catalogue) {
+        if let Some(writes) = &mut self.writes {
+            writes.learn(catalogue);
+        }
     }
 
     /// Calls of clients at the server.
@@ -164,6 +187,9 @@ impl Calls {
     /// Remembers that a call was sent just now.
     pub(crate) fn sent(&mut self, mut queued: Queued, now: Instant) {
         let limits = self.limits(&queued.call);
+        if let Some(writes) = self.writes.as_mut().filter(|writes| writes.is_write(&queued.call)) {
+            writes.began(queued.id);
+        }
         // A subscription says nothing about what else the server does for its client.
         let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.owner);
         let pending = Pending {
@@ -230,7 +256,7 @@ impl Calls {
             call.events = pending.events;
             let arrived = pending.total_until - pending.total;
             self.look_by(arrived + self.limits(&call).idle);
-            self.waiting.push_front(Queued { id: *id, call, reply: pending.reply, arrived });
+            self.wait_on(Queued { id: *id, call, reply: pending.reply, arrived });
         }
         self.gauge();
     }
@@ -318,7 +344,7 @@ impl Calls {
 
     /// Forgets a call whose caller went away; says whether the server has it.
     pub(crate) fn cancel(&mut self, id: u64) -> bool {
-        self.waiting.retain(|queued| queued.id != id);
+        self.retain_waiting(|queued| queued.id != id);
         self.gauge();
         self.remove(id).is_some()
     }
@@ -335,7 +361,7 @@ impl Calls {
 
     /// The clocks stood for so long: this process did not run, and what came meanwhile was not heard yet.
     pub(crate) fn stood_still(&mut self, time: Duration) {
-        for queued in &mut self.waiting {
+        for queued in self.queues().flatten() {
             queued.arrived += time;
         }
         for pending in self.pending.values_mut() {
@@ -348,15 +374,18 @@ impl Calls {
     /// Fails every call that is out of time; gives the ids that the server must be told of.
     pub(crate) fn expire(&mut self, phase: &str) -> Vec<u64> {
         let now = Instant::now();
-        let (server, timeouts) = (&self.server, self.timeouts);
+        let (server, timeouts) = (self.server.clone(), self.timeouts);
         let limit = |queued: &Queued| queued.call.timeouts.unwrap_or(timeouts).idle;
-        for _ in 0..self.waiting.len() {
-            let Some(queued) = self.waiting.pop_front() else { break };
-            let after = limit(&queued);
-            if queued.arrived + after <= now {
-                queued.fail(CallError::NotReady { server: server.clone(), phase: phase.to_owned(), after });
-            } else {
-                self.waiting.push_back(queued);
+        for queue in self.queues() {
+            for _ in 0..queue.len() {
+                let Some(queued) = queue.pop_front() else { break };
+                let after = limit(&queued);
+                if queued.arrived + after <= now {
+                    let phase = phase.to_owned();
+                    queued.fail(CallError::NotReady { server: server.clone(), phase, after });
+                } else {
+                    queue.push_back(queued);
+                }
             }
         }
         let over = |pending: &Pending| pending.deadline().is_some_and(|deadline| deadline <= now);
@@ -371,9 +400,9 @@ impl Calls {
                 CallError::Idle { server, idle: pending.idle, total: pending.total }
             }));
         }
-        let waiting = self.waiting.iter().map(|queued| queued.arrived + limit(queued));
-        let pending = self.pending.values().filter_map(Pending::deadline);
-        self.next_look = waiting.chain(pending).min();
+        let waiting = self.queues().flatten().map(|queued| queued.arrived + limit(queued)).min();
+        let pending = self.pending.values().filter_map(Pending::deadline).min();
+        self.next_look = waiting.into_iter().chain(pending).min();
         self.gauge();
         late
     }
@@ -384,12 +413,13 @@ impl Calls {
             let _ = pending.reply.send(Err(error.clone()));
         }
         self.foreign = 0;
+        self.writes.iter_mut().for_each(Writes::all_ended);
         self.gauge();
     }
 
     /// Fails what waits.
     pub(crate) fn fail_waiting(&mut self, error: &CallError) {
-        for queued in self.waiting.drain(..) {
+        for queued in self.queues().flat_map(|queue| queue.drain(..)) {
             queued.fail(error.clone());
         }
         self.gauge();
@@ -398,13 +428,25 @@ impl Calls {
     fn remove(&mut self, id: u64) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         self.foreign -= usize::from(pending.owner.is_some());
+        if let Some(writes) = &mut self.writes {
+            writes.ended(id);
+        }
         self.gauge();
         Some(pending)
     }
 
+    /// All calls that wait.
+    fn queues(&mut self) -> impl Iterator<Item = &mut VecDeque<Queued>> {
+        [&mut self.waiting].into_iter().chain(self.writes.as_mut().map(|writes| &mut writes.held))
+    }
+
+    fn retain_waiting(&mut self, mut keep: impl FnMut(&Queued) -> bool) {
+        self.queues().for_each(|queue| queue.retain(&mut keep));
+    }
+
     fn gauge(&self) {
         self.gauges.in_flight.store(self.foreign, Relaxed);
-        self.gauges.waiting.store(self.waiting.len(), Relaxed);
+        self.gauges.waiting.store(self.waiting(), Relaxed);
     }
 
     fn limits(&self, call: &Call) -> Timeouts {

@@ -167,7 +167,7 @@ impl<'a> Conversation<'a> {
         loop {
             let ready = self.revision.is_some();
             let may_send = ready
-                && self.around.calls.waiting() > 0
+                && self.around.calls.has_sendable()
                 && self.around.calls.in_flight() < self.around.settings.max_in_flight;
             let next_look = self.around.calls.next_look();
             if let Some(at) = next_look
@@ -306,6 +306,7 @@ impl<'a> Conversation<'a> {
         let Introduction { revision, because, .. } = introduction;
         self.revision = Some(revision);
         self.mind_headers(&mut catalogue);
+        self.around.calls.learn(&catalogue);
         self.phase = Phase::Serving;
         let took = self.around.started.elapsed();
         for problem in &catalogue.problems {

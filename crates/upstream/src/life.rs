@@ -154,13 +154,7 @@ impl Life {
         };
         let (status, seen) = Board::new(first, settings.observer.clone());
         let life = Self {
-            calls: Calls::new(
-                settings.name.clone(),
-                settings.timeouts,
-                settings.max_waiting,
-                source.is_remote(),
-                outputs.gauges.clone(),
-            ),
+            calls: Calls::new(&settings, source.is_remote(), outputs.gauges.clone()),
             policy: RestartPolicy::new(settings.restart),
             ways,
             era: settings.era,

@@ -20,6 +20,8 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// Calls that may wait for that.
     pub max_waiting: usize,
+    /// Whether calls of tools that are not annotated as read-only are at the server one at a time.
+    pub serialize_writes: bool,
     /// Bytes of long calls to this server at once.
     pub max_bytes: usize,
     /// The same for all servers together.
@@ -69,6 +71,7 @@ impl Settings {
             era: EraPolicy::Auto,
             max_in_flight: 256,
             max_waiting: 1024,
+            serialize_writes: false,
             max_bytes: ByteBudget::PER_SERVER,
             budget: ByteBudget::new(ByteBudget::IN_ALL),
             restart: RestartMode::default(),

@@ -18,7 +18,7 @@ use crate::{
 
 /// Settings by which a server gets nothing that it would not have anyway: how long things take, and when it starts.
 /// Whatever else there is, or will be, is bound.
-const UNBOUND: [&str; 15] = [
+const UNBOUND: [&str; 16] = [
     "connect_timeout",
     "era",
     "first_byte_timeout",
@@ -28,6 +28,7 @@ const UNBOUND: [&str; 15] = [
     "probe_timeout",
     "restart",
     "restart_delay",
+    "serialize_writes",
     "start",
     "startup_timeout",
     "stop_grace",

@@ -40,7 +40,7 @@ pub(crate) const ENTRY: [&str; 16] = [
 ];
 
 /// In `[servers.NAME]`: how it is treated, the fields of `Tuning`.
-pub(crate) const TUNING: [&str; 25] = [
+pub(crate) const TUNING: [&str; 26] = [
     "startup_timeout",
     "idle_timeout",
     "total_timeout",
@@ -56,6 +56,7 @@ pub(crate) const TUNING: [&str; 25] = [
     "validate",
     "max_in_flight",
     "max_waiting",
+    "serialize_writes",
     "max_message",
     "roots",
     "start",

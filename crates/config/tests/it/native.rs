@@ -179,6 +179,8 @@ fn the_schema_agrees_with_the_reader() {
         ("command = 'x'\nrestart = 'never'", true),
         ("command = 'x'\nrestart = 'automatic'", true),
         ("command = 'x'\nrestart = false", false),
+        ("command = 'x'\nserialize_writes = true", true),
+        ("command = 'x'\nserialize_writes = 'yes'", false),
         ("command = 'x'\nstart = 'on-demand'", true),
         ("command = 'x'\nstart = 'later'", false),
         ("command = 'x'\ninstances = { pool = 4 }", true),

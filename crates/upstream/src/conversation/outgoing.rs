@@ -15,7 +15,7 @@ impl Conversation<'_> {
         let Some(revision) = self.revision else { return };
         let now = Instant::now();
         while self.around.calls.in_flight() < self.around.settings.max_in_flight
-            && self.around.calls.waiting() > 0
+            && self.around.calls.has_sendable()
         {
             let Ok(mut slot) = self.outgoing.try_reserve() else { return };
             let Some(queued) = self.around.calls.next_waiting() else { return };

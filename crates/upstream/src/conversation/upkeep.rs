@@ -52,6 +52,7 @@ impl Conversation<'_> {
             listed.store(kind, &mut catalogue);
         }
         self.mind_headers(&mut catalogue);
+        self.around.calls.learn(&catalogue);
         self.around.status.modify(|status| {
             status.freshness = freshness;
             // The same catalogue stays in its place: making a table of it is work.

@@ -13,3 +13,4 @@ mod remote; // servers at a URL
 mod talk; // progress, questions of servers, answers nobody waits for
 mod watching; // resources that someone watches
 mod world; // a server to test with, and calls to it
+mod writes; // calls that may change something, one at a time
