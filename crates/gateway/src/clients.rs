@@ -139,6 +139,11 @@ impl Connected {
         }
     }
 
+    /// What the client calls itself, if it did so.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.clients.lock().connected.get(&self.id)?.name.clone()
+    }
+
     /// Notes what `toolbay stdio` says of its client, and returns the client's project.
     pub(crate) fn attach(&self, notification: &Notification) -> Option<Arc<Path>> {
         let text = notification.params_text()?;

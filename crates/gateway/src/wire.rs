@@ -9,7 +9,7 @@ use toolbay_host::Owner;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Revision, Rope, meta, method,
 };
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Incoming, RefusalLog, Wire};
 
 use crate::{
     client::{Client, open_session},
@@ -46,6 +46,7 @@ struct Connection<'a> {
     stream: Option<SessionStream>,
     /// Running requests of both eras, with the way to cancel each; closed where one has ended.
     cancels: std::collections::HashMap<RequestId, oneshot::Sender<()>>,
+    refusals: RefusalLog,
     /// Ends what would never end by itself.
     ending: CancellationToken,
     stop: CancellationToken,
@@ -70,6 +71,7 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
         owner: Owner::new(),
         stream: None,
         cancels: Default::default(),
+        refusals: RefusalLog::default(),
         ending: CancellationToken::new(),
         stop: stop.clone(),
     };
@@ -125,6 +127,10 @@ impl Connection<'_> {
             // Only servers are spoken to that way.
             Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
             Incoming::Refused(refusal) => {
+                if let Some(line) = self.refusals.line(&refusal) {
+                    let name = self.client.name();
+                    tracing::warn!(client = name.as_deref().unwrap_or("not introduced"), "{line}");
+                }
                 let error = reply::malformed(&refusal.why);
                 self.send(toolbay_protocol::error(refusal.id.as_ref(), &error).into()).await;
             }

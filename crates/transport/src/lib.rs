@@ -9,9 +9,11 @@
 pub mod custom;
 pub mod http;
 pub mod memory;
+mod refusal_log;
 pub mod sse;
 pub mod stdio;
 mod wire;
 pub mod ws;
 
+pub use refusal_log::RefusalLog;
 pub use wire::{Incoming, Refusal, Wire};

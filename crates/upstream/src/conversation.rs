@@ -14,7 +14,7 @@ use tokio::{
 };
 use toolbay_protocol::{Revision, Rope};
 use toolbay_supervise::{LogSource, ProcessHandle};
-use toolbay_transport::{Incoming, Wire, http::client::HeaderRules};
+use toolbay_transport::{Incoming, RefusalLog, Wire, http::client::HeaderRules};
 
 use self::{questions::Questions, rest::Rest};
 use crate::{
@@ -111,6 +111,7 @@ pub(crate) struct Conversation<'a> {
     /// The newest subscription that the server acknowledged and has not ended.
     subscription: Option<u64>,
     verbosity: Verbosity,
+    refusals: RefusalLog,
     rest: Rest,
 }
 
@@ -149,6 +150,7 @@ impl<'a> Conversation<'a> {
             to_subscriber: Some(to_subscriber),
             subscription: None,
             verbosity: Verbosity::default(),
+            refusals: RefusalLog::default(),
         };
         let end = conversation.run(&mut incoming, era).await;
         (end, incoming)

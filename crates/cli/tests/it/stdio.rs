@@ -25,6 +25,18 @@ fn a_client_that_knows_only_a_command_gets_a_server() {
     assert_eq!(ran.stderr, "", "stdio is quiet");
 }
 
+#[test]
+fn a_line_that_cannot_be_read_is_answered_and_logged_without_secrets() {
+    let home = Home::new();
+    let input = format!("{INITIALIZE}\nnot JSON: DB_PASSWORD=hunter2\u{1b}[2J\n");
+    let ran = home.run_with_input(&["stdio", "--alone"], &input).expect(0);
+    assert!(ran.stdout.contains("-32700"), "{}", ran.stdout);
+    for part in ["WARN", "cannot read a message", "not JSON: DB_PASSWORD=***", "test 1"] {
+        assert!(ran.stderr.contains(part), "{}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("hunter2") && !ran.stderr.contains("\u{1b}[2J"), "{}", ran.stderr);
+}
+
 /// Otherwise five clients would start every server five times.
 #[test]
 fn clients_share_the_servers_of_a_running_hub() -> anyhow::Result<()> {

@@ -155,6 +155,9 @@ impl Conversation<'_> {
     }
 
     fn refused(&mut self, refusal: Refusal) {
+        if let Some(line) = self.refusals.line(&refusal) {
+            tracing::warn!(server = %self.around.settings.name, "{line}");
+        }
         let Refusal { why, id, excerpt } = refusal;
         if let Some(id) = id.as_ref().and_then(RequestId::as_number) {
             let server = self.around.settings.name.clone();

@@ -23,6 +23,10 @@ fn f06_garbage_on_stdout_is_dropped_counted_and_explained() -> Result<()> {
     let noise = scene.bad()?["counts"]["noise"].as_u64().unwrap_or(0);
     ensure!(noise >= 20 * 5, "{noise} lines of noise");
     says(&scene.hub.run(&["logs", "bad"])?, &["Hostile Server v1.0", "prints to stdout"])?;
+    let said = scene.hub.said();
+    says(&said, &["WARN", "cannot read a message", "Hostile Server v1.0"])?;
+    let logged = said.matches("cannot read a message").count();
+    ensure!(logged <= 10, "{noise} lines of noise are {logged} lines of log: {said}");
     let told = events.until_quiet(Duration::from_millis(500))?;
     ensure!(!told.concat().contains("Hostile"), "{told:?}");
     drop((events, client));
