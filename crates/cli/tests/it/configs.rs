@@ -23,8 +23,8 @@ fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
         "{ran:#?}"
     );
     assert!(ran.stderr.contains("hint: install it"), "{ran:#?}");
-    let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(1);
-    assert!(ran.stderr.contains("not ready: gone"), "{ran:#?}");
+    let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(4);
+    assert!(ran.stderr.contains("server `gone` is failed: "), "{ran:#?}");
 }
 
 #[test]

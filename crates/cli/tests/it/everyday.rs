@@ -164,12 +164,12 @@ fn a_naming_that_a_running_hub_does_not_follow_is_reported() {
     let home = Home::with_server();
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
-    let tools = home.run(&["tools", "--naming", "none"]).expect(0);
+    let tools = home.run(&["tools", "--config", "mcp.json", "--naming", "none"]).expect(0);
     assert!(
         tools.stdout.contains("small__echo") && tools.stderr.contains("--naming is ignored"),
         "{tools:#?}"
     );
-    assert_eq!(home.run(&["tools"]).expect(0).stderr, "");
+    assert_eq!(home.run(&["tools", "--config", "mcp.json"]).expect(0).stderr, "");
 }
 
 #[test]

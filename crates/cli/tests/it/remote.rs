@@ -149,7 +149,7 @@ fn a_server_that_is_not_there_is_named_with_its_url() {
     );
     let ran = home.run(&["call", "small__echo", "--config", "mcp.json"]).expect(0);
     assert!(!ran.stderr.contains("s3cret"), "{ran:#?}");
-    let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(1);
+    let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(4);
     assert!(ran.stderr.contains("cannot connect to http://127.0.0.1:9/mcp: "), "{ran:#?}");
     assert!(ran.stderr.contains("hint: check that the server runs"), "{ran:#?}");
 }

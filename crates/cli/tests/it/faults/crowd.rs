@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use toolbay_testkit::harness::{Client, Hub, Setup, until};
 
-use super::{Bystander, Scene, folder, programs, says};
+use super::{Bystander, Scene, folder, programs};
 
 const KIB: u64 = 1024;
 
@@ -142,15 +142,14 @@ fn f27_a_thousand_clients_with_open_streams_are_served() -> Result<()> {
 }
 
 #[test]
-fn f27_sessions_above_the_cap_are_told_to_wait() -> Result<()> {
+fn f27_sessions_that_were_never_used_make_room_above_the_cap() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     // The bystander has one.
     load(&scene.hub, &["--idle-sessions", "9999"])?;
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
     let reply = Client::new(scene.hub.address()).post(&hello.to_string())?;
-    ensure!(reply.status == 429, "{reply:?}");
-    says(&reply.messages.concat(), &["too many sessions"])?;
+    ensure!(reply.status == 200, "{reply:?}");
     scene.end()
 }
 

@@ -72,7 +72,8 @@ fn f02_crash_loop_ends_in_failed_and_costs_nothing() -> Result<()> {
     let scene = Scene::starting(&["--exit-at-start", "3"], json!({ "restart_delay": "50ms" }))?;
     let bad = scene.hub.wait_for("bad", "failed")?;
     says(bad["error"].as_str().unwrap_or_default(), &["exit code 3", "API_KEY is not set"])?;
-    ensure!(scene.spawned() <= 6, "{} starts", scene.spawned());
+    // Five quick attempts, then those of the restart policy.
+    ensure!(scene.spawned() <= 10, "{} starts", scene.spawned());
     says(&scene.hub.run(&["status"])?, &["bad", "failed"])?;
 
     let (spawned, started, used) = (scene.spawned(), Instant::now(), cpu_time(scene.hub.pid()));
@@ -125,7 +126,8 @@ fn f03_progress_keeps_a_call_alive_up_to_the_total() -> Result<()> {
 
 #[test]
 fn f04_slow_start_delays_nobody_and_is_announced() -> Result<()> {
-    let mut scene = Scene::starting(&["--start-delay-ms", "1500"], json!({ "probe_timeout": "10s" }))?;
+    // Longer than the first list waits for.
+    let mut scene = Scene::starting(&["--start-delay-ms", "3500"], json!({ "probe_timeout": "10s" }))?;
     ensure!(scene.hub.listening < Duration::from_secs(3), "it listened after {:?}", scene.hub.listening);
     let mut client = scene.client()?;
     let tools = client.tools()?;
