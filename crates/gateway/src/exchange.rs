@@ -215,7 +215,7 @@ impl Exchange {
                 Some(Step::Event(progress(sealed.as_ref().unwrap_or(&notification), token)))
             }
             (CallEvent::Progress(_), None) => None,
-            (CallEvent::Log(notification), _) => {
+            (CallEvent::Log(notification) | CallEvent::Custom(notification), _) => {
                 let sealed = self.with_sealed_task(&notification);
                 Some(Step::Event(sealed.as_ref().unwrap_or(&notification).text.clone().into()))
             }

@@ -189,6 +189,7 @@ impl Exchange<'_> {
                         questions.push(self.sender.handlers.answer(&self.server, question));
                     }
                     Some(CallEvent::Told(_)) => {} // nothing here is a subscription
+                    Some(CallEvent::Custom(_)) => {} // `Client::notifications` has it
                     None => is_open = false,
                 },
                 Some(()) = questions.next(), if !questions.is_empty() => {}

@@ -95,13 +95,13 @@ pub(crate) async fn keep_table(
                 }
             }
             Some((server, notification)) = updated.recv() => {
-                let is_task = notification.method() == method::TASK_STATUS;
-                let notification = Arc::from(notification);
-                // Nobody listening is fine.
-                let _ = shared.changes.send(match is_task {
-                    true => Changed::Task { server, notification },
-                    false => Changed::Resource { server, notification },
-                });
+                let change: fn(ServerName, Arc<Notification>) -> Changed = match notification.method() {
+                    method::TASK_STATUS => |server, notification| Changed::Task { server, notification },
+                    method::RESOURCE_UPDATED => |server, notification| Changed::Resource { server, notification },
+                    // Nothing tells for which of our clients it is.
+                    _ => continue,
+                };
+                let _ = shared.changes.send(change(server, notification.into())); // nobody listening is fine
             }
             () = shared.stirred.notified(), if checking.is_none() => {
                 let moment = Moment::now(&shared);

@@ -24,6 +24,7 @@ pub const SAMPLE: &str = "sampling/createMessage";
 pub const ROOTS_LIST: &str = "roots/list";
 
 pub const INITIALIZED: &str = "notifications/initialized";
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 pub const CANCELLED: &str = "notifications/cancelled";
 pub const PROGRESS: &str = "notifications/progress";
 pub const LOG_MESSAGE: &str = "notifications/message";
@@ -42,3 +43,5 @@ const FREQUENT: [&str; 4] = [TOOLS_CALL, PROGRESS, RESOURCES_READ, PROMPTS_GET];
 pub(crate) fn frequent(written: &[u8]) -> Option<&'static str> {
     FREQUENT.into_iter().find(|method| method.as_bytes() == written)
 }
+/// How the methods of notifications between parts of Toolbay begin.
+pub const OURS: &str = "notifications/toolbay/";

@@ -71,6 +71,8 @@ pub enum CallEvent {
     Progress(Box<Notification>),
     /// A log message.
     Log(Box<Notification>),
+    /// A notification that the protocol does not know.
+    Custom(Box<Notification>),
     /// Something it wants to know before it goes on.
     Question(Box<Question>),
     /// What a subscription brings: its acknowledgement first, then what it is about.

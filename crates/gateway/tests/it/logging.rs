@@ -99,3 +99,42 @@ async fn levels_that_there_are_not_are_refused() {
     assert_eq!(hub.send(ask_modern(Some("verbose"))).await.refusal().await, (400, -32602));
     assert_eq!(hub.calls(), 0);
 }
+
+/// It goes to the client of the only call that runs, and to no client if there are several: whose it is cannot be told.
+#[tokio::test]
+async fn what_the_protocol_does_not_know_goes_to_the_client_whose_call_it_is_about() {
+    let server = TestServer::new("s")
+        .with_async_tool("t", |_, context: ToolContext| async move {
+            // Relays take this as a word of the hub itself.
+            context.notify("notifications/toolbay/goodbye", json!({})).await;
+            context.notify("notifications/acme/step", json!({"n": 1})).await;
+            Ok(json!(1))
+        })
+        .with_async_tool("hang", |_, _| async { std::future::pending().await });
+    let handle = server.handle();
+    let hub = Hub::of(server.era(Era::Legacy), GatewayOptions::default()).await;
+    let (first, second) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
+    let methods = async |id| {
+        let mut answer =
+            hub.send(Ask::post(&call(id, "t", json!({}))).header("mcp-session-id", &first)).await;
+        let mut methods = Vec::new();
+        while answer.is_stream()
+            && let Some(event) = answer.event().await
+        {
+            methods.extend(event["method"].as_str().map(str::to_owned));
+        }
+        methods
+    };
+    assert_eq!(methods(1).await, ["notifications/acme/step"]);
+    let hanging = hub.send(Ask::post(&call(2, "hang", json!({}))).header("mcp-session-id", &second));
+    let alone = async {
+        while handle.count("tools/call") < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        methods(3).await
+    };
+    tokio::select! {
+        _ = hanging => panic!("it hangs"),
+        methods = alone => assert_eq!(methods, [""; 0]),
+    }
+}

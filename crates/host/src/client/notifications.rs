@@ -28,6 +28,10 @@ pub enum ServerNotification {
     },
     /// A task stands otherwise; the server's own notification.
     TaskStatus(Arc<Notification>),
+    /// A log message that belongs to no call; the server's own notification.
+    Log(Arc<Notification>),
+    /// A notification that the protocol does not know, in a call or not; as the server sent it.
+    Custom(Arc<Notification>),
     /// The server is up, again or for the first time.
     Connected,
     /// The server is gone; unless the client was closed, it is started again.
@@ -86,9 +90,11 @@ pub(super) async fn forward(
         tokio::select! {
             Some((_, notification)) = updates.recv() => match notification.method() {
                 method::TASK_STATUS => tell(ServerNotification::TaskStatus(Arc::from(notification))),
-                _ => if let Some(uri) = notification.string_param("uri") {
+                method::LOG_MESSAGE => tell(ServerNotification::Log(Arc::from(notification))),
+                method::RESOURCE_UPDATED => if let Some(uri) = notification.string_param("uri") {
                     tell(ServerNotification::ResourceUpdated { uri: uri.into_owned() });
                 },
+                _ => tell(ServerNotification::Custom(Arc::from(notification))),
             },
             changed = status.changed() => {
                 let now = status.borrow_and_update().clone();

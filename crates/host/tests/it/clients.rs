@@ -12,7 +12,7 @@ use toolbay_host::{
     questions::{ElicitRequest, Elicited},
 };
 use toolbay_protocol::{Revision, ServerName};
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{Era, TestServer, ToolContext};
 
 use crate::bay::eventually;
 
@@ -130,6 +130,31 @@ async fn what_the_server_says_comes_as_a_stream() {
     assert_eq!(seen, ["gone", "back"]);
     drop((client, handle));
     while said.recv().await.is_some() {} // ends with the client
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_stream() {
+    for era in [Era::Legacy, Era::Modern] {
+        let server =
+            TestServer::new("s").era(era).with_async_tool("t", |_, context: ToolContext| async move {
+                context.notify("notifications/acme/step", json!({"n": 1})).await;
+                Ok(json!(1))
+            });
+        let client = Client::in_process(in_memory(&server)).connect().await.unwrap();
+        let mut said = client.notifications();
+        client.call_tool("t", json!({})).await.unwrap();
+        let Some(ServerNotification::Custom(step)) = said.recv().await else { panic!("{era:?}") };
+        assert_eq!((step.method(), step.params_text()), ("notifications/acme/step", Some(r#"{"n":1}"#)));
+        if era == Era::Modern {
+            continue; // it says nothing outside of calls and subscriptions
+        }
+        server.handle().notify("acme/idle", json!({}));
+        server.handle().notify("notifications/message", json!({"level": "info", "data": "idle"}));
+        let Some(ServerNotification::Custom(idle)) = said.recv().await else { panic!() };
+        assert_eq!(idle.method(), "acme/idle");
+        let Some(ServerNotification::Log(idle)) = said.recv().await else { panic!() };
+        assert_eq!(idle.string_param("data").as_deref(), Some("idle"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

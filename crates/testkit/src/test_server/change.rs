@@ -12,6 +12,11 @@ pub(super) enum Change {
     Prompts,
     /// The text of one resource.
     Updated(String),
+    /// Something that is no change at all: a notification of any method.
+    Other {
+        method: String,
+        params: Value,
+    },
 }
 
 impl Change {
@@ -22,6 +27,7 @@ impl Change {
             Self::Resources => (method::RESOURCES_CHANGED, json!({})),
             Self::Prompts => (method::PROMPTS_CHANGED, json!({})),
             Self::Updated(uri) => (method::RESOURCE_UPDATED, json!({"uri": uri})),
+            Self::Other { method, params } => (method.as_str(), params.clone()),
         };
         if let Some(id) = subscription {
             params["_meta"] = json!({meta::SUBSCRIPTION_ID: id});

@@ -56,6 +56,11 @@ impl ToolContext {
         }
     }
 
+    /// Sends a notification of any method in the middle of the call.
+    pub async fn notify(&self, method: &str, params: Value) {
+        self.send(method, &params.to_string()).await;
+    }
+
     /// Has the person fill in a form; `schema` is a flat object.
     pub async fn elicit(&self, message: impl Into<String>, schema: Value) -> Result<Elicited, AskError> {
         self.ask(Question::form(message, schema)).await.map(Elicited::from_answer)

@@ -39,6 +39,11 @@ impl TestServerHandle {
         self.shared.tell(Change::Updated(uri.into()));
     }
 
+    /// Sends a notification of any method to all clients, whatever else they do.
+    pub fn notify(&self, method: impl Into<String>, params: serde_json::Value) {
+        self.shared.tell(Change::Other { method: method.into(), params });
+    }
+
     /// Changes the text of a resource, and tells clients that subscribed to it.
     pub fn set_resource(&self, uri: impl Into<String>, text: impl Into<String>) {
         let uri = uri.into();

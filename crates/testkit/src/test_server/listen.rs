@@ -76,6 +76,7 @@ impl Filter {
             Change::Resources => self.resources,
             Change::Prompts => self.prompts,
             Change::Updated(uri) => self.updated.contains(uri),
+            Change::Other { .. } => true,
         }
     }
 }

@@ -70,7 +70,7 @@ impl Session {
         let legacy = lock(&self.legacy);
         legacy.revision.is_some()
             && match change {
-                Change::Tools | Change::Resources | Change::Prompts => true,
+                Change::Tools | Change::Resources | Change::Prompts | Change::Other { .. } => true,
                 Change::Updated(uri) => legacy.subscribed.contains(uri),
             }
     }

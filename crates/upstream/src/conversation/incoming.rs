@@ -84,11 +84,15 @@ impl Conversation<'_> {
                     Some(id) => self.around.calls.pending(id),
                     None => self.around.calls.only_one(),
                 };
-                if let Some(pending) = pending
-                    && pending.logs.wants(level)
-                    && let Some(events) = &pending.events
-                {
-                    let _ = events.send(CallEvent::Log(notification));
+                match pending {
+                    Some(pending) => {
+                        if pending.logs.wants(level)
+                            && let Some(events) = &pending.events
+                        {
+                            let _ = events.send(CallEvent::Log(notification));
+                        }
+                    }
+                    None => self.say(notification),
                 }
             }
             method::TOOLS_CHANGED => self.list_changed(&[Kind::Tools]),
@@ -120,7 +124,37 @@ impl Conversation<'_> {
                 }
             }
             method::TASK_STATUS => self.update(notification),
-            _ => {}
+            // They mean something to others only: to servers, and to subscriptions that ended.
+            method::INITIALIZED | method::ROOTS_CHANGED | method::TASK_CHANGED => {}
+            // Between a hub and those who stand in front of its clients; a server has no part in it.
+            custom if custom.starts_with(method::OURS) => {}
+            _ => self.custom(notification, about),
+        }
+    }
+
+    /// What the protocol does not know goes to those who listen to the server, and to the client of a call if it certainly
+    /// belongs to that call. What it says may be private, so in doubt no client hears it.
+    fn custom(&self, notification: Box<Notification>, about: Option<u64>) {
+        let Ok(Message::Notification(notification)) = Message::parse(untagged(&notification).into_bytes())
+        else {
+            return;
+        };
+        let pending = match about {
+            Some(id) => self.around.calls.pending(id),
+            None => self.around.calls.only_one(),
+        };
+        if let Some(events) = pending.and_then(|pending| pending.events.as_ref()) {
+            // A client that reads too slowly misses some, as with progress.
+            let _ = events.send(CallEvent::Custom(notification.clone()));
+        }
+        self.say(notification);
+    }
+
+    /// Tells those who listen to the server. However much it says, there is room for updates that somebody asked for.
+    fn say(&self, notification: Box<Notification>) {
+        let updates = &self.around.outputs.updates;
+        if updates.capacity() > updates.max_capacity() / 2 {
+            self.update(notification);
         }
     }
 
