@@ -3,7 +3,11 @@
 //! What is a secret cannot be told with certainty, so in doubt it is hidden: the value of a name that speaks of a
 //! secret, credentials in URLs and headers, and whatever looks like a known kind of token.
 
+mod json;
+
 use std::{borrow::Cow, ops::Range};
+
+pub use json::json;
 
 /// What stands for a secret.
 pub const REDACTED: &str = "***";
@@ -84,8 +88,9 @@ fn is_jwt(word: &str) -> bool {
 /// in URLs, and tokens.
 pub fn line(text: &str) -> Cow<'_, str> {
     let mut secrets: Vec<Range<usize>> = Vec::new();
+    let mut ends = Ends { last_blank: text.trim_end().rfind(char::is_whitespace), of_value: 0..0 };
     for (at, anchor) in text.match_indices(['=', ':']) {
-        secrets.extend(value_after(text, at, anchor == "="));
+        secrets.extend(value_after(text, &mut ends, at, anchor == "="));
     }
     secrets.extend(text.match_indices("://").filter_map(|(at, mark)| credentials(text, at + mark.len())));
     secrets.extend(
@@ -95,8 +100,28 @@ pub fn line(text: &str) -> Cow<'_, str> {
     without(text, secrets)
 }
 
+/// What is known of a text, so that no part of it is looked through for every sign in it.
+struct Ends {
+    /// The last blank before its end.
+    last_blank: Option<usize>,
+    /// From where a value was last looked through, and where it ended.
+    of_value: Range<usize>,
+}
+
+impl Ends {
+    /// Where a value that begins at `begin` ends. The beginnings must ascend.
+    fn of_value(&mut self, text: &str, begin: usize) -> usize {
+        let is_known =
+            !self.of_value.is_empty() && (self.of_value.start..=self.of_value.end).contains(&begin);
+        if !is_known {
+            self.of_value = begin..text[begin..].find(ends_value).map_or(text.len(), |end| begin + end);
+        }
+        self.of_value.end
+    }
+}
+
 /// What `name=value`, `Header: value` or `"name": "value"` hides, with the sign at `at`.
-fn value_after(text: &str, at: usize, is_assignment: bool) -> Option<Range<usize>> {
+fn value_after(text: &str, ends: &mut Ends, at: usize, is_assignment: bool) -> Option<Range<usize>> {
     let (before, after) = (&text[..at], &text[at + 1..]);
     let unquoted = before.trim_end_matches(['"', '\'']);
     let start = unquoted.rfind(|c: char| !is_of_name(c)).map_or(0, |end| end + char_length(unquoted, end));
@@ -105,7 +130,7 @@ fn value_after(text: &str, at: usize, is_assignment: bool) -> Option<Range<usize
     let value = if is_assignment { after } else { after.trim_start() };
     let begin = text.len() - value.len();
     let is_quoted = value.starts_with(['"', '\'']);
-    let is_alone = text.trim_start().starts_with(name) && !value.trim().contains(char::is_whitespace);
+    let is_alone = text.trim_start().starts_with(name) && ends.last_blank.is_none_or(|blank| blank < begin);
     let is_secret = is_header
         || (is_assignment || is_quoted || unquoted.len() < before.len() || is_alone) && is_secret_name(name);
     if !is_secret || value.is_empty() || value.starts_with("//") {
@@ -115,7 +140,7 @@ fn value_after(text: &str, at: usize, is_assignment: bool) -> Option<Range<usize
         Some(quote @ ('"' | '\'')) => return Some(begin + 1..end_of_quoted(text, begin + 1, quote)),
         _ if name.to_ascii_lowercase().ends_with("cookie") && is_header => value.len(),
         _ => {
-            let first = value.find(ends_value).unwrap_or(value.len());
+            let first = ends.of_value(text, begin) - begin;
             let rest = value[first..].trim_start();
             match SCHEMES.iter().any(|scheme| value[..first].eq_ignore_ascii_case(scheme)) {
                 // The scheme is no secret, but alone it says nothing.
