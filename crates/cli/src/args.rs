@@ -146,6 +146,12 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Show what servers wrote to stderr and what happened to them
     Logs(LogsArgs),
+    /// Show the messages between clients, the running hub and its servers
+    ///
+    /// Messages are kept only while somebody watches: at most 10,000, of 32 MiB, from the last 10 minutes. With --follow this
+    /// command watches, until Ctrl-C. Without it, it shows what is kept because another one watches, and ends. Secrets are
+    /// hidden. With --json, each message is printed whole.
+    Inspect(InspectArgs),
     /// Show how the hub and its servers are
     Status(StatusArgs),
     /// Show, stop or restart the hub that clients share, or its log
@@ -361,6 +367,15 @@ pub(crate) struct LogsArgs {
     /// The server; all of them unless given
     pub(crate) server: Option<String>,
     /// Wait for more
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Only messages that belong to this server
+    pub(crate) server: Option<String>,
+    /// Watch, and show messages as they pass
     #[arg(long, short)]
     pub(crate) follow: bool,
 }

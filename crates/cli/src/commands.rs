@@ -17,6 +17,7 @@ mod get;
 mod hub;
 mod import;
 mod index;
+mod inspect;
 mod list;
 mod listing;
 mod logs;
@@ -71,6 +72,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Prompts(args)) => prompts::run(context, args).await,
         Some(Command::Prompt(args)) => prompt::run(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
+        Some(Command::Inspect(args)) => inspect::run(context, args).await,
         Some(Command::Status(args)) => status::run(context, args).await,
         Some(Command::Hub(command)) => hub::run(context, command).await,
         Some(Command::Background(args)) => background::run(context, args).await,

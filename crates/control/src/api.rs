@@ -3,13 +3,19 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 use toolbay_host::{
     Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, StoreError,
     UpstreamHandle, list_page,
 };
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, method as mcp, result};
 
-use crate::{HubHandle, LogEntry, LogPage, Reason, ServerSnapshot, Snapshot, error::Details, method};
+use crate::{
+    HubHandle, LogEntry, LogPage, MessageEntry, MessagePage, Reason, ServerSnapshot, Snapshot,
+    error::Details,
+    messages::{PAGE, WantedMessages},
+    method,
+};
 
 /// What a host does not know about the hub it is in.
 #[derive(Debug, Clone, Default)]
@@ -115,6 +121,8 @@ impl Api {
             method::STATUS => Ok(json(&self.snapshot())),
             method::READY => self.ready(&request).await,
             method::LOGS => self.logs(&request).await,
+            method::WATCH => self.watch().await,
+            method::MESSAGES => self.messages(&request).await,
             method::RESTART => self.restart(&request).await,
             method::START => self.start(&request).await,
             method::STOP => self.stop(&request).await,
@@ -214,6 +222,42 @@ impl Api {
         let lines: Vec<LogEntry> = server.log().since(wanted.since).into_iter().map(LogEntry::from).collect();
         let next = lines.last().map_or(wanted.since, |line| line.seq + 1);
         Ok(json(&LogPage { lines, next }))
+    }
+
+    async fn watch(&self) -> Result<String, ErrorObject> {
+        let _watching = self.host.capture().watch();
+        std::future::pending().await
+    }
+
+    async fn messages(&self, request: &Request) -> Result<String, ErrorObject> {
+        let WantedMessages { since: wanted, follow, server } = params(request)?;
+        if let Some(server) = &server {
+            self.server(server)?;
+        }
+        let capture = self.host.capture();
+        let _watching = follow.then(|| capture.watch());
+        let mut arrived = capture.next();
+        let (mut next, mut missed) = (wanted.unwrap_or(0), 0);
+        loop {
+            let mut captured = capture.since(next, PAGE);
+            if let (Some(_), Some(first)) = (wanted, captured.first()) {
+                missed += first.number - next;
+            }
+            let had_any = !captured.is_empty();
+            next = captured.last().map_or(next, |last| last.number + 1);
+            captured.retain(|message| server.is_none() || message.server.as_deref() == server.as_deref());
+            if !captured.is_empty() || !follow && !had_any {
+                let is_watched = capture.is_watched();
+                // Hiding secrets in long messages takes a while.
+                let hidden = spawn_blocking(move || captured.into_iter().map(MessageEntry::from).collect());
+                let messages = hidden.await.unwrap_or_default();
+                return Ok(json(&MessagePage { messages, next, missed, is_watched }));
+            }
+            if !had_any {
+                // The sender lives as long as the host, which we hold.
+                let _ = arrived.wait_for(|number| *number > next).await;
+            }
+        }
     }
 
     /// Waits for the new process, too: until it is up, or known not to be, which takes no longer than its start timeout allows.

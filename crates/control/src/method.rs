@@ -10,6 +10,11 @@ pub const READY: &str = "ready";
 pub const OWNERS: &str = "owners";
 /// Lines of a server's log from number `since` on: a [`LogPage`](crate::LogPage). With `follow`, waits for one.
 pub const LOGS: &str = "logs";
+/// Keeps the messages of clients and servers for as long as the request runs; never answered.
+pub const WATCH: &str = "messages/watch";
+/// Messages that were kept, from number `since` on, of one `server` or all: a [`MessagePage`](crate::MessagePage). With `follow`,
+/// waits for one.
+pub const MESSAGES: &str = "messages";
 /// Starts a server that is down and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is up, or known not to
 /// come up.
 pub const START: &str = "start";

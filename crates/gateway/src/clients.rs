@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use toolbay_protocol::Notification;
 
+use crate::tap::TappedClient;
+
 /// The notification with which `toolbay stdio` introduces its client, before the client's first message. Its `params` are an
 /// [`Attach`].
 pub const ATTACH: &str = "notifications/toolbay/attach";
@@ -105,6 +107,11 @@ impl Clients {
         self.lock().connected.values().cloned().collect()
     }
 
+    /// What a client calls itself.
+    pub(crate) fn name(&self, id: u64) -> Option<String> {
+        self.lock().connected.get(&id)?.name.clone()
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> watch::Receiver<usize> {
         self.count.subscribe()
@@ -123,17 +130,7 @@ impl Clients {
 impl Connected {
     /// Notes what the client calls itself; `info` is its `clientInfo` as JSON text.
     pub(crate) fn introduce(&self, info: &str) {
-        #[derive(Deserialize)]
-        struct Info {
-            name: String,
-            version: Option<String>,
-        }
-        let Ok(Info { name, version }) = serde_json::from_str(info) else { return };
-        let name = match version {
-            Some(version) => format!("{name} {version}"),
-            None => name,
-        };
-        let name = name.chars().take(MAX_NAME).collect();
+        let Some(name) = name_of(info) else { return };
         if let Some(client) = self.clients.lock().connected.get_mut(&self.id) {
             client.name = Some(name);
         }
@@ -141,7 +138,12 @@ impl Connected {
 
     /// What the client calls itself, if it did so.
     pub(crate) fn name(&self) -> Option<String> {
-        self.clients.lock().connected.get(&self.id)?.name.clone()
+        self.clients.name(self.id)
+    }
+
+    /// For those who watch its messages.
+    pub(crate) fn tapped(&self) -> TappedClient {
+        TappedClient::Connected(self.clients.clone(), self.id)
     }
 
     /// Notes what `toolbay stdio` says of its client, and returns the client's project.
@@ -168,6 +170,21 @@ impl Connected {
         }
         root
     }
+}
+
+/// What a client calls itself, and its version; `info` is its `clientInfo` as JSON text.
+pub(crate) fn name_of(info: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Info {
+        name: String,
+        version: Option<String>,
+    }
+    let Info { name, version } = serde_json::from_str(info).ok()?;
+    let name = match version {
+        Some(version) => format!("{name} {version}"),
+        None => name,
+    };
+    Some(name.chars().take(MAX_NAME).collect())
 }
 
 impl Drop for Connected {

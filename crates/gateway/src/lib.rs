@@ -47,6 +47,7 @@ mod sessions;
 mod socket;
 mod streams;
 mod subscribe;
+mod tap;
 mod tasks;
 mod token;
 mod unread;

@@ -3,7 +3,7 @@
 use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use toolbay_host::Owner;
 use toolbay_protocol::{
@@ -21,6 +21,7 @@ use crate::{
     reply,
     serve::Served,
     session::Session,
+    tap::{ClientSender, ClientTap},
 };
 
 /// How long running requests may take to end after the client closed its end.
@@ -31,7 +32,8 @@ type Running = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
 /// One client.
 struct Connection<'a> {
     gateway: &'a Arc<Gateway>,
-    outgoing: mpsc::Sender<Rope>,
+    outgoing: ClientSender,
+    tap: Arc<ClientTap>,
     running: Running,
     session: Option<Arc<Session>>,
     /// What others see of the client.
@@ -59,9 +61,11 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
     let reader = outgoing.clone();
     let gone = reader.closed();
     tokio::pin!(gone);
+    let tap = Arc::new(ClientTap::new(&gateway.host, client.tapped()));
     let mut connection = Connection {
         gateway,
-        outgoing,
+        outgoing: ClientSender::new(outgoing, tap.clone()),
+        tap,
         running: FuturesUnordered::new(),
         session: None,
         client,
@@ -116,6 +120,13 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
 
 impl Connection<'_> {
     async fn take(&mut self, incoming: Incoming) {
+        match &incoming {
+            // Said by `toolbay stdio`, not by the client.
+            Incoming::Message(Message::Notification(attach)) if attach.method() == ATTACH => {}
+            Incoming::Message(message) => self.tap.received(message),
+            Incoming::Refused(refusal) => self.tap.received_excerpt(&refusal.excerpt),
+            Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
+        }
         match incoming {
             Incoming::Message(Message::Request(request)) => self.request(request).await,
             Incoming::Message(Message::Notification(notification)) => self.notification(&notification),
@@ -264,7 +275,7 @@ impl Connection<'_> {
 }
 
 /// Tells a client everything about its call.
-async fn tell(mut exchange: Box<Exchange>, outgoing: mpsc::Sender<Rope>) {
+async fn tell(mut exchange: Box<Exchange>, outgoing: ClientSender) {
     loop {
         let (text, last) = match exchange.next().await {
             Step::Event(text) => (text, false),
@@ -279,7 +290,7 @@ async fn tell(mut exchange: Box<Exchange>, outgoing: mpsc::Sender<Rope>) {
 /// Tells a client what changes, until the connection is about to end.
 async fn listen(
     mut subscription: Box<Subscription>,
-    outgoing: mpsc::Sender<Rope>,
+    outgoing: ClientSender,
     ending: CancellationToken,
     goes_on: Option<CancellationToken>,
 ) {

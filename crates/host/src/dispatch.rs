@@ -101,6 +101,18 @@ impl Host {
         table.tool(tool).map(|route| &route.mirrored).filter(|params| !params.is_empty()).cloned()
     }
 
+    /// The server that a request is about, where it names something that one has.
+    pub fn server_of(&self, request: &Request) -> Option<ServerName> {
+        let (call, table) = (&request.call, self.peek_table());
+        let server = match call.method() {
+            method::TOOLS_CALL => &table.tool(&call.string_param("name")?)?.server,
+            method::PROMPTS_GET => &table.prompt(&call.string_param("name")?)?.server,
+            method::RESOURCES_READ => &table.resource(&call.string_param("uri")?).ok()?.server,
+            _ => return None,
+        };
+        Some(server.name().clone())
+    }
+
     fn dispatch_tool(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
         let call = &asked.request.call;
         let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));

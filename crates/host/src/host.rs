@@ -20,6 +20,7 @@ use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Wire;
 use toolbay_upstream::{
     AwaitedPath, ByteBudget, Catalogue, HubChain, HubsBehind, Owner, Shim, Source, Turn, UpstreamHandle,
+    capture::Capture,
 };
 
 use crate::{
@@ -140,6 +141,8 @@ pub(crate) struct Shared {
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
     pub(crate) chain: Option<HubChain>,
+    /// Where messages of clients and servers can be seen.
+    pub(crate) capture: Capture,
     /// Whose turn it is to be started.
     pub(crate) turn: Turn,
     /// What long calls to all servers hold.
@@ -193,6 +196,7 @@ impl Host {
             shim: options.shim.clone(),
             connector: options.connector.clone(),
             chain: options.chain.clone(),
+            capture: Capture::new(),
             turn: Turn::default(),
             budget: ByteBudget::new(ByteBudget::IN_ALL),
             credentials: Mutex::default(),
@@ -309,6 +313,11 @@ impl Host {
     /// This hub and those that it was reached through.
     pub fn chain(&self) -> Option<&HubChain> {
         self.shared.chain.as_ref()
+    }
+
+    /// Where the messages of clients and servers can be seen.
+    pub fn capture(&self) -> &Capture {
+        &self.shared.capture
     }
 
     /// Tasks of whoever serves this host; they end with it.

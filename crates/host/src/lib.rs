@@ -74,7 +74,7 @@ pub use toolbay_transport::{Wire, memory};
 pub use toolbay_upstream::{
     Answer, AwaitedPath, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events,
     Failure, Hints, HubChain, HubsBehind, InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish,
-    MAX_HUBS, Owner, Phase, Question, Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, custom,
-    events, shim,
+    MAX_HUBS, Owner, Phase, Question, Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, capture,
+    custom, events, shim,
 };
 pub use watch::Watched;

@@ -357,7 +357,12 @@ impl Shared {
         kept: Option<Arc<Catalogue>>,
         bound: Option<(Arc<ConnectInRoot>, Arc<ServerConfig>)>,
     ) -> Arc<Runner> {
-        let settings = Settings { turn: self.turn.clone(), budget: self.budget.clone(), ..settings };
+        let settings = Settings {
+            turn: self.turn.clone(),
+            budget: self.budget.clone(),
+            capture: self.capture.clone(),
+            ..settings
+        };
         let badge = Badge::new(standing);
         let observer = observer(badge.clone(), self.journal.clone(), self.stirred.clone());
         let (updates, tasks) = (self.updates.clone(), self.tasks.clone());

@@ -20,6 +20,7 @@ use self::{questions::Questions, rest::Rest};
 use crate::{
     Catalogue, Failure, Kind, Settings, State,
     calls::Calls,
+    capture::ConnectionId,
     freshness::Freshness,
     handshake::{Introduction, introduce},
     header_rules::sort,
@@ -113,6 +114,8 @@ pub(crate) struct Conversation<'a> {
     verbosity: Verbosity,
     refusals: RefusalLog,
     rest: Rest,
+    /// Among those whose messages can be seen.
+    connection: ConnectionId,
 }
 
 impl<'a> Conversation<'a> {
@@ -132,6 +135,7 @@ impl<'a> Conversation<'a> {
         let chore = set_up(peer.clone(), era, probe, around.status.clone());
         let mut conversation = Conversation {
             rest: Rest::new(around.settings),
+            connection: around.settings.capture.connection(),
             around,
             outgoing,
             peer,

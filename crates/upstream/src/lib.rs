@@ -28,6 +28,7 @@ mod budget;
 mod by_id;
 mod call;
 mod calls;
+pub mod capture;
 mod catalogue;
 mod conversation;
 mod counts;
@@ -73,8 +74,6 @@ pub use toolbay_supervise::{
     Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
 };
 pub use toolbay_translate::ClientIdentity;
-pub use toolbay_transport::{
-    custom,
-    http::client::{NoAnswer, Target},
-};
+pub use toolbay_transport::custom;
+pub use toolbay_transport::http::client::{NoAnswer, Target};
 pub use turn::Turn;

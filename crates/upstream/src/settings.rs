@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
 
-use crate::{AwaitedPath, ByteBudget, Catalogue, HubChain, Observer, Turn};
+use crate::{AwaitedPath, ByteBudget, Catalogue, HubChain, Observer, Turn, capture::Capture};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub struct Settings {
     pub path: Option<AwaitedPath>,
     /// Who is told of every change of its status.
     pub observer: Option<Observer>,
+    /// Where its messages can be seen.
+    pub capture: Capture,
     /// Shared with the servers that are not started all in the same moment.
     pub turn: Turn,
 }
@@ -84,6 +86,7 @@ impl Settings {
             chain: None,
             path: None,
             observer: None,
+            capture: Capture::default(),
             turn: Turn::default(),
         }
     }

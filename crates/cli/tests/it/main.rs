@@ -20,6 +20,7 @@ mod everyday; // commands of every day beside servers that are slow, stopped or 
 mod extensions; // servers that extensions describe
 mod faults; // one test per fault that a server or a client can have
 mod hostile_files; // files that are meant to hold the hub up
+mod inspecting; // `inspect`: messages on both hops, and messages in the log
 mod interop; // published servers behind the hub, seen through the official SDKs
 mod isolation; // many clients with the same ids at once
 mod listing; // `list` and `get`

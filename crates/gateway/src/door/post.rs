@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode, request::Parts};
 use hyper::body::Incoming;
 use toolbay_protocol::{
-    ErrorObject, Malformed, Message, Notification, Request, RequestId, Response, Revision, method,
+    ErrorObject, Malformed, Message, Notification, Request, RequestId, Response, Revision, meta, method,
 };
 use toolbay_transport::http::read_body;
 
@@ -16,11 +16,13 @@ use super::{
 use crate::{
     answer::{Answer, empty, final_answer, json, json_error, too_many},
     client::{Client, open_session},
+    clients::name_of,
     era::{self, Era},
     exchange::{Exchange, Step},
     headers, reply,
     serve::Served,
     streams::{Source, TooMany},
+    tap::{ClientTap, TappedClient},
 };
 
 impl Door {
@@ -29,13 +31,50 @@ impl Door {
         check_content_type(&headers)?;
         let accepts = accepted(&headers)?;
         let body = self.read_body(body).await?;
-        match Message::parse(body.clone()) {
+        let message = Message::parse(body.clone());
+        let tap = self.tap(&message, &body, &headers);
+        let answer = match message {
             Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
             Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
             Ok(Message::Response(response)) => self.response(&response, &headers),
             Err(Malformed::Batch) => self.batch(body, &headers).await,
             Err(why) => early(StatusCode::BAD_REQUEST, None, &reply::malformed(&why)),
+        };
+        match tap {
+            Some(tap) => Ok(tap.answered(answer.unwrap_or_else(|answer| *answer))),
+            None => answer,
         }
+    }
+
+    /// Shows what came to whoever watches. Nothing when nobody does, unless somebody may before the answer is complete.
+    fn tap(
+        &self,
+        message: &Result<Message, Malformed>,
+        body: &Bytes,
+        headers: &HeaderMap,
+    ) -> Option<Box<ClientTap>> {
+        let is_subscription =
+            matches!(message, Ok(Message::Request(request)) if request.call.method() == method::LISTEN);
+        if !is_subscription && !self.gateway.host.capture().is_on() {
+            return None;
+        }
+        let info = match message {
+            Ok(Message::Request(request)) => {
+                let call = &request.call;
+                call.meta(meta::CLIENT_INFO).or_else(|| call.param("clientInfo")).map(|info| call.raw(info))
+            }
+            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
+        };
+        let client = match (info, self.session(headers)) {
+            (None, Ok(Some((_, session)))) => TappedClient::Session(session),
+            (info, _) => TappedClient::Named(info.and_then(name_of).map(Into::into)),
+        };
+        let tap = ClientTap::new(&self.gateway.host, client);
+        match message {
+            Ok(message) => tap.received(message),
+            Err(_) => tap.received_text(body.clone()),
+        }
+        Some(Box::new(tap))
     }
 
     /// A whole body, within the limits.

@@ -15,6 +15,7 @@ use crate::{
     headers::{self, Unreadable, single},
     listen::{SessionStream, Subscription},
     streams::{Reader, Resumed, Source, TooMany},
+    tap::{ClientTap, TappedClient},
 };
 
 impl Door {
@@ -29,12 +30,13 @@ impl Door {
             return Ok(not_allowed("POST"));
         };
         session.touch();
+        let tap = ClientTap::new(&self.gateway.host, TappedClient::Session(session.clone()));
         let resumed = match single(headers, &headers::LAST_EVENT_ID) {
             Ok(last_event) => last_event.map(|last_event| session.streams.resume(last_event)),
             Err(Unreadable) => Some(Resumed::Nothing),
         };
         match resumed {
-            Some(Resumed::Rest(reader)) => return Ok(read(reader)),
+            Some(Resumed::Rest(reader)) => return Ok(tap.answered(read(reader))),
             Some(Resumed::Nothing) => {
                 let message = "nothing is kept of the stream with that event";
                 let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
@@ -45,7 +47,7 @@ impl Door {
         let replaced = session.take_stream();
         let source = Source::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
         match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {
-            Ok(reader) => Ok(read(reader)),
+            Ok(reader) => Ok(tap.answered(read(reader))),
             Err(TooMany(_)) => {
                 let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too many streams of this session");
                 early(StatusCode::TOO_MANY_REQUESTS, None, &error)

@@ -8,8 +8,8 @@ use toolbay_transport::{Incoming, Refusal, http::client::NoAnswer};
 
 use super::{Conversation, GATHER, NOISE_SHOWN};
 use crate::{
-    CallError, CallEvent, EventSender, Failure, Kind, call::Answer, counts::Gauges, listing::declared,
-    subscriber::Acknowledged, way::Way,
+    CallError, CallEvent, EventSender, Failure, Kind, call::Answer, capture::Direction, counts::Gauges,
+    listing::declared, subscriber::Acknowledged, way::Way,
 };
 
 impl Conversation<'_> {
@@ -31,6 +31,9 @@ impl Conversation<'_> {
 
     /// Takes a message; `about` is the call that it belongs to, where the transport knows.
     fn heard(&mut self, message: Message, about: Option<u64>) {
+        if self.around.settings.capture.is_on() {
+            self.capture(Direction::Received, message.text().clone(), None);
+        }
         match message {
             Message::Response(response) => self.answered(response),
             Message::Notification(notification) => self.notified(notification, about),
@@ -193,6 +196,9 @@ impl Conversation<'_> {
             tracing::warn!(server = %self.around.settings.name, "{line}");
         }
         let Refusal { why, id, excerpt } = refusal;
+        if self.around.settings.capture.is_on() {
+            self.capture(Direction::Received, excerpt.clone().into(), None);
+        }
         if let Some(id) = id.as_ref().and_then(RequestId::as_number) {
             let server = self.around.settings.name.clone();
             let error = CallError::BadAnswer { server, why: why.clone() };

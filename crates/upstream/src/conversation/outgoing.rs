@@ -2,13 +2,19 @@
 
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use tokio::{sync::oneshot, time::Instant};
-use toolbay_protocol::{LogLevel, RequestId, Revision, Rope, method};
+use toolbay_protocol::{LogLevel, Request, RequestId, Revision, Rope, method};
 use toolbay_supervise::LogSource;
 use toolbay_translate::{Readdressed, request as translate_request};
 
 use super::{Conversation, Surroundings};
-use crate::{calls::Queued, peer::PeerOrder, status::Phase};
+use crate::{
+    calls::Queued,
+    capture::{Direction, Hop, Passing},
+    peer::PeerOrder,
+    status::Phase,
+};
 
 impl Conversation<'_> {
     pub(super) fn send_waiting(&mut self) {
@@ -20,11 +26,15 @@ impl Conversation<'_> {
             let Ok(mut slot) = self.outgoing.try_reserve() else { return };
             let Some(queued) = self.around.calls.next_waiting() else { return };
             if let Some(level) = self.verbosity.tell_for(queued.call.logs) {
-                slot.send(set_level(&mut self.around, level));
+                let text = set_level(&mut self.around, level);
+                self.capture_sent(&text, None);
+                slot.send(text);
                 let Ok(next) = self.outgoing.try_reserve() else { return self.around.calls.wait_on(queued) };
                 slot = next;
             }
-            slot.send(text_of(&queued, revision));
+            let text = text_of(&queued, revision);
+            self.capture_sent(&text, Some(&queued.call.request));
+            slot.send(text);
             self.around.calls.sent(queued, now);
         }
     }
@@ -70,12 +80,34 @@ impl Conversation<'_> {
 
     /// For what must not wait: a server that does not read its input misses it, which it would anyway.
     pub(super) fn send_if_room(&mut self, text: Rope) {
+        self.capture_sent(&text, None);
         if self.outgoing.try_send(text).is_err() {
             self.around
                 .outputs
                 .log
                 .push(LogSource::Event, "the server does not read its input; a message was left out");
         }
+    }
+
+    /// Shows what is sent to whoever watches; `cause` is the request of a client that it passes on.
+    fn capture_sent(&self, text: &Rope, cause: Option<&Request>) {
+        if self.around.settings.capture.is_on() {
+            self.capture(Direction::Sent, text.clone().into_bytes(), cause);
+        }
+    }
+
+    /// Shows a message to whoever watches.
+    pub(super) fn capture(&self, direction: Direction, text: Bytes, cause: Option<&Request>) {
+        let settings = self.around.settings;
+        settings.capture.record(Passing {
+            connection: self.connection,
+            hop: Hop::Server,
+            direction,
+            client: None,
+            server: Some(settings.name.as_str()),
+            cause,
+            text,
+        });
     }
 }
 

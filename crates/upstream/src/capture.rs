@@ -1,0 +1,275 @@
+//! The messages that pass the hub, for people who watch.
+//!
+//! Both hops lead here: what clients and the hub say to each other, and what the hub and its servers do. While nobody
+//! watches, a message costs one relaxed load and nothing is kept.
+
+mod kept;
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use tokio::{sync::watch, time::Instant};
+use toolbay_protocol::{Message, Request, RequestId, redact};
+
+use self::kept::Kept;
+
+/// The target of messages in the log.
+const TARGET: &str = "toolbay::messages";
+/// How much of a message the log shows, at the levels `debug` and `trace`.
+const LOGGED: usize = 1024;
+const LOGGED_AT_TRACE: usize = 16 * 1024;
+/// The longest message that is kept whole.
+const LONGEST: usize = 8 * 1024 * 1024;
+/// The longest name, method or id that is kept.
+const LONGEST_NAME: usize = 256;
+
+/// Where messages are captured. Clones are cheap and mean the same one.
+#[derive(Debug, Clone)]
+pub struct Capture {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Whether anybody wants to see messages.
+    is_on: AtomicBool,
+    /// Whether the log does.
+    logs: bool,
+    connections: AtomicU64,
+    kept: Mutex<Kept>,
+    /// The number that the next message will get.
+    next: watch::Sender<u64>,
+}
+
+/// Between whom a message passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Hop {
+    /// A client and the hub.
+    Client,
+    /// The hub and a server.
+    Server,
+}
+
+/// Which way a message goes, as the hub sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// It came.
+    Received,
+    /// The hub sent it.
+    Sent,
+}
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    Request,
+    Notification,
+    Result,
+    Error,
+    /// Nothing that could be read.
+    Malformed,
+}
+
+/// One connection on which messages pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConnectionId(u64);
+
+/// A message that passes.
+#[derive(Debug)]
+pub struct Passing<'a> {
+    /// Where it passes.
+    pub connection: ConnectionId,
+    /// Between whom.
+    pub hop: Hop,
+    /// Which way.
+    pub direction: Direction,
+    /// The client, where it is known.
+    pub client: Option<&'a str>,
+    /// The server, where it is known.
+    pub server: Option<&'a str>,
+    /// What the client sent, where the message is the hub's request to a server because of it.
+    pub cause: Option<&'a Request>,
+    /// The message.
+    pub text: Bytes,
+}
+
+/// A message that has passed.
+#[derive(Debug, Clone)]
+pub struct CapturedMessage {
+    /// Without gaps.
+    pub number: u64,
+    pub time: SystemTime,
+    pub hop: Hop,
+    pub direction: Direction,
+    pub client: Option<Arc<str>>,
+    pub server: Option<Arc<str>>,
+    pub kind: MessageKind,
+    /// That of the request, for a response.
+    pub method: Option<Arc<str>>,
+    /// As JSON text.
+    pub id: Option<RequestId>,
+    /// The id of the same request on the other hop.
+    pub paired_id: Option<RequestId>,
+    /// Since the request, for a response.
+    pub duration: Option<Duration>,
+    /// Of the whole message.
+    pub size: usize,
+    /// The message; its beginning only, if it is longer than 8 MiB.
+    text: Bytes,
+}
+
+impl CapturedMessage {
+    /// The message without the secrets in it.
+    pub fn redacted_text(&self) -> String {
+        redact::json(&String::from_utf8_lossy(&self.text))
+    }
+
+    /// How many bytes of it are kept.
+    pub fn kept_size(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl Default for Capture {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Capture {
+    /// One that nobody watches yet. Messages are logged if the subscriber of this moment wants them.
+    pub fn new() -> Self {
+        let logs = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
+        let shared = Shared {
+            is_on: AtomicBool::new(logs),
+            logs,
+            connections: AtomicU64::new(0),
+            kept: Mutex::default(),
+            next: watch::Sender::new(0),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// A connection that is no other.
+    pub fn connection(&self) -> ConnectionId {
+        ConnectionId(self.shared.connections.fetch_add(1, Relaxed))
+    }
+
+    /// Whether anybody wants to see messages. Without that, nobody need put one together.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.shared.is_on.load(Relaxed)
+    }
+
+    /// Takes note of a message.
+    pub fn record(&self, passing: Passing<'_>) {
+        if !self.is_on() {
+            return;
+        }
+        let mut kept = self.lock();
+        let message = kept.understand(&passing, Instant::now());
+        if self.shared.logs {
+            log(&message, &passing.text);
+        }
+        if kept.watchers > 0 {
+            kept.push(message, Instant::now());
+            self.shared.next.send_replace(kept.next());
+        }
+    }
+
+    /// Keeps messages until the returned value is dropped; with the last of them, all are forgotten.
+    pub fn watch(&self) -> Watching {
+        let mut kept = self.lock();
+        kept.watchers += 1;
+        self.shared.is_on.store(true, Relaxed);
+        Watching { capture: self.clone() }
+    }
+
+    /// Whether messages are kept.
+    pub fn is_watched(&self) -> bool {
+        self.lock().watchers > 0
+    }
+
+    /// The kept messages from number `since` on: as many as have `bytes` together, but at least one.
+    pub fn since(&self, since: u64, bytes: usize) -> Vec<CapturedMessage> {
+        self.lock().since(since, bytes, Instant::now())
+    }
+
+    /// The number that the next message will get, as it changes.
+    pub fn next(&self) -> watch::Receiver<u64> {
+        self.shared.next.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.shared.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Somebody watches.
+#[derive(Debug)]
+pub struct Watching {
+    capture: Capture,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut kept = self.capture.lock();
+        kept.watchers -= 1;
+        if kept.watchers == 0 {
+            self.capture.shared.is_on.store(self.capture.shared.logs, Relaxed);
+            kept.forget();
+        }
+    }
+}
+
+/// What can be told of a message by itself.
+fn classify(text: Bytes) -> (MessageKind, Option<Arc<str>>, Option<RequestId>) {
+    match Message::parse(text) {
+        Ok(Message::Request(request)) => {
+            (MessageKind::Request, Some(short(request.call.method()).into()), short_id(Some(&request.id)))
+        }
+        Ok(Message::Notification(notification)) => {
+            (MessageKind::Notification, Some(short(notification.method()).into()), None)
+        }
+        Ok(Message::Response(response)) => {
+            let kind = if response.error().is_some() { MessageKind::Error } else { MessageKind::Result };
+            (kind, None, short_id(response.id.as_ref()))
+        }
+        Err(_) => (MessageKind::Malformed, None, None),
+    }
+}
+
+/// As much of a name as is kept.
+fn short(name: &str) -> &str {
+    &name[..name.floor_char_boundary(LONGEST_NAME)]
+}
+
+fn short_id(id: Option<&RequestId>) -> Option<RequestId> {
+    id.filter(|id| id.as_raw().len() <= LONGEST_NAME).cloned()
+}
+
+fn log(message: &CapturedMessage, text: &Bytes) {
+    let from_to = match (message.hop, message.direction) {
+        (Hop::Client, Direction::Received) => "client→hub",
+        (Hop::Client, Direction::Sent) => "hub→client",
+        (Hop::Server, Direction::Received) => "server→hub",
+        (Hop::Server, Direction::Sent) => "hub→server",
+    };
+    let at_trace = tracing::enabled!(target: TARGET, tracing::Level::TRACE);
+    let room = if at_trace { LOGGED_AT_TRACE } else { LOGGED };
+    // Hidden before it is put together: a secret must not be cut so that it looks like none.
+    let head = String::from_utf8_lossy(&text[..text.len().min(room)]);
+    let mut body = redact::json(&head);
+    if text.len() > room {
+        body.push('…');
+    }
+    let (client, server) = (message.client.as_deref(), message.server.as_deref());
+    let (method, id) = (message.method.as_deref(), message.id.as_ref().map(RequestId::as_raw));
+    tracing::debug!(target: TARGET, client, server, method, id, size = message.size, "{from_to} {body}");
+}
