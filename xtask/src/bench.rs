@@ -11,7 +11,7 @@ mod faults;
 mod goals;
 mod measure;
 mod peers;
-mod process;
+pub(crate) mod process;
 mod search;
 mod start;
 mod table;

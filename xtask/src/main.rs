@@ -9,6 +9,7 @@ mod peers;
 mod spdx;
 mod suite;
 mod tidy;
+mod verify;
 mod workspace;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ usage: cargo xtask test [--only STEP]... [--skip-peers]   everything CI runs
        cargo xtask bench eras                             what translating between revisions costs
        cargo xtask bench cold                             how soon a new hub lists what slow servers offer
        cargo xtask bench search [PART]...                 what the code search finds, and how fast
+       cargo xtask verify NAME                            a check that takes too long for every run of the tests
        cargo xtask model [STEP]... [--OPTION VALUE]...    make the embedding model again, from pinned packages
        cargo xtask bench faults [--debug] [--only F1,…]   what each fault costs, as measured now";
 
@@ -48,6 +50,7 @@ fn run() -> Result<()> {
         "deny" => deny::run(),
         "conformance" => conformance::run(rest),
         "bench" => bench::run(rest),
+        "verify" => verify::run(rest),
         "model" => model(rest),
         _ => bail!("{USAGE}"),
     }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{command, metadata, must, output, read, root};
+use crate::workspace::{command, must, output, read, root, target};
 
 /// Where the tests look for the peers' folder.
 pub(crate) const VARIABLE: &str = "TOOLBAY_TEST_PEERS";
 
-const NPM_PINS: [&str; 2] = ["package.json", "package-lock.json"];
+pub(crate) const NPM_PINS: [&str; 2] = ["package.json", "package-lock.json"];
 const PYTHON_PINS: [&str; 1] = ["requirements.txt"];
 /// The 1.x SDK for Python, which does not go together with the 2.x.
 const PYTHON_MCP1_PINS: [&str; 1] = ["requirements-mcp1.txt"];
@@ -22,17 +22,23 @@ const OLDEST_PYTHON: (u32, u32) = (3, 10);
 
 /// `target/peers`, wherever this workspace's target folder is.
 pub(crate) fn folder() -> Result<PathBuf> {
-    let metadata = metadata(&["--no-deps"])?;
-    let target = metadata["target_directory"].as_str().context("`cargo metadata` names no target folder")?;
-    Ok(Path::new(target).join("peers"))
+    Ok(target()?.join("peers"))
 }
 
 /// Installs what is missing or pinned differently.
 pub(crate) fn run() -> Result<()> {
     install_npm()?;
-    install("python", &PYTHON_PINS, |from, into| python(&from.join(PYTHON_PINS[0]), into))?;
-    install("python-mcp1", &PYTHON_MCP1_PINS, |from, into| python(&from.join(PYTHON_MCP1_PINS[0]), into))?;
+    for (name, pins) in [("python", PYTHON_PINS), ("python-mcp1", PYTHON_MCP1_PINS)] {
+        install(&self::pins(), &folder()?, name, &pins, |from, into| {
+            virtual_environment(&from.join(pins[0]), into)
+        })?;
+    }
     install_curl()
+}
+
+/// Where the versions of the peers are written.
+fn pins() -> PathBuf {
+    root().join("tests/interop/peers")
 }
 
 /// Most machines have it.
@@ -46,33 +52,39 @@ fn install_curl() -> Result<()> {
 
 /// Installs those written for Node.js, the conformance suite among them.
 pub(crate) fn install_npm() -> Result<()> {
-    install("npm", &NPM_PINS, npm)
+    install(&pins(), &folder()?, "npm", &NPM_PINS, npm)
 }
 
+/// Installs what `pins` in `from` name below `folder`, unless it is there already.
+///
 /// Invariant: the stamp is written last, so that an install that broke off is done again.
-fn install(name: &str, pins: &[&str], how: fn(&Path, &Path) -> Result<()>) -> Result<()> {
-    let peers = folder()?;
-    fs::create_dir_all(&peers).with_context(|| format!("cannot make {}", peers.display()))?;
-    let from = root().join("tests/interop/peers");
+pub(crate) fn install(
+    from: &Path,
+    folder: &Path,
+    name: &str,
+    pins: &[&str],
+    how: impl FnOnce(&Path, &Path) -> Result<()>,
+) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut wanted = String::new();
     for pin in pins {
         wanted.push_str(&read(&from.join(pin))?);
     }
-    let stamp = peers.join(format!("{name}.stamp"));
+    let stamp = folder.join(format!("{name}.stamp"));
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         eprintln!("{name}: installed before");
         return Ok(());
     }
-    let into = peers.join(name);
+    let into = folder.join(name);
     if into.exists() {
         fs::remove_dir_all(&into).with_context(|| format!("cannot empty {}", into.display()))?;
     }
     fs::create_dir_all(&into).with_context(|| format!("cannot make {}", into.display()))?;
-    how(&from, &into)?;
+    how(from, &into)?;
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
-fn npm(from: &Path, into: &Path) -> Result<()> {
+pub(crate) fn npm(from: &Path, into: &Path) -> Result<()> {
     for pin in NPM_PINS {
         fs::copy(from.join(pin), into.join(pin)).with_context(|| format!("cannot copy {pin}"))?;
     }
@@ -99,7 +111,8 @@ fn node(into: &Path) -> Result<PathBuf> {
     Ok(PathBuf::from(found.trim()))
 }
 
-fn python(requirements: &Path, into: &Path) -> Result<()> {
+/// A Python of its own, with the packages of a requirements file.
+pub(crate) fn virtual_environment(requirements: &Path, into: &Path) -> Result<()> {
     const VERSION: &str = "import sys; print(*sys.version_info[:2])";
     let version =
         output(command("python3").args(["-c", VERSION])).context("python3 is needed for the peers")?;

@@ -66,6 +66,13 @@ pub(crate) fn metadata(args: &[&str]) -> Result<Value> {
     serde_json::from_str(&output(&mut cargo(&all))?).context("`cargo metadata` printed no JSON")
 }
 
+/// The workspace's target folder.
+pub(crate) fn target() -> Result<PathBuf> {
+    let metadata = metadata(&["--no-deps"])?;
+    let target = metadata["target_directory"].as_str().context("`cargo metadata` names no target folder")?;
+    Ok(PathBuf::from(target))
+}
+
 /// Every file below `folder` with this extension, in order.
 pub(crate) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();

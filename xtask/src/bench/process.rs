@@ -47,7 +47,7 @@ impl CpuTimes {
 }
 
 /// Resident memory of `root` alone, in KiB.
-pub(super) fn rss_kib(root: u32) -> u64 {
+pub(crate) fn rss_kib(root: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{root}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
