@@ -232,7 +232,7 @@ pub(crate) struct ServeArgs {
 /// Who may use a server over HTTP besides the user who runs it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AccessArgs {
-    /// Let pages of this origin use the tools, such as https://app.example.com; may be given several times
+    /// Let pages of this origin use the tools, such as `https://app.example.com`; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<Origin>,
     /// Let other users of this machine use the tools without a token
