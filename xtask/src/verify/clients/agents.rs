@@ -118,7 +118,7 @@ fn exported(stage: &Stage) -> Result<Vec<Case>> {
             write(&home.join(OPENCODE), &opencode_settings(stage, json!({})))?;
         }
         let mut export = stage.scene.command(stage.scene.toolbay());
-        export.current_dir(&home).env("HOME", &home).args(["export", "--client", client, "--write", "--yes"]);
+        export.current_dir(&home).env("HOME", &home).args(["export", "--client", client, "--write"]);
         let ran = run_for(export, super::LIMIT)?;
         anyhow::ensure!(ran.succeeded, "`toolbay export --client {client}` failed: {}", ran.tail());
         Ok((command, home))
