@@ -107,22 +107,20 @@ impl Watched {
         Ok(start.elapsed())
     }
 
-    /// Sends a call and does not wait for its response.
-    fn send_call(&self, tool: &str, arguments: &str) -> Result<()> {
-        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
-        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+    /// Sends a request and gives the connection on which its response comes.
+    fn post(&self, method: &str, params: &str) -> Result<TcpStream> {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\n\
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             self.address,
             body.len()
         );
         let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.write_all(head.as_bytes())?;
         stream.write_all(body.as_bytes())?;
-        // A client that goes away cancels its call: this one stays as long as the hub.
-        std::mem::forget(stream);
-        Ok(())
+        Ok(stream)
     }
 
     /// Asks `/health` until the time is over, and says how it went.
@@ -216,11 +214,16 @@ fn endless_schemas(scene: &Scene) -> Result<Outcome> {
         format!("[servers.hostile]\ncommand = '{}'\nargs = ['--endless-schemas']\n", hostile()?.display());
     scene.write(USER_FILE, &server)?;
     let watched = Watched::new(scene)?;
+    let mut listed = String::new();
+    watched.post("tools/list", "{}")?.read_to_string(&mut listed)?;
+    // A client that goes away cancels its call: these stay until the hub was watched.
+    let mut calls = Vec::new();
     for (tool, arguments) in [
-        ("hostile__endless_references", r#"{"x":{}}"#.to_owned()),
-        ("hostile__endless_alternatives", format!(r#"{{"x":[{}]}}"#, vec!["{}"; 80_000].join(","))),
+        ("hostile__plain_doubling", r#"{"x":{}}"#.to_owned()),
+        ("hostile__plain_wide", format!(r#"{{"list":[{}]}}"#, vec!["{}"; 80_000].join(","))),
     ] {
-        watched.send_call(tool, &arguments)?;
+        ensure!(listed.contains(tool), "`{tool}` is not listed");
+        calls.push(watched.post("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))?);
     }
     watched.watch(|| None)
 }
