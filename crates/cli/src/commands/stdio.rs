@@ -42,8 +42,7 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     cycle::refuse(&plan.chain)?;
     // A server of another hub ends with that one, and so would a hub that it started.
     let may_share = plan.hub.shares() && !context.env.is_supervised();
-    // One that searches the folder it is in has nothing to share with others.
-    if !args.alone && may_share && plan.folder.is_none() {
+    if !args.alone && may_share {
         return Relay::new(context, plan)?.run().await;
     }
     let host = plan.start(context);

@@ -285,6 +285,12 @@ pub(crate) fn signal(pid: u32, name: &str) {
     assert!(status.success());
 }
 
+/// Whether a process runs. Whoever looks after orphans here may take a while to bury those that ended.
+pub(crate) fn is_alive(pid: impl std::fmt::Display) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
 /// Whether any process still has `path` on its command line.
 pub(crate) fn is_running(path: &Path) -> bool {
     let path = path.to_str().unwrap();

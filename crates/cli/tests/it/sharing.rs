@@ -9,7 +9,7 @@ use std::{fs, thread, time::Duration};
 
 use serde_json::Value;
 
-use crate::program::{Home, is_running, within};
+use crate::program::{Home, is_alive, is_running, within};
 
 use client::SharingClient;
 
@@ -49,11 +49,7 @@ fn until(what: &str, is: impl Fn() -> bool + Send + 'static) {
 /// Waits until a process has ended.
 #[track_caller]
 fn gone(pid: u32) {
-    until("the hub ends", move || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Whoever looks after orphans here may take a while to bury them.
-        stat.is_empty() || stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
-    });
+    until("the hub ends", move || !is_alive(pid));
 }
 
 /// How many processes run our server.

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -62,5 +63,42 @@ async fn each_project_has_an_instance_that_its_clients_share() {
     }
     assert_eq!(started.load(Ordering::Relaxed), 2, "two projects");
     assert_eq!(host.servers().len(), 2, "nothing else is seen of it");
-    host.stop(std::time::Duration::from_secs(5)).await;
+    host.stop(Duration::from_secs(5)).await;
+}
+
+/// A server whose instances hold a token for as long as they are in memory.
+fn holding(token: &Arc<()>) -> Connector {
+    let token = token.clone();
+    Connector::new(|_| Some(server_in(Path::new("/default")))).with_roots(move |_, root| {
+        let (token, root) = (token.clone(), root.to_owned());
+        let server = TestServer::new("code").with_tool("place", move |_| {
+            let _held = &token;
+            Ok(json!({ "place": root }))
+        });
+        Some(Source::InProcess(Arc::new(move |tasks| server.in_memory(tasks))))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_are_few_and_end_some_time_after_their_last_call() {
+    let token = Arc::new(());
+    let servers = parse(r#"{"mcpServers": {"code": {"builtin": "codebase"}}}"#, Path::new("/x.json"));
+    let options = HostOptions { connector: Some(holding(&token)), ..HostOptions::default() };
+    let host = Host::start(&servers.unwrap().servers, Vec::new(), &options);
+    host.settled().await;
+    let none = Arc::strong_count(&token);
+    for number in 0..40 {
+        place(&host, "code__place", Some(&format!("/{number}"))).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let kept = Arc::strong_count(&token) - none;
+    assert!((1..=32).contains(&kept), "{kept} instances");
+    // One that is called goes on, the others end.
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    place(&host, "code__place", Some("/39")).await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert_eq!(Arc::strong_count(&token) - none, 1);
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert_eq!(Arc::strong_count(&token) - none, 0);
+    host.stop(Duration::from_secs(5)).await;
 }

@@ -1,9 +1,11 @@
 //! In a hub, with and without a configuration.
 
+use std::{thread, time::Duration};
+
 use serde_json::{Value, json};
 
 use super::{Project, Talk, list};
-use crate::program::{Home, Serving};
+use crate::program::{Home, Serving, is_alive, within};
 
 fn body(answer: &str) -> Value {
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -21,6 +23,25 @@ fn tools(hub: &Serving) -> Vec<String> {
     tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// A client that starts Toolbay in a folder of the project.
+fn client(project: &Project, folder: &str) -> Talk {
+    let mut command = project.home.command(&[]);
+    command.current_dir(project.path(folder));
+    let mut talk = Talk::run(command);
+    talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
+    talk
+}
+
+/// The first entry of the folder that a client searches.
+fn first_entry(client: &mut Talk) -> String {
+    let entries = list(&client.call("codebase__list_directory", json!({ "path": "." })));
+    entries[0]["name"].as_str().unwrap().to_owned()
+}
+
+fn clients(status: &Value) -> usize {
+    status["clients"].as_array().unwrap().len()
+}
+
 /// The README's first command.
 #[test]
 fn any_folder_is_served_with_no_configuration() {
@@ -33,18 +54,31 @@ fn any_folder_is_served_with_no_configuration() {
     let found = list(&call(&hub, "codebase__search_code", &json!({ "query": "function add" })));
     assert_eq!(found[0]["file_path"], "src/main.rs");
     assert!(tools(&hub).contains(&"hub__status".to_owned()));
-    // A client in the same folder joins it, one in another folder has its own.
-    let client = |folder: &str| {
-        let mut command = project.home.command(&[]);
-        command.current_dir(project.path(folder));
-        let mut talk = Talk::run(command);
-        talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
-        list(&talk.call("codebase__list_directory", json!({ "path": "." })))
-    };
-    assert_eq!(client("")[0]["name"], "src");
-    assert_eq!(client("src")[0]["name"], "main.rs");
+    // Clients on stdio join it, and each searches its own folder.
+    let (mut above, mut below) = (client(&project, ""), client(&project, "src"));
+    assert_eq!((first_entry(&mut above), first_entry(&mut below)), ("src".to_owned(), "main.rs".to_owned()));
+    let status = project.home.run(&["hub", "status", "--json"]).expect(0).json();
+    assert_eq!((status["pid"].as_u64(), clients(&status)), (Some(hub.pid().into()), 2), "{status}");
     assert_eq!(hub.stop(), Some(0));
-    assert_eq!(client("src")[0]["name"], "main.rs");
+    assert_eq!(first_entry(&mut below), "main.rs");
+}
+
+#[test]
+fn clients_share_a_hub_with_no_configuration() {
+    let project = Project::new();
+    let (mut above, mut below) = (client(&project, ""), client(&project, "src"));
+    assert_eq!((first_entry(&mut above), first_entry(&mut below)), ("src".to_owned(), "main.rs".to_owned()));
+    let status = project.home.run(&["hub", "status", "--json"]).expect(0).json();
+    assert_eq!((&status["background"], clients(&status)), (&json!(true), 2), "{status}");
+    // A hub that nobody can find any more ends when its clients have left.
+    drop((above, below));
+    let pid = status["pid"].as_u64().unwrap();
+    drop(project);
+    within("the hub".to_owned(), move || {
+        while is_alive(pid) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
 }
 
 #[test]
@@ -116,24 +150,16 @@ fn clients_that_share_a_hub_search_their_own_projects() {
         "[hub]\nlinger = '300ms'\n[servers.small]\ncommand = 'python3'\nargs = [{:?}]\n",
         project.home.path("server.py").display().to_string()
     ));
-    let client = |folder: &str| {
-        let mut command = project.home.command(&[]);
-        command.current_dir(project.path(folder));
-        let mut talk = Talk::run(command);
-        talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
-        talk
-    };
-    let (mut above, mut below) = (client(""), client("src"));
-    let place = json!({ "path": "." });
-    assert_eq!(list(&above.call("codebase__list_directory", place.clone()))[0]["name"], "src");
-    assert_eq!(list(&below.call("codebase__list_directory", place.clone()))[0]["name"], "main.rs");
-    assert_eq!(list(&above.call("codebase__list_directory", place.clone()))[0]["name"], "src");
+    let (mut above, mut below) = (client(&project, ""), client(&project, "src"));
+    assert_eq!(first_entry(&mut above), "src");
+    assert_eq!(first_entry(&mut below), "main.rs");
+    assert_eq!(first_entry(&mut above), "src");
     let hub = project.home.run(&["hub", "status", "--json"]).expect(0).json();
-    assert_eq!(hub["clients"].as_array().map(Vec::len), Some(2), "{hub}");
+    assert_eq!(clients(&hub), 2, "{hub}");
     // One that is in no project is told why.
     std::fs::create_dir_all(project.home.path("home")).unwrap();
-    let mut nowhere = client("../home");
-    let refused = nowhere.call("codebase__list_directory", place);
+    let mut nowhere = client(&project, "../home");
+    let refused = nowhere.call("codebase__list_directory", json!({ "path": "." }));
     let why = refused["content"][0]["text"].as_str().unwrap_or_default();
     assert!(refused["isError"] == true && why.contains("No codebase is offered"), "{refused}");
 }
