@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     str::FromStr,
     time::{Duration, Instant},
@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio_util::task::TaskTracker;
 use toolbay_control::{Build, Client, ControlError, Place, millis};
 use toolbay_host::{Naming, Shim};
-use toolbay_supervise::{LoginShell, SpawnError, daemon};
+use toolbay_supervise::{LoginShell, RotatingFile, SpawnError, daemon};
 
 use crate::{
     context::Context,
@@ -30,8 +30,6 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
 /// As `LOOK`, once it takes longer.
 const SLOW_LOOK: Duration = Duration::from_millis(25);
-/// Logs that are longer are put aside when a hub starts.
-const LONG_LOG: u64 = 4 * 1024 * 1024;
 
 /// What a hub in the background is told on its command line. It has the environment of the login shell, and must yet read the files
 /// that its clients mean.
@@ -174,7 +172,8 @@ impl<'a> Sharing<'a> {
 
     /// Starts a hub, without waiting until it listens, and returns its process id.
     pub(crate) async fn start(&self) -> Result<u32, ShareError> {
-        prepare_log(&self.spec.log);
+        // It writes to its log from the very start. Without a log there is no hub, which is told below.
+        let _ = open_log(&self.spec.log);
         let spec = serde_json::to_string(&self.spec).map_err(ShareError::Unsayable)?;
         let mut args: Vec<OsString> = vec!["__hub".into(), spec.into()];
         if let Some(config) = &self.config {
@@ -227,14 +226,14 @@ fn log_file(env: &Env, place: &Place) -> PathBuf {
     }
 }
 
-/// Makes the folder of a log, and puts a long log aside. Without a log there is a hub all the same.
-fn prepare_log(log: &Path) {
-    if let Some(folder) = log.parent() {
-        let _ = fs::create_dir_all(folder);
-    }
-    if fs::metadata(log).is_ok_and(|file| file.is_file() && file.len() > LONG_LOG) {
-        let _ = fs::rename(log, log.with_extension("log.1"));
-    }
+/// Opens the log of a hub in the background, which is put aside when it is long.
+pub(crate) fn open_log(path: &Path) -> io::Result<RotatingFile> {
+    RotatingFile::open(path, RotatingFile::MAX_SIZE, RotatingFile::MAX_FILES)
+}
+
+/// The files of such a log, newest first, whether they are there or not.
+pub(crate) fn log_files(path: &Path) -> impl Iterator<Item = PathBuf> {
+    RotatingFile::files(path, RotatingFile::MAX_FILES)
 }
 
 /// The environment of a hub in the background: that of the login shell, never that of the client that happened to come first.

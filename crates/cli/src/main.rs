@@ -47,18 +47,20 @@ mod unpinned;
 mod unset;
 mod wording;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Mutex};
 
 use toolbay_host::shim;
-use toolbay_supervise::daemon;
+use toolbay_supervise::{RotatingFile, daemon};
 use tracing_subscriber::{
     filter::{LevelFilter, Targets},
+    fmt::writer::BoxMakeWriter,
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
 
 use crate::{
     args::{Command, LowArgs},
+    background::open_log,
     context::Context,
     env::Env,
     error::CliError,
@@ -70,11 +72,14 @@ fn main() -> ExitCode {
     let args = LowArgs::read();
     let mut env = Env::read();
     let mut verbosity = args.global.verbose;
+    let mut log = None;
     if let Some(Command::Background(args)) = &args.command {
         env = env.with_folders(&args.spec.folders);
         verbosity = verbosity.max(1);
+        // One that cannot be opened is what stderr is already.
+        log = open_log(&args.spec.log).and_then(RotatingFile::take_stdio).ok();
     }
-    init_log(&env, verbosity);
+    init_log(&env, verbosity, log);
     if let Err(error) = shim::become_subreaper() {
         tracing::warn!(%error, "orphans of servers may outlive a killed shim");
     }
@@ -107,7 +112,8 @@ fn runtime(workers: Option<usize>) -> Result<tokio::runtime::Runtime, CliError> 
     Ok(builder.enable_all().build()?)
 }
 
-fn init_log(env: &Env, verbose: u8) {
+/// Where log messages go: to `file`, else to stderr.
+fn init_log(env: &Env, verbose: u8, file: Option<RotatingFile>) {
     let default = match verbose {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
@@ -115,8 +121,12 @@ fn init_log(env: &Env, verbose: u8) {
     };
     let filter = env.log_filter.as_deref().and_then(|filter| filter.parse().ok());
     let colours = env.allows_colour && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let writer = match file {
+        Some(file) => BoxMakeWriter::new(Mutex::new(file)),
+        None => BoxMakeWriter::new(std::io::stderr),
+    };
     tracing_subscriber::registry()
-        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours))
+        .with(tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours))
         .with(filter.unwrap_or_else(|| Targets::new().with_default(default)))
         .init();
 }

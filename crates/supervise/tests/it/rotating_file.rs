@@ -38,3 +38,18 @@ fn a_file_that_cannot_be_put_aside_goes_on() {
     }
     assert_eq!(fs::read(&path).unwrap().len(), 100);
 }
+
+/// As a hub that ends and the one that takes its place.
+#[test]
+fn two_that_write_to_one_log_put_it_aside_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("hub.log");
+    let mut one = RotatingFile::open(&path, 20, 3).unwrap();
+    let mut other = RotatingFile::open(&path, 20, 3).unwrap();
+    one.write_all(b"one: 1\n").unwrap();
+    other.write_all(b"other: 1\n").unwrap();
+    one.write_all(b"one: 2\n").unwrap();
+    other.write_all(b"other: 2\n").unwrap();
+    let texts = RotatingFile::files(&path, 3).map(|file| fs::read_to_string(file).unwrap_or_default());
+    assert_eq!(texts.collect::<Vec<_>>(), ["one: 2\nother: 2\n", "one: 1\nother: 1\n", ""]);
+}

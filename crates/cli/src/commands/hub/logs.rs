@@ -1,20 +1,26 @@
 //! `toolbay hub logs`: what the hub in the background wrote to its log.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, ErrorKind, Read, Seek, SeekFrom},
-    path::Path,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use toolbay_control::ControlError;
 
 use crate::{
-    args::HubLogsArgs, background::Sharing, context::Context, error::CliError, hub::Plan, session,
+    args::HubLogsArgs,
+    background::{Sharing, log_files},
+    context::Context,
+    error::CliError,
+    hub::Plan,
+    session,
     style::clean,
 };
 
-/// Only so much of a log is looked at for its last lines.
+/// Only so much of a log is looked at for its last lines, and so much at once for new ones.
 const MOST: u64 = 4 * 1024 * 1024;
 /// How often one looks for more.
 const LOOK: Duration = Duration::from_millis(200);
@@ -31,59 +37,126 @@ pub(super) async fn run(context: &Context, args: &HubLogsArgs) -> Result<(), Cli
         }
         Err(error) => return Err(error),
     };
-    let mut read_to = show_last(context, &log, args.lines)?;
-    if !args.follow {
-        return Ok(());
-    }
-    loop {
-        tokio::time::sleep(LOOK).await;
-        read_to = show_more(context, &log, read_to)?;
-    }
-}
-
-/// Shows the last lines, and tells how far the log was read.
-fn show_last(context: &Context, log: &Path, lines: usize) -> Result<u64, CliError> {
-    let unreadable = |source| CliError::Unreadable { path: log.to_owned(), source };
-    let mut file = match File::open(log) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            context.out.note(&format!("there is no log yet: {}", log.display()));
-            return Ok(0);
+    let unreadable = |source| CliError::Unreadable { path: log.clone(), source };
+    let mut reader = LogReader::new(&log);
+    match reader.last_lines(args.lines).map_err(unreadable)? {
+        None => context.out.note(&format!("there is no log yet: {}", log.display())),
+        Some(lines) => {
+            for line in lines {
+                context.out.data(&format!("{}\n", clean(&line)))?;
+            }
         }
-        file => file.map_err(unreadable)?,
-    };
-    let length = file.metadata().map_err(unreadable)?.len();
-    let from = length.saturating_sub(MOST);
-    let text = read(&mut file, from).map_err(unreadable)?;
-    let all: Vec<&str> = text.lines().collect();
-    for line in &all[all.len().saturating_sub(lines)..] {
-        context.out.data(&format!("{}\n", clean(line)))?;
     }
-    Ok(from + text.len() as u64)
+    while args.follow {
+        tokio::time::sleep(LOOK).await;
+        while let Some(text) = reader.more().map_err(unreadable)? {
+            context.out.data(&clean(&text))?;
+        }
+    }
+    Ok(())
 }
 
-/// Shows what came since. A log that is shorter than it was is another one.
-fn show_more(context: &Context, log: &Path, read_to: u64) -> Result<u64, CliError> {
-    let Ok(mut file) = File::open(log) else { return Ok(0) };
-    let length = file.metadata()?.len();
-    let from = if length < read_to { 0 } else { read_to };
-    if length == from {
-        return Ok(from);
-    }
-    let text = read(&mut file, from)?;
-    // The last line may not be whole yet.
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    context.out.data(&clean(&text[..whole]))?;
-    Ok(from + whole as u64)
+/// Reads a log that is put aside when it is long.
+struct LogReader<'a> {
+    log: &'a Path,
+    /// The file that is read now, and how far it was read.
+    file: Option<File>,
+    read_to: u64,
 }
 
-fn read(file: &mut File, from: u64) -> io::Result<String> {
+impl<'a> LogReader<'a> {
+    fn new(log: &'a Path) -> Self {
+        Self { log, file: None, read_to: 0 }
+    }
+
+    /// The last lines, of several files if need be; nothing where there is no log. What follows them is for [`Self::more`].
+    fn last_lines(&mut self, count: usize) -> io::Result<Option<Vec<String>>> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut room = MOST;
+        for path in log_files(self.log) {
+            let Some(mut file) = open(&path)? else { break };
+            let length = file.metadata()?.len();
+            let from = length.saturating_sub(room);
+            let bytes = read(&mut file, from, length - from)?;
+            if self.file.is_none() {
+                (self.file, self.read_to) = (Some(file), from + bytes.len() as u64);
+            }
+            let text = text(bytes);
+            // What was cut is no line.
+            let is_cut = from > 0;
+            let older = text.lines().skip(is_cut.into()).map(str::to_owned);
+            lines.splice(..0, older);
+            room -= length - from;
+            if lines.len() >= count || is_cut {
+                break;
+            }
+        }
+        lines.drain(..lines.len().saturating_sub(count));
+        Ok(self.file.is_some().then_some(lines))
+    }
+
+    /// Whole lines that came since, if any did.
+    fn more(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(file) = &mut self.file {
+                if file.metadata()?.len() < self.read_to {
+                    self.read_to = 0; // somebody emptied it
+                }
+                let mut bytes = read(file, self.read_to, MOST)?;
+                // The last line may not be whole yet; one that is longer than all this is shown in parts.
+                let whole = bytes.iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
+                match whole {
+                    Some(whole) => bytes.truncate(whole),
+                    None if (bytes.len() as u64) < MOST => bytes.clear(),
+                    None => {}
+                }
+                if !bytes.is_empty() {
+                    self.read_to += bytes.len() as u64;
+                    return Ok(Some(text(bytes)));
+                }
+            }
+            match self.next_file()? {
+                Some(file) => (self.file, self.read_to) = (Some(file), 0),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The file that follows the one that is read, if that was put aside.
+    fn next_file(&self) -> io::Result<Option<File>> {
+        let identity = |file: fs::Metadata| (file.dev(), file.ino());
+        let here = self.file.as_ref().map(File::metadata).transpose()?.map(identity);
+        let files: Vec<PathBuf> = log_files(self.log).collect();
+        let place = |path: &PathBuf| fs::metadata(path).map(identity).ok() == here;
+        let newer = match here.and_then(|_| files.iter().position(place)) {
+            Some(place) => &files[..place],
+            // There was none, or it is gone: what is left comes after it.
+            None => &files,
+        };
+        for path in newer.iter().rev() {
+            if let Some(file) = open(path)? {
+                return Ok(Some(file));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Opens a file, if it is there.
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        file => file.map(Some),
+    }
+}
+
+fn read(file: &mut File, from: u64, most: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes)?;
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            error.into_bytes().iter().map(|&byte| if byte.is_ascii() { byte as char } else { '?' }).collect()
-        }
-    })
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

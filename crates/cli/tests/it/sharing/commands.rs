@@ -1,6 +1,14 @@
 //! `toolbay hub`, and `toolbay serve` beside a hub in the background.
 
-use super::{SharingClient, gone, home, hub, pid};
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+};
+
+use super::{SharingClient, gone, home, hub, pid, settings};
+use crate::program::within;
 
 #[test]
 fn a_second_hub_of_the_same_configuration_is_refused_with_the_address_of_the_first() {
@@ -52,5 +60,44 @@ fn status_shows_the_hub_and_its_clients() {
     }
     let log = home.run(&["hub", "logs", "-n", "1"]).expect(0).stdout;
     assert_eq!(log.lines().count(), 1, "{log}");
+    client.leave();
+}
+
+#[test]
+fn a_long_log_is_put_aside_and_read_as_one() {
+    let home = home();
+    let mut client = SharingClient::start(home.command(&["stdio"]));
+    client.initialize();
+    let found = hub(&home, &[]);
+    let log = PathBuf::from(found["log"].as_str().unwrap());
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut following = home.command(&["hub", "logs", "-f", "-n", "1"]).spawn().unwrap();
+    let mut followed = BufReader::new(following.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(followed.next().is_some(), "the follower is at the end of the log");
+
+    let long = format!("{}\n", "x".repeat(1023)).repeat(5 * 1024);
+    let mut file = File::options().append(true).open(&log).unwrap();
+    file.write_all(long.as_bytes()).unwrap();
+    file.write_all(b"the last line of a full file\n").unwrap();
+    // The hub has something to say about this.
+    home.write_user_config(&(settings(&home, "small") + "[servers.more]\nbuiltin = 'codebase'\n"));
+    within("the follower".to_owned(), move || {
+        for awaited in ["the last line of a full file", "configuration: "] {
+            assert!(followed.any(|line| line.contains(awaited)), "{awaited}");
+        }
+    });
+    following.kill().unwrap();
+    following.wait().unwrap();
+    assert!(fs::metadata(&log).unwrap().len() < 5 * 1024 * 1024, "it was put aside");
+    let older = PathBuf::from(format!("{}.1", log.display()));
+    assert!(fs::metadata(older).unwrap().len() > 5 * 1024 * 1024);
+    let read = home.run(&["hub", "logs", "-n", "1000"]).expect(0).stdout;
+    assert!(read.contains("the last line of a full file") && read.contains("configuration: "));
+    assert!(read.find("a full file") < read.find("configuration: "), "older lines come first");
+    // What nobody catches, a panic for example, goes to the file that is written now.
+    for descriptor in [1, 2] {
+        let file = fs::read_link(format!("/proc/{}/fd/{descriptor}", pid(&found))).unwrap();
+        assert_eq!(file, log.canonicalize().unwrap());
+    }
     client.leave();
 }
