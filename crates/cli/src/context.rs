@@ -46,9 +46,9 @@ impl Context {
 
 /// Whether a command serves clients, who notice when it does not run.
 fn stalls(args: &LowArgs) -> Stalls {
-    use Command::{Codebase, Connect, Serve, Stdio};
+    use Command::{Background, Codebase, Connect, Serve, Stdio};
     match args.command {
-        None | Some(Serve(_) | Stdio(_) | Connect(_) | Codebase(_)) => Stalls::Reported,
+        None | Some(Serve(_) | Background(_) | Stdio(_) | Connect(_) | Codebase(_)) => Stalls::Reported,
         Some(_) => Stalls::Ignored,
     }
 }
