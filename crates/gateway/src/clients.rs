@@ -29,7 +29,8 @@ const MAX_NAME: usize = 128;
 /// What `toolbay stdio` says of its client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attach {
-    /// The project of the client: the directory in which it started `toolbay stdio`.
+    /// The project of the client: the directory in which it started `toolbay stdio`. Where that is none, the client's roots
+    /// name it, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<PathBuf>,
     /// The version of that `toolbay`.
@@ -133,6 +134,13 @@ impl Connected {
         let Some(name) = name_of(info) else { return };
         if let Some(client) = self.clients.lock().connected.get_mut(&self.id) {
             client.name = Some(name);
+        }
+    }
+
+    /// Notes the client's project.
+    pub(crate) fn works_in(&self, root: Option<Arc<Path>>) {
+        if let Some(client) = self.clients.lock().connected.get_mut(&self.id) {
+            client.root = root;
         }
     }
 

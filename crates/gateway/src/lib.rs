@@ -20,6 +20,7 @@ mod answer;
 mod bounded;
 mod capabilities;
 mod client;
+mod client_roots;
 mod clients;
 mod cors;
 mod door;

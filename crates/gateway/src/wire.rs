@@ -13,6 +13,7 @@ use toolbay_transport::{Incoming, RefusalLog, Wire};
 
 use crate::{
     client::{Client, open_session},
+    client_roots::ClientRoots,
     clients::{ATTACH, Connected, GOODBYE},
     era,
     exchange::{Exchange, Final, Step},
@@ -42,8 +43,11 @@ struct Connection<'a> {
     is_introduced: bool,
     /// Whether `toolbay stdio` stands in front of the client.
     is_attached: bool,
-    /// The client's project, where `toolbay stdio` named it.
+    /// The client's project, where `toolbay stdio` or one of the client's roots names it.
     root: Option<Arc<Path>>,
+    /// Whether the client's roots name its project.
+    follows_roots: bool,
+    roots: ClientRoots,
     owner: Owner,
     stream: Option<SessionStream>,
     /// Running requests of both eras, with the way to cancel each; closed where one has ended.
@@ -72,6 +76,8 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
         is_introduced: false,
         is_attached: false,
         root: None,
+        follows_roots: false,
+        roots: ClientRoots::default(),
         owner: Owner::new(),
         stream: None,
         cancels: Default::default(),
@@ -92,6 +98,12 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
                 None => break,
             },
             Some(()) = connection.running.next() => {}
+            roots = connection.roots.answered() => {
+                if let Some(roots) = roots {
+                    connection.works_in(roots.folder);
+                }
+                connection.release().await;
+            }
             change = changed => match change {
                 Some(change) => connection.send(change).await,
                 None => break,
@@ -100,6 +112,7 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
             () = stop.cancelled() => break,
         }
     }
+    connection.release().await;
     connection.ending.cancel();
     let is_attached = connection.is_attached;
     let drained = async {
@@ -128,7 +141,11 @@ impl Connection<'_> {
             Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
         }
         match incoming {
-            Incoming::Message(Message::Request(request)) => self.request(request).await,
+            Incoming::Message(Message::Request(request)) => {
+                if let Some(request) = self.roots.keep(request) {
+                    self.request(request).await;
+                }
+            }
             Incoming::Message(Message::Notification(notification)) => self.notification(&notification),
             Incoming::Message(Message::Response(response)) => {
                 if let Some(session) = &self.session {
@@ -248,19 +265,43 @@ impl Connection<'_> {
 
     fn notification(&mut self, notification: &Notification) {
         match notification.method() {
-            method::CANCELLED => {}
+            method::CANCELLED => self.cancel(notification),
+            method::INITIALIZED | method::ROOTS_CHANGED => self.ask_roots(),
             ATTACH => {
                 self.root = self.client.attach(notification);
                 self.is_attached = true;
-                return;
+                self.follows_roots = self.root.is_none();
             }
-            _ => return,
+            _ => {}
         }
+    }
+
+    fn cancel(&mut self, notification: &Notification) {
         let id = notification.param("requestId").map(|span| notification.raw(span));
-        if let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes()))
-            && let Some(cancel) = self.cancels.remove(&id)
-        {
+        let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes())) else { return };
+        self.roots.cancel(&id);
+        if let Some(cancel) = self.cancels.remove(&id) {
             let _ = cancel.send(()); // it may have ended just now
+        }
+    }
+
+    /// Asks a client for its roots that works in no project of this machine otherwise.
+    fn ask_roots(&mut self) {
+        let Some(session) = self.session.as_ref().filter(|_| self.follows_roots) else { return };
+        if Client::of_session(session.clone()).can_answer(method::ROOTS_LIST, None) {
+            self.roots.ask(session, self.outgoing.clone());
+        }
+    }
+
+    fn works_in(&mut self, folder: Option<Arc<Path>>) {
+        self.client.works_in(folder.clone());
+        self.root = folder;
+    }
+
+    /// Serves the requests that waited for the client's roots.
+    async fn release(&mut self) {
+        for request in self.roots.release() {
+            self.request(request).await;
         }
     }
 

@@ -3,6 +3,7 @@
 mod commands; // `search` and `index`
 mod containment; // nothing outside of the folder is ever shown
 mod hubs; // in a hub, with and without a configuration
+mod roots; // clients that name their project themselves
 mod s3; // the document that it follows, word for word
 mod secrets; // files whose names say that they hold secrets
 mod tools; // each tool on real files

@@ -10,7 +10,7 @@ use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::streams::{Reader, Writer};
-use crate::{context::Context, error::CliError, hub::Plan, unset};
+use crate::{code::usual_folder, context::Context, error::CliError, hub::Plan, unset};
 
 /// How much may be on its way to or from a hub in this process.
 const PIPE: usize = 256 * 1024;
@@ -65,7 +65,7 @@ async fn serve(
 /// The line with which the client is introduced to a hub.
 pub(super) fn introduction(context: &Context) -> Result<Vec<u8>, CliError> {
     let attach = Attach {
-        root: std::env::current_dir().ok(),
+        root: std::env::current_dir().ok().and_then(|here| usual_folder(context.env.home.as_deref(), &here)),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         variables: unset::names(context),
     };

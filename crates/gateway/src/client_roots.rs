@@ -1,0 +1,173 @@
+//! The project of a client whose working directory names none: the first folder among its roots.
+
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use tokio::time::{Instant, sleep_until};
+use toolbay_host::Reply;
+use toolbay_protocol::{Request, RequestId, method};
+
+use crate::{session::Session, tap::ClientSender};
+
+/// How long calls wait for a client to name its roots.
+const CALL_WAIT: Duration = Duration::from_secs(2);
+/// How many calls wait for that; more are sent without it.
+const MAX_WAITING: usize = 64;
+/// How many roots are looked at.
+const MAX_ROOTS: usize = 64;
+
+type Asking = Pin<Box<dyn Future<Output = Option<Roots>> + Send>>;
+
+/// Asks one client for its roots, and keeps the calls that depend on them.
+#[derive(Default)]
+pub(crate) struct ClientRoots {
+    asking: Option<Asking>,
+    waiting: Vec<Box<Request>>,
+    /// When calls stop waiting.
+    deadline: Option<Instant>,
+}
+
+/// What a client named.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Roots {
+    /// The first of its roots that is a folder of this machine.
+    pub(crate) folder: Option<Arc<Path>>,
+}
+
+impl ClientRoots {
+    /// Asks the client, instead of waiting for an answer that may be old by now.
+    pub(crate) fn ask(&mut self, session: &Session, outgoing: ClientSender) {
+        let Some(question) = session.ask(method::ROOTS_LIST, "{}") else { return };
+        self.deadline = Some(Instant::now() + CALL_WAIT);
+        self.asking = Some(Box::pin(async move {
+            outgoing.send(question.text.into()).await.ok()?;
+            match question.reply.await.ok()? {
+                Reply::Result(result) => Roots::read(&result).await,
+                Reply::Error(error) => {
+                    tracing::debug!("a client does not name its roots: {}", error.message);
+                    None
+                }
+            }
+        }));
+    }
+
+    /// Keeps a request that depends on the roots while they are asked for; gives it back when it need not wait.
+    pub(crate) fn keep(&mut self, request: Box<Request>) -> Option<Box<Request>> {
+        let depends = matches!(request.call.method(), method::TOOLS_CALL | method::RESOURCES_READ);
+        if !depends || self.deadline.is_none() || self.waiting.len() >= MAX_WAITING {
+            return Some(request);
+        }
+        self.waiting.push(request);
+        None
+    }
+
+    /// Forgets a request that was cancelled while it waited.
+    pub(crate) fn cancel(&mut self, id: &RequestId) {
+        self.waiting.retain(|request| request.id != *id);
+    }
+
+    /// The requests that wait no longer.
+    pub(crate) fn release(&mut self) -> Vec<Box<Request>> {
+        self.deadline = None;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Resolves when the client has answered, with what it named if it did, or when calls have waited long enough; then
+    /// [`Self::release`] is due. Never while nothing is asked. Cancel safe.
+    pub(crate) async fn answered(&mut self) -> Option<Roots> {
+        let (asking, deadline) = (&mut self.asking, self.deadline);
+        let answer = async {
+            match asking {
+                Some(asking) => asking.await,
+                None => std::future::pending().await,
+            }
+        };
+        let late = async {
+            match deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            roots = answer => {
+                self.asking = None;
+                roots
+            }
+            () = late => None,
+        }
+    }
+}
+
+impl Roots {
+    /// Reads the result of `roots/list`.
+    async fn read(result: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Listed {
+            roots: Vec<Root>,
+        }
+        #[derive(Deserialize)]
+        struct Root {
+            uri: String,
+        }
+        let listed: Listed = match serde_json::from_str(result) {
+            Ok(listed) => listed,
+            Err(error) => {
+                tracing::debug!(%error, "the roots of a client cannot be read");
+                return None;
+            }
+        };
+        for path in listed.roots.iter().take(MAX_ROOTS).filter_map(|root| path(&root.uri)) {
+            if tokio::fs::metadata(&path).await.is_ok_and(|file| file.is_dir()) {
+                return Some(Self { folder: Some(path.into()) });
+            }
+        }
+        Some(Self { folder: None })
+    }
+}
+
+/// The path that a `file` URI means on this machine.
+fn path(uri: &str) -> Option<PathBuf> {
+    use std::{ffi::OsString, os::unix::ffi::OsStringExt};
+    let (_, rest) = uri.split_once("://").filter(|(scheme, _)| scheme.eq_ignore_ascii_case("file"))?;
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            byte => byte,
+        });
+    }
+    let is_path = bytes.first() == Some(&b'/') && !bytes.contains(&0);
+    is_path.then(|| PathBuf::from(OsString::from_vec(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_of_files_are_paths() {
+        for (uri, expected) in [
+            ("file:///home/ada/project", Some("/home/ada/project")),
+            ("FILE://localhost/a%20b/%C3%A9", Some("/a b/é")),
+            ("file:///a?x#y", Some("/a")),
+            ("file://elsewhere/a", None),
+            ("file:///a%0", None),
+            ("file:///a%00b", None),
+            ("https://example.com/a", None),
+            ("/a", None),
+        ] {
+            assert_eq!(path(uri).as_deref(), expected.map(Path::new), "{uri}");
+        }
+    }
+}
