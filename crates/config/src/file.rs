@@ -41,6 +41,13 @@ const MAX_FILE: u64 = 4 * 1024 * 1024;
 /// More servers are a mistake, or meant to keep us busy.
 const MAX_SERVERS: usize = 1024;
 
+/// The same for the file of a project, which strangers may have written: 512 bytes for each server.
+const MAX_PROJECT_FILE: u64 = 512 * 1024;
+
+/// The most values in the file of a project: 16 for each server. A value of two characters becomes a kilobyte in a parser, so
+/// they are counted before anything is parsed.
+const MAX_PROJECT_VALUES: usize = 16 * MAX_SERVERS;
+
 /// Some editors begin files with this.
 pub(crate) const MARK: char = '\u{feff}';
 
@@ -115,6 +122,12 @@ pub enum ConfigError {
     /// It has too many servers.
     #[error("the configuration {} has {count} servers; at most {MAX_SERVERS} are allowed", path.display())]
     TooManyServers { path: PathBuf, count: usize },
+    /// It is a project's, and would take much memory to parse.
+    #[error(
+        "the configuration {} has about {count} values; at most {MAX_PROJECT_VALUES} are allowed in the file of a project",
+        path.display()
+    )]
+    TooManyValues { path: PathBuf, count: usize },
     /// It is not in the syntax that it seems to be in.
     #[error("{}:{place}: {message}", path.display())]
     Syntax { path: PathBuf, place: Place, message: String },
@@ -139,7 +152,11 @@ pub fn load_with(path: &Path, variables: &Variables) -> Result<ConfigFile, Confi
 /// Reads a file of the user's or of a project's, and fills in variables.
 pub fn load_from(path: &Path, variables: &Variables, origin: Origin<'_>) -> Result<ConfigFile, ConfigError> {
     let read = |source| ConfigError::Read { path: path.to_owned(), source };
-    let file = SmallFile::open(path, MAX_FILE).map_err(read)?;
+    let limit = match origin {
+        Origin::Own => MAX_FILE,
+        Origin::Project { .. } => MAX_PROJECT_FILE,
+    };
+    let file = SmallFile::open(path, limit).map_err(read)?;
     let path_owned = || path.to_owned();
     match (ownership::judge(file.metadata()), origin) {
         // What a project brings is inert until somebody approved of exactly that, whoever wrote it.
@@ -175,6 +192,12 @@ fn parse_from(
     let text = text.trim_start_matches(MARK);
     let syntax = Syntax::of(text, path);
     let wrong = |(place, message)| ConfigError::Syntax { path: path.to_owned(), place, message };
+    if let Origin::Project { .. } = origin {
+        let count = tree::estimate_values(text, syntax);
+        if count > MAX_PROJECT_VALUES {
+            return Err(ConfigError::TooManyValues { path: path.to_owned(), count });
+        }
+    }
     let root = tree::parse(text, syntax).map_err(wrong)?;
     if root.entries().is_none() {
         return Err(wrong((

@@ -124,6 +124,70 @@ fn files_that_are_none_are_told_once_an_entry_is_approved() {
     }
 }
 
+/// By how much the hub may grow, in KiB.
+const GROWTH: u64 = 20 * 1024;
+
+/// The most memory that a process ever had, in KiB.
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Files as large as they may be, saved again and again, and larger ones.
+#[test]
+fn a_project_cannot_fill_the_memory_of_a_hub() {
+    within("the hub".to_owned(), || {
+        let home = Home::new();
+        let mut hub = home.serve(&[]);
+        // Whatever is made when a file is first read is there then.
+        home.write(".mcp.json", "{}");
+        hub.until("there are no servers in it");
+        std::fs::remove_file(home.path(".mcp.json")).unwrap();
+        hub.until("can be used again");
+        let before = peak_kib(hub.pid());
+        let many = |count: usize, entry: &dyn Fn(usize) -> String, separator: &str| {
+            (0..count).map(entry).collect::<Vec<_>>().join(separator)
+        };
+        let json = |count| {
+            let entry = |n| format!(r#""s{n}":{{"command":"x"}}"#);
+            format!(r#"{{"mcpServers":{{{}}}}}"#, many(count, &entry, ","))
+        };
+        let toml = |count| many(count, &|n| format!("[servers.s{n}]\ncommand = 'x'"), "\n");
+        for (name, text, said, saves) in [
+            (".mcp.json", json(60_000), "larger than 512 KiB", 1),
+            (".mcp.json", json(8_000), "has 8000 servers; at most 1024 are allowed", 10),
+            (".mcp.json", format!("[{}]", vec!["0"; 250_000].join(",")), "has about 250000 values", 1),
+            ("toolbay.toml", toml(60_000), "larger than 512 KiB", 1),
+            ("toolbay.toml", toml(1_500), "has 1500 servers; at most 1024 are allowed", 1),
+            ("toolbay.toml", toml(10_000), "values; at most 16384 are allowed", 1),
+            (
+                "toolbay.toml",
+                many(4_500, &|n| format!("[a{n}]"), "\n"),
+                "values; at most 16384 are allowed",
+                1,
+            ),
+            (
+                "toolbay.toml",
+                format!("x = [{}]\n[servers.x]\ncommand = 5", vec!["0"; 16_000].join(",")),
+                "server `x`",
+                1,
+            ),
+            ("toolbay.toml", format!("x = [{}]", vec!["0"; 250_000].join(",")), "has about 250001 values", 1),
+        ] {
+            for save in 1..=saves {
+                home.write(name, &text);
+                hub.until(said);
+                let grown = peak_kib(hub.pid()) - before;
+                assert!(grown < GROWTH, "{name}, {said}: {grown} KiB after {save} saves");
+                std::fs::remove_file(home.path(name)).unwrap();
+                hub.until("can be used again");
+            }
+        }
+        assert_eq!(hub.stop(), Some(0));
+    });
+}
+
 #[test]
 fn more_servers_than_anybody_has_are_refused_at_once() {
     let home = Home::new();

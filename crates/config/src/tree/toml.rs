@@ -3,7 +3,7 @@
 use serde_json::Number;
 use toml_edit::{Document, Item, TableLike, Value};
 
-use super::{Key, Node, SyntaxError};
+use super::{Key, Node, SyntaxError, count};
 use crate::{Place, place::At};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
@@ -12,6 +12,24 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
         (Place::of(text, byte), error.message().to_owned())
     })?;
     Ok(table(document.as_table()))
+}
+
+/// A table takes the memory of so many values in the parser.
+const TABLE: usize = 4;
+
+/// See [`estimate_values`](super::estimate_values). Tables are made by headers, braces, and dots in keys.
+pub(super) fn estimate_values(text: &str) -> usize {
+    let line = |line: &str| {
+        if line.trim_start().starts_with('[') {
+            // A header, or a line of a list of lists.
+            return TABLE * (1 + count(line, b".")) + count(line, b",[{=");
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let has_tables = value.contains('{');
+        let tables = count(key, b".{") + count(value, if has_tables { b".{" } else { b"" });
+        1 + TABLE * tables + count(line, b",[")
+    };
+    text.lines().map(line).sum()
 }
 
 fn table(table: &dyn TableLike) -> Node {

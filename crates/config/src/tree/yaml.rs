@@ -11,6 +11,8 @@ use crate::{Place, place::At};
 /// Deeper or larger is no configuration, but perhaps an attack with aliases.
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 100_000;
+/// So many bytes of a text that is copied count as a node.
+const TEXT_PER_NODE: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let mut reader = Reader { events: Parser::new_from_str(text), anchors: HashMap::new(), nodes: 0 };
@@ -54,13 +56,13 @@ impl<'a> Reader<'a> {
             }
             Event::MappingStart(anchor, _) => (anchor, self.map(depth)?),
             Event::Alias(anchor) => {
-                let node = self.anchors.get(&anchor).cloned().unwrap_or(Node::Null);
-                self.count(size(&node), depth, span)?;
-                (0, node)
+                self.count(self.anchors.get(&anchor).map_or(1, size), depth, span)?;
+                (0, self.anchors.get(&anchor).cloned().unwrap_or(Node::Null))
             }
             _ => return Err((place(&span.start), "a value is missing".to_owned())),
         };
         if anchor > 0 {
+            self.count(size(&node), depth, span)?;
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)
@@ -92,11 +94,14 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// What a copy of a node counts for: its nodes, and its texts by their length.
 fn size(node: &Node) -> usize {
-    match node {
-        Node::List(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Node::Map(entries) => 1 + entries.iter().map(|(_, node)| size(node)).sum::<usize>(),
-        _ => 1,
+    let length = |text: &str| text.len() / TEXT_PER_NODE;
+    1 + match node {
+        Node::List(items) => items.iter().map(size).sum(),
+        Node::Map(entries) => entries.iter().map(|(key, node)| length(&key.text) + size(node)).sum(),
+        Node::Text(text) => length(text),
+        Node::Null | Node::Flag(_) | Node::Number(_) => 0,
     }
 }
 

@@ -66,3 +66,17 @@ fn deep_and_growing_files_are_refused() {
     let error = parse(&format!("a0: &a0 x\n{growing}"), "f.yaml".as_ref()).unwrap_err().to_string();
     assert!(error.contains("too deep or too large"), "{error}");
 }
+
+/// Copies take memory, whether of many values or of long ones, and whether they are used or kept.
+#[test]
+fn copies_in_yaml_are_counted_with_their_texts_and_kept_ones_too() {
+    let long = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 10_000].join(","));
+    let long_key =
+        format!("a: &a {{\"{}\": 1}}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 10_000].join(","));
+    let nested: String = (0..60).map(|n| format!("&a{n} [")).collect();
+    let nested = format!("a: {nested}{}{}\n", vec!["1"; 10_000].join(","), "]".repeat(60));
+    for text in [long, long_key, nested] {
+        let error = parse(&text, "f.yaml".as_ref()).unwrap_err().to_string();
+        assert!(error.contains("too deep or too large"), "{error}");
+    }
+}

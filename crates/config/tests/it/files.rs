@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use toolbay_config::{ConfigError, Reach, inherited, load, parse};
+use toolbay_config::{ConfigError, Origin, Reach, Variables, inherited, load, load_from, parse};
 
 #[test]
 fn a_file_that_is_none_says_where() {
@@ -182,4 +182,50 @@ fn a_file_of_another_user_or_group_is_not_obeyed() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o646)).unwrap();
     assert!(matches!(own(), Err(ConfigError::WritableByAll { .. })));
     assert!(matches!(read(project), Err(ConfigError::WritableByAll { .. })));
+}
+
+/// Strangers write such files, and whoever clones them must not pay for it: it is refused before it is parsed.
+#[test]
+fn the_file_of_a_project_is_small_and_has_few_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let load_project = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        load_from(&path, &Variables::default(), Origin::Project { is_approved: &|_| false })
+    };
+    let json = |count: usize, env: &str| {
+        let entry = |n| {
+            format!(
+                r#""s{n}":{{"command":"npx","args":["-y","@org/server-{n}@1.2.3"],"env":{{"A":"{env}"}}}}"#
+            )
+        };
+        format!(r#"{{"mcpServers":{{{}}}}}"#, (0..count).map(entry).collect::<Vec<_>>().join(","))
+    };
+    let toml = |count: usize| {
+        let entry = |n| {
+            format!("[servers.s{n}]\ncommand = 'npx'\nargs = ['-y', '@org/server-{n}@1.2.3']\nenv.A = '1'\n")
+        };
+        (0..count).map(entry).collect::<String>()
+    };
+    for (name, text) in [(".mcp.json", json(500, "a, b: [c] = {d}.")), ("toolbay.toml", toml(500))] {
+        let file = load_project(name, &text).unwrap();
+        assert_eq!((file.servers.len(), &file.problems[..]), (500, &[][..]), "{name}");
+    }
+    for (name, text) in [
+        (".mcp.json", json(6_000, "")),
+        (".mcp.json", format!(r#"{{"mcpServers":{{}},"x":[{}]}}"#, vec!["0"; 100_000].join(","))),
+        ("toolbay.toml", toml(5_000)),
+        ("toolbay.toml", format!("x = [{}]", vec!["0"; 100_000].join(","))),
+        ("toolbay.toml", (0..20_000).map(|n| format!("[a.b{n}]\n")).collect()),
+        ("servers.yaml", format!("mcpServers: [{}]", vec!["0"; 100_000].join(","))),
+        ("servers.yaml", format!("mcpServers:\n{}", "- 0\n".repeat(100_000))),
+    ] {
+        let refused = load_project(name, &text);
+        assert!(matches!(refused, Err(ConfigError::TooManyValues { .. })), "{name}: {refused:?}");
+    }
+    let large = load_project(".mcp.json", &json(10, &"x".repeat(60_000))).unwrap_err().to_string();
+    assert!(large.ends_with("it is larger than 512 KiB"), "{large}");
+    // Whose own it is knows what is in it.
+    fs::write(folder.path().join("own.json"), json(1_000, &"a, ".repeat(100))).unwrap();
+    assert_eq!(load(&folder.path().join("own.json")).unwrap().servers.len(), 1_000);
 }
