@@ -16,7 +16,8 @@ use crate::{
     visible::{quoted, visible},
 };
 
-/// Settings by which a server gets nothing that it would not have anyway: how long things take, and when it starts.
+/// Settings by which a server gets nothing that it would not have anyway: how long things take, when it starts or starts
+/// again, and how calls wait for it.
 /// Whatever else there is, or will be, is bound.
 const UNBOUND: [&str; 16] = [
     "connect_timeout",

@@ -109,6 +109,8 @@ fn s11_whatever_changes_about_a_launch_asks_again() {
     for (entry, expected) in [
         (base.clone(), Verdict::Approved),
         (with(r#""idle_timeout": 9, "start": "on-demand", "heartbeat": 5"#), Verdict::Approved),
+        // When the same launch runs again, and how calls wait for it.
+        (with(r#""restart": "never", "serialize_writes": true"#), Verdict::Approved),
         (changed("node", "nodejs"), Verdict::Changed),
         (changed("x.js", "y.js"), Verdict::Changed),
         (changed(r#"["x.js"]"#, r#"["x.js", ""]"#), Verdict::Changed),
