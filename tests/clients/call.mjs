@@ -2,14 +2,20 @@
 //
 //   node call.mjs v1|v2|ai http|sse|ws URL
 //   node call.mjs v1|v2|ai stdio COMMAND ARGS…
+//   node call.mjs --requests v1|v2 stdio COMMAND ARGS…
+//
+// With `--requests`, it stays connected, and each line on stdin is a `tools/call` request with an id of its own. Each gets a line: the
+// response, as the library gives it. Whatever else the library finds wrong is a line with a "problem".
 //
 // The libraries are loaded from `$TOOLBAY_TEST_CLIENTS/npm`, where `cargo xtask verify clients` put them.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-const [library, transport, target, ...args] = process.argv.slice(2);
+const takesRequests = process.argv[2] === "--requests";
+const [library, transport, target, ...args] = process.argv.slice(takesRequests ? 3 : 2);
 const require = createRequire(join(process.env.TOOLBAY_TEST_CLIENTS, "npm", "package.json"));
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 const sum = { name: "everything__get-sum", arguments: { a: 1, b: 2 } };
@@ -42,11 +48,25 @@ async function v2() {
 }
 
 async function useSdk(client, connection) {
+    if (takesRequests) await serveRequests(client, connection);
     await client.connect(connection);
     const { tools } = await client.listTools();
     const result = await client.callTool(sum);
     await client.close();
     return { count: tools.length, text: result.content[0].text };
+}
+
+async function serveRequests(client, connection) {
+    const print = (line) => console.log(JSON.stringify(line));
+    client.onerror = (error) => print({ problem: error.message });
+    client.onclose = () => print({ problem: "the connection was closed" });
+    await client.connect(connection);
+    for await (const line of createInterface({ input: process.stdin })) {
+        const { id, params } = JSON.parse(line);
+        const response = client.callTool(params);
+        response.then((result) => print({ id, result }), ({ message }) => print({ id, error: { message } }));
+    }
+    process.exit(0);
 }
 
 async function ai() {

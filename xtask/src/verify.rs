@@ -4,6 +4,7 @@
 mod attacks;
 mod clients;
 mod scene;
+mod sharing;
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ type Check = (&'static str, &'static str, fn(Scene) -> Result<()>);
 const CHECKS: &[Check] = &[
     ("attacks", "what once froze the hub or filled its memory does not", attacks::run),
     ("clients", "published clients list and call through the hub, on each transport they have", clients::run),
+    ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", sharing::run),
 ];
 
 /// A variable of every program that is started here: no server may see it.

@@ -19,6 +19,8 @@ const TOOL: &str = "everything__get-sum";
 /// What the tool answers to 1 and 2.
 const SUM: &str = "The sum of 1 and 2 is 3.";
 const LIMIT: Duration = Duration::from_secs(120);
+/// The program of the Inspector, below the installed packages.
+pub(super) const INSPECTOR: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 /// One client on one transport.
 struct Case {
@@ -137,10 +139,7 @@ impl Stage {
             command.args(target).args(options).args(call);
             Ok(command)
         };
-        let (new, old) = (
-            "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-            "inspector-0.15/cli/build/cli.js",
-        );
+        let (new, old) = (INSPECTOR, "inspector-0.15/cli/build/cli.js");
         let remote = self.clients.join("npm/node_modules/.bin/mcp-remote").display().to_string();
         let cases = [
             ("Inspector 2.12.0", "http", inspector(new, &["--transport", "http"], self.target("http"))?),
@@ -168,12 +167,12 @@ impl Stage {
 }
 
 /// Where Node.js is that the peers brought.
-fn node() -> Result<PathBuf> {
+pub(super) fn node() -> Result<PathBuf> {
     Ok(peers::folder()?.join("bin/node"))
 }
 
 /// Installs the clients below `target/clients`.
-fn install() -> Result<PathBuf> {
+pub(super) fn install() -> Result<PathBuf> {
     let from = root().join("tests/clients");
     let folder = peers::folder()?.with_file_name("clients");
     peers::install(&from, &folder, "npm", &NPM_PINS, npm)?;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
+use toolbay_testkit::harness::{Process, kill, processes};
 
 use crate::workspace::{cargo, must, target};
 
@@ -43,12 +44,7 @@ pub(super) struct Running(Child);
 impl Scene {
     /// Makes an empty home directory for `binary`, or for a release build that is made now.
     pub(super) fn new(binary: Option<&Path>) -> Result<Self> {
-        let toolbay = match binary {
-            Some(binary) => {
-                fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?
-            }
-            None => release_build()?,
-        };
+        let toolbay = program(binary)?;
         let folder = TempDir::with_prefix("toolbay-verify-").context("cannot make a scratch folder")?;
         for part in ["home", "work", "run"] {
             fs::create_dir(folder.path().join(part))?;
@@ -92,6 +88,19 @@ impl Scene {
         command
     }
 
+    /// What runs with this home directory.
+    pub(super) fn processes(&self) -> Vec<Process> {
+        let home = format!("HOME={}", self.home().display());
+        processes().into_iter().filter(|process| process.has_variable(&home)).collect()
+    }
+
+    /// Kills what runs with this home directory.
+    pub(super) fn end_processes(&self) {
+        for process in self.processes() {
+            let _ = kill(process.pid); // it may just have ended
+        }
+    }
+
     /// Starts `toolbay serve` and gives its URL once it listens.
     pub(super) fn serve(&self) -> Result<(Running, String)> {
         let mut command = self.command(&self.toolbay);
@@ -108,9 +117,21 @@ impl Scene {
     }
 }
 
-fn release_build() -> Result<PathBuf> {
-    must(&mut cargo(&["build", "--release", "--quiet", "--package", "toolbay"]))?;
-    Ok(target()?.join("release/toolbay"))
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.end_processes();
+    }
+}
+
+/// The program at that path, or a release build that is made now.
+pub(super) fn program(binary: Option<&Path>) -> Result<PathBuf> {
+    match binary {
+        Some(binary) => fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display())),
+        None => {
+            must(&mut cargo(&["build", "--release", "--quiet", "--package", "toolbay"]))?;
+            Ok(target()?.join("release/toolbay"))
+        }
+    }
 }
 
 /// Writes a file, and the folders above it.
@@ -132,7 +153,7 @@ pub(super) fn run_for(mut command: Command, limit: Duration) -> Result<Ran> {
         if status.is_some() || start.elapsed() > limit {
             break status;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(2));
     };
     drop(running);
     let text = read_back(output)?;

@@ -30,7 +30,8 @@ impl Pipe {
         Self::start(command)
     }
 
-    pub(super) fn start(mut command: Command) -> Result<Self> {
+    /// As [`Pipe::run`], with everything that a command can say.
+    pub fn start(mut command: Command) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().context("the server does not start")?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
