@@ -25,6 +25,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use crate::workspace::as_typed;
+pub(crate) use measure::median;
 use measure::{Cell, Results};
 use start::Running;
 use targets::{Echo, Kind};

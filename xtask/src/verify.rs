@@ -2,39 +2,75 @@
 #![expect(clippy::print_stdout, reason = "the tables are the output")]
 
 mod attacks;
+mod before_after;
 mod clients;
 mod scene;
 mod sharing;
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use self::scene::Scene;
+use self::scene::{Scene, program};
 
-type Check = (&'static str, &'static str, fn(Scene) -> Result<()>);
+type Check = (&'static str, &'static str, fn(&Options) -> Result<()>);
 
 const CHECKS: &[Check] = &[
-    ("attacks", "what once froze the hub or filled its memory does not", attacks::run),
-    ("clients", "published clients list and call through the hub, on each transport they have", clients::run),
-    ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", sharing::run),
+    ("attacks", "what once froze the hub or filled its memory does not", |options| {
+        attacks::run(options.scene()?)
+    }),
+    ("clients", "published clients list and call through the hub, on each transport they have", |options| {
+        clients::run(options.scene()?)
+    }),
+    ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", |options| {
+        sharing::run(options.scene()?)
+    }),
+    ("before-after", "speed and memory beside the program that `--against PATH` names", |options| {
+        let against = options.against.as_deref().context("--against PATH names the older program")?;
+        before_after::run(&program(options.binary.as_deref())?, &program(Some(against))?)
+    }),
 ];
 
 /// A variable of every program that is started here: no server may see it.
 const SECRET: &str = "a-secret-that-no-server-may-see";
 
-/// Runs the named check, on a release build made now or on the program that `--binary` names.
+/// What was typed after the name of a check.
+#[derive(Default)]
+struct Options {
+    /// The program to try; a release build is made now unless it is given.
+    binary: Option<PathBuf>,
+    /// An older one to compare it with.
+    against: Option<PathBuf>,
+}
+
+/// Runs the named check.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let (name, binary) = match args[..] {
-        [name] => (name, None),
-        [name, "--binary", path] => (name, Some(Path::new(path))),
-        _ => ("", None),
-    };
+    let (name, rest) = args.split_first().map_or(("", [].as_slice()), |(name, rest)| (name.as_str(), rest));
     let Some((_, _, check)) = CHECKS.iter().find(|(known, _, _)| *known == name) else {
         let lines: Vec<String> =
-            CHECKS.iter().map(|(name, what, _)| format!("  {name:<10} {what}")).collect();
+            CHECKS.iter().map(|(name, what, _)| format!("  {name:<13} {what}")).collect();
         bail!("usage: cargo xtask verify NAME [--binary PATH], where NAME is one of\n{}", lines.join("\n"));
     };
-    check(Scene::new(binary)?)
+    check(&Options::parse(rest)?)
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let path = args.next().map(PathBuf::from);
+            let path = path.with_context(|| format!("`{arg}` is unknown or needs a value"))?;
+            match arg.as_str() {
+                "--binary" => options.binary = Some(path),
+                "--against" => options.against = Some(path),
+                _ => bail!("unknown argument `{arg}`; there are: --binary PATH, --against PATH"),
+            }
+        }
+        Ok(options)
+    }
+
+    fn scene(&self) -> Result<Scene> {
+        Scene::new(self.binary.as_deref())
+    }
 }

@@ -53,6 +53,13 @@ pub(crate) fn rss_kib(root: u32) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
+/// The share of a process in memory, in KiB: pages that others share count in part.
+pub(crate) fn pss_kib(pid: u32) -> u64 {
+    let sums = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = sums.lines().find_map(|line| line.strip_prefix("Pss:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
 /// Resident memory of the tree without echo servers, in KiB. Pages that processes share count for each.
 pub(super) fn tree_rss_kib(root: u32) -> u64 {
     let tree = tree(root);
