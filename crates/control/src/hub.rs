@@ -27,7 +27,8 @@ pub struct HubSnapshot {
     pub socket: Option<PathBuf>,
     /// Its log file.
     pub log: Option<PathBuf>,
-    /// How much memory it uses, in KiB.
+    /// How much memory it uses, in KiB. Whoever wants to know looks: clients ask for the rest whenever they connect, and looking at
+    /// all processes would take longer than that.
     pub memory_kib: Option<u64>,
     /// How much memory its servers use with all that they started, in KiB.
     pub servers_memory_kib: Option<u64>,

@@ -13,7 +13,7 @@ use crate::{
     context::Context,
     error::CliError,
     hub::Plan,
-    session,
+    memory, session,
     style::clean_line,
     table::{Cell, Look, render},
     time::short,
@@ -40,7 +40,9 @@ pub(crate) async fn run(context: &Context, command: &HubCommand) -> Result<(), C
 }
 
 async fn status(context: &Context) -> Result<(), CliError> {
-    let hub = session::running(context).await?.hub().await?;
+    let mut hub = session::running(context).await?.hub().await?;
+    hub.memory_kib = memory::of_process(hub.pid);
+    hub.servers_memory_kib = Some(memory::below_process(hub.pid));
     let out = &context.out;
     if out.json {
         return Ok(out.json_object(&hub)?);

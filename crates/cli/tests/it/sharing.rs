@@ -86,6 +86,9 @@ fn ten_clients_at_once_share_one_hub_and_one_set_of_servers() {
     let folder = home.path(".").canonicalize().unwrap();
     assert_eq!(first["root"].as_str(), folder.to_str());
     assert_eq!(found["background"], true);
+    for memory in ["memory_kib", "servers_memory_kib"] {
+        assert!(found[memory].as_u64().is_some_and(|kib| kib > 1024), "{found}");
+    }
 
     // Nothing of any client is in its environment.
     let environ = fs::read(format!("/proc/{}/environ", pid(&found))).unwrap();

@@ -19,7 +19,6 @@ use crate::{
     context::Context,
     follow::follow,
     hub::{self, Plan},
-    memory,
     unset::Unset,
 };
 
@@ -121,8 +120,6 @@ fn handle(
     };
     let gateway = gateway.clone();
     HubHandle::new(context.stop.clone(), move || HubSnapshot {
-        memory_kib: memory::of_process(pid),
-        servers_memory_kib: Some(memory::below_process(pid)),
         clients: gateway.clients().into_iter().map(client_snapshot).collect(),
         ..known.clone()
     })
