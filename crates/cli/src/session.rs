@@ -1,12 +1,13 @@
 //! One command's time with a hub: a running one, or one of its own.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use toolbay_control::{About, Api, Client, ControlError, HubSnapshot, ServerSnapshot, method};
 use toolbay_host::Kind;
 
 use crate::{
     board::Board,
+    code::usual_folder,
     configuration::{Configuration, Identity},
     context::Context,
     error::CliError,
@@ -36,6 +37,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Session<'a> {
     context: &'a Context,
     pub(crate) client: Client,
+    /// The project in which the command runs, if it is one.
+    pub(crate) root: Option<PathBuf>,
 }
 
 /// Finds a hub or starts one, lets `command` use it, and stops what was started, signals or not.
@@ -66,7 +69,7 @@ pub(crate) async fn with_running<T>(
         }
         (_, error) => error,
     })?;
-    let session = Session { context, client };
+    let session = Session::new(context, client);
     tokio::select! {
         () = context.stop.cancelled() => Err(CliError::Interrupted),
         result = command(&session) => result,
@@ -141,7 +144,18 @@ impl<'a> Session<'a> {
         if matches!(client, Client::Remote(_)) && context.args.global.naming.is_some() {
             context.out.warn("--naming is ignored: the running hub decides how tools and prompts are named");
         }
-        Ok(Self { context, client })
+        Ok(Self::new(context, client))
+    }
+
+    fn new(context: &'a Context, client: Client) -> Self {
+        let here = std::env::current_dir().ok();
+        let root = here.and_then(|here| usual_folder(context.env.home.as_deref(), &here));
+        Self { context, client, root }
+    }
+
+    /// Sends a request to a server. One that is bound to a project is that of the current directory.
+    pub(crate) async fn request(&self, method: &str, params: &str) -> Result<String, ControlError> {
+        self.client.request_in(self.root.as_deref(), method, Some(params)).await
     }
 
     /// Waits until what `awaited` names (JSON, see [`method::READY`]) is there, or all servers are settled. What takes long

@@ -8,7 +8,9 @@ use toolbay_host::{
     Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, StoreError,
     UpstreamHandle, list_page,
 };
-use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, method as mcp, result};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Notification, Request, Revision, Rope, error, method as mcp, result,
+};
 
 use crate::{
     HubHandle, LogEntry, LogPage, MessageEntry, MessagePage, Reason, ServerSnapshot, Snapshot,
@@ -96,6 +98,13 @@ impl Api {
     /// The same API, of a hub that is a process of its own.
     pub fn of_hub(self, hub: HubHandle) -> Self {
         Self { hub: Some(hub), ..self }
+    }
+
+    /// The same API, for somebody who works in the directory that [`method::PROJECT`] names.
+    pub(crate) fn in_project(self, notification: &Notification) -> Self {
+        let root = notification.string_param("root").map(|root| PathBuf::from(root.into_owned()));
+        let root = root.filter(|root| root.is_absolute()).map(Into::into);
+        Self { caller: Caller { root, ..self.caller }, ..self }
     }
 
     pub(crate) fn hub(&self) -> Option<&HubHandle> {

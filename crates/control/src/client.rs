@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use tokio::{io::AsyncWriteExt, net::UnixStream, time::timeout};
 use toolbay_host::Kind;
-use toolbay_protocol::{Message, RequestId, Response, request, view::list_items};
+use toolbay_protocol::{Message, RequestId, Response, notification, request, view::list_items};
 
 use crate::{
     Api, ControlError, HubSnapshot, Place, Reason, Snapshot, SocketDirs, api::Owners, error::Details,
@@ -87,6 +87,16 @@ impl Client {
 
     /// Asks, and gives the result as JSON text. `params` is JSON text too.
     pub async fn request(&self, method: &str, params: Option<&str>) -> Result<String, ControlError> {
+        self.request_in(None, method, params).await
+    }
+
+    /// As [`Client::request`], for somebody who works in the directory `root`.
+    pub async fn request_in(
+        &self,
+        root: Option<&Path>,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<String, ControlError> {
         let id = RequestId::from(1);
         let text = request(&id, method, params);
         let line = match self {
@@ -94,6 +104,12 @@ impl Client {
                 let mut stream = connect(socket).await?;
                 let gone = |_| ControlError::Gone;
                 let (reader, mut writer) = stream.split();
+                if let Some(root) = root.and_then(Path::to_str) {
+                    let params = serde_json::json!({ "root": root }).to_string();
+                    let project = notification(method::PROJECT, Some(&params));
+                    writer.write_all(&project).await.map_err(gone)?;
+                    writer.write_all(b"\n").await.map_err(gone)?;
+                }
                 writer.write_all(&text).await.map_err(gone)?;
                 writer.write_all(b"\n").await.map_err(gone)?;
                 Lines::new(reader, MAX_ANSWER).next().await.map_err(gone)?.ok_or(ControlError::Gone)?

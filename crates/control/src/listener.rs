@@ -21,6 +21,7 @@ use crate::{
     Api, ControlError, McpSocket, Place,
     lines::Lines,
     mcp_socket::{Inode, remove_ours},
+    method,
     place::{Paths, sweep, try_lock},
 };
 
@@ -99,7 +100,7 @@ impl Listener {
                     clients.spawn(async move {
                         tokio::select! {
                             () = stop.cancelled() => {}
-                            () = talk(stream, &api) => {}
+                            () = talk(stream, api) => {}
                         }
                     });
                 }
@@ -172,7 +173,7 @@ fn is_ours(stream: &UnixStream) -> bool {
 }
 
 /// Serves one client. When it goes away, what it asked for is dropped and so cancelled.
-async fn talk(stream: UnixStream, api: &Api) {
+async fn talk(stream: UnixStream, mut api: Api) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, MAX_REQUEST);
     let mut running = FuturesUnordered::new();
@@ -181,7 +182,13 @@ async fn talk(stream: UnixStream, api: &Api) {
         tokio::select! {
             line = lines.next(), if running.len() < MAX_RUNNING && unsent.bytes <= MAX_UNSENT => match line {
                 Ok(Some(line)) => match Message::parse(line) {
-                    Ok(Message::Request(request)) => running.push(api.answer(request)),
+                    Ok(Message::Request(request)) => {
+                        let api = api.clone();
+                        running.push(async move { api.answer(request).await });
+                    }
+                    Ok(Message::Notification(told)) if told.method() == method::PROJECT => {
+                        api = api.in_project(&told);
+                    }
                     Ok(Message::Notification(_) | Message::Response(_)) => {}
                     Err(why) => {
                         let why = ErrorObject::new(ErrorCode::INVALID_REQUEST, why.to_string());

@@ -31,3 +31,5 @@ pub const RETIRE: &str = "hub/retire";
 pub const SHUT_DOWN: &str = "hub/stop";
 /// Restarts a server and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.
 pub const RESTART: &str = "restart";
+/// A notification: requests that follow on the same connection come from somebody who works in the directory `root`.
+pub const PROJECT: &str = "notifications/project";

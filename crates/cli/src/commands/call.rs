@@ -56,26 +56,26 @@ async fn send(
     let name_text = encode_string(name);
     let server = session.owner(Kind::Tools, name).await?.unwrap_or_else(|| name.to_owned());
     note_other_folder(context, session, &server).await?;
-    if let Some(mut connection) = Connection::open(context, &session.client, &server).await? {
+    if let Some(mut connection) = Connection::open(context, session, &server).await? {
         let params =
             format!("{{\"name\":{name_text},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}");
         let mut progress = Progress::new(context, name);
         return connection.ask(method::TOOLS_CALL, &params, &mut progress).await;
     }
     let params = format!("{{\"name\":{name_text},\"arguments\":{arguments}}}");
-    match session.client.request(method::TOOLS_CALL, Some(&params)).await {
+    match session.request(method::TOOLS_CALL, &params).await {
         Err(ControlError::Answered { error, .. }) => Ok(Err(error)),
         result => Ok(Ok(result?)),
     }
 }
 
-/// The codebase of a hub without a configuration is that of the folder in which it was started, which may not be this one.
+/// Where the current directory is no project, the codebase of a hub without a configuration is that of the directory in which it was
+/// started.
 async fn note_other_folder(context: &Context, session: &Session<'_>, server: &str) -> Result<(), CliError> {
-    if server != "codebase" || !matches!(session.client, Client::Remote(_)) {
+    if server != "codebase" || session.root.is_some() || !matches!(session.client, Client::Remote(_)) {
         return Ok(());
     }
-    let folder = session.client.snapshot().await?.folder;
-    if let Some(folder) = folder.filter(|folder| std::env::current_dir().ok().as_ref() != Some(folder)) {
+    if let Some(folder) = session.client.snapshot().await?.folder {
         context.out.note(&format!("the running hub searches {}", clean(&folder.display().to_string())));
     }
     Ok(())

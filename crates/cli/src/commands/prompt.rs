@@ -24,7 +24,7 @@ pub(crate) async fn run(context: &Context, args: &PromptArgs) -> Result<(), CliE
         let arguments = arguments::of_prompt(&args.arguments)?;
         session.ready(Some(&json!({ "prompt": name }).to_string())).await?;
         let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", encode_string(name));
-        let text = match session.client.request(method::PROMPTS_GET, Some(&params)).await {
+        let text = match session.request(method::PROMPTS_GET, &params).await {
             Err(ControlError::Answered { error, .. }) => {
                 let texts = session.client.list(Kind::Prompts).await?;
                 let known: Vec<Prompt> =

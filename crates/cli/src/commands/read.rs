@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &Context, args: &ReadArgs) -> Result<(), CliErr
         let uri = &args.uri;
         let params = json!({ "uri": uri }).to_string();
         session.ready(Some(&params)).await?;
-        let text = match session.client.request(method::RESOURCES_READ, Some(&params)).await {
+        let text = match session.request(method::RESOURCES_READ, &params).await {
             Err(ControlError::Answered { error, reason: Reason::Unknown, hint }) => {
                 let texts = session.client.list(Kind::Resources).await?;
                 let known: Vec<Resource> =

@@ -173,16 +173,27 @@ fn a_naming_that_a_running_hub_does_not_follow_is_reported() {
 }
 
 #[test]
-fn the_codebase_of_another_folder_is_named() {
+fn commands_search_the_project_that_they_run_in() {
     let home = Home::new();
-    std::fs::create_dir(home.path("project")).unwrap();
-    home.write("project/main.rs", "fn main() {}\n");
-    let mut serve = home.command(&["serve", "--listen", "0"]);
-    serve.current_dir(home.path("project"));
-    let _hub = crate::program::Serving::start(serve);
-    let call = home.run(&["call", "codebase__list_directory", "path=."]).expect(0);
-    assert!(
-        call.stderr.contains("the running hub searches ") && call.stderr.contains("/project"),
-        "{call:#?}"
-    );
+    for folder in ["project", "other", "home"] {
+        std::fs::create_dir(home.path(folder)).unwrap();
+        home.write(&format!("{folder}/{folder}.rs"), "fn main() {}\n");
+    }
+    let command = |folder: &str, args: &[&str]| {
+        let mut command = home.command(args);
+        command.current_dir(home.path(folder));
+        command
+    };
+    let _hub = crate::program::Serving::start(command("project", &["serve", "--listen", "0"]));
+    for (folder, searched) in [("other", "other.rs"), ("project", "project.rs"), ("home", "project.rs")] {
+        for args in [&["call", "codebase__list_directory", "path=."][..], &["read", "codebase://files"]] {
+            let output = command(folder, args).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains(searched), "{folder}, {args:?}: {output:?}");
+        }
+    }
+    // Where that is no project, it is said which one is searched.
+    let call = command("home", &["call", "codebase__list_directory", "path=."]).output().unwrap();
+    let said = String::from_utf8_lossy(&call.stderr).into_owned();
+    assert!(said.contains("the running hub searches ") && said.contains("/project"), "{said}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_control::{Client, ControlError};
-use toolbay_gateway::{Gateway, GatewayOptions};
+use toolbay_gateway::{ATTACH, Attach, Gateway, GatewayOptions};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Response, Revision, error, method,
     notification, request, result,
@@ -16,7 +16,7 @@ use toolbay_transport::{
 };
 
 use super::{form, progress::Progress};
-use crate::{confirm::can_ask, context::Context, error::CliError};
+use crate::{confirm::can_ask, context::Context, error::CliError, session::Session};
 
 /// How often a line about progress is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
@@ -37,12 +37,12 @@ impl<'a> Connection<'a> {
     /// Connects and shakes hands; nothing where the hub has no place for MCP clients.
     pub(super) async fn open(
         context: &'a Context,
-        hub: &Client,
+        session: &Session<'_>,
         server: &str,
     ) -> Result<Option<Self>, CliError> {
         let tasks = TaskTracker::new();
-        let wire = match hub {
-            Client::Remote(_) => match hub.attach().await {
+        let wire = match &session.client {
+            hub @ Client::Remote(_) => match hub.attach().await {
                 Ok(stream) => {
                     let (reader, writer) = stream.into_split();
                     connect(reader, writer, MAX_MESSAGE, &tasks)
@@ -62,6 +62,11 @@ impl<'a> Connection<'a> {
         };
         let server = server.to_owned();
         let mut connection = Self { context, wire, server, next_id: 0, _tasks: tasks };
+        if let Some(root) = session.root.clone() {
+            let attach = Attach { root: Some(root), ..Attach::default() };
+            let params = serde_json::to_string(&attach).map_err(std::io::Error::other)?;
+            connection.send(notification(ATTACH, Some(&params))).await?;
+        }
         connection.shake_hands().await?;
         Ok(Some(connection))
     }
