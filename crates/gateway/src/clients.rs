@@ -48,6 +48,8 @@ pub enum ClientTransport {
     Unix,
     Sse,
     WebSocket,
+    /// Streamable HTTP, with a session.
+    Http,
 }
 
 /// A connected client at one moment.

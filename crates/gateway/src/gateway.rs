@@ -194,9 +194,12 @@ impl Gateway {
         wire::run(self, wire, client, stop).await;
     }
 
-    /// The clients that have a connection of their own: on stdio, on a Unix socket, over HTTP+SSE or WebSocket.
+    /// The clients that have a connection of their own (on stdio, on a Unix socket, over HTTP+SSE or WebSocket), then those that have
+    /// a session over Streamable HTTP.
     pub fn clients(&self) -> Vec<ConnectedClient> {
-        self.clients.list()
+        let mut clients = self.clients.list();
+        clients.extend(self.sessions.clients());
+        clients
     }
 
     /// How many clients have a connection of their own.

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
+    time::SystemTime,
 };
 
 use tokio::{sync::oneshot, time::Instant};
@@ -28,6 +29,8 @@ const MAX_WATCHED: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) revision: Revision,
+    /// When it began.
+    pub(crate) since: SystemTime,
     /// Tells its calls from those of others.
     pub(crate) owner: Owner,
     /// Ends with the session.
@@ -68,6 +71,7 @@ impl Session {
     pub(crate) fn new(revision: Revision, identity: ClientIdentity) -> Arc<Self> {
         Arc::new(Self {
             revision,
+            since: SystemTime::now(),
             owner: Owner::new(),
             ended: CancellationToken::new(),
             streams: Arc::default(),

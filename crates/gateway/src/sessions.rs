@@ -8,7 +8,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::session::Session;
+use crate::{
+    clients::{ClientTransport, ConnectedClient, name_of},
+    session::Session,
+};
 
 /// When there are too many, this part of them may end at once: looking for them again and again costs too much.
 const ROOM: usize = 16;
@@ -107,6 +110,21 @@ impl Sessions {
             }
             None => false,
         }
+    }
+
+    /// The clients that have a session, in the order in which they came.
+    pub(crate) fn clients(&self) -> Vec<ConnectedClient> {
+        let sessions: Vec<Arc<Session>> = self.lock().values().cloned().collect();
+        let client = |session: &Arc<Session>| ConnectedClient {
+            name: name_of(session.identity().0.info()),
+            transport: ClientTransport::Http,
+            pid: None,
+            root: None,
+            since: session.since,
+        };
+        let mut clients: Vec<ConnectedClient> = sessions.iter().map(client).collect();
+        clients.sort_by_key(|client| client.since);
+        clients
     }
 
     pub(crate) fn len(&self) -> usize {

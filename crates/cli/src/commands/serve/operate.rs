@@ -131,6 +131,7 @@ fn client_snapshot(client: ConnectedClient) -> ClientSnapshot {
         ClientTransport::Unix => "unix",
         ClientTransport::Sse => "sse",
         ClientTransport::WebSocket => "websocket",
+        ClientTransport::Http => "http",
     };
     ClientSnapshot {
         name: client.name,

@@ -7,6 +7,8 @@ use std::{
     path::PathBuf,
 };
 
+use serde_json::json;
+
 use super::{SharingClient, gone, home, hub, pid, settings};
 use crate::program::within;
 
@@ -37,7 +39,7 @@ fn serve_takes_the_place_of_a_hub_in_the_background() {
     assert!(serving.said.contains("taking the place of the background hub"), "{}", serving.said);
     assert_eq!(hub(&home, &[])["pid"], serving.pid());
     // The client stays where it is, until it leaves.
-    assert_eq!(client.call("small__echo", &serde_json::json!({ "n": 1 })), "{\"n\": 1}");
+    assert_eq!(client.call("small__echo", &json!({ "n": 1 })), "{\"n\": 1}");
     client.leave();
     gone(before);
     // Another one joins it, and is not left behind when it ends.
@@ -45,7 +47,7 @@ fn serve_takes_the_place_of_a_hub_in_the_background() {
     client.initialize();
     assert_eq!(hub(&home, &[])["clients"].as_array().unwrap().len(), 1);
     assert_eq!(serving.stop(), Some(0));
-    assert_eq!(client.call("small__echo", &serde_json::json!({ "n": 1 })), "{\"n\": 1}");
+    assert_eq!(client.call("small__echo", &json!({ "n": 1 })), "{\"n\": 1}");
     client.leave();
 }
 
@@ -61,6 +63,31 @@ fn status_shows_the_hub_and_its_clients() {
     let log = home.run(&["hub", "logs", "-n", "1"]).expect(0).stdout;
     assert_eq!(log.lines().count(), 1, "{log}");
     client.leave();
+}
+
+#[test]
+fn status_shows_sessions_over_http_until_they_end() {
+    let home = home();
+    let hub_in_terminal = home.serve(&[]);
+    let http = |id: u32, name: &str| {
+        let info = json!({ "name": name, "version": "2.1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params });
+        let answer = hub_in_terminal.post(&request.to_string());
+        let header = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        header.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let sessions = [http(1, "editor"), http(2, "agent")];
+    let clients = || hub(&home, &[])["clients"].take();
+    let found = clients();
+    for (client, name) in found.as_array().unwrap().iter().zip(["editor 2.1", "agent 2.1"]) {
+        assert_eq!((&client["name"], &client["transport"]), (&json!(name), &json!("http")), "{found}");
+        assert!(client["since_ms"].as_u64() > Some(0), "{found}");
+    }
+    let shown = home.run(&["hub", "status"]).expect(0).stdout;
+    assert!(shown.contains("editor 2.1") && shown.contains("http "), "{shown}");
+    hub_in_terminal.ask_with("DELETE /mcp", &format!("Mcp-Session-Id: {}\r\n", sessions[0]), "");
+    assert_eq!(clients()[0]["name"], "agent 2.1");
 }
 
 #[test]
