@@ -1,7 +1,7 @@
-//! The first list of a hub that knows nothing yet.
+//! The first list of a hub that does not know all of its servers yet.
 //!
-//! Lists are answered from memory. Only where no server has a cached catalog, memory is empty right after the start, and
-//! several clients never ask again: so the first requests for a list wait a little for the servers that are starting.
+//! Lists are answered from memory. Right after the start, memory has nothing of servers without a cached catalog, and
+//! several clients never ask again: so the first requests for a list wait a little for those of them that are starting.
 
 use std::{
     pin::Pin,

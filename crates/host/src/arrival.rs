@@ -1,7 +1,7 @@
 //! Waiting for what a starting server will bring.
 //!
 //! A call that names a server's tool may wait for it: its client knows the name from an earlier day. Lists wait only once,
-//! right after the start of a hub that has no cached catalogs.
+//! right after the start of a hub, and only for servers without a cached catalog.
 
 use toolbay_protocol::{Request, method};
 use toolbay_upstream::{State, Status, UpstreamHandle};
@@ -32,13 +32,15 @@ impl Host {
         Some(async move { host.settled_for_a_while(&awaited).await })
     }
 
-    /// Waits until no server is on its way up any more: each is ready, failed, or waits for approval or login. There is
-    /// nothing to wait for where the catalog of any server was cached, or when none is on its way up.
+    /// Waits until each server that is starting and has no cached catalog is ready, failed, or waits for approval or login.
+    /// There is nothing to wait for when every starting server has a cached catalog: lists have its offers already.
     pub fn first_catalogs(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        if self.shared.roster.load().members.iter().any(|member| member.runner.kept.is_some()) {
-            return None;
-        }
-        let awaited: Vec<UpstreamHandle> = self.starting().collect();
+        let roster = self.shared.roster.load();
+        let uncached = roster.members.iter().filter(|member| member.runner.kept.is_none());
+        let awaited: Vec<UpstreamHandle> = uncached
+            .map(|member| member.handle().clone())
+            .filter(|server| is_starting(&server.status().borrow()))
+            .collect();
         let host = self.clone();
         (!awaited.is_empty()).then_some(async move { host.settled_among(&awaited).await })
     }

@@ -1,12 +1,13 @@
 //! The first list of a hub whose servers are still starting, on a clock of its own.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use toolbay_config::{Command, Reach, ServerConfig, Standing, Tuning};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Host, HostOptions, InProcess};
+use toolbay_host::{Connector, Host, HostOptions, InProcess, Source};
 use toolbay_protocol::{Message, ServerName};
 use toolbay_testkit::TestServer;
 use toolbay_transport::{Incoming, Wire, memory};
@@ -37,6 +38,27 @@ fn late(seconds: u64) -> InProcess {
     })
 }
 
+/// A host whose servers, named after how many seconds they take to answer, are cached below a folder.
+fn caching(folder: &Path, servers: &[&str]) -> Host {
+    let config = |name: &&str| ServerConfig {
+        name: ServerName::new(*name),
+        reach: Reach::Command(Command {
+            command: (*name).to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+        }),
+        standing: Standing::Enabled,
+        tuning: Tuning::default(),
+    };
+    let connector = Connector::new(|config: &ServerConfig| {
+        Some(Source::InProcess(late(config.name.as_str().parse().unwrap())))
+    });
+    let options =
+        HostOptions { cache: Some(folder.to_owned()), connector: Some(connector), ..HostOptions::default() };
+    Host::start(&servers.iter().map(config).collect::<Vec<_>>(), Vec::new(), &options)
+}
+
 /// One client on a wire that has shaken hands.
 struct Talk {
     wire: Wire,
@@ -47,6 +69,10 @@ impl Talk {
     async fn with(servers: &[u64], wait: Duration) -> Self {
         let named = |(index, seconds): (usize, &u64)| (ServerName::new(format!("s{index}")), late(*seconds));
         let host = Host::start(&[], servers.iter().enumerate().map(named).collect(), &HostOptions::default());
+        Self::with_host(&host, wait).await
+    }
+
+    async fn with_host(host: &Host, wait: Duration) -> Self {
         let options = GatewayOptions { first_list_wait: wait, ..GatewayOptions::default() };
         let gateway = Gateway::new(host.clone(), options);
         let (ours, theirs) = memory::pair(host.tasks());
@@ -107,4 +133,20 @@ async fn it_waits_so_long_and_only_once() {
 async fn zero_switches_it_off() {
     let mut talk = Talk::with(&[1], Duration::ZERO).await;
     assert_eq!(talk.tools().await, (0, 0));
+}
+
+/// What is cached is listed at once; what is not is new, and its client may never ask again.
+#[tokio::test(start_paused = true)]
+async fn a_new_server_beside_cached_ones_is_waited_for_and_they_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let wait = Duration::from_secs(2);
+    let first = caching(folder.path(), &["3"]);
+    first.settled().await;
+    first.stop(Duration::from_secs(10)).await;
+    let cached = caching(folder.path(), &["3"]);
+    assert_eq!(Talk::with_host(&cached, wait).await.tools().await, (1, 0), "nothing to wait for");
+    cached.stop(Duration::from_secs(10)).await;
+    let beside = caching(folder.path(), &["3", "1"]);
+    assert_eq!(Talk::with_host(&beside, wait).await.tools().await, (2, 1000), "as long as the new one takes");
+    beside.stop(Duration::from_secs(10)).await;
 }
