@@ -52,6 +52,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     let mut decisions = vec![Decision::Left; chosen.len()];
     let is_asked = !args.yes && !args.reject && !args.diff && can_ask(context);
     if !context.out.json {
+        warn_unpinned(context, &chosen);
         for (placed, decision) in chosen.iter().zip(&mut decisions) {
             launch::show(context, &survey, &approvals, placed)?;
             if is_asked && !args.all && !is_settled(&approvals, &survey, placed) {
@@ -115,6 +116,30 @@ fn unknown(survey: &Survey, name: &str) -> CliError {
         of_project(survey).iter().map(|placed| placed.server.name.as_str().to_owned()).collect();
     let similar = similar(name, known.iter().map(String::as_str));
     CliError::UnknownServer { name: name.to_owned(), similar, known }
+}
+
+/// Names all servers whose packages may be others tomorrow, before the first of them is approved.
+fn warn_unpinned(context: &Context, chosen: &[&Placed]) {
+    let of = |placed: &&Placed| {
+        let package = visible(placed.server.floating_package()?);
+        Some((visible(placed.server.name.as_str()), package))
+    };
+    let unpinned: Vec<_> = chosen.iter().filter_map(of).collect();
+    match unpinned.as_slice() {
+        [] => {}
+        [(server, package)] => context.out.warn(&format!(
+            "server `{server}`: `{package}` is not pinned to a version: the program that you approve may change"
+        )),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|(server, package)| format!("{server} (`{package}`)")).collect();
+            context.out.warn(&format!(
+                "{} servers are not pinned to a version, so that the programs that you approve may change: {}",
+                several.len(),
+                names.join(", ")
+            ));
+        }
+    }
 }
 
 /// Whether something was said about exactly this launch.

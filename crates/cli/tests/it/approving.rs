@@ -65,7 +65,7 @@ fn one_is_approved_and_a_change_asks_again() {
     {
         assert!(ran.stdout.contains(&line[2..]), "{line}: {ran:#?}");
     }
-    assert!(ran.stderr.contains("`lint` is not pinned to a version"), "{ran:#?}");
+    assert!(ran.stderr.contains("server `lint`: `lint` is not pinned to a version"), "{ran:#?}");
     let shown = home.run(&["approve", "lint", "--json"]).expect(6).json();
     let server = &shown["servers"][0];
     assert_eq!((&server["verdict"], &server["now"]), (&json!("changed since"), &json!("changed since")));
@@ -237,4 +237,21 @@ fn a_project_is_found_from_a_folder_below_it() {
     assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "enabled"}));
     below(&["add", "--scope", "project", "mine", "--", "x"]);
     assert_eq!(standings(&home)["mine"], "enabled");
+}
+
+#[test]
+fn servers_that_are_not_pinned_are_named_in_one_line() {
+    let home = Home::new();
+    let npx = |package: &str| format!(r#"{{"command": "npx", "args": ["-y", "{package}"]}}"#);
+    let servers = format!(
+        r#"{{"mcpServers": {{"a": {}, "b": {}, "c": {}}}}}"#,
+        npx("a-mcp"),
+        npx("@b/mcp@latest"),
+        npx("c-mcp@1.2.3")
+    );
+    home.write(".mcp.json", &servers);
+    let ran = home.run(&["approve", "--all", "--diff"]).expect(0);
+    let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("not pinned")).collect();
+    let [line] = lines[..] else { panic!("{ran:#?}") };
+    assert!(line.contains("2 servers") && line.ends_with("a (`a-mcp`), b (`@b/mcp@latest`)"), "{line}");
 }

@@ -46,9 +46,6 @@ pub(super) fn show(
             short_path(context, &other.file.path)
         ));
     }
-    if let Some(package) = placed.server.floating_package() {
-        out.warn(&format!("`{package}` is not pinned to a version: the program that you approve may change"));
-    }
     Ok(())
 }
 
