@@ -31,6 +31,11 @@ impl Paint {
         self.with(Style::new().bold(), text)
     }
 
+    /// A file in which something was found, as ripgrep and grep show it.
+    pub(crate) fn file(self, text: &str) -> String {
+        self.with(AnsiColor::Magenta.on_default(), text)
+    }
+
     /// What was searched for, as ripgrep and grep show it.
     pub(crate) fn found(self, text: &str) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)

@@ -2,6 +2,7 @@
 
 mod line;
 mod show;
+mod words;
 
 use std::path::PathBuf;
 

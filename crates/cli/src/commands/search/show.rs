@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 use toolbay_builtin::codebase::{MeaningAnswer, MeaningHit, TextAnswer, TextHit};
 
-use super::{Found, line::shown as shown_line};
+use super::{Found, line::shown as shown_line, words::Words};
 use crate::{args::SearchArgs, error::CliError, output::Output, style::clean_line, text::width};
 
 /// The columns that a line has at least, however narrow the terminal is.
@@ -65,7 +65,7 @@ fn line_of_text(all: &mut String, hit: &TextHit, out: &Output) {
         let _ = writeln!(
             all,
             "{}{mark}{number}{mark}{}",
-            paint.bold(&path),
+            paint.file(&path),
             shown_line(line, matches, room, paint)
         );
     };
@@ -91,12 +91,13 @@ fn meaning(out: &Output, args: &SearchArgs, answer: &MeaningAnswer) -> Result<()
         });
         return Ok(out.json_object(&fields)?);
     }
+    let words = Words::of(args.question.as_deref().unwrap_or_default());
     let mut all = String::new();
     for (index, hit) in answer.hits.iter().enumerate() {
         if index > 0 {
             all.push('\n');
         }
-        chunk(&mut all, hit, args.full, out);
+        chunk(&mut all, hit, &words, args.full, out);
     }
     out.data(&all)?;
     if !answer.index.complete {
@@ -110,19 +111,21 @@ fn meaning(out: &Output, args: &SearchArgs, answer: &MeaningAnswer) -> Result<()
     Ok(())
 }
 
-fn chunk(all: &mut String, hit: &MeaningHit, full: bool, out: &Output) {
+fn chunk(all: &mut String, hit: &MeaningHit, words: &Words, full: bool, out: &Output) {
     let paint = out.paint;
-    let place = format!("{}:{}-{}", clean_line(&hit.file_path), hit.start_line, hit.end_line);
+    let path = paint.file(&clean_line(&hit.file_path));
+    let lines_of_file = paint.green(&format!("{}-{}", hit.start_line, hit.end_line));
     let symbol = hit.symbol.as_deref().map(clean_line).unwrap_or_default();
     let score = paint.dim(&format!("{:.2}", hit.score));
-    let _ = writeln!(all, "{}  {}  {score}", paint.bold(&place), paint.yellow(&symbol));
+    let _ = writeln!(all, "{path}:{lines_of_file}  {}  {score}", paint.bold(&symbol));
     let digits = hit.end_line.to_string().len();
     let lines = hit.content.trim_end().lines().count();
     let shown = if full || lines <= LINES + 1 { lines } else { LINES };
     for (number, line) in (hit.start_line..).zip(hit.content.lines()).take(shown) {
         let room = out.columns.map(|columns| columns.saturating_sub(digits + 1).max(LEAST));
         let number = paint.green(&format!("{number:>digits$}"));
-        let _ = writeln!(all, "{number} {}", shown_line(line, &[], room, paint));
+        let found = if paint.0 { words.found_in(line) } else { Vec::new() };
+        let _ = writeln!(all, "{number} {}", shown_line(line, &found, room, paint));
     }
     if shown < lines {
         let _ = writeln!(all, "{}", paint.dim(&format!("{:>digits$} {} more lines", "…", lines - shown)));

@@ -2,6 +2,13 @@
 
 use super::Project;
 
+/// A text without the escape sequences of colors.
+fn without_colors(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
 #[test]
 fn text_is_searched_as_with_ripgrep() {
     let project = Project::new();
@@ -13,7 +20,8 @@ fn text_is_searched_as_with_ripgrep() {
     assert!(around.stdout.contains("src/main.rs-10-    5\n"), "{around:?}");
     let coloured =
         project.home.run(&["search", "--color", "always", "--text", "retry_limit", "project"]).expect(0);
-    assert!(coloured.stdout.contains("\u{1b}["), "{coloured:?}");
+    let line = "\u{1b}[35msrc/main.rs\u{1b}[0m:\u{1b}[32m9\u{1b}[0m:pub fn \u{1b}[1m\u{1b}[31mretry_limit\u{1b}[0m() -> u32 {\n";
+    assert!(coloured.stdout.contains(line), "{coloured:?}");
     let json = project
         .home
         .run(&["search", "--json", "--text", "number", "-n", "1", "-g", "*.md", "project"])
@@ -43,6 +51,17 @@ fn questions_are_answered() {
     let first = ran.stdout.lines().next().unwrap();
     assert!(first.starts_with("src/main.rs:") && first.contains("retry_limit"), "{ran:?}");
     assert!(ran.stdout.contains(" 9 pub fn retry_limit() -> u32 {"), "{ran:?}");
+    assert!(!ran.stdout.contains('\u{1b}'), "{ran:?}");
+    // As ripgrep shows what it finds; nothing else differs.
+    let coloured = project.home.run(&["search", "--color", "always", "the retry limit", "project"]).expect(0);
+    for part in [
+        "\u{1b}[35msrc/main.rs\u{1b}[0m:\u{1b}[32m",
+        "\u{1b}[32m 9\u{1b}[0m pub fn \u{1b}[1m\u{1b}[31mretry\u{1b}[0m_\u{1b}[1m\u{1b}[31mlimit\u{1b}[0m() -> u32 {\n",
+    ] {
+        assert!(coloured.stdout.contains(part), "{part:?}: {coloured:?}");
+    }
+    let plain = project.home.run(&["search", "the retry limit", "project"]).expect(0);
+    assert_eq!(without_colors(&coloured.stdout), plain.stdout);
     let json =
         project.home.run(&["search", "surface of a shape", "project", "--json", "-n", "2"]).expect(0).json();
     assert_eq!(json["results"][0]["file_path"], "src/shapes.py");
