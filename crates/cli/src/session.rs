@@ -76,29 +76,77 @@ pub(crate) async fn with_running<T>(
     }
 }
 
-/// The running hub that is meant.
+/// The running hub that is meant: that of the configuration that counts here, else the user's own. Where neither runs, the
+/// newest of the others is better than none; a warning says so.
 pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
-    let dirs = context.env.socket_dirs();
-    if let Some(config) = &context.args.global.config {
-        return Ok(Client::at(&dirs.place(&[absolute(config)?])).await?);
+    let mut found = match RunningHubs::find(context).await? {
+        Found::Named(client) => return Ok(client),
+        Found::Running(found) => found,
+    };
+    if let Some(ours) = found.ours {
+        return Ok(ours);
     }
-    let mut configuration = Configuration::find(context)?;
-    let reading = configuration.read();
-    let here = configuration.identity(&reading);
-    let mut running = Client::all(dirs).await;
-    // The newest of those that serve something else is better than none.
-    running.sort_by_key(|(_, hub)| std::cmp::Reverse(hub.started_ms));
-    let serves = |identity: &Identity| running.iter().position(|(_, hub)| hub.config_files == identity.files);
-    let chosen = serves(&here).or_else(|| serves(&here.of_user())).unwrap_or(0);
-    if running.is_empty() {
+    if found.others.is_empty() {
         // One that does not say what it is may be there all the same; this says what is wrong with its place.
-        return Ok(Client::at(&dirs.place(&here.files)).await?);
+        return Ok(Client::at(&context.env.socket_dirs().place(&found.here.files)).await?);
     }
-    let (client, hub) = running.swap_remove(chosen);
-    if !running.is_empty() || hub.config_files != here.files {
-        context.out.note(&choice(&hub, &running));
-    }
+    let (client, hub) = found.others.swap_remove(0);
+    context
+        .out
+        .warn(&format!("no hub runs with the configuration of this folder; {}", choice(&hub, &found.others)));
     Ok(client)
+}
+
+/// As [`running`], but never a hub of another configuration.
+pub(crate) async fn running_here(context: &Context) -> Result<Client, CliError> {
+    let found = match RunningHubs::find(context).await? {
+        Found::Named(client) => return Ok(client),
+        Found::Running(found) => found,
+    };
+    if let Some(ours) = found.ours {
+        return Ok(ours);
+    }
+    Ok(Client::at(&context.env.socket_dirs().place(&found.here.files)).await?)
+}
+
+/// What `--config` names, or what runs.
+enum Found {
+    Named(Client),
+    Running(RunningHubs),
+}
+
+/// The hubs of this user, sorted by whether they are meant here.
+struct RunningHubs {
+    here: Identity,
+    /// That of the configuration that counts here, else that of the user's own.
+    ours: Option<Client>,
+    /// Those of other configurations, the newest first.
+    others: Vec<(Client, HubSnapshot)>,
+}
+
+impl RunningHubs {
+    /// Looks for them, and says which is used where it might have been another.
+    async fn find(context: &Context) -> Result<Found, CliError> {
+        let dirs = context.env.socket_dirs();
+        if let Some(config) = &context.args.global.config {
+            return Ok(Found::Named(Client::at(&dirs.place(&[absolute(config)?])).await?));
+        }
+        let mut configuration = Configuration::find(context)?;
+        let reading = configuration.read();
+        let here = configuration.identity(&reading);
+        let mut others = Client::all(dirs).await;
+        others.sort_by_key(|(_, hub)| std::cmp::Reverse(hub.started_ms));
+        let serves =
+            |identity: &Identity| others.iter().position(|(_, hub)| hub.config_files == identity.files);
+        let chosen = serves(&here).or_else(|| serves(&here.of_user()));
+        let ours = chosen.map(|index| others.remove(index)).map(|(client, hub)| {
+            if !others.is_empty() || hub.config_files != here.files {
+                context.out.note(&choice(&hub, &others));
+            }
+            client
+        });
+        Ok(Found::Running(Self { here, ours, others }))
+    }
 }
 
 /// Says which hub is used where it might have been another.

@@ -11,6 +11,7 @@ use crate::{
     args::HubCommand,
     background::Sharing,
     context::Context,
+    elsewhere,
     error::CliError,
     hub::Plan,
     memory, session,
@@ -62,7 +63,18 @@ async fn status(context: &Context) -> Result<(), CliError> {
 }
 
 async fn stop(context: &Context) -> Result<(), CliError> {
-    let client = session::running(context).await?;
+    let client = match session::running_here(context).await {
+        Err(error @ CliError::Control(ControlError::NoHub)) => {
+            for config in elsewhere::configs(context).await {
+                let config = config.display();
+                context
+                    .out
+                    .note(&format!("a hub runs with another configuration: --config {config} names it"));
+            }
+            return Err(error);
+        }
+        found => found?,
+    };
     let hub = client.hub().await?;
     end(&client, &hub).await?;
     context.out.note(&format!("stopped the hub (process {})", hub.pid));

@@ -72,7 +72,7 @@ async fn own_hub(context: &Context, file: &TargetFile) -> Result<OwnHub, CliErro
     let written = load_with(&file.path, &variables(context, ReadFiles::Never)).unwrap_or_default();
     let own = OwnHub { named, folder: std::env::current_dir()?, addresses: vec![DEFAULT_ADDRESS] };
     let mut own = own.listening(&written.hub.listen);
-    if let Ok(hub) = session::running(context).await
+    if let Ok(hub) = session::running_here(context).await
         && let Ok(snapshot) = hub.snapshot().await
     {
         let url = snapshot.url.and_then(|url| url.parse::<Uri>().ok());

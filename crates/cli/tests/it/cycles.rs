@@ -89,8 +89,11 @@ fn a_hub_at_its_own_url_is_refused_on_every_transport() {
         assert!(!tools(&hub.url).iter().any(|tool| tool.contains(name)), "{:?}", tools(&hub.url));
     }
     home.write("client.json", &format!(r#"{{"mcpServers": {{"x": {{"url": "{base}/mcp"}}}}}}"#));
-    let found = home.run(&["import", "client.json", "--dry-run"]).expect(0);
+    let found = home.run(&["import", "client.json", "--dry-run", "--config", "a.json"]).expect(0);
     assert!(found.stdout.contains("this hub"), "{found:#?}");
+    // For another configuration it is a server like any other.
+    let found = home.run(&["import", "client.json", "--dry-run"]).expect(0);
+    assert!(!found.stdout.contains("this hub"), "{found:#?}");
     assert_eq!(hub.stop(), Some(0));
 }
 

@@ -122,10 +122,18 @@ fn the_hub_of_another_configuration_is_never_used() {
     client.leave();
     named.leave();
     assert_eq!(other.stop(), Some(0));
+    home.run(&["hub", "stop"]).expect(0);
     // With none that counts here, the one that runs is better than none, and is named.
     let _other = home.serve(&["--config", "other.json"]);
-    let ran = home.run(&["status"]).expect(0);
+    let ran = home.run(&["status", "--quiet"]).expect(0);
+    assert!(
+        ran.stderr.starts_with("warning: no hub runs with") && ran.stderr.contains("other.json"),
+        "{ran:#?}"
+    );
+    // But it is not stopped for another.
+    let ran = home.run(&["hub", "stop"]).expect(4);
     assert!(ran.stderr.contains("other.json"), "{ran:#?}");
+    home.run(&["hub", "status", "--config", "other.json"]).expect(0);
 }
 
 #[test]
