@@ -17,6 +17,7 @@ use toolbay_config::{
     scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
 };
 
+use toolbay_host::ConfigProblem;
 use toolbay_supervise::find_command;
 
 use crate::{
@@ -37,7 +38,7 @@ pub(crate) struct Configuration {
     /// Whether somebody named the file.
     pub(crate) is_explicit: bool,
     /// What people were told of that is wrong with the files.
-    pub(crate) complained: Vec<String>,
+    pub(crate) complained: Vec<ConfigProblem>,
     /// The codebase server that is offered unless the files say otherwise; nothing where a file was named, which lists all
     /// there is.
     pub(crate) codebase: Option<DefaultCodebase>,

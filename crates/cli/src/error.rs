@@ -74,8 +74,8 @@ pub(crate) enum CliError {
     #[error("server `{server}` is not ready{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     NotReady { server: String, trouble: Option<String> },
     /// A server that is needed is not up.
-    #[error("server `{server}` is {state}{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
-    Absent { server: String, state: String, trouble: Option<String>, hint: String },
+    #[error("{message}")]
+    Absent { message: String, hint: Option<String> },
     /// What was asked for is there, but cannot be offered.
     #[error("the {kind} `{name}` of server `{server}` was set aside: {reason}")]
     SetAside { server: String, kind: String, name: String, reason: String },

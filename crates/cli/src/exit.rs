@@ -112,8 +112,9 @@ fn message(error: &CliError) -> String {
 
 fn hint(error: &CliError) -> Option<String> {
     match error {
-        CliError::Usage { hint, .. } | CliError::Call { hint, .. } => hint.clone(),
-        CliError::Absent { hint, .. } => Some(hint.clone()),
+        CliError::Usage { hint, .. } | CliError::Call { hint, .. } | CliError::Absent { hint, .. } => {
+            hint.clone()
+        }
         CliError::Config(ConfigError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
             Some("give the file with the servers: --config FILE".to_owned())
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 use toolbay_config::{ConfigError, HubFile, WatchWay, scope::Reading, watch_files};
-use toolbay_host::{Applied, Host};
+use toolbay_host::{Applied, ConfigProblem, Host};
 
 use crate::{configuration::Configuration, context::Context, output::Output};
 
@@ -29,7 +29,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
             context.out.warn(&format!("{complaint}; the last valid version stays in force"));
         }
         if !complaints.is_empty() {
-            host.reject(&complaints.join("\n"));
+            host.reject(&complaints);
         } else if !complained.is_empty() {
             context.out.note("the configuration can be used again");
             host.accept();
@@ -55,12 +55,12 @@ async fn read(context: &Context, configuration: Configuration, host: &Host) -> (
             (configuration, reading)
         },
         || {
-            let complaint = format!(
+            let complaint = ConfigProblem::general(format!(
                 "reading the configuration takes longer than {} s; is a file of it on a network that is down?",
                 READ_DEADLINE.as_secs()
-            );
-            context.out.warn(&complaint);
-            host.reject(&complaint);
+            ));
+            context.out.warn(&complaint.message);
+            host.reject(std::slice::from_ref(&complaint));
             late = Some(complaint);
         },
     )
@@ -91,11 +91,15 @@ async fn read_beside<T: Send + 'static>(
     }
 }
 
-/// What is wrong with files and entries, a line each.
-pub(crate) fn complaints(reading: &Reading) -> Vec<String> {
-    let errors = reading.errors.iter().map(ConfigError::to_string);
-    let problems = reading.problems.iter().map(|(path, problem)| format!("{}:{problem}", path.display()));
-    errors.chain(problems).chain(reading.approvals.clone()).collect()
+/// What is wrong with files and entries.
+pub(crate) fn complaints(reading: &Reading) -> Vec<ConfigProblem> {
+    let errors = reading.errors.iter().map(|error: &ConfigError| ConfigProblem::general(error.to_string()));
+    let problems = reading.problems.iter().map(|(path, problem)| ConfigProblem {
+        server: problem.server.clone(),
+        message: format!("{}:{problem}", path.display()),
+    });
+    let approvals = reading.approvals.clone().map(ConfigProblem::general);
+    errors.chain(problems).chain(approvals).collect()
 }
 
 fn tell(out: &Output, applied: &Applied) {

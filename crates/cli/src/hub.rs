@@ -65,7 +65,7 @@ impl Plan {
         }
         configuration.complained = complaints(&reading);
         for complaint in &configuration.complained {
-            context.out.warn(complaint);
+            context.out.warn(&complaint.message);
         }
         for (path, problem) in &reading.warnings {
             context.out.warn(&format!("{}:{problem}", path.display()));

@@ -31,7 +31,7 @@ impl Survey {
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
         let survey = Self::read_silently(context)?;
         for complaint in complaints(&survey.reading) {
-            context.out.warn(&complaint);
+            context.out.warn(&complaint.message);
         }
         Ok(survey)
     }

@@ -41,4 +41,4 @@ pub use listener::{Listener, Presence};
 pub use mcp_socket::McpSocket;
 pub use messages::{MessageEntry, MessagePage};
 pub use place::{Place, SocketDirs};
-pub use snapshot::{LogEntry, LogPage, Note, ServerSnapshot, Snapshot};
+pub use snapshot::{AbsenceSnapshot, LogEntry, LogPage, Note, ServerSnapshot, Snapshot};

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use toolbay_host::{Host, Kind, LogLine, LogSource, ServerStatus};
+use toolbay_host::{ConfigProblem, Host, Kind, LogLine, LogSource, ServerStatus};
 
 /// A hub at one moment.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,9 +36,12 @@ pub struct Snapshot {
     pub prompts: usize,
     /// The number of the last event: what is asked for with [`EVENTS`](crate::method::EVENTS) begins after it.
     pub revision: u64,
-    /// Why its configuration cannot be used as it stands now, a line for each reason; what was there before is in force.
+    /// The messages of `config_problems`, a line each.
     #[serde(default)]
     pub config_problem: Option<String>,
+    /// Why its configuration cannot be used as it stands now; what was there before is in effect.
+    #[serde(default)]
+    pub config_problems: Vec<ConfigProblem>,
     /// Variables that the configuration refers to, that are set for a client, and that are not set for the hub.
     #[serde(default)]
     pub unset_variables: Vec<String>,
@@ -111,6 +114,18 @@ pub struct ServerSnapshot {
     pub problems: Vec<String>,
     /// Whether it answers calls now.
     pub is_up: bool,
+    /// Why nothing of it can be used, in a sentence, if it is down and no start is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absence: Option<AbsenceSnapshot>,
+}
+
+/// Why nothing of a server can be used.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AbsenceSnapshot {
+    /// A sentence that names the server.
+    pub message: String,
+    /// What to do about it, where something can be done.
+    pub hint: Option<String>,
 }
 
 /// Lines of a log.
@@ -165,6 +180,9 @@ impl ServerSnapshot {
             retry_in_ms: retry_in.map(milliseconds),
             problems: catalogue.problems.clone(),
             is_up: status.state.is_up(),
+            absence: status
+                .absence()
+                .map(|absence| AbsenceSnapshot { message: absence.to_string(), hint: absence.hint() }),
         }
     }
 }
@@ -179,6 +197,8 @@ impl Snapshot {
         // First of all: what happens while we look is told after it, perhaps twice, but never not at all.
         let revision = host.revision();
         let table = host.table();
+        let config_problems = host.config_problems().to_vec();
+        let messages: Vec<&str> = config_problems.iter().map(|problem| problem.message.as_str()).collect();
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -191,7 +211,8 @@ impl Snapshot {
             resource_templates: table.count(Kind::ResourceTemplates),
             prompts: table.count(Kind::Prompts),
             revision,
-            config_problem: host.config_problem().map(|why| why.as_ref().to_owned()),
+            config_problem: (!messages.is_empty()).then(|| messages.join("\n")),
+            config_problems,
             unset_variables: Vec::new(),
             quarantined: table
                 .quarantined

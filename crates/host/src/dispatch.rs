@@ -220,10 +220,11 @@ impl Host {
 
     fn unknown(&self, kind: &str, name: &str, similar: &[&str]) -> ErrorObject {
         if let Some(absence) = self.absence(name) {
-            let hint = absence.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let hint = absence.hint();
             let data = serde_json::json!({
-                "reason": "not-ready", "server": absence.server.as_str(), "state": absence.state(),
+                "reason": "not-ready", "server": absence.server.as_str(), "state": absence.state(), "hint": hint,
             });
+            let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
             let message = format!("cannot use the {kind} `{name}`: {absence}{hint}");
             return ErrorObject::new(ErrorCode::INVALID_PARAMS, message).with_data(&data);
         }

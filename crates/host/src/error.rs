@@ -64,7 +64,7 @@ pub enum Error {
         candidates: Vec<String>,
     },
     /// The server did not come up. Its state ([`Host::status`](crate::Host::status)) says whether it is tried again by itself.
-    #[error("server `{server}` is not up: {failure}")]
+    #[error("server `{server}` has failed: {failure}")]
     Init {
         /// Which.
         server: ServerName,
@@ -72,7 +72,7 @@ pub enum Error {
         failure: Arc<Failure>,
     },
     /// The server is not meant to run now: it is switched off, was stopped, or nobody approved of it yet.
-    #[error("server `{server}` does not run: it is {}", match state { ServerState::Pending => "not approved yet", state => state.word() })]
+    #[error("server `{server}` {}", state.predicate())]
     NotRunning {
         /// Which.
         server: ServerName,

@@ -6,9 +6,11 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{Arc, Mutex, MutexGuard},
 };
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::{self, error::RecvError};
 use toolbay_protocol::ServerName;
 
@@ -46,8 +48,8 @@ pub enum News {
     Applied(Arc<crate::Applied>),
     /// A configuration was read and cannot be used; the one before it stays in force.
     Rejected {
-        /// Why, with file, line and column.
-        why: Arc<str>,
+        /// Why.
+        problems: Arc<[ConfigProblem]>,
     },
     /// The configuration can be used again.
     Accepted,
@@ -56,6 +58,28 @@ pub enum News {
         /// How many.
         count: u64,
     },
+}
+
+/// Why a configuration, or one entry of it, cannot be used; what was there before stays in effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigProblem {
+    /// The entry; none if it is about a whole file, or all of them.
+    pub server: Option<String>,
+    /// What is wrong, with file, line and column where there are such, and with the name of the entry.
+    pub message: String,
+}
+
+impl ConfigProblem {
+    /// A problem that is about no single entry.
+    pub fn general(message: impl Into<String>) -> Self {
+        Self { server: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for ConfigProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 /// What happens from now on.
@@ -94,7 +118,7 @@ struct Written {
     revision: u64,
     states: HashMap<ServerName, ServerState>,
     /// Why the configuration as it stands now cannot be used.
-    rejected: Option<Arc<str>>,
+    rejected: Option<Arc<[ConfigProblem]>>,
 }
 
 impl Journal {
@@ -130,17 +154,17 @@ impl Journal {
     }
 
     /// Writes down that the configuration cannot be used, or that it can be again; the same once more is no news.
-    pub(crate) fn judged(&self, rejected: Option<Arc<str>>) {
+    pub(crate) fn judged(&self, rejected: Option<Arc<[ConfigProblem]>>) {
         let mut written = self.lock();
         if written.rejected == rejected {
             return;
         }
         written.rejected = rejected.clone();
-        self.write(&mut written, rejected.map_or(News::Accepted, |why| News::Rejected { why }));
+        self.write(&mut written, rejected.map_or(News::Accepted, |problems| News::Rejected { problems }));
     }
 
     /// Why the configuration as it stands now cannot be used.
-    pub(crate) fn rejected(&self) -> Option<Arc<str>> {
+    pub(crate) fn rejected(&self) -> Option<Arc<[ConfigProblem]>> {
         self.lock().rejected.clone()
     }
 

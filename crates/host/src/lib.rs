@@ -53,7 +53,7 @@ pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotific
 pub use dispatch::{Absence, Asked, Caller, Dispatched, Resumes};
 pub use error::{Error, Fault};
 pub use host::{Connector, Host, HostOptions, InProcess};
-pub use journal::{Event, EventStream, News};
+pub use journal::{ConfigProblem, Event, EventStream, News};
 pub use one_by_one::{MessageTransport, Opening, one_by_one};
 pub use options::{CallOptions, LogMessage, Progress};
 pub use projections::{ConnectionState, ContextServerStatus, ManagedState};

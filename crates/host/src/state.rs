@@ -115,6 +115,23 @@ impl ServerState {
         }
     }
 
+    /// What a sentence says of a server in this state: `has failed`, `is stopped`.
+    pub fn predicate(&self) -> &'static str {
+        match self {
+            Self::Disabled => "is disabled",
+            Self::Pending => "needs approval",
+            Self::Starting { .. } => "is starting",
+            Self::Running => "is ready",
+            Self::Degraded { .. } => "is degraded",
+            Self::AuthRequired { .. } => "requires a login",
+            Self::Authenticating => "is authenticating",
+            Self::Backoff { .. } | Self::Failed { .. } => "has failed",
+            Self::Stopping => "is stopping",
+            Self::Stopped { wakes: true } => "is asleep",
+            Self::Stopped { wakes: false } => "is stopped",
+        }
+    }
+
     /// Whether it answers calls now.
     pub fn is_up(&self) -> bool {
         matches!(self, Self::Running | Self::Degraded { .. })

@@ -13,7 +13,7 @@ use toolbay_protocol::{Revision, ServerName};
 use toolbay_upstream::{Catalogue, Counts, Settings, Source, StartPolicy, Status, UpstreamHandle, start};
 
 use crate::{
-    Connector, EventStream, Host, News, ServerState,
+    Absence, ConfigProblem, Connector, EventStream, Host, News, ServerState,
     host::{ConnectInRoot, Shared},
     instances::{Instances, roots::Roots},
     launch::{inherits_path, settings, source},
@@ -65,6 +65,13 @@ pub struct ServerStatus {
     pub config: Option<Arc<ServerConfig>>,
 }
 
+impl ServerStatus {
+    /// Why nothing of the server can be used now; nothing where it is up, or will be in a moment.
+    pub fn absence(&self) -> Option<Absence> {
+        Absence::of_server(&self.name, self.state.clone())
+    }
+}
+
 /// Why something cannot be done with a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -107,9 +114,9 @@ impl Host {
         applied
     }
 
-    /// Tells whoever listens that a configuration cannot be used. [`Host::config_problem`] says so until [`Host::accept`].
-    pub fn reject(&self, why: &str) {
-        self.shared.journal.judged(Some(why.into()));
+    /// Tells whoever listens that a configuration cannot be used. [`Host::config_problems`] says so until [`Host::accept`].
+    pub fn reject(&self, problems: &[ConfigProblem]) {
+        self.shared.journal.judged(Some(problems.into()));
     }
 
     /// Tells whoever listens that the configuration can be used again.
@@ -118,8 +125,8 @@ impl Host {
     }
 
     /// Why the configuration as it stands now cannot be used, if so; servers run with what was there before.
-    pub fn config_problem(&self) -> Option<Arc<str>> {
-        self.shared.journal.rejected()
+    pub fn config_problems(&self) -> Arc<[ConfigProblem]> {
+        self.shared.journal.rejected().unwrap_or_default()
     }
 
     /// What happens to servers from now on.

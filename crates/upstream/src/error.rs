@@ -165,7 +165,7 @@ pub enum CallError {
     #[error("server `{server}` failed before it answered: {failure}")]
     Died { server: ServerName, failure: Arc<Failure> },
     /// The server is down and will not be restarted by itself.
-    #[error("server `{server}` is down: {failure}")]
+    #[error("server `{server}` has failed: {failure}")]
     Down { server: ServerName, failure: Arc<Failure> },
     /// The server was stopped.
     #[error("server `{server}` is stopped")]

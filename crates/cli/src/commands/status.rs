@@ -5,6 +5,7 @@ mod watch;
 use serde_json::json;
 use toolbay_config::{Reach, ServerConfig, Standing};
 use toolbay_control::{ControlError, Note, ServerSnapshot, Snapshot};
+use toolbay_host::ConfigProblem;
 
 use super::listing::counted;
 use crate::{
@@ -106,21 +107,19 @@ fn transport(server: &ServerConfig) -> &'static str {
 /// What is wrong with the configuration, in sentences. An entry that cannot be used becomes a server that is broken, unless an
 /// earlier form of it still runs.
 fn problems(snapshot: &mut Snapshot) -> Vec<String> {
-    let text = snapshot.config_problem.clone().unwrap_or_default();
     let mut sentences = Vec::new();
-    for line in text.lines() {
-        let entry = line.split_once("server `").and_then(|(_, rest)| rest.split_once('`'));
-        match entry {
-            Some((name, _)) if !snapshot.servers.iter().any(|server| server.name == name) => {
+    for ConfigProblem { server, message } in &snapshot.config_problems {
+        match server {
+            Some(name) if !snapshot.servers.iter().any(|server| server.name == *name) => {
                 snapshot.servers.push(ServerSnapshot {
-                    name: name.to_owned(),
+                    name: name.clone(),
                     state: "broken".to_owned(),
                     transport: "–".to_owned(),
-                    failure: Some(line.to_owned()),
+                    failure: Some(message.clone()),
                     ..ServerSnapshot::default()
                 });
             }
-            _ => sentences.push(format!("{}; the last valid version stays in effect", clean(line))),
+            _ => sentences.push(format!("{}; the last valid version stays in effect", clean(message))),
         }
     }
     for name in &snapshot.unset_variables {

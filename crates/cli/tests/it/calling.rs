@@ -116,7 +116,7 @@ fn servers_that_do_not_run_are_named() {
     home.run(&["stop", "small"]).expect(0);
     for (tool, message, hint) in [
         ("small__echo", "error: server `small` is stopped", "toolbay start small"),
-        ("typo__x", "error: server `typo` is failed", "toolbay restart typo"),
+        ("typo__x", "error: server `typo` has failed: it could not be started: ", "toolbay restart typo"),
         ("off__x", "error: server `off` is disabled", "toolbay enable off"),
     ] {
         let ran = home.run(&["call", tool]).expect(4);

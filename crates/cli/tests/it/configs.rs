@@ -24,7 +24,7 @@ fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
     );
     assert!(ran.stderr.contains("hint: install it"), "{ran:#?}");
     let ran = home.run(&["call", "gone__x", "--config", "mcp.json"]).expect(4);
-    assert!(ran.stderr.contains("server `gone` is failed: "), "{ran:#?}");
+    assert!(ran.stderr.contains("server `gone` has failed: "), "{ran:#?}");
 }
 
 #[test]

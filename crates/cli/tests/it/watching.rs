@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::{Home, signal, within};
 
@@ -201,11 +201,13 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
     assert!(at("mcp.json:2:1") < at("worse   broken") && at("mcp.json:3:2") < at("small   ready"));
     let told = home.run(&["status", "--json", "--config", "mcp.json"]).expect(0).json();
     assert_eq!(told["config_problem"].as_str().unwrap().lines().count(), 2);
+    let broken = told["config_problems"].as_array().unwrap().iter().map(|problem| &problem["server"]);
+    assert_eq!(broken.collect::<Vec<_>>(), ["bad", "worse"]);
 
     home.write("mcp.json", &right);
     hub.until("the configuration can be used again");
     let status = home.run(&["status", "--json", "--config", "mcp.json"]).expect(0);
-    assert_eq!((&status.json()["config_problem"], status.stderr.as_str()), (&Value::Null, ""));
+    assert_eq!((&status.json()["config_problems"], status.stderr.as_str()), (&json!([]), ""));
     assert_eq!(status.json()["servers"][0]["starts"], 1, "nothing was started anew");
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolbay_control::{About, Api, Client, Snapshot, method};
-use toolbay_host::{Host, HostOptions};
+use toolbay_host::{ConfigProblem, Host, HostOptions};
 
 fn hub() -> (Host, Client) {
     let host = Host::start(&[], Vec::new(), &HostOptions::default());
@@ -22,16 +22,18 @@ async fn after(client: &Client, revision: u64) -> Snapshot {
 async fn what_happened_already_is_told_at_once_and_what_did_not_is_awaited() {
     let (host, client) = hub();
     let first = client.snapshot().await.unwrap();
-    assert_eq!(first.config_problem, None);
-    host.reject("toolbay.toml:1:1: no");
+    assert_eq!(first.config_problems, []);
+    let problems =
+        [ConfigProblem { server: Some("a".to_owned()), message: "toolbay.toml:1:1: no".to_owned() }];
+    host.reject(&problems);
     let rejected = after(&client, first.revision).await;
-    assert_eq!(rejected.config_problem.as_deref(), Some("toolbay.toml:1:1: no"));
-    host.reject("toolbay.toml:1:1: no"); // no news
+    assert_eq!(rejected.config_problems, problems);
+    host.reject(&problems); // no news
     let waiting = tokio::time::timeout(Duration::from_secs(3600), after(&client, rejected.revision));
     assert!(waiting.await.is_err(), "nothing happened");
     let accepts = async { host.accept() };
     let (accepted, ()) = tokio::join!(after(&client, rejected.revision), accepts);
-    assert_eq!(accepted.config_problem, None);
+    assert_eq!(accepted.config_problems, []);
     assert_eq!(accepted.revision, rejected.revision + 1);
 }
 
@@ -48,7 +50,7 @@ async fn nothing_falls_between_two_questions() {
     let last = 2000;
     let busy = tokio_util::task::TaskTracker::new().spawn(async move {
         for number in 1..=last {
-            host.reject(&number.to_string());
+            host.reject(&[ConfigProblem::general(number.to_string())]);
             if number % 7 == 0 {
                 tokio::task::yield_now().await;
             }
@@ -56,7 +58,7 @@ async fn nothing_falls_between_two_questions() {
     });
     let mut seen = client.snapshot().await.unwrap();
     // Whoever always asks for what comes after the last answer ends up with the last word.
-    while seen.config_problem != Some(last.to_string()) {
+    while seen.config_problems != [ConfigProblem::general(last.to_string())] {
         let next = tokio::time::timeout(Duration::from_secs(30), after(&client, seen.revision)).await;
         seen = next.expect("an event was missed");
     }

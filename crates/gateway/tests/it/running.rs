@@ -171,7 +171,7 @@ async fn a_call_that_fails_says_whose_fault_it_is_and_what_to_do() {
     eventually("it is no longer listed", || hub.host.table().count(Kind::Tools) == 0).await;
     let answer = hub.send(Ask::post(&call(2, "echo", json!({})))).await.json().await;
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert!(answer["error"]["message"].as_str().unwrap().contains("server `s` was stopped"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("server `s` is stopped"), "{answer}");
 }
 
 #[tokio::test]

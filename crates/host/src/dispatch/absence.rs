@@ -39,9 +39,7 @@ impl Host {
             return Some(Absence { server: it.server.clone(), why: Why::SetAside { kind, name, reason } });
         }
         let owner = owner?;
-        let state = owner.state();
-        let is_down = !state.is_up() && !matches!(state, ServerState::Starting { .. });
-        is_down.then(|| Absence { server: owner.name.clone(), why: Why::Down(state) })
+        Absence::of_server(&owner.name, owner.state())
     }
 
     fn member_of(&self, name: &str) -> Option<std::sync::Arc<crate::roster::Member>> {
@@ -50,6 +48,12 @@ impl Host {
 }
 
 impl Absence {
+    /// Why nothing of a server can be used now; nothing where it is up, or will be in a moment.
+    pub(crate) fn of_server(server: &ServerName, state: ServerState) -> Option<Self> {
+        let is_down = !state.is_up() && !matches!(state, ServerState::Starting { .. });
+        is_down.then(|| Self { server: server.clone(), why: Why::Down(state) })
+    }
+
     /// The state of the server, in a word or two.
     pub fn state(&self) -> &'static str {
         match &self.why {
@@ -65,11 +69,12 @@ impl Absence {
         Some(match state {
             ServerState::Disabled => format!("`toolbay enable {server}` enables it"),
             ServerState::Pending => format!("look at it, then `toolbay approve {server}`"),
-            ServerState::AuthRequired { .. } => format!("`toolbay login {server}`"),
-            ServerState::Failed { .. } => match state.failure().and_then(|failure| failure.hint()) {
-                Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
-                None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
-            },
+            ServerState::AuthRequired { .. } | ServerState::Failed { .. } => {
+                match state.failure().and_then(|failure| failure.hint()) {
+                    Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
+                    None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
+                }
+            }
             ServerState::Stopped { .. } => format!("`toolbay start {server}` starts it"),
             _ => "call again in a moment".to_owned(),
         })
@@ -83,19 +88,14 @@ impl fmt::Display for Absence {
             Why::SetAside { kind, name, reason } => {
                 write!(f, "the {kind} `{name}` of server `{server}` was set aside: {reason}")
             }
-            Why::Down(state) => match state {
-                ServerState::Pending => write!(f, "server `{server}` needs approval"),
-                ServerState::AuthRequired { .. } => write!(f, "server `{server}` requires a login"),
-                ServerState::Stopped { .. } => write!(f, "server `{server}` was stopped"),
-                ServerState::Backoff { until, failure } => {
+            Why::Down(state) => {
+                write!(f, "server `{server}` {}", state.predicate())?;
+                if let Some(until) = state.next_attempt() {
                     let wait = until.saturating_duration_since(Instant::now()).as_secs_f32().ceil();
-                    write!(f, "server `{server}` failed, next attempt in {wait} s: {}", failure.summary())
+                    write!(f, ", next attempt in {wait} s")?;
                 }
-                ServerState::Failed { failure } => {
-                    write!(f, "server `{server}` failed: {}", failure.summary())
-                }
-                state => write!(f, "server `{server}` is {}", state.word()),
-            },
+                state.failure().map_or(Ok(()), |failure| write!(f, ": {}", failure.summary()))
+            }
         }
     }
 }

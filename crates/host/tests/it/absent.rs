@@ -34,9 +34,9 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
     host.stop_server("up").await.unwrap();
     eventually("its tools are gone", || host.table().tool("up__x").is_none()).await;
     for (server, state, hint) in [
-        ("off", "disabled", "enable `off`"),
-        ("new", "not approved yet", "approve of `new`"),
-        ("up", "stop", "start `up`"),
+        ("off", "is disabled", "enable `off`"),
+        ("new", "needs approval", "approve of `new`"),
+        ("up", "is stopp", "start `up`"),
     ] {
         for error in [
             host.call_tool(&format!("{server}__x"), Value::Null).await.unwrap_err(),
@@ -44,16 +44,13 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
         ] {
             assert!(matches!(error, Error::NotRunning { .. }), "{error:?}");
             let told = error.explained();
-            assert!(
-                told.contains(&format!("`{server}` does not run: it is {state}")) && told.contains(hint),
-                "{told}"
-            );
+            assert!(told.contains(&format!("server `{server}` {state}")) && told.contains(hint), "{told}");
         }
     }
     let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
     let refused = crate::bay::text_of(&host, "up__x", 0).await.unwrap_err();
-    assert!(refused.contains("server `up` was stopped; `toolbay start up` starts it"), "{refused}");
-    assert!(output.is_error && output.text.contains("`up` does not run"), "{}", output.text);
+    assert!(refused.contains("server `up` is stopped\nhint: `toolbay start up` starts it"), "{refused}");
+    assert!(output.is_error && output.text.contains("server `up` is stopped"), "{}", output.text);
     host.start_server("up").await.unwrap();
     eventually("it is back", || host.table().tool("up__x").is_some()).await;
     let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
@@ -84,13 +81,16 @@ async fn who_calls_what_cannot_be_used_is_told_its_server_and_state() {
     let failed = refused("bad__y").await;
     let told = failed["message"].as_str().unwrap();
     assert!(
-        told.starts_with("cannot use the tool `bad__y`: server `bad` failed: it closed the connection"),
+        told.starts_with("cannot use the tool `bad__y`: server `bad` has failed: it closed the connection"),
         "{told}"
     );
     assert!(told.ends_with("`toolbay restart bad`"), "{told}");
     assert_eq!(
         failed["data"],
-        serde_json::json!({"reason": "not-ready", "server": "bad", "state": "failed"})
+        serde_json::json!({
+            "reason": "not-ready", "server": "bad", "state": "failed",
+            "hint": "see `toolbay logs bad`, then `toolbay restart bad`",
+        })
     );
 }
 

@@ -50,7 +50,7 @@ impl Stage {
                 News::State { server, state } => format!("{server} {state}"),
                 News::Removed { server } => format!("{server} removed"),
                 News::Applied(_) => "applied".to_owned(),
-                News::Rejected { why } => format!("rejected {why}"),
+                News::Rejected { problems } => format!("rejected {}", problems[0]),
                 other => format!("{other:?}"),
             };
             lines.push_str(&format!("{:>7.1} {}\n", at as f64 / 1000.0, what.replace("\n", " ")));
@@ -224,7 +224,7 @@ async fn a_server_is_switched_off_and_on() {
     assert!(matches!(stage.host.restart_server("new").await, Err(StoreError::Pending(_))));
     assert!(matches!(stage.host.start_server("nobody").await, Err(StoreError::Unknown(_))));
     let refused = stage.call("off__t", 0).await.unwrap_err();
-    assert!(refused.contains("`off` is disabled; `toolbay enable off`"), "{refused}");
+    assert!(refused.contains("`off` is disabled\nhint: `toolbay enable off`"), "{refused}");
     let refused = stage.call("new__t", 0).await.unwrap_err();
     assert!(refused.contains("`new` needs approval"), "{refused}");
     stage.host.enable_server("off").await.unwrap();

@@ -5,7 +5,7 @@ use toolbay_control::{ServerSnapshot, Snapshot};
 use toolbay_host::slugs;
 use toolbay_protocol::{ErrorObject, ServerName};
 
-use crate::{error::CliError, server_view::trouble, session::Session};
+use crate::{error::CliError, session::Session, style::clean_line};
 
 /// The error for a request about `name` (a tool or prompt, as `kind` says) that was answered with an error; `known` is what
 /// there is.
@@ -52,18 +52,19 @@ fn bare(name: &str) -> &str {
 
 /// The server is there, but not up.
 fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
-    let name = server.name.clone();
-    let hint = match server.state.as_str() {
-        "needs approval" => return CliError::NeedsApproval { servers: vec![name] },
-        "stopped" => format!("start it with `toolbay start {name}`"),
-        "disabled" => format!("enable it with `toolbay enable {name}`"),
-        "failed" => format!("see `toolbay logs {name}`; try again with `toolbay restart {name}`"),
-        "auth required" => format!("see `toolbay status`; then `toolbay restart {name}`"),
-        _ => format!("see `toolbay status` and `toolbay logs {name}`"),
+    if server.state == "needs approval" {
+        return CliError::NeedsApproval { servers: vec![server.name.clone()] };
+    }
+    // One that is on its way back up went down during the call: the answer says why.
+    let is_coming_back = matches!(server.state.as_str(), "starting" | "restarting");
+    let (message, hint) = match (&server.absence, hub_error(&error)) {
+        (Some(absence), told) if !is_coming_back || told.is_none() => {
+            (clean_line(&absence.message), absence.hint.as_deref().map(clean_line))
+        }
+        (_, Some(told)) => told,
+        (_, None) => return answered(Some(&server.name), error),
     };
-    // A server that went down during the call has its reason in the answer.
-    let trouble = trouble(server).or_else(|| hub_error(&error).map(|(message, _)| message));
-    CliError::Absent { server: name, state: server.state.clone(), trouble, hint }
+    CliError::Absent { message, hint }
 }
 
 /// The server has it, but it cannot be offered.

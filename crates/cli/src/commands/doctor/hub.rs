@@ -37,9 +37,9 @@ async fn found(snapshot: &Snapshot) -> Vec<Finding> {
     if let Some(address) = snapshot.url.as_deref().and_then(address) {
         findings.extend(reach(address, snapshot.pid).await);
     }
-    if let Some(problem) = &snapshot.config_problem {
+    if !snapshot.config_problems.is_empty() {
         let message = "it goes on with an older configuration, because its files cannot be used as they are";
-        let details = problem.lines().map(str::to_owned).collect();
+        let details = snapshot.config_problems.iter().map(ToString::to_string).collect();
         findings
             .push(Finding::odd(CHECK, message).details(details).fix("correct them; it takes note by itself"));
     }

@@ -5,6 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use toolbay_control::{ServerSnapshot, Snapshot, method};
+use toolbay_host::ConfigProblem;
 
 use super::{head, problems, set_aside, view};
 use crate::{
@@ -136,22 +137,23 @@ async fn next(session: &Session<'_>, revision: u64) -> Result<Snapshot, CliError
 #[derive(Debug, Default)]
 struct Told {
     servers: HashMap<String, String>,
-    problem: Option<String>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Told {
     /// Tells what is another than before, a line each.
     fn tell(&mut self, out: &Output, snapshot: &Snapshot) -> Result<(), CliError> {
-        if self.problem != snapshot.config_problem {
-            self.problem.clone_from(&snapshot.config_problem);
+        if self.problems != snapshot.config_problems {
+            self.problems.clone_from(&snapshot.config_problems);
             if out.json {
-                out.json_object(&json!({ "event": "config", "problem": self.problem }))?;
-            } else if self.problem.is_some() {
-                for problem in self.problem.as_deref().unwrap_or_default().lines() {
-                    out.data(&format!("{} {}\n", out.paint.yellow("warning:"), clean_line(problem)))?;
-                }
-            } else {
+                out.json_object(&json!({
+                    "event": "config", "problem": snapshot.config_problem, "problems": self.problems,
+                }))?;
+            } else if self.problems.is_empty() {
                 out.data("the configuration can be used again\n")?;
+            }
+            for problem in self.problems.iter().filter(|_| !out.json) {
+                out.data(&format!("{} {}\n", out.paint.yellow("warning:"), clean_line(&problem.message)))?;
             }
         }
         let gone: Vec<String> = self.servers.keys().filter(|name| !has(snapshot, name)).cloned().collect();
