@@ -15,18 +15,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolbay_testkit::harness::{Hub, Programs, Setup};
 
-fn interop() -> PathBuf {
+pub(crate) fn interop() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop")
 }
 
 /// What is written about a tool.
-struct Odd {
+pub(crate) struct Odd {
     tool: Value,
-    through: String,
-    without: Vec<String>,
+    pub(crate) through: String,
+    pub(crate) without: Vec<String>,
 }
 
-fn odd_tools() -> Result<Vec<Odd>> {
+pub(crate) fn odd_tools() -> Result<Vec<Odd>> {
     let written: Vec<Value> = serde_json::from_slice(&std::fs::read(interop().join("odd_tools.json"))?)?;
     let odd = |entry: &Value| Odd {
         tool: entry["tool"].clone(),

@@ -5,6 +5,7 @@
 //! server of either era. Texts of values are compared, never trees: `1.0` is not `1`.
 
 mod cases;
+mod definitions;
 mod peers;
 mod raw;
 
@@ -53,7 +54,7 @@ fn everywhere(compare: impl Fn(&mut Pair) -> Result<()>) -> Result<()> {
             let setup = Setup::new(programs.clone(), folder.path());
             let setup = setup.server("s", "toolbay-test-server", &flags, tuning);
             let direct = Peer::direct(programs.pipe("toolbay-test-server", &flags)?, server)?;
-            let mut pair = Pair { server, direct, through: Peer::through(setup, door)? };
+            let mut pair = Pair { server, direct, through: Peer::through(setup, door, "s__mirror")? };
             compare(&mut pair).with_context(|| format!("{door:?}, server of the {server:?} era"))?;
         }
     }
@@ -185,16 +186,19 @@ fn prompts_and_resources_are_the_same_too() -> Result<()> {
 fn tools_are_listed_as_they_were_written_but_for_their_names() -> Result<()> {
     everywhere(|pair| {
         let (direct, through) = pair.ask("7", "tools/list", "", r#"{"_meta":{META"a/b":1}}"#)?;
-        let items = |result: &str, prefix: &str| -> Result<Vec<String>> {
-            let list = field(result, "tools")?.context("no tools")?;
-            let list: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&list)?;
-            let name = |item: &str| item.replacen(&format!("\"name\":\"{prefix}"), "\"name\":\"", 1);
-            Ok(list.iter().map(|item| name(item.get())).collect())
-        };
-        let (direct, through) = (items(&direct, "")?, items(&through, "s__")?);
+        let unprefixed = |item: &String| item.replacen("\"name\":\"s__", "\"name\":\"", 1);
+        let (direct, through) =
+            (tools(&direct)?, tools(&through)?.iter().map(unprefixed).collect::<Vec<_>>());
         ensure!(direct == through, "\ndirect:  {direct:?}\nthrough: {through:?}");
         Ok(())
     })
+}
+
+/// The tools of a list, each as it was written.
+fn tools(result: &str) -> Result<Vec<String>> {
+    let list = field(result, "tools")?.context("no tools")?;
+    let list: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&list)?;
+    Ok(list.iter().map(|item| item.get().to_owned()).collect())
 }
 
 #[test]

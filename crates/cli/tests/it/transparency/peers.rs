@@ -43,8 +43,8 @@ impl Peer {
         Ok(peer)
     }
 
-    /// A hub, once it offers what its server has.
-    pub(super) fn through(setup: Setup, door: Door) -> Result<Self> {
+    /// A hub, once it offers this tool of its server.
+    pub(super) fn through(setup: Setup, door: Door, tool: &str) -> Result<Self> {
         let (era, way) = match door {
             Door::Stdio(era) => (era, Way::Pipe(setup.start_stdio()?)),
             Door::Http(era) => {
@@ -61,7 +61,7 @@ impl Peer {
             peer.shake_hands()?;
         }
         let started = Instant::now();
-        while !peer.ask("0", "tools/list", "", r#"{"_meta":{META"a/b":1}}"#)?.contains("s__mirror") {
+        while !peer.ask("0", "tools/list", "", r#"{"_meta":{META"a/b":1}}"#)?.contains(tool) {
             ensure!(started.elapsed() < PATIENCE, "the server is not ready in time");
             std::thread::sleep(Duration::from_millis(10));
         }
