@@ -292,7 +292,8 @@ impl Calls {
         self.pending.iter().find(|(_, pending)| waits(pending)).map(|(id, _)| *id)
     }
 
-    /// The call whose client is meant by a question that came without saying so.
+    /// The call whose client is asked by a question that came without saying whose it is. That the only client with calls is
+    /// meant is a conclusion: a server may also ask on its own account, or about a call that was given up.
     pub(crate) fn asked_of(&self) -> AskedOf {
         let mut owners = self.pending.values().filter_map(|pending| pending.owner);
         let Some(owner) = owners.next() else { return AskedOf::Nobody };

@@ -18,7 +18,8 @@
 //! - Every request gets our own id, which is its progress token too. Answers to ids we do not know are counted and
 //!   dropped.
 //! - Dropping an [`InFlight`] tells the server (`notifications/cancelled`).
-//! - A question reaches only a client whose call is certainly meant; while it is open, the clocks of that call stand still.
+//! - A question that does not say which call it belongs to reaches a client only if no other client has calls at that process; while
+//!   it is open, the clocks of the call that carries it stand still.
 //! - A resource is subscribed to once, however many want it, and again in each life for as long as anyone does.
 
 #![forbid(unsafe_code)]

@@ -135,8 +135,9 @@ impl Conversation<'_> {
         }
     }
 
-    /// What the protocol does not know goes to those who listen to the server, and to the client of a call if it certainly
-    /// belongs to that call. What it says may be private, so in doubt no client hears it.
+    /// What the protocol does not know goes to those who listen to the server, and to the client of the call on whose stream it
+    /// came or, where the transport does not tell, of the only call there is. What it says may be private, so with several
+    /// calls no client hears it.
     fn custom(&self, notification: Box<Notification>, about: Option<u64>) {
         let Ok(Message::Notification(notification)) = Message::parse(untagged(&notification).into_bytes())
         else {
