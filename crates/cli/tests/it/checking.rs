@@ -121,3 +121,19 @@ fn paths_and_the_schema() {
     let schema: Value = serde_json::from_str(&home.run(&["config", "schema"]).expect(0).stdout).unwrap();
     assert_eq!(schema, toolbay_config::schema());
 }
+
+/// The example of the documentation, with the keys that it shows in comments because they name files.
+#[test]
+fn the_example_with_every_key_has_no_mistake() {
+    let home = Home::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let example = fs::read_to_string(folder.join("../../docs/toolbay.toml")).unwrap();
+    let certificate = fs::read_to_string(folder.join("../testkit/src/tls_front/certificate.pem")).unwrap();
+    home.write("toolbay.toml", &example.replace("\n# env_file", "\nenv_file").replace("\n# ca", "\nca"));
+    home.write("browser.env", "NAME=value\n");
+    home.write("intranet.pem", &certificate);
+    let ran = home.run(&["config", "check", "toolbay.toml"]).expect(0);
+    assert!(!ran.stdout.contains("error"), "{ran:#?}");
+    let servers = home.run(&["config", "show", "--json", "--config", "toolbay.toml"]).expect(0).json();
+    assert_eq!(servers["servers"].as_array().unwrap().len(), 6, "{servers}");
+}

@@ -1,6 +1,6 @@
 //! Our own file: what is told about mistakes, its schema and its example.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use serde_json::Value;
 use toolbay_config::{
@@ -9,6 +9,8 @@ use toolbay_config::{
 };
 
 const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
+const README: &str = include_str!("../../../../README.md");
+const CONFIG: &str = include_str!("../../../../docs/CONFIG.md");
 
 fn file(text: &str) -> ConfigFile {
     parse(text, Path::new("/etc/toolbay.toml")).unwrap()
@@ -142,13 +144,63 @@ fn restarts_can_be_switched_off_in_every_format() {
 #[test]
 fn the_example_shows_every_key_and_fits_the_schema() {
     assert!(fits_schema(EXAMPLE));
+    // Those that name files which are not there are in comments.
+    let whole = EXAMPLE.replace("\n# env_file", "\nenv_file").replace("\n# ca", "\nca");
+    assert!(fits_schema(&whole));
+    let whole = as_json(&whole);
+    let shown: BTreeSet<&String> = whole["servers"].as_object().unwrap().values().flat_map(keys).collect();
     let schema = schema();
-    for key in ["/definitions/server/properties", "/properties/hub/properties"]
-        .iter()
-        .flat_map(|keys| schema.pointer(keys).unwrap().as_object().unwrap().keys())
-    {
-        assert!(EXAMPLE.contains(key), "{key}");
-    }
+    assert_eq!(shown, keys(&schema["definitions"]["server"]["properties"]).collect());
+    assert!(keys(&whole["hub"]).eq(keys(&schema["properties"]["hub"]["properties"])));
+}
+
+fn keys(object: &Value) -> impl Iterator<Item = &String> {
+    object.as_object().unwrap().keys()
+}
+
+/// The texts in backticks.
+fn code(text: &str) -> BTreeSet<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn the_tables_of_the_documentation_have_every_key_and_no_other() {
+    let schema = schema();
+    let known: BTreeSet<&str> =
+        keys(&schema["definitions"]["server"]["properties"]).map(String::as_str).collect();
+    let (_, table) = README.split_once("| key | meaning | default |\n|---|---|---|\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let in_table: BTreeSet<&str> =
+        table.lines().flat_map(|row| code(row.split('|').nth(1).unwrap())).collect();
+    assert!(in_table.is_subset(&known), "unknown: {:?}", in_table.difference(&known));
+    // What a server is, not how it is treated, is in the text above the table and in the example; `tool` is beside `tools`.
+    let entry = [
+        "command",
+        "args",
+        "env",
+        "env_file",
+        "cwd",
+        "url",
+        "transport",
+        "type",
+        "headers",
+        "builtin",
+        "root",
+        "embeddings",
+        "compat",
+        "secrets",
+        "enabled",
+        "extra",
+        "tool",
+    ];
+    let left_out: Vec<&&str> = known.difference(&in_table).filter(|key| !entry.contains(*key)).collect();
+    assert!(left_out.is_empty(), "not in the table of README.md: {left_out:?}");
+    let (_, hub) = CONFIG.split_once("## The hub itself\n").unwrap();
+    let hub = code(hub.split_once("\n## ").unwrap().0);
+    let missing: Vec<&String> = keys(&schema["properties"]["hub"]["properties"])
+        .filter(|key| !hub.iter().any(|code| code.split([' ', '=']).next() == Some(key.as_str())))
+        .collect();
+    assert!(missing.is_empty(), "not in docs/CONFIG.md: {missing:?}");
 }
 
 /// What the schema says is what the reader says, one key at a time.
