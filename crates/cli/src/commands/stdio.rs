@@ -6,6 +6,7 @@
 mod conversation;
 mod lines;
 mod link;
+mod membership;
 mod relay;
 pub(super) mod streams;
 

@@ -118,6 +118,12 @@ impl Conversation {
         }
     }
 
+    /// Whether neither side waits for the other, so that another hub can take over and nobody misses anything.
+    pub(super) fn is_idle(&self) -> bool {
+        let goes_on = |running: &Running| matches!(running, Running::Listen);
+        self.running.values().all(goes_on) && self.asked.is_empty() && self.repeated.is_empty()
+    }
+
     /// Forgets the hub, and gives what the client is told of it.
     pub(super) fn lose_hub(&mut self) -> Vec<Bytes> {
         let mut told = Vec::new();

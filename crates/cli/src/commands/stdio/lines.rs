@@ -42,6 +42,16 @@ impl Input {
         Ok(())
     }
 
+    /// Whether part of a line was handed on, and the rest was not.
+    pub(super) fn is_within_line(&self) -> bool {
+        self.is_passing
+    }
+
+    /// Whether everything that was read is handed on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
     /// Everything that is whole.
     pub(super) fn take(&mut self) -> Option<Piece> {
         if self.is_passing {

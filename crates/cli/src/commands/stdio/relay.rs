@@ -5,7 +5,8 @@
 //! is read from the client, so what waits is bounded.
 //!
 //! A hub that was killed is replaced at once, because its client may wait for news of it. One that somebody stopped is not started again
-//! before the client wants something.
+//! before the client wants something. When the client belongs to another hub, because its project was approved, it is handed over as soon
+//! as nothing runs.
 
 use std::{io, pin::Pin, time::Duration};
 
@@ -17,6 +18,7 @@ use super::{
     conversation::{Conversation, Verdict},
     lines::{Ending, Input, Output, Piece, each},
     link::{Link, introduction},
+    membership,
     streams::{Reader, Writer, stdin, stdout},
 };
 use crate::{
@@ -36,6 +38,9 @@ const LONGEST_OF_HUB: usize = 1024 * 1024 * 1024;
 const MOST_LOSSES: u32 = 3;
 /// How often one looks for a hub that somebody else may have started.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Resolves when the client belongs to another hub.
+type Membership<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 type Connecting<'a> = Pin<Box<dyn Future<Output = Result<Option<UnixStream>, ShareError>> + 'a>>;
 
@@ -60,6 +65,8 @@ pub(super) struct Relay<'a> {
     losses: u32,
     /// Whether there was a hub before.
     is_repeated: bool,
+    /// For as long as the client belongs to the hub that it is connected to.
+    membership: Option<Membership<'a>>,
 }
 
 /// What ends the work.
@@ -88,6 +95,7 @@ impl<'a> Relay<'a> {
             has_spoken: false,
             losses: 0,
             is_repeated: false,
+            membership: None,
         })
     }
 
@@ -181,6 +189,12 @@ impl<'a> Relay<'a> {
 
     /// Tells a new hub what it must know.
     fn begin(&mut self, link: Link) -> Result<(), CliError> {
+        let (context, identity) = (self.context, self.plan.identity.clone());
+        self.membership = match &link.host {
+            None => Some(Box::pin(membership::ends(context, identity))),
+            // It is in this process to stay.
+            Some(_) => Some(Box::pin(std::future::pending())),
+        };
         self.hub = Some(link);
         self.from_hub = Input::new(LONGEST_OF_HUB);
         (self.was_stopped, self.has_spoken, self.ending) = (false, false, Ending::Closed);
@@ -207,6 +221,11 @@ impl<'a> Relay<'a> {
                     let _ = writer.shutdown().await; // at once: nothing is left to be written
                 }
             }
+            let is_between_lines = self.from_hub.is_empty() && !self.input.is_within_line();
+            let is_idle = || self.to_hub.is_empty() && is_between_lines && self.conversation.is_idle();
+            if self.membership.is_none() && !self.input.has_ended && is_idle() {
+                return None;
+            }
             let has_room = self.to_hub.len() < MOST_UNSENT;
             let has_unsent = !self.to_hub.is_empty() && link.writer.is_some();
             let (writer, to_hub) = (&mut link.writer, &mut self.to_hub);
@@ -216,8 +235,16 @@ impl<'a> Relay<'a> {
                     None => std::future::pending().await,
                 }
             };
+            let membership = &mut self.membership;
+            let membership_ends = async {
+                match membership {
+                    Some(membership) => membership.await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = self.context.stop.cancelled() => return Some(End::Stopped),
+                () = membership_ends => self.membership = None,
                 read = self.input.read(&mut self.stdin), if has_room && !self.input.has_ended => {
                     if read.is_err() {
                         self.input.has_ended = true;

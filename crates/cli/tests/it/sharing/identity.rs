@@ -4,6 +4,7 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -96,6 +97,54 @@ fn two_projects_have_two_hubs_and_folders_without_files_share_that_of_the_user()
         client.leave();
     }
     pids.into_iter().for_each(gone);
+}
+
+#[test]
+fn connected_clients_move_to_the_hub_of_their_project_when_that_is_approved() {
+    let home = home();
+    let project = home.path("project");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("toolbay.toml"), settings(&home, "own")).unwrap();
+    let [mut idle, mut busy] = [(); 2].map(|()| {
+        let mut client = SharingClient::start(in_folder(&home, &project, &["stdio"]));
+        client.initialize();
+        let refused = client.ask("tools/call", &json!({ "name": "own__echo", "arguments": {} }));
+        assert!(refused.get("error").is_some(), "{refused}");
+        client
+    });
+    let users = pid(&hub(&home, &[]));
+    let hanging = busy.send("tools/call", &json!({ "name": "small__hang", "arguments": {} }));
+    assert_eq!(busy.call("small__echo", &json!({ "n": 1 })), "{\"n\": 1}");
+    in_folder(&home, &project, &["approve", "--all", "--yes"]).output().unwrap();
+
+    let of_project = || run_in(&home, &project, &["hub", "status", "--json"]);
+    let until_moved = |count: usize| {
+        let began = Instant::now();
+        loop {
+            let hub = of_project();
+            if pid(&hub) != users && hub["clients"].as_array().unwrap().len() == count {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{hub}");
+        }
+    };
+    until_moved(1);
+    assert_eq!(idle.call("own__echo", &json!({ "n": 2 })), "{\"n\": 2}");
+    // A call that runs is not cut off, nor answered by anybody.
+    assert_eq!(busy.call("small__echo", &json!({ "n": 1 })), "{\"n\": 1}");
+    assert_eq!(hub(&home, &[])["clients"].as_array().map(Vec::len), Some(1));
+    let cancelled = json!({ "requestId": hanging });
+    busy.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }));
+    until_moved(2);
+    assert_eq!(busy.call("own__echo", &json!({ "n": 2 })), "{\"n\": 2}");
+    gone(users);
+    // And back.
+    let hub = of_project();
+    in_folder(&home, &project, &["approve", "own", "--reject"]).output().unwrap();
+    gone(pid(&hub));
+    assert_eq!(idle.call("small__echo", &json!({ "n": 3 })), "{\"n\": 3}");
+    idle.leave();
+    busy.leave();
 }
 
 #[test]

@@ -169,3 +169,26 @@ fn what_cannot_be_read_is_handed_on_and_batches_are_looked_into() {
     assert_eq!(parsed(conversation.lose_hub())[0]["id"], 2);
     assert_eq!(talk(&mut conversation, &[tells('<', GOODBYE, json!({}))]), [Verdict::Goodbye]);
 }
+
+#[test]
+fn a_conversation_is_idle_when_neither_side_waits() {
+    let mut conversation = Conversation::default();
+    let question = ('<', json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
+    let answer = ('>', json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}));
+    for (said, is_idle) in [
+        (('>', initialize()), false),
+        (result(0), true),
+        (asks(1, "tools/call", json!({"name": "x"})), false),
+        (asks(2, "tools/list", json!({})), false),
+        (result(2), false),
+        (tells('>', "notifications/cancelled", json!({"requestId": 1})), true),
+        (question, false),
+        (answer, true),
+        (asks(3, "subscriptions/listen", json!({})), true),
+    ] {
+        talk(&mut conversation, std::slice::from_ref(&said));
+        assert_eq!(conversation.is_idle(), is_idle, "after {said:?}");
+    }
+    conversation.repeat();
+    assert!(!conversation.is_idle(), "the handshake with the next hub");
+}
