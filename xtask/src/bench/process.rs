@@ -47,9 +47,18 @@ impl CpuTimes {
 }
 
 /// Resident memory of `root` alone, in KiB.
-pub(crate) fn rss_kib(root: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{root}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+pub(super) fn rss_kib(root: u32) -> u64 {
+    memory_kib(root, "VmRSS:")
+}
+
+/// The most memory that `root` alone ever had, in KiB.
+pub(crate) fn peak_kib(root: u32) -> u64 {
+    memory_kib(root, "VmHWM:")
+}
+
+fn memory_kib(pid: u32, kind: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(kind));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 

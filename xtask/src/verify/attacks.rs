@@ -1,7 +1,7 @@
 //! Attacks that once froze a hub or filled its memory, against a release build.
 //!
 //! While each of them runs, `/health` is asked all the time: the slowest response, and by how much the hub grew, are
-//! what counts.
+//! what counts. `--binary` tries them on another build, such as an older one on which they should succeed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::scene::{Running, Scene, first_error_line, run_for};
-use crate::bench::process::rss_kib;
+use crate::bench::process::peak_kib;
 use crate::workspace::{cargo, must, target};
 
 /// No response may take longer.
@@ -23,29 +23,42 @@ const SLOWEST: Duration = Duration::from_millis(50);
 const GROWTH: u64 = 20 * 1024;
 /// How long `/health` is asked after each attack began.
 const WATCHED: Duration = Duration::from_secs(5);
+/// A hub that does not answer for this long does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 const USER_FILE: &str = ".config/toolbay/toolbay.toml";
 
 /// Tries every attack and prints a table; fails if one of them succeeds.
 pub(super) fn run(scene: Scene) -> Result<()> {
     must(&mut cargo(&["build", "--release", "--quiet", "--package", "toolbay-testkit"]))?;
     println!("| attack | slowest /health | growth | result |\n|---|---|---|---|");
-    let attacks: [(&str, Attack); 4] = [
-        ("a project's files: FIFOs, devices, 60,000 entries", project_files),
+    let of_project = project_attacks().into_iter().map(|(name, prepare)| {
+        let attack: Attack = Box::new(move |scene| project_file(scene, &prepare));
+        (format!("project: {name}"), attack)
+    });
+    let others: [(&str, fn(&Scene) -> Result<Outcome>); 3] = [
         ("a project's server is given another secret", another_secret),
         ("schemas that take forever to check", endless_schemas),
         ("WebSocket pings, from a client and from a server", pings),
     ];
+    let others = others.map(|(name, attack)| (name.to_owned(), Box::new(attack) as Attack));
     let mut failed = 0;
-    for (name, attack) in attacks {
-        let outcome = attack(&scene).with_context(|| format!("cannot try: {name}"))?;
-        failed += usize::from(!outcome.held());
-        println!("| {name} | {outcome} |");
+    for (name, attack) in of_project.chain(others) {
+        match attack(&scene) {
+            Ok(outcome) => {
+                failed += usize::from(!outcome.held());
+                println!("| {name} | {outcome} |");
+            }
+            Err(error) => {
+                failed += 1;
+                println!("| {name} | | | FAILED: {error:#} |");
+            }
+        }
     }
-    ensure!(failed == 0, "{failed} attacks succeeded");
+    ensure!(failed == 0, "{failed} attacks succeeded or could not be tried");
     Ok(())
 }
 
-type Attack = fn(&Scene) -> Result<Outcome>;
+type Attack = Box<dyn Fn(&Scene) -> Result<Outcome>>;
 
 /// What an attack did to the hub.
 struct Outcome {
@@ -78,27 +91,28 @@ impl std::fmt::Display for Outcome {
 struct Watched {
     hub: Running,
     address: String,
-    rss_kib: u64,
+    /// The most memory that it had before the attack.
+    peak_kib: u64,
 }
 
 impl Watched {
     fn new(scene: &Scene) -> Result<Self> {
         let (hub, url) = scene.serve()?;
         let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-        let watched = Self { rss_kib: 0, hub, address };
+        let watched = Self { peak_kib: 0, hub, address };
         // Whatever is made when it is first needed is there now.
         for _ in 0..100 {
             watched.health()?;
         }
         std::thread::sleep(Duration::from_secs(1));
-        Ok(Self { rss_kib: rss_kib(watched.hub.pid()), ..watched })
+        Ok(Self { peak_kib: peak_kib(watched.hub.pid()), ..watched })
     }
 
     /// How long `/health` takes to answer on a new connection.
     fn health(&self) -> Result<Duration> {
         let start = Instant::now();
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let request = format!("GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
         stream.write_all(request.as_bytes())?;
         let mut response = String::new();
@@ -117,64 +131,93 @@ impl Watched {
             body.len()
         );
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(head.as_bytes())?;
         stream.write_all(body.as_bytes())?;
         Ok(stream)
     }
 
-    /// Asks `/health` until the time is over, and says how it went.
-    fn watch(&self, loot: impl FnOnce() -> Option<String>) -> Result<Outcome> {
+    /// Asks `/health` until the time is over or nothing answers, and says how it went.
+    fn watch(&self, loot: impl FnOnce() -> Option<String>) -> Outcome {
         let start = Instant::now();
-        let mut slowest = Duration::ZERO;
-        let mut most = 0;
-        while start.elapsed() < WATCHED {
-            slowest = slowest.max(self.health()?);
-            most = most.max(rss_kib(self.hub.pid()));
+        let (mut slowest, mut peak) = (Duration::ZERO, 0);
+        let mut silence = None;
+        while start.elapsed() < WATCHED && silence.is_none() {
+            let began = Instant::now();
+            silence = self.health().err().map(|_| "NO RESPONSE".to_owned());
+            slowest = slowest.max(began.elapsed());
+            peak = peak.max(peak_kib(self.hub.pid()));
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(Outcome { slowest, growth_kib: most.saturating_sub(self.rss_kib), loot: loot() })
+        let growth_kib = peak.saturating_sub(self.peak_kib);
+        Outcome { slowest, growth_kib, loot: loot().or(silence) }
     }
 }
 
-/// A project's files name what blocks or never ends, while the hub runs and nobody approved anything.
-fn project_files(scene: &Scene) -> Result<Outcome> {
+/// What a file of a project comes to be.
+enum ProjectFile {
+    Text(String),
+    /// Saved this often while the hub runs.
+    Saved(String, usize),
+    Link(&'static str),
+    Fifo,
+}
+
+/// Files of a project that name what blocks or never ends, that are such themselves, or that are large: `pipe` beside them is a
+/// FIFO and `zero` a device without an end.
+fn project_attacks() -> Vec<(&'static str, (&'static str, ProjectFile))> {
+    use ProjectFile::{Fifo, Link, Saved, Text};
+    const JSON: &str = ".mcp.json";
+    const TOML: &str = "toolbay.toml";
+    let entry = |body: &str| Text(format!(r#"{{"mcpServers":{{"x":{{"command":"true",{body}}}}}}}"#));
+    let json = |count| {
+        let entries: Vec<String> = (0..count).map(|n| format!(r#""s{n}":{{"command":"x"}}"#)).collect();
+        format!(r#"{{"mcpServers":{{{}}}}}"#, entries.join(","))
+    };
+    let toml = |count| (0..count).map(|n| format!("[servers.s{n}]\ncommand = 'x'\n")).collect::<String>();
+    let certificate = r#"{"mcpServers":{"x":{"url":"https://localhost:1/mcp","toolbay":{"ca":"zero"}}}}"#;
+    vec![
+        ("a variable from a FIFO", (JSON, entry(r#""env":{"A":"${file:pipe}"}"#))),
+        ("a variable from `/dev/zero`", (JSON, entry(r#""env":{"A":"${file:zero}"}"#))),
+        ("variables from a FIFO", (JSON, entry(r#""envFile":"pipe""#))),
+        ("variables from `/dev/zero`", (JSON, entry(r#""envFile":"zero""#))),
+        ("a certificate from `/dev/zero`", (JSON, Text(certificate.to_owned()))),
+        ("the file is `/dev/zero`", (JSON, Link("/dev/zero"))),
+        ("the file is a FIFO", (JSON, Fifo)),
+        ("60,000 entries in JSON", (JSON, Text(json(60_000)))),
+        ("60,000 entries in JSON, saved 10 times", (JSON, Saved(json(60_000), 10))),
+        ("8,000 entries in JSON, saved 10 times", (JSON, Saved(json(8_000), 10))),
+        ("60,000 entries in TOML", (TOML, Text(toml(60_000)))),
+        ("1,500 entries in TOML, saved 10 times", (TOML, Saved(toml(1_500), 10))),
+        ("a million values in JSON", (JSON, Text(format!("[{}]", vec!["0"; 1_000_000].join(","))))),
+        ("a million values in TOML", (TOML, Text(format!("x = [{}]", vec!["0"; 1_000_000].join(","))))),
+    ]
+}
+
+/// A file of a project appears while the hub runs, and nobody approved anything.
+fn project_file(scene: &Scene, (name, content): &(&str, ProjectFile)) -> Result<Outcome> {
     let watched = Watched::new(scene)?;
     let work = scene.work();
+    let file = work.join(name);
     must(scene.command("mkfifo").arg(work.join("pipe")))?;
     symlink("/dev/zero", work.join("zero"))?;
-    let entry = |body: &str| format!(r#"{{"mcpServers":{{"x":{{"command":"true",{body}}}}}}}"#);
-    let many: Vec<String> = (0..60_000).map(|n| format!(r#""s{n}":{{"command":"x"}}"#)).collect();
-    let texts = [
-        entry(r#""env":{"A":"${file:pipe}"}"#),
-        entry(r#""env":{"A":"${file:zero}"}"#),
-        entry(r#""envFile":"pipe""#),
-        entry(r#""envFile":"zero""#),
-        r#"{"mcpServers":{"x":{"url":"https://localhost:1/mcp","toolbay":{"ca":"zero"}}}}"#.to_owned(),
-        format!(r#"{{"mcpServers":{{{}}}}}"#, many.join(",")),
-    ];
-    let mut worst = Outcome { slowest: Duration::ZERO, growth_kib: 0, loot: None };
-    let file = work.join(".mcp.json");
-    let mut judge = |watched: &Watched| -> Result<()> {
-        let outcome = watched.watch(|| None)?;
-        worst.slowest = worst.slowest.max(outcome.slowest);
-        worst.growth_kib = worst.growth_kib.max(outcome.growth_kib);
-        Ok(())
-    };
-    for text in texts {
-        fs::write(&file, text)?;
-        judge(&watched)?;
+    match content {
+        ProjectFile::Text(text) => fs::write(&file, text)?,
+        ProjectFile::Saved(text, times) => {
+            for _ in 0..*times {
+                fs::write(&file, text)?;
+                // Changes are looked at half a second after the last one.
+                std::thread::sleep(Duration::from_millis(700));
+            }
+        }
+        ProjectFile::Link(target) => symlink(target, &file)?,
+        ProjectFile::Fifo => must(scene.command("mkfifo").arg(&file))?,
     }
-    fs::remove_file(&file)?;
-    symlink("/dev/zero", &file)?;
-    judge(&watched)?;
-    fs::remove_file(&file)?;
-    must(scene.command("mkfifo").arg(&file))?;
-    judge(&watched)?;
-    for name in [".mcp.json", "pipe", "zero"] {
-        fs::remove_file(work.join(name))?;
+    let outcome = watched.watch(|| None);
+    for path in [&file, &work.join("pipe"), &work.join("zero")] {
+        fs::remove_file(path)?;
     }
-    Ok(worst)
+    Ok(outcome)
 }
 
 /// A project's server that was approved names another variable in a header, later.
@@ -203,7 +246,7 @@ fn another_secret(scene: &Scene) -> Result<Outcome> {
             let _ = stream.read_to_end(&mut heard);
         }
         String::from_utf8_lossy(&heard).contains(super::SECRET).then(|| "THE SECRET WAS SENT".to_owned())
-    })?;
+    });
     fs::remove_file(&file)?;
     Ok(outcome)
 }
@@ -225,7 +268,7 @@ fn endless_schemas(scene: &Scene) -> Result<Outcome> {
         ensure!(listed.contains(tool), "`{tool}` is not listed");
         calls.push(watched.post("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))?);
     }
-    watched.watch(|| None)
+    Ok(watched.watch(|| None))
 }
 
 /// The server that misbehaves as it is told.
@@ -253,7 +296,7 @@ fn pings(scene: &Scene) -> Result<Outcome> {
     ping.resize(ping.len() + 100, b'x');
     let many = ping.repeat(1_000);
     let flood = std::thread::spawn(move || while stream.write_all(&many).is_ok() {});
-    let outcome = watched.watch(|| None)?;
+    let outcome = watched.watch(|| None);
     drop(watched);
     if flood.join().is_err() {
         bail!("the flood of pings failed");

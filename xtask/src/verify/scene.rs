@@ -14,6 +14,9 @@ use toolbay_testkit::harness::{Process, kill, processes};
 
 use crate::workspace::{cargo, must, target};
 
+/// The address space of a hub, in KiB.
+const MOST_KIB: &str = "4194304";
+
 /// A scratch home directory in which the release build runs.
 pub(super) struct Scene {
     folder: TempDir,
@@ -103,7 +106,9 @@ impl Scene {
 
     /// Starts `toolbay serve` and gives its URL once it listens.
     pub(super) fn serve(&self) -> Result<(Running, String)> {
-        let mut command = self.command(&self.toolbay);
+        // A hub that an attack makes read for ever ends before the machine's memory does.
+        let mut command = self.command("sh");
+        command.args(["-c", r#"ulimit -v "$0" && exec "$@""#, MOST_KIB]).arg(&self.toolbay);
         command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
         let log = fs::File::create(self.folder.path().join("serve.log"))?;
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().context("cannot start toolbay")?;
