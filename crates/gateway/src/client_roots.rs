@@ -27,7 +27,7 @@ type Asking = Pin<Box<dyn Future<Output = Option<Roots>> + Send>>;
 #[derive(Default)]
 pub(crate) struct ClientRoots {
     asking: Option<Asking>,
-    waiting: Vec<Box<Request>>,
+    waiting: Vec<Request>,
     /// When calls stop waiting.
     deadline: Option<Instant>,
 }
@@ -62,7 +62,7 @@ impl ClientRoots {
         if !depends || self.deadline.is_none() || self.waiting.len() >= MAX_WAITING {
             return Some(request);
         }
-        self.waiting.push(request);
+        self.waiting.push(*request);
         None
     }
 
@@ -72,7 +72,7 @@ impl ClientRoots {
     }
 
     /// The requests that wait no longer.
-    pub(crate) fn release(&mut self) -> Vec<Box<Request>> {
+    pub(crate) fn release(&mut self) -> Vec<Request> {
         self.deadline = None;
         std::mem::take(&mut self.waiting)
     }

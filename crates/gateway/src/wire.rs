@@ -301,7 +301,7 @@ impl Connection<'_> {
     /// Serves the requests that waited for the client's roots.
     async fn release(&mut self) {
         for request in self.roots.release() {
-            self.request(request).await;
+            self.request(Box::new(request)).await;
         }
     }
 

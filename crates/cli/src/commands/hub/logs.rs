@@ -47,13 +47,15 @@ pub(super) async fn run(context: &Context, args: &HubLogsArgs) -> Result<(), Cli
             }
         }
     }
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         tokio::time::sleep(LOOK).await;
         while let Some(text) = reader.more().map_err(unreadable)? {
             context.out.data(&clean(&text))?;
         }
     }
-    Ok(())
 }
 
 /// Reads a log that is put aside when it is long.
