@@ -76,7 +76,7 @@ fn start(home: &Path, config: &Path, expected: usize, starts: &mut Vec<Start>) -
     #[expect(clippy::disallowed_methods, reason = "the program that is measured")]
     let mut command = Command::new(root().join("target/release/toolbay"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config).current_dir(home);
-    command.env_clear().env("HOME", home).env("XDG_RUNTIME_DIR", home).env("PATH", "/usr/bin:/bin");
+    command.env_clear().env("HOME", home).env("TOOLBAY_RUNTIME_DIR", home).env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Instant::now();
     let mut child = command.spawn().context("the hub does not start")?;

@@ -137,7 +137,7 @@ fn hub(
     let mut command = Command::new(places.program("toolbay"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--naming", naming, "--config", &config]);
     // Sockets and files of its own, so that it never meets a hub of the user.
-    command.env("HOME", folder).env("XDG_RUNTIME_DIR", folder).env("TMPDIR", folder).current_dir(folder);
+    command.env("HOME", folder).env("TOOLBAY_RUNTIME_DIR", folder).env("TMPDIR", folder).current_dir(folder);
     let stderr = File::create(log)?;
     let running = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn()?);
     let address = until("the hub listens", || {
