@@ -31,8 +31,10 @@ use start::Running;
 use targets::{Echo, Kind};
 
 const USAGE: &str = "usage: cargo xtask bench hub [--quick] [--with-noncommercial] [--only NAME,…] [--rounds N] [--json FILE]
-targets: direct-http direct-stdio forward toolbay toolbay-http toolbay-stdio haproxy mcp-proxy-rs mcp-proxy-npm
+                       [--against PATH] [--no-build]
+targets: direct-http direct-stdio forward toolbay toolbay-stdio toolbay-shared haproxy mcp-proxy-rs mcp-proxy-npm
          supergateway fastmcp mcp-gateway (direct-http is always measured)
+         against against-stdio (another build of Toolbay, at PATH)
        cargo xtask bench transports [--quick] [--rounds N]
        cargo xtask bench eras [--quick] [--rounds N]
        cargo xtask bench cold
@@ -46,6 +48,10 @@ struct Options {
     only: Option<Vec<String>>,
     rounds: usize,
     json: Option<PathBuf>,
+    /// Another build of Toolbay, to be measured in the same rounds.
+    against: Option<PathBuf>,
+    /// Whether to measure what was built before.
+    no_build: bool,
 }
 
 /// Where things are: built programs, installed peers, files made for a run.
@@ -69,16 +75,18 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
 
 fn hub(options: &Options) -> anyhow::Result<()> {
     let places = Places::find()?;
-    cargo_build("toolbay-testkit")?;
+    if !options.no_build {
+        cargo_build("toolbay-testkit")?;
+    }
     let mut notes = Vec::new();
     let wants_ours = targets::OURS.iter().any(|name| options.wants(name));
-    let built = wants_ours && cargo_build("toolbay").is_ok();
+    let built = wants_ours && (options.no_build || cargo_build("toolbay").is_ok());
     if wants_ours && !built {
         notes.push("toolbay: skipped, the package does not build here".to_owned());
     }
     let echo = Echo::start(&places)?;
     let mut targets = Vec::new();
-    for target in targets::all(&places, &echo) {
+    for target in targets::all(&places, &echo, options.against.as_deref())? {
         if !options.wants(target.name) || (target.noncommercial && !options.noncommercial) {
             continue;
         }
@@ -108,6 +116,7 @@ fn hub(options: &Options) -> anyhow::Result<()> {
     let versions = running.iter().filter_map(|running| peers::version(running.target.name, &places));
     println!("\nMeasured beside ours: {}", versions.collect::<Vec<_>>().join(", "));
     table::print(&running, &results);
+    table::print_pairs(&results);
     goals::print(&running, &results, sessions);
     notes.extend(results.notes());
     if !notes.is_empty() {
@@ -126,7 +135,15 @@ fn save(file: &Path, running: &[Running], results: &Results, sessions: Option<f6
 
 impl Options {
     fn parse(args: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self { quick: false, noncommercial: false, only: None, rounds: 3, json: None };
+        let mut options = Self {
+            quick: false,
+            noncommercial: false,
+            only: None,
+            rounds: 3,
+            json: None,
+            against: None,
+            no_build: false,
+        };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} takes a value"));
@@ -136,6 +153,8 @@ impl Options {
                 "--only" => options.only = Some(value()?.split(',').map(str::to_owned).collect()),
                 "--rounds" => options.rounds = value()?.parse()?,
                 "--json" => options.json = Some(value()?.into()),
+                "--against" => options.against = Some(std::fs::canonicalize(value()?)?),
+                "--no-build" => options.no_build = true,
                 _ => bail!("unknown argument `{arg}`\n{USAGE}"),
             }
         }
@@ -143,12 +162,15 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a target is asked for: `toolbay` names all its routes, and the base of all ratios is always in.
+    /// Whether a target is asked for: `toolbay` names all its routes, as `against` does, and the base of all ratios is always in.
     fn wants(&self, name: &str) -> bool {
         name == targets::BASE
             || self.only.as_ref().is_none_or(|only| {
-                only.iter()
-                    .any(|wanted| wanted == name || (wanted == "toolbay" && name.starts_with("toolbay-")))
+                let is_route =
+                    |wanted: &str| name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('-'));
+                only.iter().any(|wanted| {
+                    wanted == name || (["toolbay", "against"].contains(&wanted.as_str()) && is_route(wanted))
+                })
             })
     }
 }
@@ -168,6 +190,7 @@ impl Places {
         let home = self.scratch.join("home");
         command.current_dir(&self.scratch).env("HOME", &home);
         for (variable, folder) in [
+            ("TOOLBAY_RUNTIME_DIR", "run"),
             ("XDG_RUNTIME_DIR", "run"),
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_STATE_HOME", "state"),

@@ -148,7 +148,8 @@ fn measure(
     places.isolate(&mut command)?;
     let mut load = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let root = running.pid().unwrap_or(load.id());
-    let roots = [root, echo];
+    // The load generator starts some targets, and what stands in front of others.
+    let roots = [root, load.id(), echo];
     let (mut start, mut stop, mut errors, mut rss_kib) = (None, None, String::new(), 0);
     for line in BufReader::new(load.stderr.take().context("no stderr")?).lines() {
         match line?.as_str() {

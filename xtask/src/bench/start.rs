@@ -58,17 +58,14 @@ impl Running {
         let port = free_port()?;
         let (command, address) = self.target.launch(port)?;
         self.address = address;
-        match (command, &self.address) {
-            (Some(command), Address::Url(_)) => {
-                let started = Instant::now();
-                let child = spawn(&command, places, self.target.name)?;
-                let child = self.child.insert(child);
-                self.starts.push(wait_until_answering(child, port, &self.target.post_url(port), started)?);
-            }
-            (_, Address::Command(command)) => {
-                ensure!(Path::new(&command[0]).exists(), "{} is missing", command[0]);
-            }
-            (None, Address::Url(_)) => {}
+        if let Some(command) = command {
+            let started = Instant::now();
+            let child = spawn(&command, places, self.target.name)?;
+            let child = self.child.insert(child);
+            self.starts.push(wait_until_answering(child, port, &self.target.post_url(port), started)?);
+        }
+        if let Address::Command(command) = &self.address {
+            ensure!(Path::new(&command[0]).exists(), "{} is missing", command[0]);
         }
         Ok(())
     }

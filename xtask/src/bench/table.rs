@@ -1,7 +1,8 @@
 //! The tables, made for reading in a terminal.
 
-use super::measure::{Cell, Outcome, Results};
+use super::measure::{Cell, Outcome, Results, Sample};
 use super::start::Running;
+use super::targets::PAIRS;
 
 pub(super) fn print(running: &[Running], results: &Results) {
     for cell in results.cells() {
@@ -23,6 +24,29 @@ pub(super) fn print(running: &[Running], results: &Results) {
             mib(rss.main),
             mib(rss.tree)
         );
+    }
+}
+
+/// How targets that differ in one thing compare: medians of the ratios within each round.
+pub(super) fn print_pairs(results: &Results) {
+    for (target, other) in PAIRS {
+        let rows = results.cells().into_iter().filter_map(|cell| {
+            let ratio = |pick: fn(&Sample) -> Option<f64>| results.ratio(target, other, cell, pick);
+            Some((cell, ratio(Sample::calls_per_s)?, ratio(Sample::p50_us)?, ratio(Sample::cpu_us)?))
+        });
+        for (number, (cell, calls, p50, cpu)) in rows.enumerate() {
+            if number == 0 {
+                println!(
+                    "\n{:<44}{:>10}{:>10}{:>10}",
+                    format!("{target} to {other}"),
+                    "calls/s",
+                    "p50",
+                    "CPU"
+                );
+            }
+            let title = format!("{} B, {} in flight", cell.payload, cell.in_flight);
+            println!("  {title:<42}{calls:>9.3}×{p50:>9.3}×{cpu:>9.3}×");
+        }
     }
 }
 

@@ -13,7 +13,12 @@ use super::{Places, peers, process, start};
 pub(super) const BASE: &str = "direct-http";
 pub(super) const FORWARD: &str = "forward";
 pub(super) const TOOLBAY: &str = "toolbay";
-pub(super) const OURS: [&str; 2] = [TOOLBAY, "toolbay-stdio"];
+pub(super) const OURS: [&str; 3] = [TOOLBAY, "toolbay-stdio", "toolbay-shared"];
+/// Another build of Toolbay.
+const AGAINST: [&str; 2] = ["against", "against-stdio"];
+/// Targets that differ in one thing: the build, or whether clients share a hub.
+pub(super) const PAIRS: [(&str, &str); 3] =
+    [(OURS[0], AGAINST[0]), (OURS[1], AGAINST[1]), (OURS[2], OURS[1])];
 
 /// One way from the load generator to an echo server.
 pub(super) struct Target {
@@ -42,14 +47,19 @@ pub(super) enum Kind {
     Peer,
 }
 
+/// The command that listens on a port.
+type ListensAt = Box<dyn Fn(u16) -> anyhow::Result<Vec<String>>>;
+
 /// How a target comes to life.
 enum Launch {
     /// A command that listens on the port it is given.
-    Listens(Box<dyn Fn(u16) -> anyhow::Result<Vec<String>>>),
+    Listens(ListensAt),
     /// It runs already, for all.
     At { url: String, pid: u32 },
     /// The load generator starts it as its child.
     Stdio(Vec<String>),
+    /// A command that listens, as above, and what the load generator starts to reach it.
+    Shared { hub: ListensAt, client: Vec<String> },
 }
 
 /// Where the load generator finds a target.
@@ -171,6 +181,7 @@ impl Target {
             }
             Launch::At { url, .. } => (None, Address::Url(url.clone())),
             Launch::Stdio(command) => (None, Address::Command(command.clone())),
+            Launch::Shared { hub, client } => (Some(hub(port)?), Address::Command(client.clone())),
         })
     }
 }
@@ -195,7 +206,7 @@ pub(super) fn direct(places: &Places, echo: &Echo) -> Vec<Target> {
     ]
 }
 
-pub(super) fn all(places: &Places, echo: &Echo) -> Vec<Target> {
+pub(super) fn all(places: &Places, echo: &Echo, against: Option<&Path>) -> anyhow::Result<Vec<Target>> {
     let stdio = vec![places.program("toolbay-echo"), "stdio".to_owned()];
     let mut targets = direct(places, echo);
     targets.extend([
@@ -203,9 +214,12 @@ pub(super) fn all(places: &Places, echo: &Echo) -> Vec<Target> {
         Target::new("haproxy", "HTTP→HTTP", Kind::Yardstick, haproxy(places, echo.port))
             .installed_by(|_| peers::haproxy()),
     ]);
-    targets.extend(toolbay(places, &stdio));
+    targets.extend(toolbay(places, &stdio)?);
+    if let Some(program) = against {
+        targets.extend(other_build(places, program, &stdio)?);
+    }
     targets.extend(peer_targets(places, &stdio));
-    targets
+    Ok(targets)
 }
 
 fn forward(places: &Places, server: Vec<String>) -> Launch {
@@ -229,32 +243,64 @@ fn haproxy(places: &Places, echo: u16) -> Launch {
     }))
 }
 
-/// Toolbay on each of its routes. The tool's name through the hub is `echo__echo`.
-fn toolbay(places: &Places, stdio: &[String]) -> [Target; 2] {
-    let config = |name: &str, server: serde_json::Value| {
-        let file = places.scratch.join(format!("{name}.json"));
-        (file, serde_json::json!({"mcpServers": {"echo": server}}).to_string())
-    };
-    let program = places.program("toolbay");
-    let serve = |(file, text): (std::path::PathBuf, String)| {
-        let program = program.clone();
-        Launch::Listens(Box::new(move |port| {
+/// Toolbay on each of its routes.
+fn toolbay(places: &Places, stdio: &[String]) -> anyhow::Result<[Target; 3]> {
+    let build = Build { program: places.program("toolbay"), places, server: server(stdio) };
+    let [http, alone, shared] = OURS;
+    let (hub, client) = (build.serve(shared), build.stdio(shared, &[])?);
+    let targets = [
+        Target::new(http, "HTTP→stdio", Kind::Ours, Launch::Listens(build.serve(http))),
+        Target::new(alone, "stdio→stdio", Kind::Ours, Launch::Stdio(build.stdio(alone, &["--alone"])?)),
+        Target::new(shared, "stdio→stdio", Kind::Ours, Launch::Shared { hub, client }),
+    ];
+    Ok(targets.map(|target| target.loaded_with(THROUGH)))
+}
+
+/// Another build of Toolbay, on the routes that every build has.
+fn other_build(places: &Places, program: &Path, stdio: &[String]) -> anyhow::Result<[Target; 2]> {
+    let build = Build { program: program.display().to_string(), places, server: server(stdio) };
+    let [http, alone] = AGAINST;
+    let targets = [
+        Target::new(http, "HTTP→stdio", Kind::Yardstick, Launch::Listens(build.serve(http))),
+        Target::new(alone, "stdio→stdio", Kind::Yardstick, Launch::Stdio(build.stdio(alone, &["--alone"])?)),
+    ];
+    Ok(targets.map(|target| target.loaded_with(THROUGH)))
+}
+
+/// A server as an entry of a configuration.
+fn server(command: &[String]) -> serde_json::Value {
+    serde_json::json!({"command": command[0], "args": command[1..]})
+}
+
+/// A build of Toolbay in front of one server.
+struct Build<'a> {
+    program: String,
+    places: &'a Places,
+    server: serde_json::Value,
+}
+
+impl Build<'_> {
+    /// A hub that listens, with a configuration of its own.
+    fn serve(&self, name: &str) -> ListensAt {
+        let (program, file, text) = (self.program.clone(), self.file(name), config(&self.server));
+        Box::new(move |port| {
             write(&file, &text)?;
-            let listen = format!("127.0.0.1:{port}");
-            Ok([&program, "serve", "--config", &file.display().to_string(), "--listen", &listen]
-                .map(str::to_owned)
-                .to_vec())
-        }))
-    };
-    let over_stdio = config("toolbay", serde_json::json!({"command": stdio[0], "args": stdio[1..]}));
-    let front =
-        [&program, "stdio", "--config", &over_stdio.0.display().to_string()].map(str::to_owned).to_vec();
-    let tool = &["--tool", "echo__echo"];
-    [
-        Target::new(OURS[0], "HTTP→stdio", Kind::Ours, serve(over_stdio)),
-        Target::new(OURS[1], "stdio→stdio", Kind::Ours, Launch::Stdio(front)),
-    ]
-    .map(|target| target.loaded_with(tool))
+            let (file, listen) = (file.display().to_string(), format!("127.0.0.1:{port}"));
+            Ok([&program, "serve", "--config", &file, "--listen", &listen].map(str::to_owned).to_vec())
+        })
+    }
+
+    /// A client's way in on stdin and stdout.
+    fn stdio(&self, name: &str, options: &[&str]) -> anyhow::Result<Vec<String>> {
+        let file = self.file(name);
+        write(&file, &config(&self.server))?;
+        let command = [&self.program, "stdio", "--config", &file.display().to_string()].map(str::to_owned);
+        Ok(command.into_iter().chain(options.iter().map(|option| (*option).to_owned())).collect())
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.places.scratch.join(format!("{name}.json"))
+    }
 }
 
 fn peer_targets(places: &Places, stdio: &[String]) -> [Target; 5] {
