@@ -97,7 +97,7 @@ pub(super) fn run(after: &Path, before: &Path) -> Result<()> {
     ] {
         let of = memory(program, args).with_context(|| format!("cannot measure: {name}"))?;
         println!(
-            "| {name} | {} | {:.1} MB | {:.1} MB | {:.1} MB |",
+            "| {name} | {} | {:.1} MiB | {:.1} MiB | {:.1} MiB |",
             of.processes,
             mib(of.toolbay),
             mib(of.servers),
