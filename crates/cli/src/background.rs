@@ -65,6 +65,8 @@ pub(crate) enum ShareError {
     Slow { log: PathBuf },
     #[error("the running hub names tools differently (`{theirs}`)")]
     OtherNaming { theirs: String },
+    #[error("the running hub was started in the home folder or in `/` and offers no codebase")]
+    NoCodebase,
 }
 
 /// The hub of one configuration, wherever it is.
@@ -75,6 +77,8 @@ pub(crate) struct Sharing<'a> {
     spec: HubSpec,
     /// The file that somebody named.
     config: Option<PathBuf>,
+    /// Whether the client is in a project, and nothing but a codebase is there for it.
+    needs_codebase: bool,
 }
 
 impl<'a> Sharing<'a> {
@@ -84,7 +88,7 @@ impl<'a> Sharing<'a> {
         let log = log_file(&context.env, &place);
         let spec = HubSpec { folders: context.env.folders(), project: plan.identity.project.clone(), log };
         let config = plan.identity.is_explicit.then(|| plan.identity.files.first().cloned()).flatten();
-        Self { context, place, spec, config }
+        Self { context, place, spec, config, needs_codebase: plan.folder.is_some() }
     }
 
     pub(crate) fn log(&self) -> &Path {
@@ -165,6 +169,10 @@ impl<'a> Sharing<'a> {
             let wanted = self.context.args.global.naming.map(naming_text);
             if wanted.is_some_and(|wanted| wanted != hub.naming) {
                 return Err(ShareError::OtherNaming { theirs: hub.naming });
+            }
+            // One in the background has a codebase for whoever is in a project.
+            if self.needs_codebase && !hub.background && client.snapshot().await?.folder.is_none() {
+                return Err(ShareError::NoCodebase);
             }
         }
         Ok(Some(client))

@@ -102,6 +102,10 @@ fn a_whole_home_is_not_offered_unasked() {
             "{said}"
         );
     }
+    // A client in a project has its codebase all the same.
+    let project = Project { home };
+    project.write("src/main.rs", "fn main() {}\n");
+    assert_eq!(first_entry(&mut client(&project, "src")), "main.rs");
     assert_eq!(hub.stop(), Some(0));
 }
 
