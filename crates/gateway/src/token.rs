@@ -83,3 +83,17 @@ impl std::fmt::Debug for Token {
         f.write_str("Token")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_be_guessed_or_cannot_be_sent_is_no_token() {
+        assert_eq!(Token::new("0123456789abcde").unwrap_err(), InvalidToken::TooShort);
+        assert!(Token::new("0123456789abcdef").is_ok());
+        for text in ["", "0123456789 abcdef", "0123456789abcdéf", "0123456789abcdef\n"] {
+            assert_eq!(Token::new(text).unwrap_err(), InvalidToken::Unsendable, "{text:?}");
+        }
+    }
+}

@@ -1,7 +1,10 @@
 //! Host and Origin (S1).
 
 use serde_json::json;
-use toolbay_gateway::{GatewayOptions, Origin};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_gateway::{Gateway, GatewayOptions, Origin};
+use toolbay_host::{Host, HostOptions, HubChain};
 
 use crate::{
     http::Ask,
@@ -199,4 +202,23 @@ async fn an_absolute_target_must_name_us_too() {
     assert_eq!(hub.send(foreign).await.status, 403);
     let ours = Ask::new("GET", "http://localhost/health");
     assert_eq!(hub.send(ours).await.status, 200);
+}
+
+/// Whatever comes back to the hub that sent it would go round for ever.
+#[tokio::test]
+async fn requests_that_passed_this_hub_are_refused() {
+    let options = HostOptions { chain: Some(HubChain::new("", "this-hub")), ..HostOptions::default() };
+    let gateway = Gateway::new(Host::start(&[], Vec::new(), &options), GatewayOptions::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let ending = stop.clone();
+    tasks.spawn(async move { gateway.serve_http(listener, ending).await });
+    for (via, status) in
+        [("this-hub", 508), ("another,this-hub,third", 508), ("another", 200), ("this-hub2", 200)]
+    {
+        let answer = Ask::post(&initialize("2025-11-25")).header(HubChain::HEADER, via).send(&address).await;
+        assert_eq!(answer.status, status, "{via}");
+    }
+    stop.cancel();
 }

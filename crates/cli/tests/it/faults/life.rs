@@ -40,11 +40,20 @@ fn f01_last_words_are_shown_without_secrets_and_control_characters() -> Result<(
     let error = client.error("bad__crash", json!({ "text": words }))?;
     says(&error, &["refused", "Authorization: ***", "DB_PASSWORD=***", "https://***@db/x"])?;
     scene.hub.wait_until("bad", "is ready again", |bad| bad["starts"] == 2 && bad["state"] == "ready")?;
+    // What needs no cleaning is looked at as well.
+    let plain = client.error("bad__crash", json!({ "text": "refused API_TOKEN=hunter2-d" }))?;
+    says(&plain, &["refused API_TOKEN=***"])?;
+    scene.hub.wait_until("bad", "is ready again", |bad| bad["starts"] == 3 && bad["state"] == "ready")?;
     let logs = scene.hub.run(&["logs", "bad"])?;
-    says(&logs, &["DB_PASSWORD=***"])?;
-    let shown =
-        [error, logs, scene.hub.run(&["logs", "bad", "--json"])?, scene.hub.run(&["status", "--json"])?]
-            .concat();
+    says(&logs, &["DB_PASSWORD=***", "API_TOKEN=***"])?;
+    let shown = [
+        error,
+        plain,
+        logs,
+        scene.hub.run(&["logs", "bad", "--json"])?,
+        scene.hub.run(&["status", "--json"])?,
+    ]
+    .concat();
     for hidden in ["hunter2", "pwn", "\u{1b}", "\\u001b", "\u{202e}", "\\u202e"] {
         ensure!(!shown.contains(hidden), "{hidden:?} is shown: {shown}");
     }
