@@ -35,7 +35,7 @@ pub(super) fn run(scene: Scene) -> Result<()> {
         let attack: Attack = Box::new(move |scene| project_file(scene, &prepare));
         (format!("project: {name}"), attack)
     });
-    let others: [(&str, fn(&Scene) -> Result<Outcome>); 3] = [
+    let others: [(&str, AttackFn); 3] = [
         ("a project's server is given another secret", another_secret),
         ("schemas that take forever to check", endless_schemas),
         ("WebSocket pings, from a client and from a server", pings),
@@ -59,6 +59,7 @@ pub(super) fn run(scene: Scene) -> Result<()> {
 }
 
 type Attack = Box<dyn Fn(&Scene) -> Result<Outcome>>;
+type AttackFn = fn(&Scene) -> Result<Outcome>;
 
 /// What an attack did to the hub.
 struct Outcome {
