@@ -54,8 +54,7 @@ fn compare(pair: &mut Pair) -> Result<()> {
 
 /// Whether a tool has the name of another, with the prefix of its server.
 fn is_named(through: &str, direct: &str) -> Result<bool> {
-    let name = |tool: &str| -> Result<Option<String>> { Ok(field(tool, "name")?) };
-    Ok(name(through)? == name(direct)?.map(|name| name.replacen('"', "\"s__", 1)))
+    Ok(field(through, "name")? == field(direct, "name")?.map(|name| name.replacen('"', "\"s__", 1)))
 }
 
 fn same_definition(direct: &str, through: &str, odd: &Odd, client: Era) -> Result<()> {
