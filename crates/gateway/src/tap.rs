@@ -133,11 +133,10 @@ impl ClientTap {
     }
 }
 
-/// The way to a client on a wire.
+/// The way to a client on a wire. Every request has one: a clone is one count, not those of its parts.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSender {
-    outgoing: mpsc::Sender<Rope>,
-    tap: Arc<ClientTap>,
+    shared: Arc<(mpsc::Sender<Rope>, ClientTap)>,
 }
 
 /// Nobody reads any more.
@@ -145,13 +144,18 @@ pub(crate) struct ClientSender {
 pub(crate) struct ClientGone;
 
 impl ClientSender {
-    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, tap: Arc<ClientTap>) -> Self {
-        Self { outgoing, tap }
+    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, tap: ClientTap) -> Self {
+        Self { shared: Arc::new((outgoing, tap)) }
+    }
+
+    pub(crate) fn tap(&self) -> &ClientTap {
+        &self.shared.1
     }
 
     /// Sends a message, once there is room.
     pub(crate) async fn send(&self, text: Rope) -> Result<(), ClientGone> {
-        self.tap.sent(&text);
-        self.outgoing.send(text).await.map_err(|_| ClientGone)
+        let (outgoing, tap) = &*self.shared;
+        tap.sent(&text);
+        outgoing.send(text).await.map_err(|_| ClientGone)
     }
 }

@@ -34,7 +34,6 @@ type Running = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
 struct Connection<'a> {
     gateway: &'a Arc<Gateway>,
     outgoing: ClientSender,
-    tap: Arc<ClientTap>,
     running: Running,
     session: Option<Arc<Session>>,
     /// What others see of the client.
@@ -65,11 +64,10 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
     let reader = outgoing.clone();
     let gone = reader.closed();
     tokio::pin!(gone);
-    let tap = Arc::new(ClientTap::new(&gateway.host, client.tapped()));
+    let tap = ClientTap::new(&gateway.host, client.tapped());
     let mut connection = Connection {
         gateway,
-        outgoing: ClientSender::new(outgoing, tap.clone()),
-        tap,
+        outgoing: ClientSender::new(outgoing, tap),
         running: FuturesUnordered::new(),
         session: None,
         client,
@@ -136,8 +134,8 @@ impl Connection<'_> {
         match &incoming {
             // Said by `toolbay stdio`, not by the client.
             Incoming::Message(Message::Notification(attach)) if attach.method() == ATTACH => {}
-            Incoming::Message(message) => self.tap.received(message),
-            Incoming::Refused(refusal) => self.tap.received_excerpt(&refusal.excerpt),
+            Incoming::Message(message) => self.outgoing.tap().received(message),
+            Incoming::Refused(refusal) => self.outgoing.tap().received_excerpt(&refusal.excerpt),
             Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
         }
         match incoming {
@@ -253,7 +251,10 @@ impl Connection<'_> {
 
     /// Resolves when the client cancels the request; never when it does not.
     fn cancellable(&mut self, id: RequestId) -> impl Future<Output = ()> + Send + 'static {
-        self.cancels.retain(|_, cancel| !cancel.is_closed());
+        // Only when they would need more room, so that a request does not cost as much as there are requests.
+        if self.cancels.len() == self.cancels.capacity() {
+            self.cancels.retain(|_, cancel| !cancel.is_closed());
+        }
         let (cancel, cancelled) = oneshot::channel();
         self.cancels.insert(id, cancel);
         async move {
