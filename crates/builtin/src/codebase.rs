@@ -23,11 +23,11 @@ pub use code::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
     MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::EmbeddingEndpoint;
 pub use tree::tree;
 pub use work::{Opener, Stop, Work};
 
-use self::{answer::Outcome, work::Workers};
+use self::{answer::ToolOutcome, work::Workers};
 
 const INSTRUCTIONS: &str = "Searches and reads the files of one folder. `search_by_embedding` finds code by what it does, \
     in words; `search_code` finds exact text or, with `regex`, patterns. Both give file and lines: read more with \
@@ -35,14 +35,14 @@ const INSTRUCTIONS: &str = "Searches and reads the files of one folder. `search_
 
 /// How the server presents itself.
 #[derive(Debug, Clone)]
-pub struct Face {
+pub struct CodebaseIdentity {
     /// Its name in the handshake.
     pub name: &'static str,
     /// Whether failures of tools are JSON-RPC errors (-32603), as in the document, and not results with `isError`.
     pub s3_errors: bool,
 }
 
-impl Face {
+impl CodebaseIdentity {
     /// As a server of a hub.
     pub const IN_HUB: Self = Self { name: "toolbay-codebase", s3_errors: false };
     /// As the server of the document.
@@ -50,13 +50,13 @@ impl Face {
 }
 
 /// The server of one tree.
-pub fn codebase(tree: Arc<Opener>, face: Face) -> Arc<dyn Server> {
+pub fn codebase(tree: Arc<Opener>, face: CodebaseIdentity) -> Arc<dyn Server> {
     Arc::new(Codebase { workers: Workers::new(tree), face })
 }
 
 struct Codebase {
     workers: Workers,
-    face: Face,
+    face: CodebaseIdentity,
 }
 
 impl fmt::Debug for Codebase {
@@ -86,17 +86,17 @@ impl Server for Codebase {
             };
             let arguments = match arguments::Arguments::read(call.arguments) {
                 Ok(arguments) => arguments,
-                Err(why) => return Ok(Outcome::Misfit(why).to_json(tool.name)),
+                Err(why) => return Ok(ToolOutcome::Misfit(why).to_json(tool.name)),
             };
             let progress = call.progress;
             let done = self.workers.run(move |work| (tool.run)(&arguments, &work.telling(progress))).await;
             match done {
-                Outcome::Failed(why) if self.face.s3_errors => {
+                ToolOutcome::Failed(why) if self.face.s3_errors => {
                     let message = format!("{} failed: {why}", tool.verb);
                     Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, message))
                 }
-                Outcome::Failed(why) => {
-                    Ok(Outcome::Failed(format!("{} failed: {why}", tool.verb)).to_json(tool.name))
+                ToolOutcome::Failed(why) => {
+                    Ok(ToolOutcome::Failed(format!("{} failed: {why}", tool.verb)).to_json(tool.name))
                 }
                 outcome => Ok(outcome.to_json(tool.name)),
             }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
-use toolbay_transport::Wire;
+use toolbay_transport::Connection;
 
 use crate::serve::{Call, CallFuture, Server, in_process};
 
@@ -14,7 +14,7 @@ pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// The server `hub`, with the read-only tool `status`. Clients and models read `note` with it: what they should know about what
 /// is not offered.
-pub fn hub(status: Status, note: Option<&str>) -> Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync> {
+pub fn hub(status: Status, note: Option<&str>) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
     let with_note = |text: &str| match note {
         Some(note) => format!("{text} {note}"),
         None => text.to_owned(),

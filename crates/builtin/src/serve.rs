@@ -11,7 +11,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
-use toolbay_transport::{Wire, memory};
+use toolbay_transport::{Connection, memory};
 
 pub use connection::serve;
 pub use progress::Progress;
@@ -68,7 +68,7 @@ pub fn unknown_resource(uri: &str) -> ErrorObject {
 }
 
 /// Makes a server connectable, once per life of its connection.
-pub fn in_process(server: Arc<dyn Server>) -> Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync> {
+pub fn in_process(server: Arc<dyn Server>) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
     Arc::new(move |tasks| {
         let (inside, outside) = memory::pair(tasks);
         tasks.spawn(serve(inside, server.clone()));

@@ -72,15 +72,15 @@ pub(crate) struct GlobalArgs {
     #[arg(long, short, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// When to use colours
-    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub(crate) color: Colour,
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
     /// Threads that serve; one loop on one thread by default. Only [`LowArgs::read`] knows the option.
     #[arg(skip)]
     pub(crate) workers: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
+pub(crate) enum ColorChoice {
     Auto,
     Always,
     Never,
@@ -158,11 +158,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Hub(HubCommand),
     /// Start servers of the running hub
-    Start(OrderArgs),
+    Start(ServerNamesArgs),
     /// Stop servers of the running hub until somebody starts them again
-    Stop(OrderArgs),
+    Stop(ServerNamesArgs),
     /// Restart servers of the running hub
-    Restart(OrderArgs),
+    Restart(ServerNamesArgs),
     /// Look for what keeps servers from working, and say what to do about it
     Doctor(DoctorArgs),
     /// Print a script with which a shell completes what is typed
@@ -407,7 +407,7 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OrderArgs {
+pub(crate) struct ServerNamesArgs {
     /// The servers
     #[arg(value_name = "SERVER", required_unless_present = "all")]
     pub(crate) servers: Vec<String>,

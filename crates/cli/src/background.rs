@@ -12,14 +12,14 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 use tokio_util::task::TaskTracker;
-use toolbay_control::{Build, Client, ControlError, Place, millis};
+use toolbay_control::{Build, Client, ControlError, HubAddress, millis};
 use toolbay_host::{Naming, Shim};
 use toolbay_supervise::{LoginShell, RotatingFile, SpawnError, daemon};
 
 use crate::{
     context::Context,
     env::{Env, Folders},
-    hub::Plan,
+    hub::HubPlan,
 };
 
 /// How long a hub may take to listen. It does so before it starts any server.
@@ -71,9 +71,9 @@ pub(crate) enum ShareError {
 
 /// The hub of one configuration, wherever it is.
 #[derive(Debug)]
-pub(crate) struct Sharing<'a> {
+pub(crate) struct SharedHub<'a> {
     context: &'a Context,
-    place: Place,
+    place: HubAddress,
     spec: HubSpec,
     /// The file that somebody named.
     config: Option<PathBuf>,
@@ -81,9 +81,9 @@ pub(crate) struct Sharing<'a> {
     needs_codebase: bool,
 }
 
-impl<'a> Sharing<'a> {
+impl<'a> SharedHub<'a> {
     /// The hub that serves what `plan` says.
-    pub(crate) fn new(context: &'a Context, plan: &Plan) -> Self {
+    pub(crate) fn new(context: &'a Context, plan: &HubPlan) -> Self {
         let place = context.env.socket_dirs().place(&plan.identity.files);
         let log = log_file(&context.env, &place);
         let spec = HubSpec { folders: context.env.folders(), project: plan.identity.project.clone(), log };
@@ -227,7 +227,7 @@ pub(crate) fn naming_text(naming: Naming) -> &'static str {
 }
 
 /// Where a hub in the background writes its log.
-fn log_file(env: &Env, place: &Place) -> PathBuf {
+fn log_file(env: &Env, place: &HubAddress) -> PathBuf {
     match env.logs() {
         Some(folder) => folder.join(format!("hub-{}.log", place.name())),
         None => PathBuf::from("/dev/null"),

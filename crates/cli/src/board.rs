@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use toolbay_control::ServerSnapshot;
-use toolbay_host::{EventStream, Host};
+use toolbay_host::{Host, HostEvents};
 
 use crate::{
     output::{Output, size, to_stderr},
@@ -18,21 +18,21 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// Shows servers as they come up.
 #[derive(Debug)]
-pub(crate) struct Board<'a> {
+pub(crate) struct StartupTable<'a> {
     out: &'a Output,
     host: Host,
-    events: EventStream,
+    events: HostEvents,
     /// What was last said about each server.
     said: HashMap<String, String>,
     table: Redraw,
-    form: Form,
+    form: StartupView,
     /// The only servers that are shown, if not all are.
     only: Option<Vec<String>>,
 }
 
 /// How changes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum StartupView {
     /// A table on stderr that is drawn anew in place.
     Table,
     /// A line on stderr for each change.
@@ -42,18 +42,18 @@ enum Form {
     Nothing,
 }
 
-impl<'a> Board<'a> {
+impl<'a> StartupTable<'a> {
     pub(crate) fn new(host: &Host, out: &'a Output) -> Self {
         let form = match () {
-            () if out.is_quiet() => Form::Nothing,
-            () if out.stderr_is_terminal => Form::Table,
-            () => Form::Lines,
+            () if out.is_quiet() => StartupView::Nothing,
+            () if out.stderr_is_terminal => StartupView::Table,
+            () => StartupView::Lines,
         };
         let (host, events) = (host.clone(), host.events());
         Self { out, host, events, said: HashMap::new(), table: Redraw::default(), form, only: None }
     }
 
-    /// As [`Board::new`], of those servers alone that are on their way up now.
+    /// As [`StartupTable::new`], of those servers alone that are on their way up now.
     pub(crate) fn of_starting(host: &Host, out: &'a Output) -> Self {
         let board = Self::new(host, out);
         let starting = host.statuses().into_iter().filter(|status| status.state.word() == "starting");
@@ -61,15 +61,15 @@ impl<'a> Board<'a> {
         Self { only: Some(only), ..board }
     }
 
-    /// As [`Board::new`]; with `--json`, changes are data.
+    /// As [`StartupTable::new`]; with `--json`, changes are data.
     pub(crate) fn with_events(host: &Host, out: &'a Output) -> Self {
         let board = Self::new(host, out);
-        if out.json { Self { form: Form::Events, ..board } } else { board }
+        if out.json { Self { form: StartupView::Events, ..board } } else { board }
     }
 
     /// Shows changes for ever. On a terminal the table is finished once all servers are settled.
     pub(crate) async fn follow(&mut self) {
-        if self.form == Form::Nothing {
+        if self.form == StartupView::Nothing {
             return std::future::pending().await;
         }
         loop {
@@ -78,7 +78,7 @@ impl<'a> Board<'a> {
             if snapshots.iter().all(|server| server.state != "starting") {
                 self.finish();
             }
-            let is_table = self.form == Form::Table;
+            let is_table = self.form == StartupView::Table;
             tokio::select! {
                 _ = self.events.next() => tokio::time::sleep(TOGETHER).await,
                 () = tokio::time::sleep(TICK), if is_table => {}
@@ -90,19 +90,19 @@ impl<'a> Board<'a> {
     pub(crate) fn finish(&mut self) {
         let snapshots = self.look();
         self.show(&snapshots);
-        if self.form == Form::Table {
+        if self.form == StartupView::Table {
             for server in &snapshots {
                 self.said.insert(server.name.clone(), key(server));
             }
-            self.form = Form::Lines;
+            self.form = StartupView::Lines;
         }
     }
 
     fn show(&mut self, snapshots: &[ServerSnapshot]) {
         match self.form {
-            Form::Table => self.draw(snapshots),
-            Form::Lines | Form::Events => self.tell(snapshots),
-            Form::Nothing => {}
+            StartupView::Table => self.draw(snapshots),
+            StartupView::Lines | StartupView::Events => self.tell(snapshots),
+            StartupView::Nothing => {}
         }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Board<'a> {
                 continue;
             }
             self.said.insert(server.name.clone(), key);
-            if self.form == Form::Events {
+            if self.form == StartupView::Events {
                 let fields = serde_json::to_string(server).unwrap_or_default();
                 // Nobody reading is no reason to stop serving.
                 let _ = self.out.json_fields(&format!("\"event\":\"server\",\"server\":{fields}"));

@@ -9,13 +9,13 @@ use std::{
 use http::{HeaderMap, HeaderValue, header};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::{
-    codebase::{CodeError, Endpoint, Face, Opener, codebase, tree},
+    codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree},
     in_process,
 };
-use toolbay_config::{BuiltIn, Codebase, Embeddings, Reach, ServerConfig, Standing};
-use toolbay_host::{Connector, InProcess, Source};
+use toolbay_config::{BuiltIn, Codebase, Embeddings, Permission, ServerConfig, ServerEndpoint};
+use toolbay_host::{Connector, Endpoint, InProcess};
 use toolbay_search::{codebase::Options, meaning::Embedder, tree::Secrets};
-use toolbay_transport::http::client::{Proxies, Route, Target};
+use toolbay_transport::http::client::{ConnectOptions, Proxies, Target};
 
 use crate::{context::Context, env::Env, error::CliError};
 
@@ -27,26 +27,26 @@ const MAX_ASKED: usize = 4;
 
 /// The trees that are in use.
 #[derive(Debug)]
-pub(crate) struct Trees {
+pub(crate) struct OpenTrees {
     cache: Option<PathBuf>,
     /// Whether they are asked more than once.
     watch: bool,
     /// Proxies on the way to endpoints.
     proxies: Proxies,
     tasks: TaskTracker,
-    open: Mutex<Vec<Known>>,
+    open: Mutex<Vec<OpenTree>>,
 }
 
 /// A tree that is in use, or was.
 #[derive(Debug)]
-struct Known {
+struct OpenTree {
     root: PathBuf,
     embeddings: Option<Embeddings>,
     secrets: Secrets,
     tree: Weak<Opener>,
 }
 
-impl Trees {
+impl OpenTrees {
     /// Trees of a server, which are kept indexed.
     pub(crate) fn new(context: &Context) -> Arc<Self> {
         Arc::new(Self { watch: true, ..Self::once(context) })
@@ -73,7 +73,7 @@ impl Trees {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         open.retain(|known| known.tree.strong_count() > 0);
-        let same = |known: &&Known| {
+        let same = |known: &&OpenTree| {
             known.root == root && known.secrets == secrets && known.embeddings.as_ref() == embeddings
         };
         if let Some(tree) = open.iter().find(same).and_then(|known| known.tree.upgrade()) {
@@ -82,7 +82,7 @@ impl Trees {
         let embedder = embeddings.map(|endpoint| self.endpoint(endpoint));
         let options = Options { cache: self.cache.clone(), watch: self.watch, embedder, secrets };
         let tree = Arc::new(tree(&root, options));
-        open.push(Known { root, embeddings: embeddings.cloned(), secrets, tree: Arc::downgrade(&tree) });
+        open.push(OpenTree { root, embeddings: embeddings.cloned(), secrets, tree: Arc::downgrade(&tree) });
         tree
     }
 
@@ -91,27 +91,27 @@ impl Trees {
     pub(crate) fn connector(self: Arc<Self>, default: Option<DefaultCodebase>) -> Connector {
         let trees = self.clone();
         let is_default = move |server: &ServerConfig| {
-            default.clone().filter(|default| default.server.reach == server.reach)
+            default.clone().filter(|default| default.server.endpoint == server.endpoint)
         };
         let is_bound = is_default.clone();
-        let connector = Connector::new(move |server| match &server.reach {
-            Reach::BuiltIn(BuiltIn::Codebase(config)) => {
+        let connector = Connector::new(move |server| match &server.endpoint {
+            ServerEndpoint::BuiltIn(BuiltIn::Codebase(config)) => {
                 let has_folder = is_default(server).is_none_or(|default| default.folder.is_some());
                 let server = if has_folder { self.server(config) } else { no_folder() };
-                Some(Source::InProcess(server))
+                Some(Endpoint::InProcess(server))
             }
-            Reach::Command(_) | Reach::Url(_) => None,
+            ServerEndpoint::Command(_) | ServerEndpoint::Url(_) => None,
         });
         connector.with_roots(move |server, root| {
             let home = is_bound(server)?.home;
             let folder = usual_folder(home.as_deref(), root)?;
-            let server = codebase(trees.tree(&folder, Secrets::Hidden, None), Face::IN_HUB);
-            Some(Source::InProcess(in_process(server)))
+            let server = codebase(trees.tree(&folder, Secrets::Hidden, None), CodebaseIdentity::IN_HUB);
+            Some(Endpoint::InProcess(in_process(server)))
         })
     }
 
     fn server(&self, config: &Codebase) -> InProcess {
-        let face = Face { s3_errors: config.s3_errors, ..Face::IN_HUB };
+        let face = CodebaseIdentity { s3_errors: config.s3_errors, ..CodebaseIdentity::IN_HUB };
         let tree = self.tree(&config.root, show_secrets(config.secrets), config.embeddings.as_ref());
         in_process(codebase(tree, face))
     }
@@ -128,9 +128,9 @@ impl Trees {
             headers,
             max_message: MAX_ANSWER,
             max_running: MAX_ASKED,
-            route: Route { proxies: self.proxies.clone(), ..Route::default() },
+            route: ConnectOptions { proxies: self.proxies.clone(), ..ConnectOptions::default() },
         };
-        Arc::new(Endpoint::new(target, &embeddings.model, &self.tasks))
+        Arc::new(EmbeddingEndpoint::new(target, &embeddings.model, &self.tasks))
     }
 }
 
@@ -150,7 +150,7 @@ impl DefaultCodebase {
     pub(crate) fn new(env: &Env, here: &Path) -> Option<Self> {
         let entry = r#"{"mcpServers": {"codebase": {"builtin": "codebase"}}}"#;
         let mut server = toolbay_config::parse(entry, Path::new("/")).ok()?.servers.pop()?;
-        if let Reach::BuiltIn(BuiltIn::Codebase(codebase)) = &mut server.reach {
+        if let ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) = &mut server.endpoint {
             codebase.root = here.to_owned();
         }
         let folder = usual_folder(env.home.as_deref(), here);
@@ -164,8 +164,9 @@ impl DefaultCodebase {
 
     /// Whether a configuration with these servers says itself which code is offered, or that none is.
     pub(crate) fn is_said_by(servers: &[ServerConfig]) -> bool {
-        servers.iter().filter(|server| server.standing != Standing::Pending).any(|server| {
-            server.name.as_str() == CODEBASE || matches!(server.reach, Reach::BuiltIn(BuiltIn::Codebase(_)))
+        servers.iter().filter(|server| server.permission != Permission::Pending).any(|server| {
+            server.name.as_str() == CODEBASE
+                || matches!(server.endpoint, ServerEndpoint::BuiltIn(BuiltIn::Codebase(_)))
         })
     }
 }
@@ -180,7 +181,7 @@ pub(crate) const NO_FOLDER: &str = "No codebase is offered, because Toolbay was 
 /// A codebase server for clients that are in no project: it lists its tools, and says why they cannot be used.
 fn no_folder() -> InProcess {
     let opener = Opener::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
-    in_process(codebase(Arc::new(opener), Face::IN_HUB))
+    in_process(codebase(Arc::new(opener), CodebaseIdentity::IN_HUB))
 }
 
 fn proxies(env: &Env) -> Proxies {

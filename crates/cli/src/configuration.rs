@@ -10,9 +10,9 @@ use std::{
 };
 
 use toolbay_config::{
-    Approvals, ConfigError, ConfigFile, Origin, Problem, ReadFiles, ServerConfig, Standing, Variables,
-    Written,
-    descriptor::{Descriptors, Platform, Surroundings},
+    Approvals, ConfigError, ConfigFile, Origin, Permission, Problem, ReadFiles, ServerConfig, Variables,
+    WrittenServer,
+    descriptor::{Descriptors, Machine, Platform},
     load_from,
     scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
 };
@@ -71,7 +71,7 @@ impl Identity {
 struct Loader {
     variables: Variables,
     extensions: Option<PathBuf>,
-    here: Surroundings,
+    here: Machine,
     /// Where programs are looked for.
     path: OsString,
 }
@@ -107,7 +107,7 @@ impl Configuration {
             loader: Loader {
                 variables: variables(context, ReadFiles::Now),
                 extensions: context.env.extensions(),
-                here: Surroundings {
+                here: Machine {
                     home: context.env.home.clone().unwrap_or_default(),
                     platform: Platform::HERE,
                 },
@@ -123,10 +123,10 @@ impl Configuration {
         let mut reading = self.reader.read(&approvals, |path, origin| loader.load(path, origin));
         let own = self.own_hub().listening(&reading.hub.listen);
         for placed in reading.merged.servers.iter_mut().filter(|placed| own.is(&placed.server)) {
-            if placed.server.standing == Standing::Enabled {
-                placed.server.standing = Standing::Disabled;
+            if placed.server.permission == Permission::Enabled {
+                placed.server.permission = Permission::Disabled;
                 let server = Some(placed.server.name.as_str().to_owned());
-                let problem = Problem { server, message: ITSELF.to_owned(), place: placed.launch.place };
+                let problem = Problem { server, message: ITSELF.to_owned(), place: placed.launch.location };
                 reading.problems.push((placed.file.path.clone(), problem));
             }
         }
@@ -184,7 +184,7 @@ impl Configuration {
         // Whether it is there or not: it may come.
         let mut files: Vec<PathBuf> = of(Scope::User).map(|path| canonical(path)).collect();
         let is_approved = |placed: &Placed| {
-            placed.file.scope == Scope::Project && placed.server.standing == Standing::Enabled
+            placed.file.scope == Scope::Project && placed.server.permission == Permission::Enabled
         };
         let has_project = reading.merged.servers.iter().any(is_approved);
         if has_project {
@@ -200,7 +200,7 @@ impl Configuration {
             return self.loader.load(path, Origin::Own);
         }
         let approvals = self.approvals();
-        let is_approved = |launch: &Written| approvals.is_approved(&self.project, launch);
+        let is_approved = |launch: &WrittenServer| approvals.is_approved(&self.project, launch);
         self.loader.load(path, Origin::Project { is_approved: &is_approved })
     }
 }
@@ -234,5 +234,5 @@ pub(crate) fn variables(context: &Context, files: ReadFiles) -> Variables {
 
 /// Whether anything in a reading may run.
 pub(crate) fn runs_something(reading: &Reading) -> bool {
-    reading.merged.servers.iter().any(|placed| placed.server.standing == Standing::Enabled)
+    reading.merged.servers.iter().any(|placed| placed.server.permission == Permission::Enabled)
 }

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::{Colour, Command, LowArgs},
+    args::{ColorChoice, Command, LowArgs},
     env::Env,
     error::CliError,
     output::Output,
@@ -29,10 +29,10 @@ impl Context {
     /// Must be called on the runtime.
     pub(crate) fn new(args: LowArgs, env: Env) -> Result<Self, CliError> {
         let colour = match args.global.color {
-            Colour::Always => Some(true),
-            Colour::Never => Some(false),
-            Colour::Auto if !env.allows_colour => Some(false),
-            Colour::Auto => None,
+            ColorChoice::Always => Some(true),
+            ColorChoice::Never => Some(false),
+            ColorChoice::Auto if !env.allows_colour => Some(false),
+            ColorChoice::Auto => None,
         };
         let out = match &args.command {
             Some(Command::Background(_)) => Output::to_log(),

@@ -12,7 +12,7 @@ use std::{
 use clap::Parser;
 use http::Uri;
 use sha2::{Digest, Sha256};
-use toolbay_config::{Listen, Reach, ServerConfig};
+use toolbay_config::{Listen, ServerConfig, ServerEndpoint};
 use toolbay_host::{HubChain, MAX_HUBS};
 
 use crate::{
@@ -48,13 +48,13 @@ impl OwnHub {
 
     /// Whether a server is this hub.
     pub(crate) fn is(&self, server: &ServerConfig) -> bool {
-        match &server.reach {
-            Reach::Command(command) => {
+        match &server.endpoint {
+            ServerEndpoint::Command(command) => {
                 let args = command.args.iter().map(OsStr::new);
                 self.is_started_by(Path::new(&command.command), args, command.cwd.as_deref())
             }
-            Reach::Url(remote) => self.is_at(&remote.url),
-            Reach::BuiltIn(_) => false,
+            ServerEndpoint::Url(remote) => self.is_at(&remote.url),
+            ServerEndpoint::BuiltIn(_) => false,
         }
     }
 

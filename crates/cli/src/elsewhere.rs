@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use toolbay_control::{Client, Snapshot};
+use toolbay_control::{Client, HubStatus};
 
 use crate::{configuration::Configuration, context::Context, error::CliError};
 
 /// Says of a server that is unknown here if a running hub has it from another file.
 pub(crate) async fn explain(context: &Context, error: CliError) -> CliError {
     let CliError::UnknownServer { name, similar, known } = error else { return error };
-    let has_it = |snapshot: &Snapshot| snapshot.servers.iter().any(|server| server.name == name);
+    let has_it = |snapshot: &HubStatus| snapshot.servers.iter().any(|server| server.name == name);
     let config = snapshots(context).await.into_iter().find(has_it).and_then(|snapshot| snapshot.config);
     match config {
         Some(config) => CliError::ElsewhereServer { name, config },
@@ -23,7 +23,7 @@ pub(crate) async fn configs(context: &Context) -> Vec<PathBuf> {
 }
 
 /// The running hubs with files that are none of ours; with `--config`, nobody wonders about others.
-async fn snapshots(context: &Context) -> Vec<Snapshot> {
+async fn snapshots(context: &Context) -> Vec<HubStatus> {
     if context.args.global.config.is_some() {
         return Vec::new();
     }
@@ -33,7 +33,7 @@ async fn snapshots(context: &Context) -> Vec<Snapshot> {
     };
     let ours: Vec<PathBuf> = ours.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let is_other =
-        |snapshot: &Snapshot| snapshot.config.as_ref().is_some_and(|config| !ours.contains(config));
+        |snapshot: &HubStatus| snapshot.config.as_ref().is_some_and(|config| !ours.contains(config));
     let mut found = Vec::new();
     for (client, _) in Client::all(context.env.socket_dirs()).await {
         found.extend(client.snapshot().await.ok());

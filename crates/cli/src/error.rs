@@ -6,7 +6,7 @@ use toolbay_config::{ApprovalError, ConfigError, EditError};
 use toolbay_control::ControlError;
 use toolbay_transport::http::TlsError;
 
-use crate::{background::ShareError, holder::Holder};
+use crate::{background::ShareError, holder::PortOwner};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -25,7 +25,7 @@ pub(crate) enum CliError {
     #[error("cannot listen on {address}{}", holder.as_ref().map(|holder| format!(", where {holder} listens")).unwrap_or_default())]
     Listen {
         address: SocketAddr,
-        holder: Option<Holder>,
+        holder: Option<PortOwner>,
         #[source]
         source: io::Error,
     },

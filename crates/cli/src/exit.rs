@@ -7,7 +7,7 @@ use toolbay_control::{ControlError, Reason};
 
 use crate::{
     error::CliError,
-    holder::Holder,
+    holder::PortOwner,
     output::{SCHEMA_VERSION, to_stderr},
     style::clean,
 };
@@ -120,7 +120,7 @@ fn hint(error: &CliError) -> Option<String> {
         }
         CliError::Listen { address, holder, source } if source.kind() == ErrorKind::AddrInUse => {
             let free = std::net::SocketAddr::new(address.ip(), 0);
-            Some(if holder.as_ref().is_some_and(Holder::is_hub) {
+            Some(if holder.as_ref().is_some_and(PortOwner::is_hub) {
                 format!(
                     "that is a hub already, see `toolbay status`; for another one, --listen {free} takes a free port"
                 )

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
-use toolbay_config::{ConfigError, HubFile, WatchWay, scope::Reading, watch_files};
-use toolbay_host::{Applied, ConfigProblem, Host};
+use toolbay_config::{ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
+use toolbay_host::{ApplyReport, ConfigProblem, Host};
 
 use crate::{configuration::Configuration, context::Context, output::Output};
 
@@ -15,7 +15,7 @@ const READ_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
     // Not the host's: it waits for its tasks before this is dropped.
     let mut watch = watch_files(&configuration.paths(), &TaskTracker::new());
-    if let WatchWay::Polled { reason } = watch.way() {
+    if let WatchMethod::Polled { reason } = watch.way() {
         tracing::warn!("the configuration is looked at every second: {reason}");
     }
     let mut settings: Option<HubFile> = None;
@@ -102,7 +102,7 @@ pub(crate) fn complaints(reading: &Reading) -> Vec<ConfigProblem> {
     errors.chain(problems).chain(approvals).collect()
 }
 
-fn tell(out: &Output, applied: &Applied) {
+fn tell(out: &Output, applied: &ApplyReport) {
     for (servers, what) in [
         (&applied.added, "added"),
         (&applied.removed, "removed"),

@@ -8,7 +8,7 @@ use std::{
 
 /// A process that has an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Holder {
+pub(crate) struct PortOwner {
     pub(crate) pid: u32,
     pub(crate) program: String,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Holder {
 /// The state of a socket that listens, as `/proc/net/tcp` writes it.
 const LISTEN: &str = "0A";
 
-impl Holder {
+impl PortOwner {
     /// Whoever listens on `address`, as far as we may see it: processes of other users show nothing.
     pub(crate) fn of(address: SocketAddr) -> Option<Self> {
         let tables =
@@ -46,7 +46,7 @@ impl Holder {
     }
 }
 
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for PortOwner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "process {} ({})", self.pid, self.program)
     }
@@ -89,7 +89,7 @@ mod tests {
     fn whoever_listens_is_found_in_both_families() {
         for wanted in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"] {
             let Ok(socket) = TcpListener::bind(wanted) else { continue }; // a machine without IPv6
-            let holder = Holder::of(socket.local_addr().unwrap()).unwrap();
+            let holder = PortOwner::of(socket.local_addr().unwrap()).unwrap();
             assert_eq!(holder.pid, std::process::id(), "{wanted}");
             assert!(!holder.is_hub());
             drop(socket);
@@ -99,6 +99,6 @@ mod tests {
     #[test]
     fn nobody_is_blamed_for_a_free_address() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert_eq!(Holder::of(free), None);
+        assert_eq!(PortOwner::of(free), None);
     }
 }

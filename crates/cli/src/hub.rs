@@ -7,14 +7,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolbay_config::{HubFile, ServerConfig, Standing, Start, scope::user_file, shell_to_ask};
-use toolbay_control::Snapshot;
-use toolbay_host::{AwaitedPath, Host, HostOptions, HubChain, InProcess, Naming, Shim, slugs};
+use toolbay_config::{HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
+use toolbay_control::HubStatus;
+use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::{
     args::Command,
-    code::{DefaultCodebase, NO_FOLDER, Trees},
+    code::{DefaultCodebase, NO_FOLDER, OpenTrees},
     configuration::{Configuration, Identity, runs_something},
     context::Context,
     cycle,
@@ -31,7 +31,7 @@ const HUB: &str = "hub";
 
 /// What a hub shall run.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct HubPlan {
     /// The file that is shown as its configuration, as an absolute path.
     pub(crate) config: Option<PathBuf>,
     /// What makes it the same as another hub.
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     pub(crate) folder: Option<PathBuf>,
 }
 
-impl Plan {
+impl HubPlan {
     /// Reads the configuration and tells about what cannot be used. There need not be one; but one that was named must be
     /// readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
@@ -124,7 +124,7 @@ impl Plan {
 
     /// Servers that wait until somebody approves of them.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &ServerName> {
-        let pending = self.servers.iter().filter(|server| server.standing == Standing::Pending);
+        let pending = self.servers.iter().filter(|server| server.permission == Permission::Pending);
         pending.map(|server| &server.name)
     }
 
@@ -196,15 +196,15 @@ impl Plan {
         if self.offers_hub && !self.servers.iter().any(|server| server.name.as_str() == HUB) {
             let itself = itself.clone();
             let status = move || {
-                let snapshot = itself.get().map(Snapshot::of);
+                let snapshot = itself.get().map(HubStatus::of);
                 serde_json::to_value(snapshot).unwrap_or_default()
             };
             let lacks_folder = default.as_ref().is_some_and(|default| !default.is_offered);
             let note = (lacks_folder && !DefaultCodebase::is_said_by(&self.servers)).then_some(NO_FOLDER);
             in_process.push((ServerName::new(HUB), toolbay_builtin::hub::hub(Arc::new(status), note)));
         }
-        let trees = Trees::new(context);
-        let (tell, awaited) = AwaitedPath::new();
+        let trees = OpenTrees::new(context);
+        let (tell, awaited) = PendingPath::new();
         // One in the background has the environment of that shell.
         let may_ask =
             self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));

@@ -10,21 +10,21 @@ use std::{
 
 use tokio_util::task::TaskTracker;
 use toolbay_config::{complete_path, shell_to_ask};
-use toolbay_host::{Host, Shim, TellPath};
+use toolbay_host::{Host, PathSender, Shim};
 use toolbay_supervise::login_path;
 
 /// Tells the servers of a host where to look, or that nobody knows. The hub serves meanwhile.
 pub(crate) async fn tell_path(
     shell: PathBuf,
     ours: BTreeMap<OsString, OsString>,
-    tell: TellPath,
+    tell: PathSender,
     host: Host,
 ) {
     tokio::select! {
         () = host.stopping() => {}
         path = ask(&shell, &ours, host.tasks()) => {
             if let Some(path) = path {
-                tell.tell(path);
+                tell.send(path);
             }
         }
     }

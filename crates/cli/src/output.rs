@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use crate::style::{Paint, clean, escape_json};
+use crate::style::{Palette, clean, escape_json};
 
 /// Of everything printed with `--json`; raised when a field changes its meaning or goes.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -15,9 +15,9 @@ pub(crate) struct Output {
     pub(crate) json: bool,
     quiet: bool,
     /// Colours for stdout.
-    pub(crate) paint: Paint,
+    pub(crate) paint: Palette,
     /// Colours for stderr.
-    pub(crate) paint_status: Paint,
+    pub(crate) paint_status: Palette,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
     /// How wide stdout is, if it is a terminal that says so. Longer lines are cut, not wrapped.
@@ -34,8 +34,8 @@ impl Output {
         Self {
             json,
             quiet,
-            paint: Paint(colour.unwrap_or(stdout_is_terminal)),
-            paint_status: Paint(colour.unwrap_or(stderr_is_terminal)),
+            paint: Palette(colour.unwrap_or(stdout_is_terminal)),
+            paint_status: Palette(colour.unwrap_or(stderr_is_terminal)),
             stdout_is_terminal,
             stderr_is_terminal,
             columns: stdout_is_terminal.then(|| size(io::stdout())).flatten().map(|size| size.columns),

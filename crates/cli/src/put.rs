@@ -4,8 +4,8 @@ use std::{ffi::OsStr, path::Path};
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigFile, Edit, EditError, Format, Problem, Reach, ReadFiles, ServerConfig, Written, edit, edit_text,
-    load_with, parse_with, preview, scope::Scope, server_environment,
+    ConfigFile, Edit, EditError, Format, Problem, ReadFiles, ServerConfig, ServerEndpoint, WrittenServer,
+    edit, edit_text, load_with, parse_with, preview, scope::Scope, server_environment,
 };
 use toolbay_supervise::find_command;
 
@@ -75,7 +75,7 @@ pub(crate) fn written(
     path: &Path,
     name: &str,
     entry: &Value,
-) -> Result<Written, CliError> {
+) -> Result<WrittenServer, CliError> {
     let text = json!({ "mcpServers": { name: entry } }).to_string();
     let beside = path.with_file_name("mcp.json");
     let mut parsed = parse_with(&text, &beside, &variables(context, ReadFiles::Never))?;
@@ -87,7 +87,7 @@ pub(crate) fn written(
 }
 
 /// The entry alone, as it will stand in the file, but for secrets.
-fn shown(written: &Written, file: &TargetFile, format: Format) -> Result<String, CliError> {
+fn shown(written: &WrittenServer, file: &TargetFile, format: Format) -> Result<String, CliError> {
     let path = match file.path.extension() {
         Some(_) => file.path.clone(),
         None => file.path.with_extension("json"),
@@ -96,7 +96,7 @@ fn shown(written: &Written, file: &TargetFile, format: Format) -> Result<String,
 }
 
 /// What is odd about a server, though it can be used.
-fn warnings(context: &Context, put: &Written, file: &ConfigFile, lost: &[String]) -> Vec<String> {
+fn warnings(context: &Context, put: &WrittenServer, file: &ConfigFile, lost: &[String]) -> Vec<String> {
     let name = put.name.as_str();
     let of_it = |problem: &&Problem| problem.server.as_deref() == Some(name);
     let mut all: Vec<String> =
@@ -111,7 +111,7 @@ fn warnings(context: &Context, put: &Written, file: &ConfigFile, lost: &[String]
         all.push(format!("{} means nothing here, and is kept for other programs", unknown.join(", ")));
     }
     let written = file.written.iter().find(|written| written.name == name);
-    let secrets = written.map(Written::literal_secrets).unwrap_or_default();
+    let secrets = written.map(WrittenServer::literal_secrets).unwrap_or_default();
     if !secrets.is_empty() {
         all.push(format!(
             "{} seems to hold a secret, which stands in the file now; a variable such as `${{NAME}}` keeps it out",
@@ -126,7 +126,7 @@ fn warnings(context: &Context, put: &Written, file: &ConfigFile, lost: &[String]
 
 /// Says if the program of a server is not where it would be looked for.
 fn not_found(context: &Context, server: &ServerConfig) -> Option<String> {
-    let Reach::Command(command) = &server.reach else { return None };
+    let ServerEndpoint::Command(command) = &server.endpoint else { return None };
     let path = server_environment(&context.env.variables, server).remove(OsStr::new("PATH"));
     let missing =
         find_command(command.command.as_ref(), &path.unwrap_or_default(), command.cwd.as_deref()).err()?;
@@ -153,7 +153,7 @@ struct Report<'a> {
     change: &'static str,
     /// The entry as it would stand in the file, if nothing was written.
     entry: Option<String>,
-    written: &'a Written,
+    written: &'a WrittenServer,
     warnings: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolbay_control::ServerSnapshot;
 
 use crate::{
-    style::{Paint, clean_line},
+    style::{Palette, clean_line},
     table::{Cell, Look, render_fitting},
     text::cut,
     time::short,
@@ -14,7 +14,7 @@ use crate::{
 /// How a table of servers is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    pub(crate) paint: Paint,
+    pub(crate) paint: Palette,
     /// How wide it may be.
     pub(crate) columns: Option<usize>,
     /// Whether long lists within messages are shown whole.
@@ -32,7 +32,7 @@ pub(crate) enum Times {
 }
 
 impl View {
-    pub(crate) fn new(paint: Paint, times: Times) -> Self {
+    pub(crate) fn new(paint: Palette, times: Times) -> Self {
         Self { paint, columns: None, is_verbose: false, times }
     }
 
@@ -96,7 +96,7 @@ impl View {
 }
 
 /// A server in one line.
-pub(crate) fn line(server: &ServerSnapshot, paint: Paint) -> String {
+pub(crate) fn line(server: &ServerSnapshot, paint: Palette) -> String {
     let time = server.start_ms.map(|time| format!(", {}", short(Duration::from_millis(time))));
     let detail = match server.state.as_str() {
         "ready" | "degraded" => {

@@ -3,15 +3,15 @@
 use std::{path::PathBuf, time::Duration};
 
 use toolbay_control::{About, Api, Client, ControlError, HubSnapshot, ServerSnapshot, method};
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 
 use crate::{
-    board::Board,
+    board::StartupTable,
     code::usual_folder,
     configuration::{Configuration, Identity},
     context::Context,
     error::CliError,
-    hub::{self, Plan, absolute},
+    hub::{self, HubPlan, absolute},
     style::clean_line,
     suggest::similar,
 };
@@ -168,7 +168,7 @@ impl<'a> Session<'a> {
     async fn open(context: &'a Context, needs: Needs<'_>) -> Result<Self, CliError> {
         let client = match running(context).await {
             Err(error @ CliError::Control(ControlError::NoHub)) => {
-                let mut plan = Plan::read(context)?;
+                let mut plan = HubPlan::read(context)?;
                 if plan.tells_of_itself {
                     return Err(error); // there is nothing to run
                 }
@@ -224,7 +224,7 @@ impl<'a> Session<'a> {
                 wait.await?;
             }
             Client::Local(api) => {
-                let mut board = Board::of_starting(api.host(), &self.context.out);
+                let mut board = StartupTable::of_starting(api.host(), &self.context.out);
                 tokio::select! {
                     done = wait => { done?; }
                     () = board.follow() => {}
@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
     }
 
     /// The server that offers something of this name.
-    pub(crate) async fn owner(&self, kind: Kind, name: &str) -> Result<Option<String>, CliError> {
+    pub(crate) async fn owner(&self, kind: CatalogKind, name: &str) -> Result<Option<String>, CliError> {
         Ok(self.client.owners(kind, &[name]).await?.pop().flatten())
     }
 

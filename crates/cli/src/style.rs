@@ -8,9 +8,9 @@ use toolbay_protocol::printable::is_unsafe;
 
 /// Colours, or none.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint(pub(crate) bool);
+pub(crate) struct Palette(pub(crate) bool);
 
-impl Paint {
+impl Palette {
     pub(crate) fn green(self, text: &str) -> String {
         self.with(AnsiColor::Green.on_default(), text)
     }

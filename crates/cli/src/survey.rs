@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigFile, Reach, Standing, Written,
+    ConfigFile, Permission, ServerEndpoint, WrittenServer,
     scope::{Placed, Reading, Scope},
     visible,
 };
@@ -19,14 +19,14 @@ use crate::{
 
 /// What the files say, all of them.
 #[derive(Debug)]
-pub(crate) struct Survey {
+pub(crate) struct ConfiguredServers {
     pub(crate) configuration: Configuration,
     pub(crate) reading: Reading,
     /// The files that are there and can be read.
     pub(crate) files: Vec<(PathBuf, ConfigFile)>,
 }
 
-impl Survey {
+impl ConfiguredServers {
     /// Reads all files and tells about what cannot be used; a file that was named must be readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
         let survey = Self::read_silently(context)?;
@@ -36,7 +36,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// As [`Survey::read`], for those who tell in their own way.
+    /// As [`ConfiguredServers::read`], for those who tell in their own way.
     pub(crate) fn read_silently(context: &Context) -> Result<Self, CliError> {
         let mut configuration = Configuration::find(context)?;
         let mut reading = configuration.read();
@@ -51,7 +51,7 @@ impl Survey {
     }
 
     /// A server as its file writes it.
-    pub(crate) fn written(&self, placed: &Placed) -> Option<&Written> {
+    pub(crate) fn written(&self, placed: &Placed) -> Option<&WrittenServer> {
         let (_, file) = self.files.iter().find(|(path, _)| *path == placed.file.path)?;
         file.written.iter().find(|written| written.name == placed.server.name.as_str())
     }
@@ -80,8 +80,8 @@ impl Survey {
     /// A server for programs: the fields that all formats share, and where it stands.
     pub(crate) fn json(&self, placed: &Placed) -> Value {
         let mut value = self.normalised(placed);
-        value["enabled"] = (placed.server.standing == Standing::Enabled).into();
-        value["standing"] = standing(placed.server.standing).into();
+        value["enabled"] = (placed.server.permission == Permission::Enabled).into();
+        value["standing"] = standing(placed.server.permission).into();
         value["scope"] = scope(placed.file.scope).into();
         value["file"] = json!(placed.file.path);
         value
@@ -89,9 +89,9 @@ impl Survey {
 
     /// The fields that all formats share. Nobody wrote those of a server that an extension describes.
     pub(crate) fn normalised(&self, placed: &Placed) -> Value {
-        match (self.written(placed), &placed.server.reach) {
+        match (self.written(placed), &placed.server.endpoint) {
             (Some(written), _) => written.normalised(),
-            (None, Reach::BuiltIn(_)) => {
+            (None, ServerEndpoint::BuiltIn(_)) => {
                 json!({ "name": placed.server.name.as_str(), "transport": "builtin", "enabled": true })
             }
             (None, _) => placed.server.as_written().normalised(),
@@ -100,11 +100,11 @@ impl Survey {
 }
 
 /// Whether a server may run, in a word.
-pub(crate) fn standing(standing: Standing) -> &'static str {
+pub(crate) fn standing(standing: Permission) -> &'static str {
     match standing {
-        Standing::Enabled => "enabled",
-        Standing::Disabled => "disabled",
-        Standing::Pending => "needs approval",
+        Permission::Enabled => "enabled",
+        Permission::Disabled => "disabled",
+        Permission::Pending => "needs approval",
     }
 }
 

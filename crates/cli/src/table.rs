@@ -3,7 +3,7 @@
 use crate::{
     context::Context,
     error::CliError,
-    style::Paint,
+    style::Palette,
     text::{cut, width},
 };
 
@@ -30,7 +30,7 @@ impl Cell {
         Self { text: text.into(), look }
     }
 
-    pub(crate) fn painted(&self, paint: Paint) -> String {
+    pub(crate) fn painted(&self, paint: Palette) -> String {
         match self.look {
             Look::Plain => self.text.clone(),
             Look::Bold => paint.bold(&self.text),
@@ -63,13 +63,13 @@ pub(crate) fn print(context: &Context, rows: &[Vec<Cell>], nothing: &str) -> Res
 }
 
 /// Lines of aligned cells. The last cell of a row may be as long as it likes: it widens no column.
-pub(crate) fn render(rows: &[Vec<Cell>], paint: Paint) -> Vec<String> {
+pub(crate) fn render(rows: &[Vec<Cell>], paint: Palette) -> Vec<String> {
     render_fitting(rows, paint, None)
 }
 
 /// As [`render`], but no line is wider than `columns`: what does not fit of the last cell of a row is cut off, and columns
 /// for which there is no room at all are left out, the last first.
-pub(crate) fn render_fitting(rows: &[Vec<Cell>], paint: Paint, columns: Option<usize>) -> Vec<String> {
+pub(crate) fn render_fitting(rows: &[Vec<Cell>], paint: Palette, columns: Option<usize>) -> Vec<String> {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
         for (index, cell) in row.iter().enumerate().take(row.len().saturating_sub(1)) {
@@ -126,7 +126,7 @@ mod tests {
     fn lines_fit() {
         let row = |cells: [&str; 3]| cells.map(Cell::from).to_vec();
         let rows = [row(["NAME", "STATE", "DESCRIPTION"]), row(["a-long-name", "up", "what it is good for"])];
-        let lines = |columns| render_fitting(&rows, Paint(false), columns).join("\n");
+        let lines = |columns| render_fitting(&rows, Palette(false), columns).join("\n");
         assert_eq!(lines(None), "NAME         STATE  DESCRIPTION\na-long-name  up     what it is good for");
         assert_eq!(lines(Some(31)), "NAME         STATE  DESCRIPTION\na-long-name  up     what it is…");
         assert_eq!(lines(Some(22)), "NAME         STATE\na-long-name  up");

@@ -30,7 +30,9 @@ pub(crate) fn warning(server: &ServerConfig) -> Option<String> {
 
 /// How a version would be written.
 fn pinned(server: &ServerConfig, package: &str) -> String {
-    let toolbay_config::Reach::Command(command) = &server.reach else { return package.to_owned() };
+    let toolbay_config::ServerEndpoint::Command(command) = &server.endpoint else {
+        return package.to_owned();
+    };
     let program = std::path::Path::new(&command.command).file_name().unwrap_or_default();
     let is_image = program == "docker" || program == "podman";
     let at = if is_image { ':' } else { '@' };

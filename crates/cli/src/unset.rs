@@ -16,13 +16,13 @@ const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Looks for such variables.
 #[derive(Debug)]
-pub(crate) struct Unset {
+pub(crate) struct UnsetVariables {
     files: Vec<PathBuf>,
     set: BTreeSet<String>,
     reported: BTreeSet<String>,
 }
 
-impl Unset {
+impl UnsetVariables {
     /// Of a hub with these files.
     pub(crate) fn new(context: &Context, files: &[PathBuf]) -> Self {
         let set = names(context).into_iter().collect();

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 pub use line_diff::DiffLine;
 pub use store::ApprovalError;
 
-use crate::{Standing, Written};
+use crate::{Permission, WrittenServer};
 use launch_text::LaunchText;
 use line_diff::line_diff;
-use store::{Projects, Record, Said};
+use store::{Decision, Projects, Record};
 
 /// What people said about the servers of projects.
 ///
@@ -30,7 +30,7 @@ pub struct Approvals {
 
 /// What was said about a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ApprovalState {
     /// It may run.
     Approved,
     /// It may not.
@@ -57,29 +57,29 @@ impl Approvals {
     }
 
     /// What was said about this launch in this project.
-    pub fn verdict(&self, project: &Path, launch: &Written) -> Verdict {
+    pub fn verdict(&self, project: &Path, launch: &WrittenServer) -> ApprovalState {
         match self.record(project, launch) {
-            None => Verdict::Unknown,
-            Some(record) if record.hash != LaunchText::of(launch).hash() => Verdict::Changed,
-            Some(Record { said: Said::Approved, .. }) => Verdict::Approved,
-            Some(Record { said: Said::Rejected, .. }) => Verdict::Rejected,
+            None => ApprovalState::Unknown,
+            Some(record) if record.hash != LaunchText::of(launch).hash() => ApprovalState::Changed,
+            Some(Record { decision: Decision::Approved, .. }) => ApprovalState::Approved,
+            Some(Record { decision: Decision::Rejected, .. }) => ApprovalState::Rejected,
         }
     }
 
     /// Whether exactly this launch was approved in this project.
-    pub fn is_approved(&self, project: &Path, launch: &Written) -> bool {
-        self.verdict(project, launch) == Verdict::Approved
+    pub fn is_approved(&self, project: &Path, launch: &WrittenServer) -> bool {
+        self.verdict(project, launch) == ApprovalState::Approved
     }
 
     /// The standing of a server of a project: what nobody approved of waits, what was rejected is off.
-    pub fn judge(&self, project: &Path, standing: Standing, launch: &Written) -> Standing {
-        if standing == Standing::Disabled {
+    pub fn judge(&self, project: &Path, standing: Permission, launch: &WrittenServer) -> Permission {
+        if standing == Permission::Disabled {
             return standing;
         }
         match self.verdict(project, launch) {
-            Verdict::Approved => Standing::Enabled,
-            Verdict::Rejected => Standing::Disabled,
-            Verdict::Changed | Verdict::Unknown => Standing::Pending,
+            ApprovalState::Approved => Permission::Enabled,
+            ApprovalState::Rejected => Permission::Disabled,
+            ApprovalState::Changed | ApprovalState::Unknown => Permission::Pending,
         }
     }
 
@@ -88,8 +88,8 @@ impl Approvals {
     /// # Errors
     ///
     /// When it cannot be written down; it is not approved then.
-    pub fn approve(&mut self, project: &Path, launch: &Written) -> Result<(), ApprovalError> {
-        self.say(project, launch, Said::Approved)
+    pub fn approve(&mut self, project: &Path, launch: &WrittenServer) -> Result<(), ApprovalError> {
+        self.say(project, launch, Decision::Approved)
     }
 
     /// Keeps this launch from running in this project, without asking again until it changes.
@@ -97,8 +97,8 @@ impl Approvals {
     /// # Errors
     ///
     /// When it cannot be written down.
-    pub fn reject(&mut self, project: &Path, launch: &Written) -> Result<(), ApprovalError> {
-        self.say(project, launch, Said::Rejected)
+    pub fn reject(&mut self, project: &Path, launch: &WrittenServer) -> Result<(), ApprovalError> {
+        self.say(project, launch, Decision::Rejected)
     }
 
     /// Takes back whatever was said about the server of this name. Returns whether there was anything.
@@ -118,7 +118,7 @@ impl Approvals {
 
     /// This launch against the one that something was said about; all lines are [`DiffLine::Added`] when there is none.
     /// Secrets are not shown.
-    pub fn diff(&self, project: &Path, launch: &Written) -> Vec<DiffLine> {
+    pub fn diff(&self, project: &Path, launch: &WrittenServer) -> Vec<DiffLine> {
         let now = LaunchText::of(launch);
         let Some(record) = self.record(project, launch) else {
             return line_diff(&[], &now.lines);
@@ -131,14 +131,14 @@ impl Approvals {
         lines
     }
 
-    fn record(&self, project: &Path, launch: &Written) -> Option<&Record> {
+    fn record(&self, project: &Path, launch: &WrittenServer) -> Option<&Record> {
         self.projects.get(&key(project))?.get(&launch.name)
     }
 
-    fn say(&mut self, project: &Path, launch: &Written, said: Said) -> Result<(), ApprovalError> {
+    fn say(&mut self, project: &Path, launch: &WrittenServer, said: Decision) -> Result<(), ApprovalError> {
         let mut text = LaunchText::of(launch);
         let lines = std::mem::take(&mut text.lines);
-        let record = Record { said, hash: text.hash(), launch: lines };
+        let record = Record { decision: said, hash: text.hash(), launch: lines };
         self.projects = store::change(&self.path, |projects| {
             projects.entry(key(project)).or_default().insert(launch.name.clone(), record);
         })?;

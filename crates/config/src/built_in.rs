@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     REDACTED, Variables,
     suggest::nearest,
-    table::Fields,
+    table::EntryFields,
     template::{Style, Template},
     variables::Missing,
 };
@@ -81,7 +81,7 @@ pub struct WrittenBuiltIn {
 }
 
 /// Takes the keys of a built-in server from an entry, if it is one. The error is a sentence for people.
-pub(crate) fn read(fields: &mut Fields<'_>, style: Style) -> Result<Option<WrittenBuiltIn>, String> {
+pub(crate) fn read(fields: &mut EntryFields<'_>, style: Style) -> Result<Option<WrittenBuiltIn>, String> {
     let Some(name) = fields.text(&["builtin"])? else { return Ok(None) };
     if !KNOWN.contains(&name) {
         let meant = nearest(name, &KNOWN).map(|meant| format!("; did you mean `{meant}`?"));
@@ -109,9 +109,9 @@ pub(crate) fn read(fields: &mut Fields<'_>, style: Style) -> Result<Option<Writt
     }))
 }
 
-fn s3_errors(fields: &mut Fields<'_>) -> Result<bool, String> {
+fn s3_errors(fields: &mut EntryFields<'_>) -> Result<bool, String> {
     let Some((_, node)) = fields.take(&["compat"]) else { return Ok(false) };
-    let mut compat = Fields::of(node).map_err(|_| "`compat` must be a table".to_owned())?;
+    let mut compat = EntryFields::of(node).map_err(|_| "`compat` must be a table".to_owned())?;
     let flag = compat.flag(&["s3_errors"])?;
     match compat.rest().keys().next() {
         Some(key) => Err(format!("`compat.{key}` is unknown; there is: s3_errors")),

@@ -28,7 +28,7 @@ pub use manifest::read_manifest;
 pub use mcpb::Bundle;
 pub use registry_json::read_server_json;
 
-use crate::{Command, Reach, ServerConfig, Standing, Tuning};
+use crate::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
 
 /// A server that can be installed.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,8 @@ pub trait DescriptorSource: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// When it cannot be reached from here, whatever the settings.
-    fn reach(&self, settings: &Map<String, Value>, here: &Surroundings) -> Result<Reach, DescriptorError>;
+    fn reach(&self, settings: &Map<String, Value>, here: &Machine)
+    -> Result<ServerEndpoint, DescriptorError>;
 }
 
 /// What a file describes.
@@ -90,7 +91,7 @@ pub struct Described {
 
 /// What a server may be told about this machine.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct Machine {
     /// The user's home.
     pub home: PathBuf,
     /// What we run on.
@@ -179,7 +180,7 @@ impl Descriptors {
         name: ServerName,
         settings: &Value,
         confirmed: Confirmed,
-        here: &Surroundings,
+        here: &Machine,
         finds: impl FnOnce(&str) -> bool,
     ) -> Result<ServerConfig, DescriptorError> {
         let source = self.sources.get(id).ok_or_else(|| DescriptorError::Unknown { id: id.to_owned() })?;
@@ -189,7 +190,7 @@ impl Descriptors {
             return Err(DescriptorError::Unconfirmed { id: id.to_owned(), asks: descriptor.asks.clone() });
         }
         let reach = source.reach(&settings, here)?;
-        if let Reach::Command(command) = &reach {
+        if let ServerEndpoint::Command(command) = &reach {
             check_command(id, command)?;
             if !finds(&command.command) {
                 return Err(DescriptorError::CommandMissing {
@@ -199,7 +200,12 @@ impl Descriptors {
                 });
             }
         }
-        Ok(ServerConfig { name, reach, standing: Standing::Enabled, tuning: Tuning::default() })
+        Ok(ServerConfig {
+            name,
+            endpoint: reach,
+            permission: Permission::Enabled,
+            tuning: ServerOptions::default(),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use toolbay_protocol::ServerName;
 
-use crate::{ServerConfig, Tuning};
+use crate::{ServerConfig, ServerOptions};
 
 /// What changed. Each list is in the order of the new configuration (`removed`: of the old); a new order alone
 /// changes nothing.
@@ -70,9 +70,9 @@ pub fn diff(old: &[ServerConfig], new: &[ServerConfig]) -> ConfigDiff {
 fn effect(was: &ServerConfig, is: &ServerConfig) -> Option<Effect> {
     if was == is {
         None
-    } else if was.reach != is.reach || runs_otherwise(&was.tuning, &is.tuning) {
+    } else if was.endpoint != is.endpoint || runs_otherwise(&was.tuning, &is.tuning) {
         Some(Effect::Restart)
-    } else if was.standing != is.standing {
+    } else if was.permission != is.permission {
         Some(Effect::Standing)
     } else {
         Some(Effect::Offers)
@@ -81,8 +81,12 @@ fn effect(was: &ServerConfig, is: &ServerConfig) -> Option<Effect> {
 
 /// Whether the two differ in anything but their offers. Written so that a setting added later means a restart until
 /// somebody says that it need not.
-fn runs_otherwise(was: &Tuning, is: &Tuning) -> bool {
-    let with_the_new_offers =
-        Tuning { tools: is.tools.clone(), tool: is.tool.clone(), validate: is.validate, ..was.clone() };
+fn runs_otherwise(was: &ServerOptions, is: &ServerOptions) -> bool {
+    let with_the_new_offers = ServerOptions {
+        tools: is.tools.clone(),
+        tool: is.tool.clone(),
+        validate: is.validate,
+        ..was.clone()
+    };
     with_the_new_offers != *is
 }

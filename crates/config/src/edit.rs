@@ -15,8 +15,8 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Format, Place, Syntax, Written,
-    entry::{self, Reading},
+    Format, Location, Syntax, WrittenServer,
+    entry::{self, EntryResult},
     file::{
         MARK,
         detect::{Entry, detect},
@@ -32,9 +32,9 @@ pub use home::{Folders, client_files, client_paths};
 #[derive(Debug, Clone, Copy)]
 pub enum Edit<'a> {
     /// A server that is not there yet.
-    Add(&'a Written),
+    Add(&'a WrittenServer),
     /// A server that may be there already.
-    Put(&'a Written),
+    Put(&'a WrittenServer),
     /// A server that shall go.
     Remove(&'a str),
     /// A server that may run from now on.
@@ -62,7 +62,7 @@ pub enum EditError {
     Io { path: PathBuf, source: io::Error },
     /// It is broken already.
     #[error("{}:{place}: {message}; nothing was changed", path.display())]
-    Syntax { path: PathBuf, place: Place, message: String },
+    Syntax { path: PathBuf, place: Location, message: String },
     /// A server of that name is there.
     #[error("there is a server `{server}` in {} already; remove it first, or choose another name", path.display())]
     Exists { path: PathBuf, server: String },
@@ -237,8 +237,8 @@ fn extra_of(entry: &Entry<'_>, format: Format) -> Option<Map<String, Value>> {
     if format == Format::Toolbay {
         return None;
     }
-    match entry::read(&entry.name, Place::START, entry.node, format, &mut Vec::new()) {
-        Ok(Reading::Server(mut written)) => written.extra.remove(format.name()),
+    match entry::read(&entry.name, Location::START, entry.node, format, &mut Vec::new()) {
+        Ok(EntryResult::Server(mut written)) => written.extra.remove(format.name()),
         _ => None,
     }
 }

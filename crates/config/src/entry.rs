@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 pub(crate) use crate::duration;
 use crate::{
-    Format, Place, Standing, Transport, Written, built_in,
+    Format, Location, Permission, Transport, WrittenServer, built_in,
     native::{TUNING, tuning_fault},
     place::Remark,
-    table::{Fields, texts},
+    table::{EntryFields, texts},
     template::{Style, Template},
     transport::{Kind, kind},
     tree::Node,
@@ -22,8 +22,8 @@ use crate::{
 pub(crate) const BUILT_IN_ALONE: &str = "`builtin` excludes `command` and `url`";
 
 /// What an entry comes to.
-pub(crate) enum Reading {
-    Server(Box<Written>),
+pub(crate) enum EntryResult {
+    Server(Box<WrittenServer>),
     /// A server that an extension describes.
     Extension(Extension),
     /// It is no server that we could run, and nobody's mistake: why.
@@ -38,13 +38,13 @@ pub struct Extension {
     /// What the extension is told.
     pub settings: Value,
     /// Whether it may run.
-    pub standing: Standing,
+    pub standing: Permission,
     /// Where the entry stands.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// What there is besides a command and a URL.
-enum Reach {
+enum OtherEndpoint {
     Here,
     Extension,
     Elsewhere(String),
@@ -53,22 +53,22 @@ enum Reach {
 /// Reads an entry. The error is a sentence for people; `remarks` takes what is odd and does no harm.
 pub(crate) fn read(
     name: &str,
-    place: Place,
+    place: Location,
     node: &Node,
     format: Format,
     remarks: &mut Vec<Remark>,
-) -> Result<Reading, Remark> {
+) -> Result<EntryResult, Remark> {
     if name.trim().is_empty() {
         return Err("a server needs a name".to_owned().into());
     }
     let (mut notes, odd) = (Vec::new(), keys::misspelled(node));
     let notes = &mut notes;
-    let mut fields = Fields::of(node)?;
+    let mut fields = EntryFields::of(node)?;
     // Cline puts what is about the connection into an object of its own, and so did goose.
     let is_table = |node: &Node| node.entries().is_some();
     let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
-    let mut connection = Fields::of(nested.unwrap_or(node))?;
-    let mut reader = Reader { written: Written::named(name, place), style: format.style(), format };
+    let mut connection = EntryFields::of(nested.unwrap_or(node))?;
+    let mut reader = Reader { written: WrittenServer::named(name, place), style: format.style(), format };
     // Where something is missing, a key that looks like it says why.
     let reach = reader.reach(&mut connection, notes).map_err(|message| match odd.first() {
         Some(remark) => remark.clone(),
@@ -88,29 +88,33 @@ pub(crate) fn read(
     reader.keep(fields.rest());
     remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
     Ok(match reach {
-        Reach::Here => Reading::Server(Box::new(reader.written)),
-        Reach::Extension => {
+        OtherEndpoint::Here => EntryResult::Server(Box::new(reader.written)),
+        OtherEndpoint::Extension => {
             let settings = node.get("settings").map(Node::to_json).unwrap_or_default();
-            Reading::Extension(Extension {
+            EntryResult::Extension(Extension {
                 name: name.to_owned(),
                 settings,
-                standing: reader.written.standing,
+                standing: reader.written.permission,
                 place,
             })
         }
-        Reach::Elsewhere(why) => Reading::Elsewhere(why),
+        OtherEndpoint::Elsewhere(why) => EntryResult::Elsewhere(why),
     })
 }
 
 struct Reader {
-    written: Written,
+    written: WrittenServer,
     style: Style,
     format: Format,
 }
 
 impl Reader {
     /// How the server is reached.
-    fn reach(&mut self, fields: &mut Fields<'_>, notes: &mut Vec<String>) -> Result<Reach, String> {
+    fn reach(
+        &mut self,
+        fields: &mut EntryFields<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<OtherEndpoint, String> {
         let kind = kind(fields.text(&["type", "transportType", "transport"])?)?;
         self.written.built_in = built_in::read(fields, self.style)?;
         self.command(fields)?;
@@ -118,14 +122,15 @@ impl Reader {
         credentials::read(fields, &mut self.written, self.style, notes)?;
         if self.written.built_in.is_some() {
             return match (&self.written.command, &self.written.url) {
-                (None, None) => Ok(Reach::Here),
+                (None, None) => Ok(OtherEndpoint::Here),
                 _ => Err(BUILT_IN_ALONE.to_owned()),
             };
         }
         match (kind, &self.written.command, &self.written.url) {
-            (Kind::BuiltIn(what), None, None) => {
-                Ok(Reach::Elsewhere(format!("`{what}` is a part of {} itself; it is left out", self.format)))
-            }
+            (Kind::BuiltIn(what), None, None) => Ok(OtherEndpoint::Elsewhere(format!(
+                "`{what}` is a part of {} itself; it is left out",
+                self.format
+            ))),
             (_, Some(_), Some(_)) => Err("`command` and `url` exclude each other".to_owned()),
             (Kind::Stdio, None, Some(_)) => {
                 Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned())
@@ -135,14 +140,14 @@ impl Reader {
                 notes.push(
                     "`type` is of a server at a URL, but there is a `command`, which counts".to_owned(),
                 );
-                Ok(Reach::Here)
+                Ok(OtherEndpoint::Here)
             }
-            _ => Ok(Reach::Here),
+            _ => Ok(OtherEndpoint::Here),
         }
     }
 
     /// Neither a command nor a URL.
-    fn nowhere(&self, fields: &mut Fields<'_>) -> Result<Reach, String> {
+    fn nowhere(&self, fields: &mut EntryFields<'_>) -> Result<OtherEndpoint, String> {
         let rest = fields.rest();
         if rest.contains_key("tcp") {
             return Err(
@@ -151,16 +156,16 @@ impl Reader {
         }
         match self.format {
             Format::OpenCode if rest.contains_key("enabled") => {
-                Ok(Reach::Elsewhere("it only switches a server of another file on or off".to_owned()))
+                Ok(OtherEndpoint::Elsewhere("it only switches a server of another file on or off".to_owned()))
             }
             Format::Zed if rest.contains_key("settings") || rest.contains_key("source") => {
-                Ok(Reach::Extension)
+                Ok(OtherEndpoint::Extension)
             }
             _ => Err("`command` is missing, or `url`".to_owned()),
         }
     }
 
-    fn command(&mut self, fields: &mut Fields<'_>) -> Result<(), String> {
+    fn command(&mut self, fields: &mut EntryFields<'_>) -> Result<(), String> {
         let style = self.style;
         let mut args = fields.texts(&["args"])?.unwrap_or_default();
         let mut env = fields.map(&["env", "environment", "envs"])?;
@@ -174,7 +179,7 @@ impl Reader {
                 args = words.chain(args).collect();
             }
             Some((key, node @ Node::Map(_))) => {
-                let mut inner = Fields::of(node)?;
+                let mut inner = EntryFields::of(node)?;
                 let path =
                     inner.text(&["path", "command"])?.ok_or_else(|| format!("`{key}.path` is missing"))?;
                 self.written.command = Some(Template::parse(path, style));
@@ -194,7 +199,12 @@ impl Reader {
         Ok(())
     }
 
-    fn url(&mut self, fields: &mut Fields<'_>, kind: Kind, notes: &mut Vec<String>) -> Result<(), String> {
+    fn url(
+        &mut self,
+        fields: &mut EntryFields<'_>,
+        kind: Kind,
+        notes: &mut Vec<String>,
+    ) -> Result<(), String> {
         let keys = ["httpUrl", "url", "serverUrl", "uri", "base_url", "baseUrl"];
         let Some((key, node)) = fields.take(&keys) else { return Ok(()) };
         let url = node.text().ok_or_else(|| format!("`{key}` must be a text, but it is {}", node.kind()))?;
@@ -216,17 +226,17 @@ impl Reader {
         Ok(())
     }
 
-    fn standing(&mut self, fields: &mut Fields<'_>) -> Result<(), String> {
+    fn standing(&mut self, fields: &mut EntryFields<'_>) -> Result<(), String> {
         let disabled = fields.flag(&["disabled"])? == Some(true);
         let enabled = fields.flag(&["enabled"])? != Some(false);
         if disabled || !enabled {
-            self.written.standing = Standing::Disabled;
+            self.written.permission = Permission::Disabled;
         }
         Ok(())
     }
 
     /// Our own object in entries of others; it counts more than what was made of their keys.
-    fn tuning(&mut self, fields: &mut Fields<'_>) -> Result<(), Remark> {
+    fn tuning(&mut self, fields: &mut EntryFields<'_>) -> Result<(), Remark> {
         match fields.take(&["toolbay"]) {
             None => Ok(()),
             Some((_, Node::Map(own))) => {

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{InheritEnv, Reach, ServerConfig, glob};
+use crate::{InheritEnv, ServerConfig, ServerEndpoint, glob};
 
 /// Names that servers may inherit; `*` stands for any characters.
 const INHERITED: [&str; 18] = [
@@ -44,7 +44,7 @@ pub fn server_environment(
     ours: &BTreeMap<OsString, OsString>,
     server: &ServerConfig,
 ) -> BTreeMap<OsString, OsString> {
-    let Reach::Command(command) = &server.reach else { return BTreeMap::new() };
+    let ServerEndpoint::Command(command) = &server.endpoint else { return BTreeMap::new() };
     let inherited = ours.iter().filter(|(name, _)| server.tuning.inherit_env.passes(name));
     let mut environment: BTreeMap<OsString, OsString> =
         inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -63,7 +63,7 @@ pub struct EnvironmentName {
 
 /// Which variables a server that we run gets, by name.
 pub fn environment_names(ours: &BTreeMap<OsString, OsString>, server: &ServerConfig) -> Vec<EnvironmentName> {
-    let Reach::Command(command) = &server.reach else { return Vec::new() };
+    let ServerEndpoint::Command(command) = &server.endpoint else { return Vec::new() };
     let names = server_environment(ours, server).into_keys().map(|name| name.to_string_lossy().into_owned());
     names.map(|name| EnvironmentName { declared: command.env.contains_key(&name), name }).collect()
 }

@@ -19,12 +19,12 @@ use std::{
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Extension, Format, HubFile, Place, Problem, Reach, ReadFiles, ServerConfig, Standing, Syntax, Variables,
-    Written,
-    entry::{self, Reading},
+    Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, ServerConfig, ServerEndpoint,
+    Syntax, Variables, WrittenServer,
+    entry::{self, EntryResult},
     native,
-    ownership::{self, Distrust},
-    place::{Places, Remark},
+    ownership::{self, OwnershipError},
+    place::{LineIndex, Remark},
     powerful_env::decides_what_runs,
     small_file::SmallFile,
     tree::{self, Key, Node},
@@ -63,12 +63,12 @@ pub struct ConfigFile {
     /// The servers, in the order of the file.
     pub servers: Vec<ServerConfig>,
     /// The same servers as written, in the same order.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenServer>,
     /// The same, fit for a file in another folder: what depends on the place of this one is said in full, and variables of
     /// the environment stand for [inputs](Input::variable).
-    pub portable: Vec<Written>,
+    pub portable: Vec<WrittenServer>,
     /// The same, as an approval binds them: portable, and with what the file itself says of inputs.
-    pub launches: Vec<Written>,
+    pub launches: Vec<WrittenServer>,
     /// Servers that extensions describe.
     pub extensions: Vec<Extension>,
     /// What people are asked for.
@@ -92,7 +92,7 @@ pub enum Origin<'a> {
     Own,
     /// A project's: whoever wrote it must not make us do more than look at its entries. Files that an entry names are read
     /// once this says that the entry was approved, and nothing but servers is taken from it.
-    Project { is_approved: &'a dyn Fn(&Written) -> bool },
+    Project { is_approved: &'a dyn Fn(&WrittenServer) -> bool },
 }
 
 impl std::fmt::Debug for Origin<'_> {
@@ -130,7 +130,7 @@ pub enum ConfigError {
     TooManyValues { path: PathBuf, count: usize },
     /// It is not in the syntax that it seems to be in.
     #[error("{}:{place}: {message}", path.display())]
-    Syntax { path: PathBuf, place: Place, message: String },
+    Syntax { path: PathBuf, place: Location, message: String },
     /// It has no servers in a place we know.
     #[error("{}: {}", path.display(), what.as_deref().unwrap_or(NO_SERVERS))]
     NoServers { path: PathBuf, what: Option<String> },
@@ -160,12 +160,15 @@ pub fn load_from(path: &Path, variables: &Variables, origin: Origin<'_>) -> Resu
     let path_owned = || path.to_owned();
     match (ownership::judge(file.metadata()), origin) {
         // What a project brings is inert until somebody approved of exactly that, whoever wrote it.
-        (Ok(()), _) | (Err(Distrust::Owner(_) | Distrust::WritableByGroup(_)), Origin::Project { .. }) => {}
-        (Err(Distrust::WritableByAll), _) => return Err(ConfigError::WritableByAll { path: path_owned() }),
-        (Err(Distrust::WritableByGroup(gid)), Origin::Own) => {
+        (Ok(()), _)
+        | (Err(OwnershipError::Owner(_) | OwnershipError::WritableByGroup(_)), Origin::Project { .. }) => {}
+        (Err(OwnershipError::WritableByAll), _) => {
+            return Err(ConfigError::WritableByAll { path: path_owned() });
+        }
+        (Err(OwnershipError::WritableByGroup(gid)), Origin::Own) => {
             return Err(ConfigError::WritableByGroup { path: path_owned(), gid });
         }
-        (Err(Distrust::Owner(uid)), Origin::Own) => {
+        (Err(OwnershipError::Owner(uid)), Origin::Own) => {
             return Err(ConfigError::ForeignOwner { path: path_owned(), uid });
         }
     }
@@ -201,7 +204,7 @@ fn parse_from(
     let root = tree::parse(text, syntax).map_err(wrong)?;
     if root.entries().is_none() {
         return Err(wrong((
-            Place::START,
+            Location::START,
             "a configuration is a table of keys, such as a JSON object".to_owned(),
         )));
     }
@@ -217,7 +220,7 @@ fn parse_from(
     let defaults = input::defaults(&inputs);
     let variables_of_file = variables.for_file(path, &ground.folder, &defaults);
     let mut reader = Reader {
-        places: Places::of(text),
+        places: LineIndex::of(text),
         root: &root,
         unread: Variables { files: ReadFiles::Never, ..variables_of_file.clone() },
         variables: variables_of_file,
@@ -263,7 +266,7 @@ fn chosen<'a>(found: Found<'a>, workspace: Option<&Path>) -> Vec<Entry<'a>> {
 }
 
 struct Reader<'a> {
-    places: Places<'a>,
+    places: LineIndex<'a>,
     root: &'a Node,
     ground: &'a Root,
     origin: Origin<'a>,
@@ -304,29 +307,29 @@ impl Reader<'_> {
         let (mut notes, mut remarks) = (Vec::new(), Vec::new());
         let reading = if self.file.format == Format::Toolbay {
             match native::read(&entry.name, place, entry.node, &self.places) {
-                Ok(written) => Ok(Reading::Server(Box::new(written))),
+                Ok(written) => Ok(EntryResult::Server(Box::new(written))),
                 Err(mut problems) => return self.file.problems.append(&mut problems),
             }
         } else {
             entry::read(&entry.name, place, entry.node, self.file.format, &mut remarks)
         };
         match reading {
-            Ok(Reading::Server(written)) => self.server(*written, entry.project, &mut notes),
-            Ok(Reading::Extension(extension)) => self.file.extensions.push(extension),
-            Ok(Reading::Elsewhere(why)) => notes.push(why),
+            Ok(EntryResult::Server(written)) => self.server(*written, entry.project, &mut notes),
+            Ok(EntryResult::Extension(extension)) => self.file.extensions.push(extension),
+            Ok(EntryResult::Elsewhere(why)) => notes.push(why),
             Err(remark) => remarks_to(&mut self.file.problems, &self.places, vec![remark], problem),
         }
         remarks_to(&mut self.file.warnings, &self.places, remarks, problem);
         self.file.warnings.extend(notes.into_iter().map(problem));
     }
 
-    fn server(&mut self, mut written: Written, project: Option<&str>, notes: &mut Vec<String>) {
+    fn server(&mut self, mut written: WrittenServer, project: Option<&str>, notes: &mut Vec<String>) {
         self.slugs.entry(slug::slug(&written.name)).or_insert_with(|| written.name.clone());
         notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
         match self.check(&written, project) {
             Ok((checked, portable, launch)) => {
                 // Whoever switched it off has no use for the rest.
-                let runs = written.standing != Standing::Disabled;
+                let runs = written.permission != Permission::Disabled;
                 for missing in checked.missing.iter().filter(|_| runs) {
                     let note = |fate| format!("`{}` has no value, so {fate}; {}", missing.name, missing.hint);
                     notes.extend(missing.fate().map(note));
@@ -343,7 +346,7 @@ impl Reader<'_> {
                 self.file.written.push(written);
             }
             Err(message) => {
-                let (server, place) = (Some(written.name), written.place);
+                let (server, place) = (Some(written.name), written.location);
                 self.file.problems.push(Problem { server, message, place });
             }
         }
@@ -351,7 +354,11 @@ impl Reader<'_> {
 
     /// Checks a server; files that it names are read if they may be. Gives it as it is written for other folders, and for
     /// approvals, too.
-    fn check(&self, written: &Written, project: Option<&str>) -> Result<(Checked, Written, Written), String> {
+    fn check(
+        &self,
+        written: &WrittenServer,
+        project: Option<&str>,
+    ) -> Result<(Checked, WrittenServer, WrittenServer), String> {
         let folder = &self.ground.folder;
         let check = |variables| check(written, folder, self.ground.usual_cwd(project), variables);
         let is_own = matches!(self.origin, Origin::Own);
@@ -394,7 +401,7 @@ impl Reader<'_> {
 /// Adds remarks about an entry, each at the place of its key if it has one.
 fn remarks_to(
     problems: &mut Vec<Problem>,
-    places: &Places<'_>,
+    places: &LineIndex<'_>,
     remarks: Vec<Remark>,
     about_entry: impl Fn(String) -> Problem,
 ) {
@@ -405,8 +412,8 @@ fn remarks_to(
 }
 
 /// A project's file of variables is read after the approval, so nobody has seen what is in it: it must not decide what runs.
-fn check_env_file(written: &Written, server: &ServerConfig) -> Result<(), String> {
-    let Reach::Command(command) = &server.reach else { return Ok(()) };
+fn check_env_file(written: &WrittenServer, server: &ServerConfig) -> Result<(), String> {
+    let ServerEndpoint::Command(command) = &server.endpoint else { return Ok(()) };
     let unseen = |name: &&String| decides_what_runs(name) && !written.env.contains_key(*name);
     match command.env.keys().find(unseen) {
         None => Ok(()),

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::{Reach, ServerConfig};
+use crate::{ServerConfig, ServerEndpoint};
 
 /// How a program that fetches packages is told which one.
-struct Runner {
+struct PackageRunner {
     /// Words before it, such as `run`.
     words: &'static [&'static str],
     /// Options that name the package.
@@ -20,7 +20,7 @@ impl ServerConfig {
     /// The package that this server is fetched from, if its version may be another one tomorrow (S11): what people approve of
     /// is then not what they will run.
     pub fn floating_package(&self) -> Option<&str> {
-        let Reach::Command(command) = &self.reach else { return None };
+        let ServerEndpoint::Command(command) = &self.endpoint else { return None };
         let program = Path::new(&command.command).file_name()?.to_str()?;
         let runner = runner(program)?;
         let package = package(&runner, &command.args)?;
@@ -28,8 +28,8 @@ impl ServerConfig {
     }
 }
 
-fn runner(program: &str) -> Option<Runner> {
-    let npm = |words| Runner {
+fn runner(program: &str) -> Option<PackageRunner> {
+    let npm = |words| PackageRunner {
         words,
         named_by: &["-p", "--package"],
         takes_value: |option| matches!(option, "-c" | "--call" | "--registry" | "-w" | "--workspace"),
@@ -40,7 +40,7 @@ fn runner(program: &str) -> Option<Runner> {
         "pnpm" | "yarn" => Some(npm(&["dlx"])),
         "npm" => Some(npm(&["exec"])),
         "bun" => Some(npm(&["x"])),
-        "uvx" | "pipx" => Some(Runner {
+        "uvx" | "pipx" => Some(PackageRunner {
             words: if program == "uvx" { &[] } else { &["run"] },
             named_by: &["--from", "--spec"],
             takes_value: |option| {
@@ -51,7 +51,7 @@ fn runner(program: &str) -> Option<Runner> {
             },
             is_fixed: is_fixed_python,
         }),
-        "docker" | "podman" => Some(Runner {
+        "docker" | "podman" => Some(PackageRunner {
             words: &["run"],
             named_by: &[],
             takes_value: |option| {
@@ -79,7 +79,7 @@ fn runner(program: &str) -> Option<Runner> {
 }
 
 /// The package among the arguments.
-fn package<'a>(runner: &Runner, args: &'a [String]) -> Option<&'a str> {
+fn package<'a>(runner: &PackageRunner, args: &'a [String]) -> Option<&'a str> {
     let mut args = args.iter().map(String::as_str);
     let mut words = runner.words.iter();
     while let Some(argument) = args.next() {

@@ -3,7 +3,7 @@
 use std::{fmt, os::unix::ffi::OsStrExt};
 
 use crate::{
-    BuiltIn, Codebase, Command, InheritEnv, Reach, Remote, ServerConfig,
+    BuiltIn, Codebase, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint,
     hashing::{Fields, hex},
 };
 
@@ -31,13 +31,13 @@ impl ServerConfig {
     /// The hash of this server's launch. Its name, its timeouts and what it may offer are no part of it.
     pub fn launch_hash(&self) -> LaunchHash {
         let mut fields = Fields::new("toolbay launch 1");
-        match &self.reach {
-            Reach::Command(command) => {
+        match &self.endpoint {
+            ServerEndpoint::Command(command) => {
                 add_command(&mut fields, command);
                 add_inherited(&mut fields, &self.tuning.inherit_env);
             }
-            Reach::Url(remote) => add_remote(&mut fields, remote),
-            Reach::BuiltIn(BuiltIn::Codebase(codebase)) => add_codebase(&mut fields, codebase),
+            ServerEndpoint::Url(remote) => add_remote(&mut fields, remote),
+            ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) => add_codebase(&mut fields, codebase),
         }
         LaunchHash(fields.finish())
     }

@@ -4,7 +4,7 @@
 //! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
 //!
 //! The way of a file: `tree` (one tree for all syntaxes) → `file::detect` (whose it is, and where its servers are) →
-//! `entry` or `native` (a [`Written`]: the words that all formats share, variables unexpanded) → `file::check` (a
+//! `entry` or `native` (a [`WrittenServer`]: the words that all formats share, variables unexpanded) → `file::check` (a
 //! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
 //!
 //! Beside that: which file counts ([`scope`]), which servers of a project may run ([`Approvals`]), what changed ([`diff()`]) and
@@ -48,7 +48,7 @@ mod visible;
 mod watch;
 mod written;
 
-pub use approval::{ApprovalError, Approvals, DiffLine, Verdict};
+pub use approval::{ApprovalError, ApprovalState, Approvals, DiffLine};
 pub use built_in::{BuiltIn, Codebase, Embeddings, WrittenBuiltIn};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, client_paths, edit, edit_text, preview};
@@ -60,16 +60,16 @@ pub use file::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_wit
 pub use format::{Format, Syntax};
 pub use launch_hash::LaunchHash;
 pub use native::{HubFile, Listen};
-pub use place::{Place, Problem};
+pub use place::{Location, Problem};
 pub use schema::schema;
 pub use server::{
-    Command, Era, InheritEnv, Reach, Remote, Restart, ServerConfig, Sharing, Standing, Start, Stderr,
-    ToolFilter, ToolTuning, Transport, Tuning, Validate,
+    Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
+    ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,
 };
 pub use show::REDACTED;
 pub use small_file::read_small;
 pub use template::Template;
 pub use variables::{ReadFiles, Variables};
 pub use visible::visible;
-pub use watch::{ConfigWatch, WatchWay, watch_files};
-pub use written::Written;
+pub use watch::{ConfigWatch, WatchMethod, watch_files};
+pub use written::WrittenServer;

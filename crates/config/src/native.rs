@@ -15,11 +15,11 @@ pub(crate) use keys::{ENTRY, TOP, TUNING};
 pub(crate) use {hub::NAMINGS, keys::HUB};
 
 use crate::{
-    Place, Problem, Standing, Tuning, Written, built_in,
+    Location, Permission, Problem, ServerOptions, WrittenServer, built_in,
     entry::BUILT_IN_ALONE,
-    place::Places,
+    place::LineIndex,
     suggest::nearest,
-    table::Fields,
+    table::EntryFields,
     template::{Style, Template},
     transport::{Kind, kind},
     tree::Node,
@@ -31,10 +31,10 @@ pub(crate) const MOST_PROBLEMS: usize = 16;
 /// Reads an entry, or tells everything that is wrong with it.
 pub(crate) fn read(
     name: &str,
-    place: Place,
+    place: Location,
     node: &Node,
-    places: &Places<'_>,
-) -> Result<Written, Vec<Problem>> {
+    places: &LineIndex<'_>,
+) -> Result<WrittenServer, Vec<Problem>> {
     let problem = |message, place| Problem { server: Some(name.to_owned()), message, place };
     let mut problems = Vec::new();
     let mut tuning = Map::new();
@@ -57,7 +57,7 @@ pub(crate) fn read(
         tuning.insert(key.text.clone(), json);
     }
     match entry(name, place, node) {
-        Ok(written) if problems.is_empty() => Ok(Written { tuning, ..written }),
+        Ok(written) if problems.is_empty() => Ok(WrittenServer { tuning, ..written }),
         Ok(_) => Err(problems),
         Err(message) => {
             problems.insert(0, problem(message, place));
@@ -66,13 +66,13 @@ pub(crate) fn read(
     }
 }
 
-fn entry(name: &str, place: Place, node: &Node) -> Result<Written, String> {
+fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, String> {
     if name.trim().is_empty() {
         return Err("a server needs a name".to_owned());
     }
-    let mut fields = Fields::of(node)?;
+    let mut fields = EntryFields::of(node)?;
     let text = |text: &str| Template::parse(text, Style::Native);
-    let mut written = Written::named(name, place);
+    let mut written = WrittenServer::named(name, place);
     written.command = fields.text(&["command"])?.map(text);
     written.args = fields.texts(&["args"])?.unwrap_or_default().iter().map(|arg| text(arg)).collect();
     let all = |map: std::collections::BTreeMap<String, String>| {
@@ -106,7 +106,7 @@ fn entry(name: &str, place: Place, node: &Node) -> Result<Written, String> {
         (Kind::Unsaid | Kind::Stdio, _) => {}
     }
     if fields.flag(&["enabled"])? == Some(false) {
-        written.standing = Standing::Disabled;
+        written.permission = Permission::Disabled;
     }
     for (format, rest) in node.get("extra").and_then(Node::entries).unwrap_or_default() {
         if let Value::Object(rest) = rest.to_json() {
@@ -122,7 +122,7 @@ pub(crate) fn tuning_fault(key: &str, value: &Value, known: &[&str]) -> Option<S
         return Some(unknown(key, known));
     }
     let alone = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));
-    serde_json::from_value::<Tuning>(alone).err().map(|error| format!("`{key}`: {error}"))
+    serde_json::from_value::<ServerOptions>(alone).err().map(|error| format!("`{key}`: {error}"))
 }
 
 fn unknown(key: &str, known: &[&str]) -> String {

@@ -15,7 +15,7 @@ const MAX_LIST: u64 = 4 * 1024 * 1024;
 
 /// Why a file is not to be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Distrust {
+pub(crate) enum OwnershipError {
     /// It belongs to this user, who is neither we nor root.
     Owner(u32),
     /// Anyone may write to it.
@@ -25,14 +25,14 @@ pub(crate) enum Distrust {
 }
 
 /// Whether nobody but we and root may write to a file.
-pub(crate) fn judge(metadata: &Metadata) -> Result<(), Distrust> {
+pub(crate) fn judge(metadata: &Metadata) -> Result<(), OwnershipError> {
     let us = geteuid().as_raw();
     let mode = metadata.permissions().mode();
     match metadata.uid() {
-        owner if owner != us && owner != 0 => Err(Distrust::Owner(owner)),
-        _ if mode & 0o002 != 0 => Err(Distrust::WritableByAll),
+        owner if owner != us && owner != 0 => Err(OwnershipError::Owner(owner)),
+        _ if mode & 0o002 != 0 => Err(OwnershipError::WritableByAll),
         _ if mode & 0o020 != 0 && !is_ours_alone(metadata.gid(), us) => {
-            Err(Distrust::WritableByGroup(metadata.gid()))
+            Err(OwnershipError::WritableByGroup(metadata.gid()))
         }
         _ => Ok(()),
     }

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// A place in a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The line.
     pub line: usize,
     /// The character in it.
     pub column: usize,
 }
 
-impl Place {
+impl Location {
     /// The first character.
     pub const START: Self = Self { line: 1, column: 1 };
 
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
@@ -40,35 +40,35 @@ impl fmt::Display for Place {
 
 /// A place as parsers give it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum At {
+pub(crate) enum Position {
     Byte(usize),
-    Known(Place),
+    Known(Location),
 }
 
-impl At {
-    /// The place of one thing; of many, ask [`Places`].
-    pub(crate) fn place(self, text: &str) -> Place {
+impl Position {
+    /// The place of one thing; of many, ask [`LineIndex`].
+    pub(crate) fn place(self, text: &str) -> Location {
         match self {
-            Self::Byte(byte) => Place::of(text, byte),
+            Self::Byte(byte) => Location::of(text, byte),
             Self::Known(place) => place,
         }
     }
 }
 
 /// The places in a text. Lines and columns are counted once: a file can be long, and have much that has a place.
-pub(crate) struct Places<'a> {
+pub(crate) struct LineIndex<'a> {
     text: &'a str,
     /// The byte and place of the first character in each block.
-    blocks: Vec<(usize, Place)>,
+    blocks: Vec<(usize, Location)>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LineIndex<'a> {
     /// Bytes that are counted again for each place.
     const BLOCK: usize = 1024;
 
     pub(crate) fn of(text: &'a str) -> Self {
-        let mut blocks = vec![(0, Place::START)];
-        let (mut byte, mut place) = (0, Place::START);
+        let mut blocks = vec![(0, Location::START)];
+        let (mut byte, mut place) = (0, Location::START);
         while text.len() - byte > Self::BLOCK {
             let next = text.ceil_char_boundary(byte + Self::BLOCK);
             place = place.after(&text[byte..next]);
@@ -78,10 +78,10 @@ impl<'a> Places<'a> {
         Self { text, blocks }
     }
 
-    pub(crate) fn place(&self, at: At) -> Place {
+    pub(crate) fn place(&self, at: Position) -> Location {
         let byte = match at {
-            At::Byte(byte) => self.text.floor_char_boundary(byte),
-            At::Known(place) => return place,
+            Position::Byte(byte) => self.text.floor_char_boundary(byte),
+            Position::Known(place) => return place,
         };
         let index = self.blocks.partition_point(|(start, _)| *start <= byte) - 1;
         let (start, place) = self.blocks[index];
@@ -97,7 +97,7 @@ pub struct Problem {
     /// What is wrong with it.
     pub message: String,
     /// Where it stands.
-    pub place: Place,
+    pub place: Location,
 }
 
 impl fmt::Display for Problem {
@@ -113,7 +113,7 @@ impl fmt::Display for Problem {
 #[derive(Debug, Clone)]
 pub(crate) struct Remark {
     pub(crate) message: String,
-    pub(crate) at: Option<At>,
+    pub(crate) at: Option<Position>,
 }
 
 impl From<String> for Remark {
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn places_are_the_same_however_they_are_counted() {
         let text = format!("a\nä{}\n\n{}ü\nend", "x".repeat(3000), "é\n".repeat(1500));
-        let places = Places::of(&text);
+        let places = LineIndex::of(&text);
         for (byte, _) in text.char_indices() {
-            assert_eq!(places.place(At::Byte(byte)), Place::of(&text, byte), "{byte}");
+            assert_eq!(places.place(Position::Byte(byte)), Location::of(&text, byte), "{byte}");
         }
-        assert_eq!(places.place(At::Byte(text.len() + 9)), Place::of(&text, text.len()));
-        assert_eq!(Places::of("").place(At::Byte(0)), Place::START);
+        assert_eq!(places.place(Position::Byte(text.len() + 9)), Location::of(&text, text.len()));
+        assert_eq!(LineIndex::of("").place(Position::Byte(0)), Location::START);
     }
 }

@@ -15,16 +15,16 @@ pub struct ServerConfig {
     /// The key of its entry.
     pub name: ServerName,
     /// How it is reached.
-    pub reach: Reach,
+    pub endpoint: ServerEndpoint,
     /// Whether it may run.
-    pub standing: Standing,
+    pub permission: Permission,
     /// How it is treated, where that differs from the defaults.
-    pub tuning: Tuning,
+    pub tuning: ServerOptions,
 }
 
 /// Whether a server may run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum Permission {
     /// It may.
     #[default]
     Enabled,
@@ -36,7 +36,7 @@ pub enum Standing {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reach {
+pub enum ServerEndpoint {
     /// We run it.
     Command(Command),
     /// It runs somewhere already.
@@ -88,7 +88,7 @@ pub enum Transport {
 /// How a server is treated, where that differs from the defaults: the object `toolbay` of its entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tuning {
+pub struct ServerOptions {
     /// Time from spawning to ready.
     #[serde(with = "crate::entry::duration")]
     pub startup_timeout: Option<Duration>,
@@ -121,7 +121,7 @@ pub struct Tuning {
     /// A file with certificates to trust at a URL, besides those of the machine; PEM, as seen from the configuration.
     pub ca: Option<PathBuf>,
     /// Which era to speak.
-    pub era: Era,
+    pub era: RevisionSetting,
     /// What happens to arguments that do not fit the tool's schema.
     pub validate: Validate,
     /// Calls at the server at once.
@@ -151,7 +151,7 @@ pub struct Tuning {
     /// Which of its tools are offered.
     pub tools: ToolFilter,
     /// How single tools are treated, by their own names.
-    pub tool: BTreeMap<String, ToolTuning>,
+    pub tool: BTreeMap<String, ToolOptions>,
 }
 
 /// When a server is started.
@@ -242,7 +242,7 @@ impl ToolFilter {
 /// How a single tool is treated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ToolTuning {
+pub struct ToolOptions {
     /// Time of a call without a sign of life.
     #[serde(with = "crate::entry::duration")]
     pub idle_timeout: Option<Duration>,
@@ -254,7 +254,7 @@ pub struct ToolTuning {
 /// Which era a server is spoken to in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Era {
+pub enum RevisionSetting {
     /// Find out.
     #[default]
     Auto,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ConfigFile, Standing, Transport, Written, WrittenBuiltIn, redact,
+    ConfigFile, Permission, Transport, WrittenBuiltIn, WrittenServer, redact,
     template::{Style, Template},
 };
 
@@ -13,11 +13,11 @@ pub const REDACTED: &str = "***";
 impl ConfigFile {
     /// All servers in normal form.
     pub fn normalised(&self) -> Vec<Value> {
-        self.written.iter().map(Written::normalised).collect()
+        self.written.iter().map(WrittenServer::normalised).collect()
     }
 }
 
-impl Written {
+impl WrittenServer {
     /// The server as `name`, `transport`, `command`, `args`, `env`, `url`, `headers` and `enabled`, whatever its format.
     ///
     /// Variables are shown by name, never by value. Values in `env` and `headers` are shown if they are nothing but
@@ -35,7 +35,7 @@ impl Written {
             "env": map(&self.env),
             "url": self.url.as_ref().map(redact::text),
             "headers": map(&self.headers),
-            "enabled": self.standing == Standing::Enabled,
+            "enabled": self.permission == Permission::Enabled,
         });
         if let Some(built_in) = &self.built_in {
             for (key, value) in built_in.redacted().entries(|text| Ok(redact::text(text))).unwrap_or_default()

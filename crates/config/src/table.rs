@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use crate::tree::{Key, Node};
 
 /// Keys of an entry. An error is a sentence for people and never shows a value: it may be a secret.
-pub(crate) struct Fields<'a> {
+pub(crate) struct EntryFields<'a> {
     entries: &'a [(Key, Node)],
     taken: HashSet<&'a str>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> EntryFields<'a> {
     pub(crate) fn of(node: &'a Node) -> Result<Self, String> {
         match node.entries() {
             Some(entries) => Ok(Self { entries, taken: HashSet::new() }),

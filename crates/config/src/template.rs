@@ -33,12 +33,12 @@ pub(crate) struct Variable {
     /// How the file writes it; this stays where it has no value.
     pub(crate) written: String,
     /// What becomes of it where it has no value.
-    pub(crate) lack: Lack,
+    pub(crate) lack: MissingValue,
 }
 
 /// What becomes of a variable without a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
+pub(crate) enum MissingValue {
     /// It stays as written, and the server will hardly work.
     Stays,
     /// It comes to nothing.
@@ -58,12 +58,12 @@ pub(crate) enum Source {
     /// The content of a file.
     File(String),
     /// A word that the format defines, such as `workspaceFolder`.
-    Word(Word),
+    Word(Keyword),
 }
 
 /// Words that formats define.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum Keyword {
     Workspace,
     WorkspaceName,
     Home,
@@ -73,7 +73,7 @@ pub(crate) enum Word {
 }
 
 /// Why a text cannot be said in a style.
-pub(crate) enum Unsayable {
+pub(crate) enum NotExpressible {
     /// It has no word for this variable.
     Variable(String),
     /// It would take something for a variable that is none.
@@ -92,7 +92,7 @@ impl Template {
     }
 
     /// A variable of the environment, and what stands before it.
-    pub(crate) fn of_env(before: &str, name: &str, lack: Lack) -> Self {
+    pub(crate) fn of_env(before: &str, name: &str, lack: MissingValue) -> Self {
         let literal = (!before.is_empty()).then(|| Part::Literal(before.to_owned()));
         let variable = Variable {
             source: Source::Env(name.to_owned()),
@@ -143,7 +143,7 @@ impl Template {
     }
 
     /// The text for a file of another program.
-    pub(crate) fn in_style(&self, style: Style) -> Result<String, Unsayable> {
+    pub(crate) fn in_style(&self, style: Style) -> Result<String, NotExpressible> {
         let mut out = String::new();
         for part in &self.0 {
             match part {
@@ -151,13 +151,13 @@ impl Template {
                     // What was none must not become one.
                     let is_literal = |part: &Part| matches!(part, Part::Literal(_));
                     if !scan::parts(text, style).iter().all(is_literal) {
-                        return Err(Unsayable::Literal);
+                        return Err(NotExpressible::Literal);
                     }
                     out.push_str(text);
                 }
                 Part::Variable(variable) => {
                     let said = variable.in_style(style);
-                    out.push_str(&said.ok_or_else(|| Unsayable::Variable(variable.native()))?);
+                    out.push_str(&said.ok_or_else(|| NotExpressible::Variable(variable.native()))?);
                 }
             }
         }
@@ -207,14 +207,14 @@ impl Template {
     /// The same with places instead of words that mean one: a file in another folder would mean another by them.
     pub(crate) fn with_places(&self, variables: &Variables) -> Self {
         let parts = self.0.iter().map(|part| match part {
-            Part::Variable(Variable { source: Source::Word(word), .. }) if *word != Word::Home => {
+            Part::Variable(Variable { source: Source::Word(word), .. }) if *word != Keyword::Home => {
                 variables.word(*word).map_or_else(|| part.clone(), Part::Literal)
             }
             Part::Variable(Variable { source: Source::File(path), .. }) => {
                 let path = variables.path_of(path).display().to_string();
                 let written = format!("${{file:{path}}}");
                 let source = Source::File(path);
-                Part::Variable(Variable { source, default: None, written, lack: Lack::Stays })
+                Part::Variable(Variable { source, default: None, written, lack: MissingValue::Stays })
             }
             other => other.clone(),
         });
@@ -229,7 +229,12 @@ impl Template {
                 // Only what ends with the first brace can be written.
                 let default = defaults.get(id).filter(|default| !default.contains('}')).cloned();
                 let written = format!("${{{name}}}");
-                Part::Variable(Variable { source: Source::Env(name), default, written, lack: Lack::Stays })
+                Part::Variable(Variable {
+                    source: Source::Env(name),
+                    default,
+                    written,
+                    lack: MissingValue::Stays,
+                })
             }
             other => other.clone(),
         });
@@ -248,7 +253,7 @@ impl Template {
     pub(crate) fn names_workspace(&self) -> bool {
         let is_workspace = |part: &Part| {
             let Part::Variable(variable) = part else { return false };
-            matches!(variable.source, Source::Word(Word::Workspace | Word::WorkspaceName))
+            matches!(variable.source, Source::Word(Keyword::Workspace | Keyword::WorkspaceName))
         };
         self.0.iter().any(is_workspace)
     }
@@ -338,7 +343,7 @@ impl Source {
     }
 }
 
-impl Word {
+impl Keyword {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Workspace => "workspaceFolder",

@@ -11,10 +11,10 @@ use serde_json::{Map, Number, Value};
 
 pub(crate) use json::JSONC;
 
-use crate::{Place, Syntax, place::At};
+use crate::{Location, Syntax, place::Position};
 
 /// Why a text is no tree: where, and what is wrong.
-pub(crate) type SyntaxError = (Place, String);
+pub(crate) type SyntaxError = (Location, String);
 
 /// Some value.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) enum Node {
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub(crate) text: String,
-    pub(crate) at: At,
+    pub(crate) at: Position,
     /// Whether the map has had the key before. What it means then depends on who reads it, so nobody should.
     pub(crate) is_repeated: bool,
 }

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     Input,
     small_file::read_small_text,
-    template::{Lack, Source, Variable, Word},
+    template::{Keyword, MissingValue, Source, Variable},
 };
 
 /// A file that stands for a secret is short.
@@ -57,16 +57,16 @@ impl fmt::Debug for Variables {
 impl Missing {
     /// Whether a server will hardly work without it.
     pub(crate) fn matters(&self) -> bool {
-        matches!(self.lack, Lack::Stays | Lack::LeavesOut)
+        matches!(self.lack, MissingValue::Stays | MissingValue::LeavesOut)
     }
 
     /// What became of it, for people.
     pub(crate) fn fate(&self) -> Option<&'static str> {
         match self.lack {
-            Lack::Stays => Some("it stays as written"),
-            Lack::Empties => Some("it comes to nothing"),
-            Lack::LeavesOut => Some("what needs it is left out"),
-            Lack::IsFine => None,
+            MissingValue::Stays => Some("it stays as written"),
+            MissingValue::Empties => Some("it comes to nothing"),
+            MissingValue::LeavesOut => Some("what needs it is left out"),
+            MissingValue::IsFine => None,
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) struct Missing {
     /// What to do about it.
     pub(crate) hint: String,
     /// What became of it.
-    pub(crate) lack: Lack,
+    pub(crate) lack: MissingValue,
 }
 
 impl Variables {
@@ -118,26 +118,26 @@ impl Variables {
             (Err(hint), None) => {
                 missing.push(Missing { name: variable.source.name(), hint, lack: variable.lack });
                 match variable.lack {
-                    Lack::Stays => variable.written.clone(),
-                    Lack::Empties | Lack::LeavesOut | Lack::IsFine => String::new(),
+                    MissingValue::Stays => variable.written.clone(),
+                    MissingValue::Empties | MissingValue::LeavesOut | MissingValue::IsFine => String::new(),
                 }
             }
         }
     }
 
     fn env(&self, name: &str) -> Option<String> {
-        let home = || self.word(Word::Home).filter(|_| name == "HOME");
+        let home = || self.word(Keyword::Home).filter(|_| name == "HOME");
         self.env.get(name).cloned().or_else(home)
     }
 
-    pub(crate) fn word(&self, word: Word) -> Option<String> {
+    pub(crate) fn word(&self, word: Keyword) -> Option<String> {
         let text = |path: &Path| path.to_str().map(str::to_owned);
         match word {
-            Word::Workspace => text(self.workspace.as_deref()?),
-            Word::WorkspaceName => text(Path::new(self.workspace.as_deref()?.file_name()?)),
-            Word::Home => text(self.home.as_deref()?),
-            Word::Separator => Some(std::path::MAIN_SEPARATOR.to_string()),
-            Word::Folder => text(self.folder.as_deref()?),
+            Keyword::Workspace => text(self.workspace.as_deref()?),
+            Keyword::WorkspaceName => text(Path::new(self.workspace.as_deref()?.file_name()?)),
+            Keyword::Home => text(self.home.as_deref()?),
+            Keyword::Separator => Some(std::path::MAIN_SEPARATOR.to_string()),
+            Keyword::Folder => text(self.folder.as_deref()?),
         }
     }
 

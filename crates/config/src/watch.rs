@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use eyes::Eyes;
+use eyes::FileWatcher;
 
 /// Files are looked at when nothing has happened to them for so long: editors write in several steps.
 const QUIET: Duration = Duration::from_millis(500);
@@ -27,12 +27,12 @@ const LONGEST: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct ConfigWatch {
     changes: watch::Receiver<u64>,
-    way: watch::Receiver<WatchWay>,
+    way: watch::Receiver<WatchMethod>,
 }
 
 /// How changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WatchWay {
+pub enum WatchMethod {
     /// The system reports them.
     Reported,
     /// The files are looked at every second, because the system will not report them.
@@ -53,7 +53,7 @@ impl ConfigWatch {
     }
 
     /// How changes are noticed now.
-    pub fn way(&self) -> WatchWay {
+    pub fn way(&self) -> WatchMethod {
         self.way.borrow().clone()
     }
 }
@@ -65,10 +65,10 @@ impl ConfigWatch {
 /// Outside a tokio runtime.
 pub fn watch_files(paths: &[PathBuf], tasks: &TaskTracker) -> ConfigWatch {
     let poke = Arc::new(Notify::new());
-    start(Eyes::open(paths, Arc::clone(&poke)), poke, tasks)
+    start(FileWatcher::open(paths, Arc::clone(&poke)), poke, tasks)
 }
 
-fn start(eyes: Eyes, poke: Arc<Notify>, tasks: &TaskTracker) -> ConfigWatch {
+fn start(eyes: FileWatcher, poke: Arc<Notify>, tasks: &TaskTracker) -> ConfigWatch {
     let (changed, changes) = watch::channel(0);
     let (way_now, way) = watch::channel(eyes.way());
     tasks.spawn(run(eyes, poke, changed, way_now, tasks.clone()));
@@ -77,10 +77,10 @@ fn start(eyes: Eyes, poke: Arc<Notify>, tasks: &TaskTracker) -> ConfigWatch {
 
 /// Ends when nobody listens any more. Files are looked at on threads for that: a network file system may never answer.
 async fn run(
-    mut eyes: Eyes,
+    mut eyes: FileWatcher,
     poke: Arc<Notify>,
     changed: watch::Sender<u64>,
-    way: watch::Sender<WatchWay>,
+    way: watch::Sender<WatchMethod>,
     tasks: TaskTracker,
 ) {
     loop {

@@ -5,17 +5,17 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::{Map, Value};
 
 use crate::{
-    Place, Reach, ServerConfig, Standing, Transport, WrittenBuiltIn,
+    Location, Permission, ServerConfig, ServerEndpoint, Transport, WrittenBuiltIn,
     template::{Style, Template},
 };
 
 /// A server as written. This is what is printed, exported and put into files; never the values of variables.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenServer {
     /// The key of its entry.
     pub name: String,
     /// Where the entry stands.
-    pub place: Place,
+    pub location: Location,
     /// The program, if it is one.
     pub command: Option<Template>,
     /// Its arguments.
@@ -35,19 +35,19 @@ pub struct Written {
     /// What it is, if it is a part of Toolbay.
     pub built_in: Option<WrittenBuiltIn>,
     /// Whether it may run.
-    pub standing: Standing,
-    /// How it is treated: the keys of [`Tuning`](crate::Tuning).
+    pub permission: Permission,
+    /// How it is treated: the keys of [`ServerOptions`](crate::ServerOptions).
     pub tuning: Map<String, Value>,
     /// Keys that mean nothing to us, by format: they are kept for the way back.
     pub extra: BTreeMap<String, Map<String, Value>>,
 }
 
-impl Written {
+impl WrittenServer {
     /// One of which nothing is known but its name.
-    pub(crate) fn named(name: &str, place: Place) -> Self {
+    pub(crate) fn named(name: &str, place: Location) -> Self {
         Self {
             name: name.to_owned(),
-            place,
+            location: place,
             command: None,
             args: Vec::new(),
             env: BTreeMap::new(),
@@ -57,14 +57,14 @@ impl Written {
             transport: Transport::Auto,
             headers: BTreeMap::new(),
             built_in: None,
-            standing: Standing::Enabled,
+            permission: Permission::Enabled,
             tuning: Map::new(),
             extra: BTreeMap::new(),
         }
     }
 }
 
-impl Written {
+impl WrittenServer {
     /// What people are asked for, by id.
     pub fn inputs(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.texts().flat_map(Template::inputs).collect();
@@ -112,24 +112,26 @@ impl Written {
             && self.spoken() == other.spoken()
             && texts(&self.headers) == texts(&other.headers)
             && built_in(&self.built_in) == built_in(&other.built_in)
-            && self.standing == other.standing
+            && self.permission == other.permission
     }
 }
 
 impl ServerConfig {
     /// How a file would write this server: for those that no file writes, because an extension describes them.
-    pub fn as_written(&self) -> Written {
+    pub fn as_written(&self) -> WrittenServer {
         let text = |text: &str| Template::parse(text, Style::Plain);
-        let mut written =
-            Written { standing: self.standing, ..Written::named(self.name.as_str(), Place::START) };
-        match &self.reach {
-            Reach::Command(command) => {
+        let mut written = WrittenServer {
+            permission: self.permission,
+            ..WrittenServer::named(self.name.as_str(), Location::START)
+        };
+        match &self.endpoint {
+            ServerEndpoint::Command(command) => {
                 written.command = Some(text(&command.command));
                 written.args = command.args.iter().map(|arg| text(arg)).collect();
                 written.env = command.env.iter().map(|(name, value)| (name.clone(), text(value))).collect();
                 written.cwd = command.cwd.as_deref().map(Template::of_path);
             }
-            Reach::Url(remote) => {
+            ServerEndpoint::Url(remote) => {
                 let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
                     (name.to_string(), text(&String::from_utf8_lossy(value.as_bytes())))
                 };
@@ -137,18 +139,18 @@ impl ServerConfig {
                 written.transport = remote.transport;
                 written.headers = remote.headers.iter().map(header).collect();
             }
-            Reach::BuiltIn(built_in) => written.built_in = Some(WrittenBuiltIn::of(built_in)),
+            ServerEndpoint::BuiltIn(built_in) => written.built_in = Some(WrittenBuiltIn::of(built_in)),
         }
         written
     }
 }
 
 /// Literals may be secrets.
-impl fmt::Debug for Written {
+impl fmt::Debug for WrittenServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Written")
             .field("name", &self.name)
-            .field("place", &self.place)
+            .field("place", &self.location)
             .finish_non_exhaustive()
     }
 }

@@ -5,15 +5,15 @@ use std::{path::PathBuf, sync::Arc};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use toolbay_host::{
-    Asked, CallError, Caller, ClientIdentity, Dispatched, Host, Kind, LogWish, Owner, StoreError,
-    UpstreamHandle, list_page,
+    CallError, Caller, CallerId, CatalogKind, ClientIdentity, Host, HostRequest, LogFilter, Routed,
+    ServerError, ServerHandle, list_page,
 };
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Notification, Request, Revision, Rope, error, method as mcp, result,
 };
 
 use crate::{
-    HubHandle, LogEntry, LogPage, MessageEntry, MessagePage, Reason, ServerSnapshot, Snapshot,
+    HubHandle, HubStatus, LogEntry, LogPage, MessageEntry, MessagePage, Reason, ServerSnapshot,
     error::Details,
     messages::{PAGE, WantedMessages},
     method,
@@ -86,10 +86,10 @@ impl Api {
         let caller = Caller {
             revision: Revision::LATEST_LEGACY,
             identity: Arc::new(identity),
-            owner: Owner::new(),
+            owner: CallerId::new(),
             may_be_asked: false,
             awaits_tasks: false,
-            logs: LogWish::Nothing,
+            logs: LogFilter::Nothing,
             root: None,
         };
         Self { host, about: Arc::new(about), hub: None, caller }
@@ -117,10 +117,10 @@ impl Api {
     }
 
     /// How the hub is.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> HubStatus {
         let About { config, url, folder } = (*self.about).clone();
         let unset_variables = self.hub.as_ref().map(HubHandle::unset_variables).unwrap_or_default();
-        Snapshot { config, url, folder, unset_variables, ..Snapshot::of(&self.host) }
+        HubStatus { config, url, folder, unset_variables, ..HubStatus::of(&self.host) }
     }
 
     /// Answers a request, on one line. Dropping the future cancels what it started.
@@ -140,10 +140,10 @@ impl Api {
             method::HUB => self.known_hub().map(|hub| json(&hub.snapshot())),
             method::RETIRE => self.retire().await,
             method::SHUT_DOWN => self.shut_down(),
-            mcp::TOOLS_LIST => self.list(Kind::Tools, &request),
-            mcp::RESOURCES_LIST => self.list(Kind::Resources, &request),
-            mcp::RESOURCE_TEMPLATES_LIST => self.list(Kind::ResourceTemplates, &request),
-            mcp::PROMPTS_LIST => self.list(Kind::Prompts, &request),
+            mcp::TOOLS_LIST => self.list(CatalogKind::Tools, &request),
+            mcp::RESOURCES_LIST => self.list(CatalogKind::Resources, &request),
+            mcp::RESOURCE_TEMPLATES_LIST => self.list(CatalogKind::ResourceTemplates, &request),
+            mcp::PROMPTS_LIST => self.list(CatalogKind::Prompts, &request),
             _ => return self.dispatch(request).await,
         };
         match answered {
@@ -156,10 +156,10 @@ impl Api {
         let id = request.id.clone();
         let absent = request.call.string_param("name").map(std::borrow::Cow::into_owned);
         let asked =
-            Asked { request: request.into(), caller: self.caller.clone(), events: None, resumes: None };
+            HostRequest { request: request.into(), caller: self.caller.clone(), events: None, resumes: None };
         let why = match self.host.dispatch(asked) {
-            Dispatched::Answered(text) => return result(&id, &text).into(),
-            Dispatched::Refused(why) => {
+            Routed::Answered(text) => return result(&id, &text).into(),
+            Routed::Refused(why) => {
                 let absence = absent.and_then(|name| self.host.absence(&name));
                 match absence {
                     // The hint is part of the message already.
@@ -167,7 +167,7 @@ impl Api {
                     None => detailed(why, Reason::Unknown, None),
                 }
             }
-            Dispatched::Sent(call) => match call.await {
+            Routed::Sent(call) => match call.await {
                 Ok(answer) => match answer.response.error() {
                     // Wrapped, so that no server can pass off its data as a word of the hub's.
                     Some(why) => detailed(why, Reason::Failed, None),
@@ -179,7 +179,7 @@ impl Api {
         error(Some(&id), &why).into()
     }
 
-    fn list(&self, kind: Kind, request: &Request) -> Result<String, ErrorObject> {
+    fn list(&self, kind: CatalogKind, request: &Request) -> Result<String, ErrorObject> {
         let table = self.host.table();
         let cursor = request.call.string_param("cursor");
         let Some((page, next)) = table.page(kind, cursor.as_deref()) else {
@@ -327,11 +327,11 @@ impl Api {
     }
 
     fn told(&self, name: &str) -> Result<String, ErrorObject> {
-        let status = self.host.status(name).ok_or_else(|| refused(StoreError::Unknown(name.to_owned())))?;
+        let status = self.host.status(name).ok_or_else(|| refused(ServerError::Unknown(name.to_owned())))?;
         Ok(json(&ServerSnapshot::of(&status)))
     }
 
-    fn server(&self, name: &str) -> Result<UpstreamHandle, ErrorObject> {
+    fn server(&self, name: &str) -> Result<ServerHandle, ErrorObject> {
         self.host.server(name).ok_or_else(|| {
             let servers = self.host.servers();
             let known: Vec<&str> = servers.iter().map(|server| server.name().as_str()).collect();
@@ -347,13 +347,13 @@ fn params<'a, T: Deserialize<'a> + 'a>(request: &'a Request) -> Result<T, ErrorO
         .map_err(|why| ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string()))
 }
 
-fn refused(why: StoreError) -> ErrorObject {
+fn refused(why: ServerError) -> ErrorObject {
     let (reason, hint) = match &why {
-        StoreError::Unknown(_) => (Reason::Unknown, None),
-        StoreError::Disabled(server) => {
+        ServerError::Unknown(_) => (Reason::Unknown, None),
+        ServerError::Disabled(server) => {
             (Reason::NotReady, Some(format!("`toolbay enable {server}` switches it on")))
         }
-        StoreError::Pending(server) => {
+        ServerError::Pending(server) => {
             (Reason::Denied, Some(format!("look at it, then `toolbay approve {server}`")))
         }
     };

@@ -8,11 +8,11 @@ use std::{
 use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use tokio::{io::AsyncWriteExt, net::UnixStream, time::timeout};
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::{Message, RequestId, Response, notification, request, view::list_items};
 
 use crate::{
-    Api, ControlError, HubSnapshot, Place, Reason, Snapshot, SocketDirs, api::Owners, error::Details,
+    Api, ControlError, HubAddress, HubSnapshot, HubStatus, Reason, SocketDirs, api::Owners, error::Details,
     lines::Lines, method, place::mcp_socket,
 };
 
@@ -37,7 +37,7 @@ impl Client {
     /// # Errors
     ///
     /// [`ControlError::NoHub`] when there is none.
-    pub async fn at(place: &Place) -> Result<Self, ControlError> {
+    pub async fn at(place: &HubAddress) -> Result<Self, ControlError> {
         for socket in place.sockets()? {
             match connect(&socket).await {
                 Ok(_) => return Ok(Self::Remote(socket)),
@@ -137,12 +137,12 @@ impl Client {
     }
 
     /// How the hub is.
-    pub async fn snapshot(&self) -> Result<Snapshot, ControlError> {
+    pub async fn snapshot(&self) -> Result<HubStatus, ControlError> {
         self.ask(method::STATUS, None).await
     }
 
     /// All pages of a list; each item is JSON text as the server wrote it, but for its name.
-    pub async fn list(&self, kind: Kind) -> Result<Vec<String>, ControlError> {
+    pub async fn list(&self, kind: CatalogKind) -> Result<Vec<String>, ControlError> {
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -160,7 +160,11 @@ impl Client {
     }
 
     /// The servers that own `names` of a list, in the same order.
-    pub async fn owners(&self, kind: Kind, names: &[&str]) -> Result<Vec<Option<String>>, ControlError> {
+    pub async fn owners(
+        &self,
+        kind: CatalogKind,
+        names: &[&str],
+    ) -> Result<Vec<Option<String>>, ControlError> {
         let params = serde_json::json!({ "method": kind.list_method(), "names": names }).to_string();
         Ok(self.ask::<Owners>(method::OWNERS, Some(&params)).await?.owners)
     }

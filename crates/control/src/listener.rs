@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope, error};
 
 use crate::{
-    Api, ControlError, McpSocket, Place,
+    Api, ControlError, HubAddress, McpSocket,
     lines::Lines,
     mcp_socket::{Inode, remove_ours},
     method,
@@ -50,7 +50,7 @@ impl Listener {
     /// # Errors
     ///
     /// When another hub has the place, or there is no directory for it.
-    pub fn bind(place: &Place) -> Result<Self, ControlError> {
+    pub fn bind(place: &HubAddress) -> Result<Self, ControlError> {
         let paths = place.prepare()?;
         let Some(lock) = try_lock(&paths.lock)? else { return Err(ControlError::Taken) };
         sweep(&paths.dir);
@@ -80,8 +80,8 @@ impl Listener {
     }
 
     /// Whether others still find it: somebody may have cleaned up the directory.
-    pub fn presence(&self) -> Presence {
-        Presence { path: self.paths.socket.clone(), inode: self.inode }
+    pub fn presence(&self) -> HubPresence {
+        HubPresence { path: self.paths.socket.clone(), inode: self.inode }
     }
 
     /// Answers clients until `stop`, new ones only until the hub retires.
@@ -145,12 +145,12 @@ impl Drop for Listener {
 
 /// Tells whether a hub can still be found.
 #[derive(Debug)]
-pub struct Presence {
+pub struct HubPresence {
     path: PathBuf,
     inode: Option<Inode>,
 }
 
-impl Presence {
+impl HubPresence {
     /// Whether the socket is still there, and still the same.
     pub fn is_there(&self) -> bool {
         self.inode.is_some() && Inode::of(&self.path) == self.inode
@@ -177,7 +177,7 @@ async fn talk(stream: UnixStream, mut api: Api) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, MAX_REQUEST);
     let mut running = FuturesUnordered::new();
-    let mut unsent = Unsent::default();
+    let mut unsent = PendingResponses::default();
     loop {
         tokio::select! {
             line = lines.next(), if running.len() < MAX_RUNNING && unsent.bytes <= MAX_UNSENT => match line {
@@ -212,12 +212,12 @@ async fn talk(stream: UnixStream, mut api: Api) {
 
 /// Answers on their way out.
 #[derive(Debug, Default)]
-struct Unsent {
+struct PendingResponses {
     pieces: std::collections::VecDeque<bytes::Bytes>,
     bytes: usize,
 }
 
-impl Unsent {
+impl PendingResponses {
     fn add(&mut self, text: Rope) {
         self.bytes += text.len() + 1;
         self.pieces.extend(text.into_pieces().filter(|piece| !piece.is_empty()));

@@ -1,6 +1,6 @@
 //! Methods of our own, beside those of MCP.
 
-/// How the hub and its servers are: a [`Snapshot`](crate::Snapshot).
+/// How the hub and its servers are: a [`HubStatus`](crate::HubStatus).
 pub const STATUS: &str = "status";
 /// Answers once the named `tool`, `prompt` or `uri` is there, or no server that could bring it is on its way up any more.
 /// Without a name, answers once no server is on its way up.
@@ -20,7 +20,7 @@ pub const MESSAGES: &str = "messages";
 pub const START: &str = "start";
 /// Stops a server until somebody starts it, and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is down.
 pub const STOP: &str = "stop";
-/// Waits until the number of the last event is another than `after`, and answers with a [`Snapshot`](crate::Snapshot). What
+/// Waits until the number of the last event is another than `after`, and answers with a [`HubStatus`](crate::HubStatus). What
 /// happened between two answers is known by its outcome.
 pub const EVENTS: &str = "events";
 /// What the hub is as a process: a [`HubSnapshot`](crate::HubSnapshot).

@@ -59,8 +59,8 @@ impl SocketDirs {
     }
 
     /// Where the hub is, or would be, that serves exactly these configuration files.
-    pub fn place(&self, files: &[PathBuf]) -> Place {
-        Place { dirs: self.clone(), name: hash(files) }
+    pub fn place(&self, files: &[PathBuf]) -> HubAddress {
+        HubAddress { dirs: self.clone(), name: hash(files) }
     }
 
     /// The control sockets that are there, whether or not anyone answers.
@@ -73,7 +73,7 @@ impl SocketDirs {
 
 /// The place of one hub.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct HubAddress {
     dirs: SocketDirs,
     name: String,
 }
@@ -87,7 +87,7 @@ pub(crate) struct Paths {
     pub(crate) lock: PathBuf,
 }
 
-impl Place {
+impl HubAddress {
     /// A name for this hub that no other has, for files that belong to it.
     pub fn name(&self) -> &str {
         &self.name

@@ -8,11 +8,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use toolbay_host::{ConfigProblem, Host, Kind, LogLine, LogSource, ServerStatus};
+use toolbay_host::{CatalogKind, ConfigProblem, Host, LogLine, LogSource, ServerStatus};
 
 /// A hub at one moment.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct HubStatus {
     /// The version of Toolbay.
     pub version: String,
     /// The process of the hub.
@@ -153,7 +153,7 @@ pub struct LogEntry {
 impl ServerSnapshot {
     /// A server at the moment of its status.
     pub fn of(status: &ServerStatus) -> Self {
-        let ServerStatus { counts, catalogue, .. } = status;
+        let ServerStatus { counts, catalog: catalogue, .. } = status;
         let failure = status.state.failure();
         let retry_in = status.state.next_attempt().map(|at| at.saturating_duration_since(Instant::now()));
         Self {
@@ -163,10 +163,10 @@ impl ServerSnapshot {
             revision: status.revision.map(|revision| revision.as_str().to_owned()),
             pid: status.pid,
             server_info: catalogue.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
-            tools: catalogue.list(Kind::Tools).len().saturating_sub(status.withheld_tools),
-            resources: catalogue.list(Kind::Resources).len(),
-            resource_templates: catalogue.list(Kind::ResourceTemplates).len(),
-            prompts: catalogue.list(Kind::Prompts).len(),
+            tools: catalogue.list(CatalogKind::Tools).len().saturating_sub(status.withheld_tools),
+            resources: catalogue.list(CatalogKind::Resources).len(),
+            resource_templates: catalogue.list(CatalogKind::ResourceTemplates).len(),
+            prompts: catalogue.list(CatalogKind::Prompts).len(),
             starts: status.starts,
             state_ms: milliseconds(status.since.elapsed()),
             start_ms: status.start_took.map(milliseconds),
@@ -191,7 +191,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Snapshot {
+impl HubStatus {
     /// A hub now. What the host does not know is left for the caller to fill in.
     pub fn of(host: &Host) -> Self {
         // First of all: what happens while we look is told after it, perhaps twice, but never not at all.
@@ -206,10 +206,10 @@ impl Snapshot {
             url: None,
             folder: None,
             servers: host.statuses().iter().map(ServerSnapshot::of).collect(),
-            tools: table.count(Kind::Tools),
-            resources: table.count(Kind::Resources),
-            resource_templates: table.count(Kind::ResourceTemplates),
-            prompts: table.count(Kind::Prompts),
+            tools: table.count(CatalogKind::Tools),
+            resources: table.count(CatalogKind::Resources),
+            resource_templates: table.count(CatalogKind::ResourceTemplates),
+            prompts: table.count(CatalogKind::Prompts),
             revision,
             config_problem: (!messages.is_empty()).then(|| messages.join("\n")),
             config_problems,

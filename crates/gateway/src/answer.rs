@@ -4,11 +4,11 @@ use http::{HeaderValue, Response, StatusCode, header};
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Rope};
 use toolbay_transport::http::Body;
 
-use crate::{exchange::Final, reply};
+use crate::{exchange::FinalResponse, reply};
 
-pub(crate) type Answer = Response<Body>;
+pub(crate) type HttpResponse = Response<Body>;
 
-pub(crate) fn final_answer(known: Final, modern: bool) -> Answer {
+pub(crate) fn final_answer(known: FinalResponse, modern: bool) -> HttpResponse {
     let status = match known.error {
         Some(code) if modern => reply::status_of(code),
         _ => StatusCode::OK,
@@ -16,18 +16,18 @@ pub(crate) fn final_answer(known: Final, modern: bool) -> Answer {
     json(status, known.text)
 }
 
-pub(crate) fn json(status: StatusCode, text: Rope) -> Answer {
+pub(crate) fn json(status: StatusCode, text: Rope) -> HttpResponse {
     let mut answer = Response::new(Body::full(text));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-pub(crate) fn json_error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Answer {
+pub(crate) fn json_error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> HttpResponse {
     json(status, toolbay_protocol::error(id, error).into())
 }
 
-pub(crate) fn sse(body: Body) -> Answer {
+pub(crate) fn sse(body: Body) -> HttpResponse {
     let mut answer = Response::new(body);
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -36,13 +36,13 @@ pub(crate) fn sse(body: Body) -> Answer {
     answer
 }
 
-pub(crate) fn empty(status: StatusCode) -> Answer {
+pub(crate) fn empty(status: StatusCode) -> HttpResponse {
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = status;
     answer
 }
 
-pub(crate) fn not_allowed(allow: &'static str) -> Answer {
+pub(crate) fn not_allowed(allow: &'static str) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "this method is not allowed here");
     let mut answer = json_error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
@@ -50,7 +50,7 @@ pub(crate) fn not_allowed(allow: &'static str) -> Answer {
 }
 
 /// There is no room for one more; later there may be.
-pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> Answer {
+pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, message);
     let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, id, &error);
     answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
@@ -58,13 +58,13 @@ pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> Answer {
 }
 
 /// A request from where none is taken.
-pub(crate) fn forbidden(reason: &str) -> Answer {
+pub(crate) fn forbidden(reason: &str) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
     json_error(StatusCode::FORBIDDEN, None, &error)
 }
 
 /// Nobody is served who does not show the token.
-pub(crate) fn unauthorized() -> Answer {
+pub(crate) fn unauthorized() -> HttpResponse {
     let message = "unauthorised: send the hub's token as `Authorization: Bearer …`";
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
     let mut answer = json_error(StatusCode::UNAUTHORIZED, None, &error);

@@ -36,11 +36,11 @@ pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
 
 /// The capabilities of every server that is up, or will be in a moment, and the revision it speaks.
 fn declared(host: &Host) -> Vec<(Value, Revision)> {
-    let of = |status: &toolbay_host::Status| {
+    let of = |status: &toolbay_host::UpstreamStatus| {
         if status.state.is_down() {
             return None;
         }
-        let declared = serde_json::from_str(status.catalogue.capabilities.as_deref()?).ok()?;
+        let declared = serde_json::from_str(status.catalog.capabilities.as_deref()?).ok()?;
         Some((declared, status.revision?))
     };
     host.servers().iter().filter_map(|server| of(&server.status().borrow())).collect()

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use toolbay_host::{Caller, ClientIdentity, LogWish, Owner};
+use toolbay_host::{Caller, CallerId, ClientIdentity, LogFilter};
 use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, Notification, Revision, Span, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
@@ -21,11 +21,11 @@ pub(crate) struct Client {
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) identity: Arc<ClientIdentity>,
     /// Tells its calls from those of others.
-    owner: Owner,
+    owner: CallerId,
     /// Whether it hears what is said before an answer.
     hears_events: bool,
     /// Which log messages it wants.
-    pub(crate) logs: LogWish,
+    pub(crate) logs: LogFilter,
     /// Whether its requests have headers.
     pub(crate) is_on_http: bool,
     /// Its project, where `toolbay stdio` named it.
@@ -55,9 +55,9 @@ impl Client {
             revision,
             session: None,
             identity,
-            owner: Owner::new(),
+            owner: CallerId::new(),
             hears_events: true,
-            logs: LogWish::Nothing,
+            logs: LogFilter::Nothing,
             is_on_http: false,
             root: None,
         }
@@ -68,13 +68,13 @@ impl Client {
         let text = |key| call.meta(key).map(|span| call.text.slice(span.range()));
         let identity = identity(revision, text(meta::CLIENT_INFO), text(meta::CLIENT_CAPABILITIES));
         let level = log_level(call);
-        let logs = level.map_or(LogWish::Nothing, LogWish::AtLeast);
+        let logs = level.map_or(LogFilter::Nothing, LogFilter::AtLeast);
         let identity = if level.is_some() { identity.at_level(level) } else { identity };
         Self {
             revision,
             session: None,
             identity: Arc::new(identity),
-            owner: Owner::new(),
+            owner: CallerId::new(),
             hears_events: true,
             logs,
             is_on_http: false,
@@ -98,7 +98,7 @@ impl Client {
     }
 
     /// The same client, known to be the one behind `owner`.
-    pub(crate) fn owned_by(self, owner: Owner) -> Self {
+    pub(crate) fn owned_by(self, owner: CallerId) -> Self {
         Self { owner, ..self }
     }
 
@@ -118,7 +118,7 @@ impl Client {
 
     /// Whether it can answer that question.
     pub(crate) fn can_answer(&self, method: &str, params: Option<&str>) -> bool {
-        self.can_be_asked() && self.abilities().can_answer(method, params)
+        self.can_be_asked() && self.abilities().supports(method, params)
     }
 
     /// What it says it can be asked.
@@ -133,7 +133,7 @@ impl Client {
 
     /// Whether it wants log messages.
     pub(crate) fn wants_logs(&self) -> bool {
-        self.logs != LogWish::Nothing
+        self.logs != LogFilter::Nothing
     }
 
     /// As whom it sends a request with that method.

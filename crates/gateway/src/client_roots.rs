@@ -9,7 +9,7 @@ use std::{
 
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
-use toolbay_host::Reply;
+use toolbay_host::ClientReply;
 use toolbay_protocol::{Request, RequestId, method};
 
 use crate::{session::Session, tap::ClientSender};
@@ -47,8 +47,8 @@ impl ClientRoots {
         self.asking = Some(Box::pin(async move {
             outgoing.send(question.text.into()).await.ok()?;
             match question.reply.await.ok()? {
-                Reply::Result(result) => Roots::read(&result).await,
-                Reply::Error(error) => {
+                ClientReply::Result(result) => Roots::read(&result).await,
+                ClientReply::Error(error) => {
                     tracing::debug!("a client does not name its roots: {}", error.message);
                     None
                 }

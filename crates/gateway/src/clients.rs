@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use toolbay_protocol::Notification;
 
-use crate::tap::TappedClient;
+use crate::tap::CapturedClient;
 
 /// The notification with which `toolbay stdio` introduces its client, before the client's first message. Its `params` are an
-/// [`Attach`].
+/// [`ResumeRequest`].
 pub const ATTACH: &str = "notifications/toolbay/attach";
 /// The notification with which a hub that is about to end on request takes leave of those that introduced themselves with [`ATTACH`].
 pub const GOODBYE: &str = "notifications/toolbay/goodbye";
@@ -84,7 +84,7 @@ struct Inner {
 
 /// A client for as long as it is connected.
 #[derive(Debug)]
-pub(crate) struct Connected {
+pub(crate) struct ConnectedGuard {
     clients: Arc<Clients>,
     id: u64,
 }
@@ -95,14 +95,14 @@ impl Clients {
     }
 
     /// Enters a client until the returned value is dropped.
-    pub(crate) fn enter(self: &Arc<Self>, transport: ClientTransport, pid: Option<u32>) -> Connected {
+    pub(crate) fn enter(self: &Arc<Self>, transport: ClientTransport, pid: Option<u32>) -> ConnectedGuard {
         let client = ConnectedClient { name: None, transport, pid, root: None, since: SystemTime::now() };
         let mut inner = self.lock();
         inner.last += 1;
         let id = inner.last;
         inner.connected.insert(id, client);
         self.count.send_replace(inner.connected.len());
-        Connected { clients: self.clone(), id }
+        ConnectedGuard { clients: self.clone(), id }
     }
 
     /// The clients, in the order in which they came.
@@ -130,7 +130,7 @@ impl Clients {
     }
 }
 
-impl Connected {
+impl ConnectedGuard {
     /// Notes what the client calls itself; `info` is its `clientInfo` as JSON text.
     pub(crate) fn introduce(&self, info: &str) {
         let Some(name) = name_of(info) else { return };
@@ -152,8 +152,8 @@ impl Connected {
     }
 
     /// For those who watch its messages.
-    pub(crate) fn tapped(&self) -> TappedClient {
-        TappedClient::Connected(self.clients.clone(), self.id)
+    pub(crate) fn tapped(&self) -> CapturedClient {
+        CapturedClient::Connected(self.clients.clone(), self.id)
     }
 
     /// Notes what `toolbay stdio` says of its client, and returns the client's project.
@@ -197,7 +197,7 @@ pub(crate) fn name_of(info: &str) -> Option<String> {
     Some(name.chars().take(MAX_NAME).collect())
 }
 
-impl Drop for Connected {
+impl Drop for ConnectedGuard {
     fn drop(&mut self) {
         let mut inner = self.clients.lock();
         inner.connected.remove(&self.id);

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, head
 use hyper::body::Incoming;
 
 use crate::{
-    answer::{Answer, empty},
+    answer::{HttpResponse, empty},
     headers::words,
 };
 
@@ -37,7 +37,7 @@ pub(crate) fn is_preflight(request: &Request<Incoming>) -> bool {
 }
 
 /// The response to a preflight request, without what every response to the page has.
-pub(crate) fn preflight(request: &HeaderMap) -> Answer {
+pub(crate) fn preflight(request: &HeaderMap) -> HttpResponse {
     let mut answer = empty(StatusCode::NO_CONTENT);
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);

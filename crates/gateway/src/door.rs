@@ -16,38 +16,38 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use toolbay_host::HubChain;
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
-use toolbay_transport::http::{Refusal, Respond};
+use toolbay_transport::http::{RejectConnection, Respond};
 
 use crate::{
-    answer::{Answer, empty, forbidden, json, json_error, not_allowed, too_many, unauthorized},
+    answer::{HttpResponse, empty, forbidden, json, json_error, not_allowed, too_many, unauthorized},
     cors,
     gateway::Gateway,
-    guard::{Guard, Verdict},
+    guard::{OriginGuard, OriginVerdict},
     headers::{self, single},
-    peer::{LocalUsers, Peer},
+    peer::{LocalUsers, PeerUser},
     session::Session,
     sessions::SessionId,
-    token::Shown,
-    wrong_tokens::TooMany,
+    token::PresentedToken,
+    wrong_tokens::TooManyFailures,
 };
 
 /// How often a quiet stream shows that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Clients on HTTP.
-pub(crate) struct Door {
+pub(crate) struct HttpListener {
     gateway: Arc<Gateway>,
-    guard: Guard,
+    guard: OriginGuard,
     users: LocalUsers,
     stop: CancellationToken,
 }
 
-impl Respond for Door {
-    async fn respond(&self, request: HttpRequest<Incoming>) -> Answer {
+impl Respond for HttpListener {
+    async fn respond(&self, request: HttpRequest<Incoming>) -> HttpResponse {
         let page = match self.guard.judge(request.uri(), request.headers()) {
-            Verdict::Own => None,
-            Verdict::Allowed(origin) => Some(origin.clone()),
-            Verdict::Refused(reason) => return forbidden(reason),
+            OriginVerdict::Own => None,
+            OriginVerdict::Allowed(origin) => Some(origin.clone()),
+            OriginVerdict::Refused(reason) => return forbidden(reason),
         };
         let mut answer = match &page {
             // A browser asks without the token whether its page may send it.
@@ -60,16 +60,16 @@ impl Respond for Door {
         answer
     }
 
-    async fn refuse(&self, connection: &TcpStream) -> Option<Refusal> {
+    async fn refuse(&self, connection: &TcpStream) -> Option<RejectConnection> {
         match self.users.judge(connection).await {
-            Peer::Served => None,
-            Peer::OtherUser => Some(|| {
+            PeerUser::Served => None,
+            PeerUser::OtherUser => Some(|| {
                 forbidden(
                     "this connection is of another user of this machine; the hub must be started with \
                      --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
                 )
             }),
-            Peer::Unknown => Some(|| {
+            PeerUser::Unknown => Some(|| {
                 forbidden(
                     "it cannot be told which user of this machine this connection is of; the hub must be started with \
                      --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
@@ -79,14 +79,14 @@ impl Respond for Door {
     }
 }
 
-impl Door {
+impl HttpListener {
     /// Answers a request that comes from where it may.
-    async fn answer(&self, request: HttpRequest<Incoming>) -> Answer {
+    async fn answer(&self, request: HttpRequest<Incoming>) -> HttpResponse {
         let shown = self.gateway.options.token.as_ref().map(|token| token.shown(request.headers()));
         match shown {
-            None | Some(Shown::Token) => {}
+            None | Some(PresentedToken::Token) => {}
             // Whoever looks after us sees that we live, and nothing more.
-            Some(Shown::Nothing)
+            Some(PresentedToken::Nothing)
                 if request.uri().path() == "/health"
                     && matches!(*request.method(), Method::GET | Method::HEAD) =>
             {
@@ -95,11 +95,11 @@ impl Door {
                     Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#).into(),
                 );
             }
-            Some(Shown::Nothing) => return unauthorized(),
-            Some(Shown::WrongToken) => {
+            Some(PresentedToken::Nothing) => return unauthorized(),
+            Some(PresentedToken::WrongToken) => {
                 return match Box::pin(self.gateway.wrong_tokens.hold_back()).await {
                     Ok(()) => unauthorized(),
-                    Err(TooMany) => too_many("too many wrong tokens; try again later", None),
+                    Err(TooManyFailures) => too_many("too many wrong tokens; try again later", None),
                 };
             }
         }
@@ -136,16 +136,16 @@ impl Door {
 }
 
 /// What ends a request early is an answer too.
-type Early<T> = Result<T, Box<Answer>>;
+type EarlyResponse<T> = Result<T, Box<HttpResponse>>;
 
-fn early<T>(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Early<T> {
+fn early<T>(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> EarlyResponse<T> {
     Err(Box::new(json_error(status, id, error)))
 }
 
-impl Door {
+impl HttpListener {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
-        guard: Guard,
+        guard: OriginGuard,
         users: LocalUsers,
         stop: CancellationToken,
     ) -> Self {
@@ -159,7 +159,7 @@ impl Door {
         via.zip(chain).is_some_and(|(via, chain)| via.split(',').any(|id| id == chain.id()))
     }
 
-    fn delete(&self, headers: &HeaderMap) -> Answer {
+    fn delete(&self, headers: &HeaderMap) -> HttpResponse {
         match self.legacy_session(headers) {
             Ok(Some((id, _))) => {
                 self.gateway.sessions.end(id);
@@ -171,7 +171,7 @@ impl Door {
     }
 
     /// The session that a request without a body names; the stateless era has neither.
-    fn legacy_session(&self, headers: &HeaderMap) -> Early<Option<(SessionId, Arc<Session>)>> {
+    fn legacy_session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let revision = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
         match revision.and_then(|revision| revision.parse().ok()) {
             Some(revision) if Revision::is_modern(revision) => Ok(None),
@@ -180,7 +180,7 @@ impl Door {
     }
 
     /// The session that a request names. One that we do not know answers 404, so that the client starts anew.
-    fn session(&self, headers: &HeaderMap) -> Early<Option<(SessionId, Arc<Session>)>> {
+    fn session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let Ok(named) = single(headers, &headers::SESSION_ID) else {
             let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Mcp-Session-Id cannot be read");
             return early(StatusCode::BAD_REQUEST, None, &error);

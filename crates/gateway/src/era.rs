@@ -14,14 +14,14 @@ use crate::{
 
 /// What a request says about its era.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Era {
+pub(crate) enum RequestRevision {
     Modern,
     /// The revision that the header names; 2025-03-26 when there is none.
     Legacy(Revision),
 }
 
 /// Decides by the header and by `_meta`.
-pub(crate) fn era_of(call: &Notification, headers: &HeaderMap) -> Result<Era, ErrorObject> {
+pub(crate) fn revision_of(call: &Notification, headers: &HeaderMap) -> Result<RequestRevision, ErrorObject> {
     let header = single(headers, &headers::PROTOCOL_VERSION)
         .map_err(|Unreadable| mismatch("MCP-Protocol-Version cannot be read"))?;
     if let Some(version) = call.meta(meta::PROTOCOL_VERSION) {
@@ -31,13 +31,13 @@ pub(crate) fn era_of(call: &Notification, headers: &HeaderMap) -> Result<Era, Er
             (Some(header), Some(version)) if header != version => {
                 Err(mismatch(&format!("MCP-Protocol-Version says {header:?}, the body {version:?}")))
             }
-            _ => Ok(Era::Modern),
+            _ => Ok(RequestRevision::Modern),
         };
     }
-    let Some(header) = header else { return Ok(Era::Legacy(Revision::V2025_03_26)) };
+    let Some(header) = header else { return Ok(RequestRevision::Legacy(Revision::V2025_03_26)) };
     match header.parse::<Revision>() {
-        Ok(revision) if revision.is_modern() => Ok(Era::Modern),
-        Ok(revision) => Ok(Era::Legacy(revision)),
+        Ok(revision) if revision.is_modern() => Ok(RequestRevision::Modern),
+        Ok(revision) => Ok(RequestRevision::Legacy(revision)),
         Err(_) => Err(reply::unsupported_version(header)),
     }
 }
@@ -67,8 +67,13 @@ pub(crate) fn check_meta(call: &Notification) -> Result<(), ErrorObject> {
 pub(crate) fn check_headers(request: &Request, headers: &HeaderMap) -> Result<(), ErrorObject> {
     let call = &request.call;
     let version = call.meta(meta::PROTOCOL_VERSION).and_then(|span| decode_string(&call.text[span.range()]));
-    check_header(headers, &headers::PROTOCOL_VERSION, version.as_deref().unwrap_or_default(), Plain::Yes)?;
-    check_header(headers, &headers::METHOD, call.method(), Plain::Yes)?;
+    check_header(
+        headers,
+        &headers::PROTOCOL_VERSION,
+        version.as_deref().unwrap_or_default(),
+        HeaderEncoding::Yes,
+    )?;
+    check_header(headers, &headers::METHOD, call.method(), HeaderEncoding::Yes)?;
     let name = match call.method() {
         method::TOOLS_CALL | method::PROMPTS_GET => call.string_param("name"),
         method::RESOURCES_READ => call.string_param("uri"),
@@ -76,7 +81,7 @@ pub(crate) fn check_headers(request: &Request, headers: &HeaderMap) -> Result<()
         _ => None,
     };
     match name {
-        Some(name) => check_header(headers, &headers::NAME, &name, Plain::No),
+        Some(name) => check_header(headers, &headers::NAME, &name, HeaderEncoding::No),
         None => Ok(()),
     }
 }
@@ -113,7 +118,7 @@ pub(crate) fn check_params(
 
 /// Whether a header's value is always as it stands.
 #[derive(PartialEq)]
-enum Plain {
+enum HeaderEncoding {
     Yes,
     No,
 }
@@ -122,13 +127,16 @@ fn check_header(
     headers: &HeaderMap,
     name: &http::HeaderName,
     body: &str,
-    plain: Plain,
+    plain: HeaderEncoding,
 ) -> Result<(), ErrorObject> {
     let unreadable = |Unreadable| mismatch(&format!("the header {name} cannot be read"));
     let value = single(headers, name).map_err(unreadable)?;
     let value = value.ok_or_else(|| mismatch(&format!("the header {name} is missing")))?;
-    let meaning =
-        if plain == Plain::Yes { value.into() } else { headers::decode(value).map_err(unreadable)? };
+    let meaning = if plain == HeaderEncoding::Yes {
+        value.into()
+    } else {
+        headers::decode(value).map_err(unreadable)?
+    };
     if meaning == body {
         return Ok(());
     }

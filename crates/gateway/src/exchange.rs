@@ -16,77 +16,78 @@ use std::{
 
 use tokio::time::Sleep;
 use toolbay_host::{
-    Answer, Asked, CallError, CallEvent, Caller, Dispatched, EventSender, Events, Question, Resumes, events,
+    CallError, CallEvent, CallEventSender, CallEvents, CallResponse, Caller, HostRequest, Resume, Routed,
+    ServerRequest, events,
 };
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Request, RequestId, Revision, Rope, meta, method};
-use toolbay_translate::{InputRequest, InputRequired, answer, progress, url_elicitations};
+use toolbay_translate::{InputRequest, InputRequired, progress, translate_response, url_elicitations};
 
-use self::{asking::Asking, input::Retry, resume::Resumed, waiting::Waiting};
+use self::{asking::OpenServerRequests, input::Retry, resume::Resumed, waiting::TaskWait};
 use crate::{
     client::Client,
     gateway::Gateway,
-    live::{Happening, Live},
-    park::{Attachment, Ended, Next},
+    live::{LiveCall, LiveEvent},
+    park::{CallLink, LinkEnd, LinkEvent},
     reply,
-    session::Running,
+    session::RunningRequest,
 };
 
 /// A running request. Dropping it cancels the call.
-pub(crate) struct Exchange {
+pub(crate) struct ClientCall {
     gateway: Arc<Gateway>,
     client: Client,
-    running: Option<Running>,
+    running: Option<RunningRequest>,
     /// What the client sent.
     request: Arc<Request>,
-    source: Source,
+    source: CallStage,
     /// What the client is told before anything else.
     due: VecDeque<Rope>,
     /// Questions that the client was asked in messages of their own.
-    asking: Asking,
+    asking: OpenServerRequests,
     /// Questions that are about to end this request, and when they do.
-    gathered: Vec<Question>,
+    gathered: Vec<ServerRequest>,
     gathering: Option<Pin<Box<Sleep>>>,
-    rounds: u32,
+    input_rounds: u32,
 }
 
 /// Where the answer comes from.
-enum Source {
+enum CallStage {
     /// A call at a server.
-    Call(Live),
+    Call(LiveCall),
     /// A parked call that this request goes on with.
-    Park(Attachment),
+    Park(CallLink),
     /// The client's answers, with which the call is made again.
     Retry(Retry),
     /// A task that the call became.
-    Task(Box<Waiting>),
+    Task(Box<TaskWait>),
     /// Nowhere any more.
     Gone,
 }
 
 /// What happens next in an exchange.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum CallStep {
     /// Something about the request.
     Event(Rope),
     /// Its answer; nothing follows.
-    Final(Final),
+    Final(FinalResponse),
 }
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(crate) struct Final {
+pub(crate) struct FinalResponse {
     pub(crate) text: Rope,
     /// The code, when it is an error.
     pub(crate) error: Option<ErrorCode>,
 }
 
 /// What became of a request at the host.
-pub(crate) enum Started {
-    Running(Box<Exchange>),
-    Known(Final),
+pub(crate) enum CallStart {
+    Running(Box<ClientCall>),
+    Known(FinalResponse),
 }
 
-impl Final {
+impl FinalResponse {
     pub(crate) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Self {
         Self { text: toolbay_protocol::error(id, error).into(), error: Some(error.code) }
     }
@@ -96,57 +97,57 @@ impl Final {
     }
 }
 
-impl Exchange {
+impl ClientCall {
     /// Hands a request to the host.
     pub(crate) fn start(
         gateway: &Arc<Gateway>,
         client: &Client,
         request: Arc<Request>,
-        running: Option<Running>,
-    ) -> Started {
+        running: Option<RunningRequest>,
+    ) -> CallStart {
         // Where it stays: it is large, so it is put together there.
         let mut exchange = Box::new(Self {
             gateway: gateway.clone(),
             client: client.clone(),
             running,
             request: request.clone(),
-            source: Source::Gone,
+            source: CallStage::Gone,
             due: VecDeque::new(),
-            asking: Asking::default(),
+            asking: OpenServerRequests::default(),
             gathered: Vec::new(),
             gathering: None,
-            rounds: 0,
+            input_rounds: 0,
         });
         let sent = match exchange.resumed() {
             Resumed::Anew => exchange.send(request, None),
             Resumed::At(resumes) => exchange.send(request, Some(resumes)),
-            Resumed::Parked(attachment) => Ok(Source::Park(attachment)),
+            Resumed::Parked(attachment) => Ok(CallStage::Park(attachment)),
             Resumed::Refused(error) => Err(exchange.failed(&error)),
         };
         match sent {
             Ok(source) => {
                 exchange.source = source;
-                Started::Running(exchange)
+                CallStart::Running(exchange)
             }
-            Err(known) => Started::Known(known),
+            Err(known) => CallStart::Known(known),
         }
     }
 
     /// Sends a request to its server.
-    fn send(&self, request: Arc<Request>, resumes: Option<Resumes>) -> Result<Source, Final> {
+    fn send(&self, request: Arc<Request>, resumes: Option<Resume>) -> Result<CallStage, FinalResponse> {
         let caller = self.client.caller(self.method());
         let (sender, events) = self.events(&caller);
-        match self.gateway.host.dispatch(Asked { request, caller, events: sender, resumes }) {
-            Dispatched::Sent(call) => Ok(Source::Call(Live::new(call, events))),
-            Dispatched::Answered(result) => {
-                Err(Final::result(self.id(), &complete(&result, self.client.revision)))
+        match self.gateway.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
+            Routed::Sent(call) => Ok(CallStage::Call(LiveCall::new(call, events))),
+            Routed::Answered(result) => {
+                Err(FinalResponse::result(self.id(), &complete(&result, self.client.revision)))
             }
-            Dispatched::Refused(error) => Err(self.failed(&error)),
+            Routed::Refused(error) => Err(self.failed(&error)),
         }
     }
 
     /// Where what is said before the answer goes, if the client wants any of it.
-    fn events(&self, caller: &Caller) -> (Option<EventSender>, Option<Events>) {
+    fn events(&self, caller: &Caller) -> (Option<CallEventSender>, Option<CallEvents>) {
         if self.token().is_none() && !self.client.wants_logs() && !caller.may_be_asked {
             return (None, None);
         }
@@ -155,41 +156,41 @@ impl Exchange {
     }
 
     /// What happens next. Cancel safe; not to be called again after the final step.
-    pub(crate) async fn next(&mut self) -> Step {
+    pub(crate) async fn next(&mut self) -> CallStep {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Step> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<CallStep> {
         loop {
             if let Some(text) = self.due.pop_front() {
-                return Poll::Ready(Step::Event(text));
+                return Poll::Ready(CallStep::Event(text));
             }
             if let Some(running) = &mut self.running
                 && Pin::new(&mut running.cancelled).poll(context).is_ready()
             {
-                return Poll::Ready(Step::Final(self.failed(&reply::cancelled())));
+                return Poll::Ready(CallStep::Final(self.failed(&reply::cancelled())));
             }
             if self.poll_asking(context) {
                 continue;
             }
             let happened = match &mut self.source {
-                Source::Call(live) => live.poll_next(context).map(|happening| match happening {
-                    Happening::Event(event) => self.event(event),
-                    Happening::Ended(outcome) => self.ended(outcome),
+                CallStage::Call(live) => live.poll_next(context).map(|happening| match happening {
+                    LiveEvent::Event(event) => self.event(event),
+                    LiveEvent::Ended(outcome) => self.ended(outcome),
                 }),
-                Source::Park(attachment) => attachment.poll_next(context).map(|next| match next {
-                    Next::Event(event) => self.event(event),
-                    Next::Ended(ended) => Some(Step::Final(self.resumed_and_ended(*ended))),
+                CallStage::Park(attachment) => attachment.poll_next(context).map(|next| match next {
+                    LinkEvent::Event(event) => self.event(event),
+                    LinkEvent::Ended(ended) => Some(CallStep::Final(self.resumed_and_ended(*ended))),
                 }),
-                Source::Retry(retry) => match retry.poll_ready(context, &self.asking) {
+                CallStage::Retry(retry) => match retry.poll_ready(context, &self.asking) {
                     Poll::Ready(()) => Poll::Ready(self.retry()),
                     Poll::Pending => Poll::Pending,
                 },
-                Source::Task(waiting) => match waiting.poll_turn(context, &self.asking) {
+                CallStage::Task(waiting) => match waiting.poll_turn(context, &self.asking) {
                     Poll::Ready(turn) => Poll::Ready(self.take_turn(turn)),
                     Poll::Pending => Poll::Pending,
                 },
-                Source::Gone => Poll::Pending,
+                CallStage::Gone => Poll::Pending,
             };
             match happened {
                 Poll::Ready(Some(step)) => return Poll::Ready(step),
@@ -198,7 +199,7 @@ impl Exchange {
                     let gathered = self.gathering.as_mut().map(|timer| timer.as_mut().poll(context));
                     if gathered.is_some_and(|poll| poll.is_ready()) {
                         match self.park() {
-                            Some(known) => return Poll::Ready(Step::Final(known)),
+                            Some(known) => return Poll::Ready(CallStep::Final(known)),
                             None => continue,
                         }
                     }
@@ -208,16 +209,16 @@ impl Exchange {
         }
     }
 
-    fn event(&mut self, event: CallEvent) -> Option<Step> {
+    fn event(&mut self, event: CallEvent) -> Option<CallStep> {
         match (event, self.token()) {
             (CallEvent::Progress(notification), Some(token)) => {
                 let sealed = self.with_sealed_task(&notification);
-                Some(Step::Event(progress(sealed.as_ref().unwrap_or(&notification), token)))
+                Some(CallStep::Event(progress(sealed.as_ref().unwrap_or(&notification), token)))
             }
             (CallEvent::Progress(_), None) => None,
             (CallEvent::Log(notification) | CallEvent::Custom(notification), _) => {
                 let sealed = self.with_sealed_task(&notification);
-                Some(Step::Event(sealed.as_ref().unwrap_or(&notification).text.clone().into()))
+                Some(CallStep::Event(sealed.as_ref().unwrap_or(&notification).text.clone().into()))
             }
             (CallEvent::Told(_), _) => None, // no call is a subscription
             (CallEvent::Question(question), _) => {
@@ -228,28 +229,30 @@ impl Exchange {
     }
 
     /// The end of a call; nothing when the client must answer questions first.
-    fn ended(&mut self, outcome: Result<Answer, CallError>) -> Option<Step> {
+    fn ended(&mut self, outcome: Result<CallResponse, CallError>) -> Option<CallStep> {
         match outcome {
-            Ok(answered) if is_input_required(&answered) => self.input_required(&answered).map(Step::Final),
+            Ok(answered) if is_input_required(&answered) => {
+                self.input_required(&answered).map(CallStep::Final)
+            }
             Ok(answered) => match self.task_to_await(&answered) {
                 Some(task) => self.await_task(task, &answered.response),
-                None => Some(Step::Final(self.answered(&answered))),
+                None => Some(CallStep::Final(self.answered(&answered))),
             },
-            Err(error) => Some(Step::Final(self.failed(&reply::call_failed(&error)))),
+            Err(error) => Some(CallStep::Final(self.failed(&reply::call_failed(&error)))),
         }
     }
 
-    fn resumed_and_ended(&self, ended: Ended) -> Final {
+    fn resumed_and_ended(&self, ended: LinkEnd) -> FinalResponse {
         match ended {
-            Ended::Answered(answered) => self.answered(&answered),
-            Ended::Failed(error) => self.failed(&reply::call_failed(&error)),
-            Ended::Asked(result) => Final::result(self.id(), &result),
-            Ended::Refused(error) => self.failed(&error),
+            LinkEnd::Answered(answered) => self.answered(&answered),
+            LinkEnd::Failed(error) => self.failed(&reply::call_failed(&error)),
+            LinkEnd::Asked(result) => FinalResponse::result(self.id(), &result),
+            LinkEnd::Refused(error) => self.failed(&error),
         }
     }
 
-    fn answered(&self, answered: &Answer) -> Final {
-        let Answer { response, revision } = answered;
+    fn answered(&self, answered: &CallResponse) -> FinalResponse {
+        let CallResponse { response, revision } = answered;
         if self.client.revision.is_modern()
             && let Some(wanted) = url_elicitations(response)
             && let Some(lacking) = self.cannot_answer(&wanted)
@@ -258,8 +261,8 @@ impl Exchange {
         }
         let sealed = self.with_sealed_ids(answered);
         let response = sealed.as_ref().unwrap_or(response);
-        Final {
-            text: answer(response, self.id(), self.method(), *revision, self.client.revision),
+        FinalResponse {
+            text: translate_response(response, self.id(), self.method(), *revision, self.client.revision),
             error: response.error().map(|error| error.code),
         }
     }
@@ -271,13 +274,13 @@ impl Exchange {
     }
 
     /// An error of our own, which is written for the newest revision, as the client understands it.
-    fn failed(&self, error: &ErrorObject) -> Final {
-        let mut known = Final::error(Some(self.id()), error);
+    fn failed(&self, error: &ErrorObject) -> FinalResponse {
+        let mut known = FinalResponse::error(Some(self.id()), error);
         let to = self.client.revision;
         if !to.is_modern()
             && let Ok(Message::Response(response)) = Message::parse(known.text.clone().into_bytes())
         {
-            known.text = answer(&response, self.id(), self.method(), Revision::LATEST, to);
+            known.text = translate_response(&response, self.id(), self.method(), Revision::LATEST, to);
         }
         known
     }
@@ -298,8 +301,8 @@ impl Exchange {
 }
 
 /// Whether a server wants answers of the client before it gives its own.
-fn is_input_required(answered: &Answer) -> bool {
-    let Answer { response, revision } = answered;
+fn is_input_required(answered: &CallResponse) -> bool {
+    let CallResponse { response, revision } = answered;
     revision.is_modern()
         && response.result_field("resultType").is_some_and(|span| response.raw(span) == "\"input_required\"")
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// One server with a gateway of its own: clients see that server, and nothing of a hub.
 #[derive(Debug, Clone)]
-pub struct Face {
+pub struct GatewayIdentity {
     /// Its name and version, as in `serverInfo`.
     pub server_info: Value,
     /// What it can do.

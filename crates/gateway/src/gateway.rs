@@ -9,27 +9,27 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_host::Host;
 use toolbay_transport::{
-    Wire,
-    http::{Limits, Tls, serve, serve_tls},
+    Connection,
+    http::{ConnectionLimits, Tls, serve, serve_tls},
 };
 
 use crate::{
     clients::{ClientTransport, Clients, ConnectedClient},
-    door::Door,
-    face::Face,
+    door::HttpListener,
+    face::GatewayIdentity,
     first_list::FirstList,
-    guard::Guard,
-    mailboxes::Mailboxes,
+    guard::OriginGuard,
+    mailboxes::SseInboxes,
     origin::Origin,
-    park::Lot,
+    park::SuspendedCalls,
     peer::LocalUsers,
-    seal::Seal,
+    seal::StateSeal,
     sessions::Sessions,
     tasks::TaskSeal,
     token::Token,
-    unread::Patience,
+    unread::SendLimits,
     wire,
-    wrong_tokens::WrongTokens,
+    wrong_tokens::TokenFailures,
 };
 
 /// What a gateway is told.
@@ -49,7 +49,7 @@ pub struct GatewayOptions {
     /// How long a response is held back to clients that show wrong tokens again and again.
     pub wrong_token_delay: Duration,
     /// What one HTTP connection may take.
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket, and how many
     /// subscriptions of clients without a session.
     pub max_sessions: usize,
@@ -60,7 +60,7 @@ pub struct GatewayOptions {
     /// Where the key is kept that seals ids of tasks; without it they end with this process.
     pub task_key: Option<PathBuf>,
     /// As whom it presents itself; without it, as the hub.
-    pub face: Option<Face>,
+    pub identity: Option<GatewayIdentity>,
     /// How long the first requests for a list wait for servers that are starting, where no catalog is cached; zero for not at all.
     pub first_list_wait: Duration,
 }
@@ -74,20 +74,20 @@ impl Default for GatewayOptions {
             local_users: LocalUsers::default(),
             token: None,
             wrong_token_delay: Duration::from_secs(1),
-            limits: Limits::default(),
+            limits: ConnectionLimits::default(),
             max_sessions: 10_000,
             max_unread: 4 * 1024 * 1024,
             session_idle: Duration::from_secs(3600),
             task_key: None,
-            face: None,
+            identity: None,
             first_list_wait: Duration::from_secs(2),
         }
     }
 }
 
 impl GatewayOptions {
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { room: self.max_unread, standstill: self.limits.standstill }
+    pub(crate) fn patience(&self) -> SendLimits {
+        SendLimits { room: self.max_unread, standstill: self.limits.standstill }
     }
 }
 
@@ -100,16 +100,16 @@ pub struct Gateway {
     pub(crate) clients: Arc<Clients>,
     /// Connections over HTTP.
     connections: TaskTracker,
-    pub(crate) mailboxes: Arc<Mailboxes>,
+    pub(crate) mailboxes: Arc<SseInboxes>,
     /// Room for clients on WebSocket.
     pub(crate) web_sockets: Arc<Semaphore>,
     /// Room for subscriptions over HTTP: they take as much as sessions.
     pub(crate) listening: Arc<Semaphore>,
-    pub(crate) seal: Arc<Seal>,
-    pub(crate) lot: Lot,
+    pub(crate) seal: Arc<StateSeal>,
+    pub(crate) suspended: SuspendedCalls,
     pub(crate) task_seal: TaskSeal,
     pub(crate) first_list: FirstList,
-    pub(crate) wrong_tokens: WrongTokens,
+    pub(crate) wrong_tokens: TokenFailures,
 }
 
 impl Gateway {
@@ -122,13 +122,13 @@ impl Gateway {
         let sessions = Sessions::new(options.max_sessions, options.session_idle);
         let room = || Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS)));
         let (web_sockets, listening) = (room(), room());
-        let mailboxes = Mailboxes::new(options.max_sessions);
-        let seal = Arc::new(Seal::new().expect("the system has randomness"));
-        let lot = Lot::new(seal.clone());
+        let mailboxes = SseInboxes::new(options.max_sessions);
+        let seal = Arc::new(StateSeal::new().expect("the system has randomness"));
+        let lot = SuspendedCalls::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
         let first_list = FirstList::new(options.first_list_wait);
         let (clients, connections) = (Clients::new(), TaskTracker::new());
-        let wrong_tokens = WrongTokens::new(options.wrong_token_delay);
+        let wrong_tokens = TokenFailures::new(options.wrong_token_delay);
         Arc::new(Self {
             host,
             options,
@@ -139,7 +139,7 @@ impl Gateway {
             web_sockets,
             listening,
             seal,
-            lot,
+            suspended: lot,
             task_seal,
             first_list,
             wrong_tokens,
@@ -161,11 +161,12 @@ impl Gateway {
             Ok(address) => address,
             Err(error) => return tracing::error!(%error, "a listener without an address serves nobody"),
         };
-        let guard = Guard::new(address, &self.options.public_names, self.options.allowed_origins.clone());
+        let guard =
+            OriginGuard::new(address, &self.options.public_names, self.options.allowed_origins.clone());
         // Who listens beyond this machine has a token, or said that everybody may come.
         let has_other_check = self.options.token.is_some() || !address.ip().to_canonical().is_loopback();
         let users = if has_other_check { LocalUsers::Anyone } else { self.options.local_users };
-        let door = Arc::new(Door::new(self.clone(), guard, users, stop.clone()));
+        let door = Arc::new(HttpListener::new(self.clone(), guard, users, stop.clone()));
         let tasks = self.connections.clone();
         let sweep = async {
             loop {
@@ -189,7 +190,7 @@ impl Gateway {
     }
 
     /// Serves one client on a wire until it closes its end, or until `stop`.
-    pub async fn serve_wire(self: &Arc<Self>, wire: Wire, stop: CancellationToken) {
+    pub async fn serve_wire(self: &Arc<Self>, wire: Connection, stop: CancellationToken) {
         let client = self.clients.enter(ClientTransport::Stdio, None);
         wire::run(self, wire, client, stop).await;
     }

@@ -12,7 +12,7 @@ use crate::origin::Origin;
 
 /// Decides by `Host` and `Origin` alone, before anything else of a request is read.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct OriginGuard {
     /// The names under which clients may reach us, whatever the port: in front of us may be a proxy.
     names: Vec<String>,
     /// The hosts and ports of pages that we may have sent ourselves.
@@ -22,7 +22,7 @@ pub(crate) struct Guard {
 
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict<'a> {
+pub(crate) enum OriginVerdict<'a> {
     /// It comes from no page, or from one of ours.
     Own,
     /// It comes from a page of a site that was allowed, with this `Origin`.
@@ -31,7 +31,7 @@ pub(crate) enum Verdict<'a> {
     Refused(&'static str),
 }
 
-impl Guard {
+impl OriginGuard {
     /// Allows the loopback names with the port of the listener, `public_names` (`NAME` or `NAME:PORT`), and pages of the
     /// allowed origins.
     pub(crate) fn new(listener: SocketAddr, public_names: &[String], allowed: Vec<Origin>) -> Self {
@@ -54,19 +54,19 @@ impl Guard {
     }
 
     /// Whether a request is served.
-    pub(crate) fn judge<'a>(&self, uri: &Uri, headers: &'a HeaderMap) -> Verdict<'a> {
+    pub(crate) fn judge<'a>(&self, uri: &Uri, headers: &'a HeaderMap) -> OriginVerdict<'a> {
         if let Some(reason) = self.foreign_host(uri, headers) {
-            return Verdict::Refused(reason);
+            return OriginVerdict::Refused(reason);
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
-        let Some(origin) = origins.next() else { return Verdict::Own };
+        let Some(origin) = origins.next() else { return OriginVerdict::Own };
         if origins.next().is_some() {
-            return Verdict::Refused("more than one Origin header");
+            return OriginVerdict::Refused("more than one Origin header");
         }
         match origin.to_str().ok().and_then(|origin| origin.parse().ok()) {
-            Some(page) if self.is_own(&page) => Verdict::Own,
-            Some(page) if self.allowed.contains(&page) => Verdict::Allowed(origin),
-            _ => Verdict::Refused(
+            Some(page) if self.is_own(&page) => OriginVerdict::Own,
+            Some(page) if self.allowed.contains(&page) => OriginVerdict::Allowed(origin),
+            _ => OriginVerdict::Refused(
                 "the Origin header names another site; the hub must be started with --allow-origin ORIGIN to allow its pages",
             ),
         }

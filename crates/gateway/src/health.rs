@@ -1,14 +1,14 @@
 //! `GET /health`.
 
 use serde_json::{Value, json};
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 
 use crate::gateway::Gateway;
 
 impl Gateway {
     /// Ok, the version, and each server's state.
     pub(crate) fn health(&self) -> Value {
-        if let Some(face) = &self.options.face {
+        if let Some(face) = &self.options.identity {
             return face.health.clone();
         }
         let servers: Vec<Value> = self
@@ -16,9 +16,9 @@ impl Gateway {
             .statuses()
             .iter()
             .map(|status| {
-                let offers: serde_json::Map<String, Value> = Kind::ALL
+                let offers: serde_json::Map<String, Value> = CatalogKind::ALL
                     .into_iter()
-                    .map(|kind| (kind.field().to_owned(), status.catalogue.list(kind).len().into()))
+                    .map(|kind| (kind.field().to_owned(), status.catalog.list(kind).len().into()))
                     .collect();
                 json!({
                     "name": status.name.as_str(),

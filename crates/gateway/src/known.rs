@@ -1,7 +1,7 @@
 //! Requests that we answer ourselves, from memory.
 
 use serde_json::{Value, json};
-use toolbay_host::{Hints, HubsBehind, Kind, list_page};
+use toolbay_host::{CacheHints, CatalogKind, HubsBehind, list_page};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Notification, Request, Revision, UnknownLogLevel, meta, method,
 };
@@ -9,22 +9,22 @@ use toolbay_translate::tools_for;
 
 use crate::{
     capabilities::capabilities, client::Client, exchange::complete, gateway::Gateway, reply,
-    tasks::Kind as Tasks,
+    tasks::TaskProtocol as Tasks,
 };
 
 /// What a request of our own comes to: a result as JSON text, or an error.
-pub(crate) type Known = Result<String, ErrorObject>;
+pub(crate) type LocalResult = Result<String, ErrorObject>;
 
 impl Gateway {
     /// Answers a request that needs no server; nothing when it needs one.
-    pub(crate) fn known(&self, client: &Client, request: &Request) -> Option<Known> {
+    pub(crate) fn known(&self, client: &Client, request: &Request) -> Option<LocalResult> {
         let call = &request.call;
         let modern = client.revision.is_modern();
         Some(match call.method() {
-            method::TOOLS_LIST => self.list(client, call, Kind::Tools),
-            method::RESOURCES_LIST => self.list(client, call, Kind::Resources),
-            method::RESOURCE_TEMPLATES_LIST => self.list(client, call, Kind::ResourceTemplates),
-            method::PROMPTS_LIST => self.list(client, call, Kind::Prompts),
+            method::TOOLS_LIST => self.list(client, call, CatalogKind::Tools),
+            method::RESOURCES_LIST => self.list(client, call, CatalogKind::Resources),
+            method::RESOURCE_TEMPLATES_LIST => self.list(client, call, CatalogKind::ResourceTemplates),
+            method::PROMPTS_LIST => self.list(client, call, CatalogKind::Prompts),
             method::DISCOVER if modern => Ok(self.discovery(call)),
             method::PING if !modern => Ok("{}".to_owned()),
             method::SET_LEVEL if !modern => set_level(client, call),
@@ -42,7 +42,7 @@ impl Gateway {
     }
 
     /// The answer to `initialize`, for a client that will speak `revision`.
-    pub(crate) fn introduction(&self, revision: Revision, call: &Notification) -> String {
+    pub(crate) fn initialize_result(&self, revision: Revision, call: &Notification) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(revision),
@@ -81,7 +81,7 @@ impl Gateway {
         result.to_string()
     }
 
-    fn list(&self, client: &Client, call: &Notification, kind: Kind) -> Known {
+    fn list(&self, client: &Client, call: &Notification, kind: CatalogKind) -> LocalResult {
         let cursor = match call.param("cursor") {
             None => None,
             Some(span) if call.raw(span) == "null" => None,
@@ -99,7 +99,7 @@ impl Gateway {
         if let Some(session) = &client.session {
             session.saw(kind, table.version(kind));
         }
-        let page = if kind == Kind::Tools { tools_for(page, client.revision) } else { page.clone() };
+        let page = if kind == CatalogKind::Tools { tools_for(page, client.revision) } else { page.clone() };
         // Looked at for every client: what ran out is asked for again, whoever looks.
         let hints = self.host.list_hints(kind);
         let mut fields = list_page(kind.field(), &page, next.as_deref());
@@ -119,14 +119,14 @@ impl Gateway {
     }
 
     fn capabilities(&self, revision: Revision) -> Value {
-        match &self.options.face {
+        match &self.options.identity {
             Some(face) => face.capabilities.clone(),
             None => capabilities(&self.host, revision),
         }
     }
 
     fn server_info(&self) -> Value {
-        if let Some(face) = &self.options.face {
+        if let Some(face) = &self.options.identity {
             return face.server_info.clone();
         }
         json!({ "name": "toolbay", "title": "Toolbay", "version": self.options.version })
@@ -134,7 +134,7 @@ impl Gateway {
 
     /// What the servers that are up tell models about themselves.
     fn instructions(&self) -> Option<String> {
-        if let Some(face) = &self.options.face {
+        if let Some(face) = &self.options.identity {
             return face.instructions.clone();
         }
         let parts: Vec<String> = self
@@ -143,7 +143,7 @@ impl Gateway {
             .iter()
             .filter(|server| server.state.is_offered())
             .filter_map(|server| {
-                let instructions = server.catalogue.instructions.as_ref()?;
+                let instructions = server.catalog.instructions.as_ref()?;
                 Some(section(server.name.as_str(), instructions))
             })
             .collect();
@@ -161,7 +161,7 @@ fn section(server: &str, instructions: &str) -> String {
     section
 }
 
-fn set_level(client: &Client, call: &Notification) -> Known {
+fn set_level(client: &Client, call: &Notification) -> LocalResult {
     let level = call.string_param("level").unwrap_or_default().parse().map_err(|unknown| {
         let unknown: UnknownLogLevel = unknown;
         ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`level`: {unknown}"))
@@ -173,7 +173,7 @@ fn set_level(client: &Client, call: &Notification) -> Known {
 }
 
 /// Hints as they are written: milliseconds, and who may keep it.
-fn caching(hints: Hints) -> (u64, &'static str) {
+fn caching(hints: CacheHints) -> (u64, &'static str) {
     let ttl = u64::try_from(hints.ttl.as_millis()).unwrap_or(u64::MAX);
     (ttl, if hints.is_public { "public" } else { "private" })
 }

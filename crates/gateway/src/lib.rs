@@ -56,7 +56,7 @@ mod wire;
 mod wrong_tokens;
 
 pub use clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
-pub use face::Face;
+pub use face::GatewayIdentity;
 pub use gateway::{Gateway, GatewayOptions};
 pub use origin::{InvalidOrigin, Origin};
 pub use peer::LocalUsers;

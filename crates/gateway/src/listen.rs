@@ -5,7 +5,7 @@ use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::broadcast::error::RecvError, time::timeout};
-use toolbay_host::{Changed, Changes, Host, Kind, Watched};
+use toolbay_host::{CatalogKind, Host, HostChange, HostChanges, ResourceWatch};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Rope, ServerName, encode_string, meta,
     method,
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a client wants to hear of.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Filter {
+struct SubscriptionFilter {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     tools_list_changed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -38,12 +38,12 @@ struct Filter {
 /// `subscriptions/listen` of the stateless era: one request, answered with changes for as long as it lasts.
 pub(crate) struct Subscription {
     id: RequestId,
-    filter: Filter,
-    changes: Changes,
+    filter: SubscriptionFilter,
+    changes: HostChanges,
     tasks: TaskWatch,
     /// Until it is acknowledged: asks the servers of all named resources.
-    opening: Option<Pin<Box<dyn Future<Output = Vec<Watched>> + Send>>>,
-    watched: Vec<Watched>,
+    opening: Option<Pin<Box<dyn Future<Output = Vec<ResourceWatch>> + Send>>>,
+    watched: Vec<ResourceWatch>,
     queue: VecDeque<Rope>,
 }
 
@@ -57,7 +57,7 @@ impl Subscription {
             ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`params.notifications`: {why}"))
         };
         let span = request.call.param("notifications").ok_or_else(|| bad("it is missing".to_owned()))?;
-        let mut filter: Filter =
+        let mut filter: SubscriptionFilter =
             serde_json::from_str(request.call.raw(span)).map_err(|error| bad(error.to_string()))?;
         if !filter.task_ids.is_empty() && !client.has_tasks() {
             return Err(reply::needs_tasks());
@@ -99,17 +99,17 @@ impl Subscription {
                 return Some(text);
             }
             let news = tokio::select! {
-                news = next_news(&mut self.changes) => news?,
+                news = next_change(&mut self.changes) => news?,
                 notification = self.tasks.next() => return Some(tagged(&notification, &self.id)),
             };
             match news {
-                News::List(kind) => self.tell_list(kind),
-                News::Resource(server, notification) => {
+                ChangeEvent::List(kind) => self.tell_list(kind),
+                ChangeEvent::Resource(server, notification) => {
                     let told = self.watched.iter().filter_map(|it| it.updated(&server, &notification));
                     self.queue.extend(told.map(|notification| tagged(&notification, &self.id)));
                 }
-                News::Task(..) => {} // one of sessions; this client's own come another way
-                News::Missed => {
+                ChangeEvent::Task(..) => {} // one of sessions; this client's own come another way
+                ChangeEvent::Missed => {
                     for kind in MISSABLE {
                         self.tell_list(kind);
                     }
@@ -122,7 +122,7 @@ impl Subscription {
 
     fn acknowledgement(&mut self) -> Rope {
         let mut filter = self.filter.clone();
-        filter.resource_subscriptions = self.watched.iter().map(Watched::uri).collect();
+        filter.resource_subscriptions = self.watched.iter().map(ResourceWatch::uri).collect();
         let filter = serde_json::to_string(&filter).unwrap_or_default();
         let params =
             format!("{{\"_meta\":{{\"{}\":{}}},\"notifications\":{filter}}}", meta::SUBSCRIPTION_ID, self.id);
@@ -146,11 +146,11 @@ impl Subscription {
         toolbay_protocol::notification(method::CANCELLED, Some(&params)).into()
     }
 
-    fn tell_list(&mut self, kind: Kind) {
+    fn tell_list(&mut self, kind: CatalogKind) {
         let wanted = match kind {
-            Kind::Tools => self.filter.tools_list_changed,
-            Kind::Prompts => self.filter.prompts_list_changed,
-            Kind::Resources | Kind::ResourceTemplates => self.filter.resources_list_changed,
+            CatalogKind::Tools => self.filter.tools_list_changed,
+            CatalogKind::Prompts => self.filter.prompts_list_changed,
+            CatalogKind::Resources | CatalogKind::ResourceTemplates => self.filter.resources_list_changed,
         };
         if wanted {
             self.queue.push_back(tagged(&list_changed(kind), &self.id));
@@ -162,7 +162,7 @@ impl Subscription {
 #[derive(Debug)]
 pub(crate) struct SessionStream {
     session: Arc<Session>,
-    changes: Changes,
+    changes: HostChanges,
     queue: VecDeque<Rope>,
 }
 
@@ -171,7 +171,7 @@ impl SessionStream {
         let changes = host.changes();
         let table = host.table();
         // Lists that changed between the client's last look and this stream.
-        let missed = Kind::ALL.into_iter().filter(|kind| {
+        let missed = CatalogKind::ALL.into_iter().filter(|kind| {
             let seen = session.seen(*kind);
             seen != 0 && seen != table.version(*kind)
         });
@@ -185,18 +185,18 @@ impl SessionStream {
             if let Some(text) = self.queue.pop_front() {
                 return Some(text);
             }
-            match next_news(&mut self.changes).await? {
-                News::List(kind) => self.queue.push_back(list_changed(kind).text.into()),
-                News::Resource(server, notification) => {
+            match next_change(&mut self.changes).await? {
+                ChangeEvent::List(kind) => self.queue.push_back(list_changed(kind).text.into()),
+                ChangeEvent::Resource(server, notification) => {
                     let told = self.session.updates(&server, &notification);
                     self.queue.extend(told.into_iter().map(|notification| notification.text.clone().into()));
                 }
-                News::Missed => {
+                ChangeEvent::Missed => {
                     self.queue.extend(MISSABLE.map(|kind| list_changed(kind).text.into()));
                     let told = self.session.watched().into_iter();
                     self.queue.extend(told.map(|uri| updated(&uri).text.into()));
                 }
-                News::Task(server, notification) => {
+                ChangeEvent::Task(server, notification) => {
                     let told = self.session.told_of_task(&server, &notification);
                     self.queue.extend(told.map(|notification| notification.text.into()));
                 }
@@ -207,8 +207,8 @@ impl SessionStream {
 
 /// What a reader of changes learns.
 #[derive(Debug)]
-enum News {
-    List(Kind),
+enum ChangeEvent {
+    List(CatalogKind),
     Resource(ServerName, Arc<Notification>),
     Task(ServerName, Arc<Notification>),
     /// It fell behind: any list and any resource may have changed.
@@ -216,23 +216,25 @@ enum News {
 }
 
 /// One kind for each notification that there is.
-const MISSABLE: [Kind; 3] = [Kind::Tools, Kind::Resources, Kind::Prompts];
+const MISSABLE: [CatalogKind; 3] = [CatalogKind::Tools, CatalogKind::Resources, CatalogKind::Prompts];
 
-async fn next_news(changes: &mut Changes) -> Option<News> {
+async fn next_change(changes: &mut HostChanges) -> Option<ChangeEvent> {
     match changes.recv().await {
-        Ok(Changed::List(kind)) => Some(News::List(kind)),
-        Ok(Changed::Resource { server, notification }) => Some(News::Resource(server, notification)),
-        Ok(Changed::Task { server, notification }) => Some(News::Task(server, notification)),
-        Err(RecvError::Lagged(_)) => Some(News::Missed),
+        Ok(HostChange::List(kind)) => Some(ChangeEvent::List(kind)),
+        Ok(HostChange::Resource { server, notification }) => {
+            Some(ChangeEvent::Resource(server, notification))
+        }
+        Ok(HostChange::Task { server, notification }) => Some(ChangeEvent::Task(server, notification)),
+        Err(RecvError::Lagged(_)) => Some(ChangeEvent::Missed),
         Err(RecvError::Closed) => None,
     }
 }
 
-fn list_changed(kind: Kind) -> Box<Notification> {
+fn list_changed(kind: CatalogKind) -> Box<Notification> {
     let method = match kind {
-        Kind::Tools => method::TOOLS_CHANGED,
-        Kind::Prompts => method::PROMPTS_CHANGED,
-        Kind::Resources | Kind::ResourceTemplates => method::RESOURCES_CHANGED,
+        CatalogKind::Tools => method::TOOLS_CHANGED,
+        CatalogKind::Prompts => method::PROMPTS_CHANGED,
+        CatalogKind::Resources | CatalogKind::ResourceTemplates => method::RESOURCES_CHANGED,
     };
     ours(method, None)
 }
@@ -257,11 +259,11 @@ mod tests {
         let sender = tokio::sync::broadcast::Sender::new(1);
         let mut changes = sender.subscribe();
         for _ in 0..3 {
-            sender.send(Changed::List(Kind::Resources)).unwrap();
+            sender.send(HostChange::List(CatalogKind::Resources)).unwrap();
         }
         drop(sender);
-        assert!(matches!(next_news(&mut changes).await, Some(News::Missed)));
-        assert!(matches!(next_news(&mut changes).await, Some(News::List(Kind::Resources))));
-        assert!(next_news(&mut changes).await.is_none());
+        assert!(matches!(next_change(&mut changes).await, Some(ChangeEvent::Missed)));
+        assert!(matches!(next_change(&mut changes).await, Some(ChangeEvent::List(CatalogKind::Resources))));
+        assert!(next_change(&mut changes).await.is_none());
     }
 }

@@ -6,37 +6,37 @@ use std::{
     task::{Context, Poll},
 };
 
-use toolbay_host::{Answer, CallError, CallEvent, Events, InFlight};
+use toolbay_host::{CallError, CallEvent, CallEvents, CallResponse, InFlight};
 use toolbay_protocol::ServerName;
 
-use crate::tasks::Awaited;
+use crate::tasks::AwaitedTask;
 
 /// A running call with what it says on the way. Dropping it cancels the call.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveCall {
     call: InFlight,
-    events: Option<Events>,
-    ended: Option<Result<Answer, CallError>>,
+    events: Option<CallEvents>,
+    ended: Option<Result<CallResponse, CallError>>,
     /// The task whose end it waits for.
-    task: Option<Awaited>,
+    task: Option<AwaitedTask>,
 }
 
 /// What happens next in a call.
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum LiveEvent {
     /// Something on the way.
     Event(CallEvent),
     /// Its end; nothing follows.
-    Ended(Result<Answer, CallError>),
+    Ended(Result<CallResponse, CallError>),
 }
 
-impl Live {
-    pub(crate) fn new(call: InFlight, events: Option<Events>) -> Self {
+impl LiveCall {
+    pub(crate) fn new(call: InFlight, events: Option<CallEvents>) -> Self {
         Self { call, events, ended: None, task: None }
     }
 
     /// The same call, which waits for the end of a task.
-    pub(crate) fn awaiting(self, task: Awaited) -> Self {
+    pub(crate) fn awaiting(self, task: AwaitedTask) -> Self {
         Self { task: Some(task), ..self }
     }
 
@@ -46,11 +46,11 @@ impl Live {
     }
 
     /// What happens next. Cancel safe; not to be called again after the end.
-    pub(crate) async fn next(&mut self) -> Happening {
+    pub(crate) async fn next(&mut self) -> LiveEvent {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<LiveEvent> {
         if self.ended.is_none()
             && let Poll::Ready(outcome) = Pin::new(&mut self.call).poll(context)
         {
@@ -58,13 +58,13 @@ impl Live {
         }
         // Events come first: the server sent them before its answer, so they were there when that was looked for.
         if let Some(event) = self.poll_event(context) {
-            return Poll::Ready(Happening::Event(event));
+            return Poll::Ready(LiveEvent::Event(event));
         }
         let Some(outcome) = self.ended.take() else { return Poll::Pending };
         if let (Some(task), Ok(_)) = (self.task.take(), &outcome) {
             task.ended();
         }
-        Poll::Ready(Happening::Ended(outcome))
+        Poll::Ready(LiveEvent::Ended(outcome))
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Option<CallEvent> {

@@ -6,39 +6,39 @@ use std::{
 };
 
 use tokio::sync::mpsc;
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Connection, Incoming};
 
 use crate::sessions::SessionId;
 
 /// One mailbox per open stream, under an id that nobody can guess.
 #[derive(Debug)]
-pub(crate) struct Mailboxes {
+pub(crate) struct SseInboxes {
     limit: usize,
     by_id: Mutex<HashMap<SessionId, mpsc::Sender<Incoming>>>,
 }
 
 /// A mailbox is there for as long as this is.
 #[derive(Debug)]
-pub(crate) struct Mailbox {
+pub(crate) struct SseInbox {
     pub(crate) id: SessionId,
-    all: Arc<Mailboxes>,
+    all: Arc<SseInboxes>,
 }
 
-impl Mailboxes {
+impl SseInboxes {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, by_id: Mutex::default() })
     }
 
     /// A new mailbox and what arrives in it, unless there are too many.
-    pub(crate) fn open(self: &Arc<Self>) -> Option<(Mailbox, mpsc::Receiver<Incoming>)> {
+    pub(crate) fn open(self: &Arc<Self>) -> Option<(SseInbox, mpsc::Receiver<Incoming>)> {
         let id = SessionId::random()?;
         let mut by_id = self.lock();
         if by_id.len() >= self.limit {
             return None;
         }
-        let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+        let (messages, incoming) = mpsc::channel(Connection::QUEUE);
         by_id.insert(id, messages);
-        Some((Mailbox { id, all: self.clone() }, incoming))
+        Some((SseInbox { id, all: self.clone() }, incoming))
     }
 
     pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Incoming>> {
@@ -50,7 +50,7 @@ impl Mailboxes {
     }
 }
 
-impl Drop for Mailbox {
+impl Drop for SseInbox {
     fn drop(&mut self) {
         self.all.lock().remove(&self.id);
     }

@@ -32,16 +32,16 @@ use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
-use toolbay_host::Question;
+use toolbay_host::ServerRequest;
 use toolbay_protocol::{Notification, Revision};
 use toolbay_translate::ClientCapabilities;
 
-pub(crate) use self::attachment::{Attachment, Ended, Next};
+pub(crate) use self::attachment::{CallLink, LinkEnd, LinkEvent};
 pub(crate) use self::held::GATHER;
-use self::held::Held;
+use self::held::SuspendedCall;
 use crate::{
-    live::Live,
-    seal::{Binding, Seal, canonical},
+    live::LiveCall,
+    seal::{Binding, StateSeal, canonical},
 };
 
 /// How long a client may think about its answers.
@@ -52,7 +52,7 @@ const MAX_PARKED: usize = 1000;
 
 /// All parked calls.
 #[derive(Debug)]
-pub(crate) struct Lot {
+pub(crate) struct SuspendedCalls {
     shared: Arc<Shared>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -64,24 +64,24 @@ pub(crate) struct Lot {
 
 #[derive(Debug)]
 struct Shared {
-    seal: Arc<Seal>,
-    parked: Mutex<HashMap<u64, mpsc::Sender<Attach>>>,
+    seal: Arc<StateSeal>,
+    parked: Mutex<HashMap<u64, mpsc::Sender<ResumeRequest>>>,
 }
 
 /// A client that came back.
 #[derive(Debug)]
-struct Attach {
+struct ResumeRequest {
     round: u32,
     /// What it brought: keys and results as JSON text.
     answers: HashMap<String, String>,
     /// Tells these answers from others.
     digest: u64,
-    attached: attachment::Attached,
+    attached: attachment::RequestLink,
 }
 
 /// Whose call it is, and what it asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asker {
+pub(crate) struct SuspendedRequest {
     pub(crate) revision: Revision,
     pub(crate) abilities: ClientCapabilities,
     pub(crate) binding: Binding,
@@ -89,18 +89,18 @@ pub(crate) struct Asker {
 
 /// Questions that a client can be asked, and those that it cannot.
 pub(crate) fn answerable(
-    questions: Vec<Question>,
+    questions: Vec<ServerRequest>,
     abilities: ClientCapabilities,
-) -> (Vec<Question>, Vec<Question>) {
-    questions.into_iter().partition(|question| abilities.can_answer(question.method(), question.params()))
+) -> (Vec<ServerRequest>, Vec<ServerRequest>) {
+    questions.into_iter().partition(|question| abilities.supports(question.method(), question.params()))
 }
 
 /// There are too many parked calls.
 #[derive(Debug)]
-pub(crate) struct Full;
+pub(crate) struct TooManySuspended;
 
-impl Lot {
-    pub(crate) fn new(seal: Arc<Seal>) -> Self {
+impl SuspendedCalls {
+    pub(crate) fn new(seal: Arc<StateSeal>) -> Self {
         let stop = CancellationToken::new();
         Self {
             shared: Arc::new(Shared { seal, parked: Mutex::default() }),
@@ -113,17 +113,22 @@ impl Lot {
     }
 
     /// Parks a call whose server asks something; gives the result that tells the client.
-    pub(crate) fn park(&self, live: Live, questions: Vec<Question>, asker: Asker) -> Result<String, Full> {
+    pub(crate) fn park(
+        &self,
+        live: LiveCall,
+        questions: Vec<ServerRequest>,
+        asker: SuspendedRequest,
+    ) -> Result<String, TooManySuspended> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, inbox) = mpsc::channel(4);
         {
             let mut parked = self.shared.lock();
             if parked.len() >= MAX_PARKED {
-                return Err(Full);
+                return Err(TooManySuspended);
             }
             parked.insert(id, sender);
         }
-        let mut held = Held::new(id, live, asker, self.shared.seal.clone());
+        let mut held = SuspendedCall::new(id, live, asker, self.shared.seal.clone());
         let result = held.ask(questions);
         let (shared, stop) = (self.shared.clone(), self.stop.clone());
         self.tasks.spawn(async move {
@@ -137,7 +142,7 @@ impl Lot {
     }
 
     /// Goes on with a parked call, with the answers that `retry` brings; nothing when there is no such call any more.
-    pub(crate) fn attach(&self, id: u64, round: u32, retry: &Notification) -> Option<Attachment> {
+    pub(crate) fn attach(&self, id: u64, round: u32, retry: &Notification) -> Option<CallLink> {
         let answers = retry.param("inputResponses").map_or("{}", |span| retry.raw(span));
         let mut text = String::new();
         canonical(answers, &mut text);
@@ -147,13 +152,13 @@ impl Lot {
         let answers = answers.map(|(key, value)| (key, value.get().to_owned())).collect();
         let sender = self.shared.lock().get(&id)?.clone();
         let (attached, attachment) = attachment::pair();
-        sender.try_send(Attach { round, answers, digest, attached }).ok()?;
+        sender.try_send(ResumeRequest { round, answers, digest, attached }).ok()?;
         Some(attachment)
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<Attach>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<ResumeRequest>>> {
         self.parked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -33,7 +33,7 @@ impl Default for LocalUsers {
 
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Peer {
+pub(crate) enum PeerUser {
     /// One of a user who is served.
     Served,
     /// One of another user.
@@ -46,29 +46,30 @@ const ROOT: u32 = 0;
 
 impl LocalUsers {
     /// Looks at a new connection.
-    pub(crate) async fn judge(self, connection: &TcpStream) -> Peer {
-        let Self::Only(owner) = self else { return Peer::Served };
-        let ends = connection.peer_addr().and_then(|peer| Ok(Ends::new(peer, connection.local_addr()?)));
+    pub(crate) async fn judge(self, connection: &TcpStream) -> PeerUser {
+        let Self::Only(owner) = self else { return PeerUser::Served };
+        let ends =
+            connection.peer_addr().and_then(|peer| Ok(SocketAddresses::new(peer, connection.local_addr()?)));
         let uid = match ends {
             Ok(ends) => uid_of(ends).await,
             Err(_) => None,
         };
         match uid {
-            Some(uid) if uid == owner || uid == ROOT => Peer::Served,
-            Some(_) => Peer::OtherUser,
-            None => Peer::Unknown,
+            Some(uid) if uid == owner || uid == ROOT => PeerUser::Served,
+            Some(_) => PeerUser::OtherUser,
+            None => PeerUser::Unknown,
         }
     }
 }
 
 /// The two ends of a connection, both of the same family.
 #[derive(Debug, Clone, Copy)]
-struct Ends {
+struct SocketAddresses {
     peer: SocketAddr,
     local: SocketAddr,
 }
 
-impl Ends {
+impl SocketAddresses {
     /// IPv4 in the clothes of IPv6 is IPv4 to the kernel's tables.
     fn new(peer: SocketAddr, local: SocketAddr) -> Self {
         let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -77,7 +78,7 @@ impl Ends {
 }
 
 /// Who made the socket at the other end. A socket that its process has closed belongs to nobody.
-async fn uid_of(ends: Ends) -> Option<u32> {
+async fn uid_of(ends: SocketAddresses) -> Option<u32> {
     /// Whether the kernel has answered before. "There is no such socket" and "I have no module for this" are one error.
     static ANSWERS: AtomicBool = AtomicBool::new(false);
     /// One at a time reads the table, which is as long as there are connections.

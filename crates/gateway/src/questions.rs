@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use toolbay_host::Reply;
+use toolbay_host::ClientReply;
 use toolbay_protocol::{RequestId, Response};
 
 /// How many questions may wait for one client.
@@ -12,24 +12,24 @@ const MAX_OPEN: usize = 64;
 
 /// What waits for a client's answer, by the id under which it was asked.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
+pub(crate) struct PendingServerRequests {
     last: u64,
-    open: HashMap<u64, oneshot::Sender<Reply>>,
+    open: HashMap<u64, oneshot::Sender<ClientReply>>,
 }
 
 /// A question that was put to a client.
 #[derive(Debug)]
-pub(crate) struct Put {
+pub(crate) struct PendingServerRequest {
     pub(crate) id: u64,
     /// The request to send.
     pub(crate) text: Bytes,
     /// Where its answer arrives.
-    pub(crate) reply: oneshot::Receiver<Reply>,
+    pub(crate) reply: oneshot::Receiver<ClientReply>,
 }
 
-impl Questions {
+impl PendingServerRequests {
     /// Puts a question, unless too many wait already.
-    pub(crate) fn put(&mut self, method: &str, params: &str) -> Option<Put> {
+    pub(crate) fn put(&mut self, method: &str, params: &str) -> Option<PendingServerRequest> {
         self.open.retain(|_, reply| !reply.is_closed());
         if self.open.len() >= MAX_OPEN {
             return None;
@@ -38,7 +38,11 @@ impl Questions {
         let id = self.last;
         let (sender, reply) = oneshot::channel();
         self.open.insert(id, sender);
-        Some(Put { id, text: toolbay_protocol::request(&id.into(), method, Some(params)), reply })
+        Some(PendingServerRequest {
+            id,
+            text: toolbay_protocol::request(&id.into(), method, Some(params)),
+            reply,
+        })
     }
 
     /// Takes the answer of a client. One that nobody waits for is left.
@@ -46,8 +50,8 @@ impl Questions {
         let id = response.id.as_ref().and_then(RequestId::as_number);
         let Some(waiting) = id.and_then(|id| self.open.remove(&id)) else { return };
         let reply = match (response.result_text(), response.error()) {
-            (Some(result), _) => Reply::Result(result.to_owned()),
-            (None, Some(error)) => Reply::Error(error),
+            (Some(result), _) => ClientReply::Result(result.to_owned()),
+            (None, Some(error)) => ClientReply::Error(error),
             (None, None) => return,
         };
         let _ = waiting.send(reply); // the call may have ended just now

@@ -3,10 +3,10 @@
 use http::StatusCode;
 use serde_json::json;
 use toolbay_host::CallError;
-use toolbay_protocol::{ErrorCode, ErrorObject, Malformed, Revision, extension};
+use toolbay_protocol::{ErrorCode, ErrorObject, ParseError, Revision, extension};
 use toolbay_transport::http::ReadBodyError;
 
-use crate::session::NotEntered;
+use crate::session::EnterError;
 
 /// A call that got no answer.
 pub(crate) fn call_failed(error: &CallError) -> ErrorObject {
@@ -20,17 +20,17 @@ pub(crate) fn call_failed(error: &CallError) -> ErrorObject {
 }
 
 /// A text that is no message.
-pub(crate) fn malformed(why: &Malformed) -> ErrorObject {
+pub(crate) fn malformed(why: &ParseError) -> ErrorObject {
     ErrorObject::new(why.code(), why.to_string())
 }
 
 /// A request that cannot run in its session.
-pub(crate) fn not_entered(why: NotEntered) -> ErrorObject {
+pub(crate) fn not_entered(why: EnterError) -> ErrorObject {
     match why {
-        NotEntered::DuplicateId => {
+        EnterError::DuplicateId => {
             ErrorObject::new(ErrorCode::INVALID_REQUEST, "a request with the same id is still running")
         }
-        NotEntered::TooMany => ErrorObject::new(
+        EnterError::TooMany => ErrorObject::new(
             ErrorCode::INTERNAL_ERROR,
             "too many requests or subscriptions of this session; try again later",
         ),

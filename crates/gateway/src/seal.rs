@@ -19,14 +19,14 @@ use toolbay_protocol::{Notification, decode_string, encode_string};
 const NONCE: usize = 24;
 
 /// Seals and opens.
-pub(crate) struct Seal {
+pub(crate) struct StateSeal {
     cipher: XChaCha20Poly1305,
     started: Instant,
 }
 
 /// What a client carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Carried {
+pub(crate) enum SealedContent {
     /// A call that waits for answers, and for which of its rounds.
     Park { id: u64, round: u32 },
     /// The state of a server, as JSON text.
@@ -37,12 +37,12 @@ pub(crate) enum Carried {
 struct Content {
     /// When it ends, in milliseconds since the seal was made.
     until: u64,
-    carried: Carried,
+    carried: SealedContent,
 }
 
 /// The text was not sealed by us, has expired, or belongs to another request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotOurs;
+pub(crate) struct InvalidSeal;
 
 /// The request that something is sealed for: who asks, what, with which arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Binding {
     }
 }
 
-impl Seal {
+impl StateSeal {
     /// A seal with a new key; nothing when the system has no randomness.
     pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
@@ -74,7 +74,7 @@ impl Seal {
     }
 
     /// Text for a client to carry until `lasts` is over.
-    pub(crate) fn close(&self, carried: Carried, lasts: Duration, binding: &Binding) -> Option<String> {
+    pub(crate) fn close(&self, carried: SealedContent, lasts: Duration, binding: &Binding) -> Option<String> {
         let until = millis(self.started.elapsed() + lasts);
         let content = serde_json::to_vec(&Content { until, carried }).ok()?;
         let mut nonce = [0; NONCE];
@@ -85,20 +85,20 @@ impl Seal {
     }
 
     /// What a client brought back.
-    pub(crate) fn open(&self, text: &str, binding: &Binding) -> Result<Carried, NotOurs> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| NotOurs)?;
-        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or(NotOurs)?;
+    pub(crate) fn open(&self, text: &str, binding: &Binding) -> Result<SealedContent, InvalidSeal> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidSeal)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or(InvalidSeal)?;
         let payload = Payload { msg: sealed, aad: &binding.0 };
-        let content = self.cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| NotOurs)?;
-        let content: Content = serde_json::from_slice(&content).map_err(|_| NotOurs)?;
+        let content = self.cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| InvalidSeal)?;
+        let content: Content = serde_json::from_slice(&content).map_err(|_| InvalidSeal)?;
         if content.until < millis(self.started.elapsed()) {
-            return Err(NotOurs);
+            return Err(InvalidSeal);
         }
         Ok(content.carried)
     }
 }
 
-impl fmt::Debug for Seal {
+impl fmt::Debug for StateSeal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Seal") // never its key
     }
@@ -160,8 +160,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_sealed_opens_only_with_its_own_request_and_in_time() {
-        let seal = Seal::new().unwrap();
-        let carried = Carried::Park { id: 7, round: 2 };
+        let seal = StateSeal::new().unwrap();
+        let carried = SealedContent::Park { id: 7, round: 2 };
         let first = binding(r#"{"name":"a","arguments":{"x":1,"y":[{"b":2,"a":"\u0041"}]}}"#);
         let text = seal.close(carried.clone(), Duration::from_secs(60), &first).unwrap();
         // A retry writes the same thing another way, and adds to it.
@@ -173,27 +173,30 @@ mod tests {
             r#"{"name":"a","arguments":{"x":1.0,"y":[{"b":2,"a":"A"}]}}"#,
             r#"{"name":"a","arguments":{}}"#,
         ] {
-            assert_eq!(seal.open(&text, &binding(other)), Err(NotOurs), "{other}");
+            assert_eq!(seal.open(&text, &binding(other)), Err(InvalidSeal), "{other}");
         }
-        assert_eq!(seal.open(&text, &Binding::of("someone", &call(r#"{"name":"a"}"#).call)), Err(NotOurs));
-        assert_eq!(Seal::new().unwrap().open(&text, &first), Err(NotOurs), "another process");
+        assert_eq!(
+            seal.open(&text, &Binding::of("someone", &call(r#"{"name":"a"}"#).call)),
+            Err(InvalidSeal)
+        );
+        assert_eq!(StateSeal::new().unwrap().open(&text, &first), Err(InvalidSeal), "another process");
         tokio::time::advance(Duration::from_secs(61)).await;
-        assert_eq!(seal.open(&text, &first), Err(NotOurs), "too late");
+        assert_eq!(seal.open(&text, &first), Err(InvalidSeal), "too late");
     }
 
     #[test]
     fn a_changed_text_does_not_open() {
-        let seal = Seal::new().unwrap();
+        let seal = StateSeal::new().unwrap();
         let binding = binding(r#"{"name":"a"}"#);
-        let carried = Carried::Upstream { server: "s".into(), state: "\"x\"".into() };
+        let carried = SealedContent::Upstream { server: "s".into(), state: "\"x\"".into() };
         let text = seal.close(carried, Duration::from_secs(60), &binding).unwrap();
         for index in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(seal.open(&changed, &binding), Err(NotOurs), "byte {index}");
+            assert_eq!(seal.open(&changed, &binding), Err(InvalidSeal), "byte {index}");
         }
-        assert_eq!(seal.open("", &binding), Err(NotOurs));
-        assert_eq!(seal.open(&format!("{text}A"), &binding), Err(NotOurs));
+        assert_eq!(seal.open("", &binding), Err(InvalidSeal));
+        assert_eq!(seal.open(&format!("{text}A"), &binding), Err(InvalidSeal));
     }
 }

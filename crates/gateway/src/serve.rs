@@ -6,7 +6,7 @@ use toolbay_protocol::{Request, method};
 
 use crate::{
     client::Client,
-    exchange::{Exchange, Final, Started},
+    exchange::{CallStart, ClientCall, FinalResponse},
     gateway::Gateway,
     listen::Subscription,
     reply,
@@ -15,25 +15,25 @@ use crate::{
 /// How a request is being answered.
 pub(crate) enum Served {
     /// At once.
-    Known(Final),
+    Known(FinalResponse),
     /// By a server.
-    Running(Box<Exchange>),
+    Running(Box<ClientCall>),
     /// With changes, until someone ends it.
     Listening(Box<Subscription>),
     /// Once servers that are on their way up have come up, or will not.
-    Later(Box<Later>),
+    Later(Box<DeferredRequest>),
     /// With this, after some waiting.
-    Soon(Pin<Box<dyn Future<Output = Final> + Send>>),
+    Soon(Pin<Box<dyn Future<Output = FinalResponse> + Send>>),
 }
 
 /// A request that waits for servers to come up.
-pub(crate) struct Later {
+pub(crate) struct DeferredRequest {
     arrival: Pin<Box<dyn Future<Output = ()> + Send>>,
     client: Client,
     request: Arc<Request>,
 }
 
-impl Later {
+impl DeferredRequest {
     /// Waits, then starts to answer: whatever came up by then is all there is.
     pub(crate) async fn serve(self, gateway: &Arc<Gateway>) -> Served {
         self.arrival.await;
@@ -49,7 +49,9 @@ impl Gateway {
             None => self.first_list.awaited(&self.host, &request),
         };
         match arrival {
-            Some(arrival) => Served::Later(Box::new(Later { arrival, client: client.clone(), request })),
+            Some(arrival) => {
+                Served::Later(Box::new(DeferredRequest { arrival, client: client.clone(), request }))
+            }
             None => self.serve_now(client, request),
         }
     }
@@ -59,7 +61,7 @@ impl Gateway {
         if client.revision.is_modern() && request.call.method() == method::LISTEN {
             return match Subscription::open(self, client, &request) {
                 Ok(subscription) => Served::Listening(Box::new(subscription)),
-                Err(error) => Served::Known(Final::error(Some(&request.id), &error)),
+                Err(error) => Served::Known(FinalResponse::error(Some(&request.id), &error)),
             };
         }
         match request.call.method() {
@@ -76,18 +78,20 @@ impl Gateway {
                 session.asked();
             }
             return Served::Known(match known {
-                Ok(result) => Final::result(&request.id, &result),
-                Err(error) => Final::error(Some(&request.id), &error),
+                Ok(result) => FinalResponse::result(&request.id, &result),
+                Err(error) => FinalResponse::error(Some(&request.id), &error),
             });
         }
         let running = client.session.as_ref().map(|session| session.enter(&request.id)).transpose();
         let running = match running {
             Ok(running) => running,
-            Err(why) => return Served::Known(Final::error(Some(&request.id), &reply::not_entered(why))),
+            Err(why) => {
+                return Served::Known(FinalResponse::error(Some(&request.id), &reply::not_entered(why)));
+            }
         };
-        match Exchange::start(self, client, request, running) {
-            Started::Running(exchange) => Served::Running(exchange),
-            Started::Known(known) => Served::Known(known),
+        match ClientCall::start(self, client, request, running) {
+            CallStart::Running(exchange) => Served::Running(exchange),
+            CallStart::Known(known) => Served::Known(known),
         }
     }
 }

@@ -11,12 +11,12 @@ use std::{
 
 use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
-use toolbay_host::{ClientIdentity, Kind, LogWish, Owner, Watched};
+use toolbay_host::{CallerId, CatalogKind, ClientIdentity, LogFilter, ResourceWatch};
 use toolbay_protocol::{LogLevel, Notification, RequestId, Response, Revision, ServerName};
 
 use crate::{
-    questions::{Put, Questions},
-    streams::Streams,
+    questions::{PendingServerRequest, PendingServerRequests},
+    streams::ReplayStreams,
     tasks::{KnownTasks, Task},
 };
 
@@ -32,11 +32,11 @@ pub(crate) struct Session {
     /// When it began.
     pub(crate) since: SystemTime,
     /// Tells its calls from those of others.
-    pub(crate) owner: Owner,
+    pub(crate) owner: CallerId,
     /// Ends with the session.
     pub(crate) ended: CancellationToken,
     /// What it can come back to after a broken connection.
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<ReplayStreams>,
     /// The versions of the lists that the client saw last.
     seen: [AtomicU64; 4],
     inner: Mutex<Inner>,
@@ -48,13 +48,13 @@ struct Inner {
     /// Whether it has asked for anything since the handshake.
     has_asked: bool,
     /// Running requests, with the way to cancel each; nothing where that was done already.
-    /// Invariant: an entry lives exactly as long as its [`Running`], so no request is ended in the place of another.
+    /// Invariant: an entry lives exactly as long as its [`RunningRequest`], so no request is ended in the place of another.
     running: HashMap<RequestId, Option<oneshot::Sender<()>>>,
     /// What it watches, by the URI that it named.
-    watched: HashMap<String, Watched>,
+    watched: HashMap<String, ResourceWatch>,
     identity: Arc<ClientIdentity>,
-    logs: LogWish,
-    questions: Questions,
+    logs: LogFilter,
+    server_requests: PendingServerRequests,
     tasks: KnownTasks,
     /// The stream that carries what belongs to no request; a newer one ends the older.
     stream: CancellationToken,
@@ -62,7 +62,7 @@ struct Inner {
 
 /// Why a request cannot run in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotEntered {
+pub(crate) enum EnterError {
     DuplicateId,
     TooMany,
 }
@@ -72,7 +72,7 @@ impl Session {
         Arc::new(Self {
             revision,
             since: SystemTime::now(),
-            owner: Owner::new(),
+            owner: CallerId::new(),
             ended: CancellationToken::new(),
             streams: Arc::default(),
             seen: Default::default(),
@@ -83,8 +83,8 @@ impl Session {
                 watched: HashMap::new(),
                 // Servers of the stateless era send log messages only to those who name a level.
                 identity: Arc::new(identity.at_level(Some(LogLevel::Info))),
-                logs: LogWish::Everything,
-                questions: Questions::default(),
+                logs: LogFilter::Everything,
+                server_requests: PendingServerRequests::default(),
                 tasks: KnownTasks::default(),
                 stream: CancellationToken::new(),
             }),
@@ -92,20 +92,20 @@ impl Session {
     }
 
     /// Enters a request; the receiver resolves when the client cancels it.
-    pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<Running, NotEntered> {
+    pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<RunningRequest, EnterError> {
         let mut inner = self.lock();
         inner.used = Instant::now();
         inner.has_asked = true;
         if inner.running.len() >= MAX_IN_FLIGHT {
-            return Err(NotEntered::TooMany);
+            return Err(EnterError::TooMany);
         }
         let Entry::Vacant(place) = inner.running.entry(id.clone()) else {
-            return Err(NotEntered::DuplicateId);
+            return Err(EnterError::DuplicateId);
         };
         let (cancel, cancelled) = oneshot::channel();
         place.insert(Some(cancel));
         drop(inner);
-        Ok(Running { session: self.clone(), id: id.clone(), cancelled })
+        Ok(RunningRequest { session: self.clone(), id: id.clone(), cancelled })
     }
 
     /// Cancels a running request; what is not running needs none.
@@ -116,15 +116,15 @@ impl Session {
     }
 
     /// Puts a question to the client, unless too many wait already. The caller sends it.
-    pub(crate) fn ask(&self, method: &str, params: &str) -> Option<Put> {
-        self.lock().questions.put(method, params)
+    pub(crate) fn ask(&self, method: &str, params: &str) -> Option<PendingServerRequest> {
+        self.lock().server_requests.put(method, params)
     }
 
     /// Takes the client's answer to a question.
     pub(crate) fn answered(&self, response: &Response) {
         let mut inner = self.lock();
         inner.used = Instant::now();
-        inner.questions.answered(response);
+        inner.server_requests.answered(response);
     }
 
     /// Remembers a task that the client got an id for.
@@ -167,15 +167,15 @@ impl Session {
     }
 
     /// Whether it may watch one more resource.
-    pub(crate) fn may_watch(&self) -> Result<(), NotEntered> {
-        if self.lock().watched.len() >= MAX_WATCHED { Err(NotEntered::TooMany) } else { Ok(()) }
+    pub(crate) fn may_watch(&self) -> Result<(), EnterError> {
+        if self.lock().watched.len() >= MAX_WATCHED { Err(EnterError::TooMany) } else { Ok(()) }
     }
 
     /// Remembers what it watches, unless there is too much.
-    pub(crate) fn watch(&self, uri: String, watched: Watched) -> Result<(), NotEntered> {
+    pub(crate) fn watch(&self, uri: String, watched: ResourceWatch) -> Result<(), EnterError> {
         let mut inner = self.lock();
         if inner.watched.len() >= MAX_WATCHED {
-            return Err(NotEntered::TooMany);
+            return Err(EnterError::TooMany);
         }
         if !self.ended.is_cancelled() {
             inner.watched.insert(uri, watched);
@@ -208,24 +208,24 @@ impl Session {
     }
 
     /// Who the client is, and which log messages it wants.
-    pub(crate) fn identity(&self) -> (Arc<ClientIdentity>, LogWish) {
+    pub(crate) fn identity(&self) -> (Arc<ClientIdentity>, LogFilter) {
         let inner = self.lock();
         (inner.identity.clone(), inner.logs)
     }
 
     pub(crate) fn set_log_level(&self, level: LogLevel) {
         let mut inner = self.lock();
-        inner.logs = LogWish::AtLeast(level);
+        inner.logs = LogFilter::AtLeast(level);
         inner.identity = Arc::new(inner.identity.at_level(Some(level)));
     }
 
     /// Remembers which version of a list the client has.
-    pub(crate) fn saw(&self, kind: Kind, version: u64) {
+    pub(crate) fn saw(&self, kind: CatalogKind, version: u64) {
         self.seen[kind as usize].store(version, Ordering::Relaxed);
     }
 
     /// The version of a list that the client has; nothing while it never asked.
-    pub(crate) fn seen(&self, kind: Kind) -> u64 {
+    pub(crate) fn seen(&self, kind: CatalogKind) -> u64 {
         self.seen[kind as usize].load(Ordering::Relaxed)
     }
 
@@ -236,13 +236,13 @@ impl Session {
 
 /// A request that runs in a session; dropping it takes it out.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningRequest {
     session: Arc<Session>,
     id: RequestId,
     pub(crate) cancelled: oneshot::Receiver<()>,
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.session.lock().running.remove(&self.id);
     }
@@ -261,7 +261,7 @@ mod tests {
         let mut first = session.enter(&id).unwrap();
         session.cancel(&id);
         assert_eq!(first.cancelled.try_recv(), Ok(()));
-        assert_eq!(session.enter(&id).unwrap_err(), NotEntered::DuplicateId);
+        assert_eq!(session.enter(&id).unwrap_err(), EnterError::DuplicateId);
         drop(first);
         let mut second = session.enter(&id).unwrap();
         assert_eq!(second.cancelled.try_recv(), Err(oneshot::error::TryRecvError::Empty));

@@ -21,10 +21,10 @@ use std::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Revision, Rope};
 
-use self::kept::Stream;
+use self::kept::ReplayStream;
 pub(crate) use self::reader::Reader;
 use crate::{
-    exchange::{Exchange, Step},
+    exchange::{CallStep, ClientCall},
     listen::SessionStream,
     session::Session,
 };
@@ -40,7 +40,7 @@ const MAX_UNREAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// The streams of one session.
 #[derive(Debug, Default)]
-pub(crate) struct Streams {
+pub(crate) struct ReplayStreams {
     inner: Mutex<Inner>,
     /// What all of them keep.
     bytes: Arc<AtomicUsize>,
@@ -49,24 +49,24 @@ pub(crate) struct Streams {
 #[derive(Debug, Default)]
 struct Inner {
     last: u64,
-    open: HashMap<u64, Arc<Stream>>,
+    open: HashMap<u64, Arc<ReplayStream>>,
     /// Those that have ended, oldest first; they are still in `open`.
-    ended: VecDeque<Arc<Stream>>,
+    ended: VecDeque<Arc<ReplayStream>>,
 }
 
 /// What a stream tells.
-pub(crate) enum Source {
+pub(crate) enum StreamSource {
     /// The events of a request and its answer, from the first event on.
-    Request(Box<Exchange>, Option<Rope>),
+    Request(Box<ClientCall>, Option<Rope>),
     /// What belongs to no request, until another stream takes its place.
     Changes(SessionStream, CancellationToken),
 }
 
 /// A stream that cannot be opened; what it would have told.
-pub(crate) struct TooMany(pub(crate) Source);
+pub(crate) struct TooManyStreams(pub(crate) StreamSource);
 
 /// What a client that names the last event it saw comes back to.
-pub(crate) enum Resumed {
+pub(crate) enum ResumedStream {
     /// The rest of that stream.
     Rest(Reader),
     /// A stream of changes that is no longer kept: a new one does as well.
@@ -75,23 +75,23 @@ pub(crate) enum Resumed {
     Nothing,
 }
 
-impl Streams {
+impl ReplayStreams {
     /// Starts a stream on `tasks`. It ends with its session at the latest, and after `stop` waits for nobody.
     pub(crate) fn open(
         self: &Arc<Self>,
-        source: Source,
+        source: StreamSource,
         session: &Session,
         stop: CancellationToken,
         tasks: &TaskTracker,
-    ) -> Result<Reader, TooMany> {
+    ) -> Result<Reader, TooManyStreams> {
         let mut inner = self.lock();
         if inner.open.len() >= MAX_STREAMS {
-            return Err(TooMany(source));
+            return Err(TooManyStreams(source));
         }
         inner.last += 1;
         let number = inner.last;
-        let is_changes = matches!(source, Source::Changes(..));
-        let stream = Arc::new(Stream::new(number, is_changes, self.bytes.clone()));
+        let is_changes = matches!(source, StreamSource::Changes(..));
+        let stream = Arc::new(ReplayStream::new(number, is_changes, self.bytes.clone()));
         inner.open.insert(number, stream.clone());
         drop(inner);
         // Older clients take every event for a message.
@@ -127,19 +127,23 @@ impl Streams {
     }
 
     /// Comes back to the stream of an event.
-    pub(crate) fn resume(&self, last_event: &str) -> Resumed {
-        let Some((number, event, is_changes)) = kept::parse(last_event) else { return Resumed::Nothing };
+    pub(crate) fn resume(&self, last_event: &str) -> ResumedStream {
+        let Some((number, event, is_changes)) = kept::parse(last_event) else {
+            return ResumedStream::Nothing;
+        };
         let stream = self.lock().open.get(&number).cloned();
         match stream {
-            Some(stream) if stream.is_changes() == is_changes => Resumed::Rest(Reader::attach(stream, event)),
-            _ if is_changes => Resumed::NewChanges,
-            _ => Resumed::Nothing,
+            Some(stream) if stream.is_changes() == is_changes => {
+                ResumedStream::Rest(Reader::attach(stream, event))
+            }
+            _ if is_changes => ResumedStream::NewChanges,
+            _ => ResumedStream::Nothing,
         }
     }
 
     /// Keeps a stream that has ended, and forgets what is too much then: the oldest first, but those that were read
     /// before any that was not.
-    fn keep_ended(&self, stream: &Arc<Stream>) {
+    fn keep_ended(&self, stream: &Arc<ReplayStream>) {
         let mut inner = self.lock();
         inner.ended.push_back(stream.clone());
         let (mut read, mut read_bytes, mut unread, mut unread_bytes) = (0, 0, 0, 0);
@@ -166,20 +170,20 @@ impl Streams {
 }
 
 /// Puts all that a source tells into a stream. Dropping this drops the source, which cancels a call.
-async fn tell(stream: &Stream, source: Source, stop: &CancellationToken) {
+async fn tell(stream: &ReplayStream, source: StreamSource, stop: &CancellationToken) {
     match source {
-        Source::Request(mut exchange, first) => {
+        StreamSource::Request(mut exchange, first) => {
             if let Some(first) = first {
                 stream.push(first);
             }
             loop {
                 match exchange.next().await {
-                    Step::Event(text) => stream.push(text),
-                    Step::Final(known) => return stream.push(known.text),
+                    CallStep::Event(text) => stream.push(text),
+                    CallStep::Final(known) => return stream.push(known.text),
                 }
             }
         }
-        Source::Changes(mut changes, replaced) => {
+        StreamSource::Changes(mut changes, replaced) => {
             let all = async {
                 while let Some(text) = changes.next().await {
                     stream.push(text);

@@ -4,21 +4,25 @@ use std::sync::Arc;
 
 use toolbay_protocol::{ErrorCode, ErrorObject, Request};
 
-use crate::{client::Client, exchange::Final, gateway::Gateway, reply, serve::Served, session::Session};
+use crate::{
+    client::Client, exchange::FinalResponse, gateway::Gateway, reply, serve::Served, session::Session,
+};
 
 impl Gateway {
     /// Remembers that a session wants to hear of a resource, once its server has agreed.
     pub(crate) fn subscribe(&self, client: &Client, request: &Request) -> Served {
         let (session, uri) = match of(client, request) {
             Ok(of) => of,
-            Err(error) => return Served::Known(Final::error(Some(&request.id), &error)),
+            Err(error) => return Served::Known(FinalResponse::error(Some(&request.id), &error)),
         };
         let mut running = match session.enter(&request.id).and_then(|running| {
             session.may_watch()?;
             Ok(running)
         }) {
             Ok(running) => running,
-            Err(why) => return Served::Known(Final::error(Some(&request.id), &reply::not_entered(why))),
+            Err(why) => {
+                return Served::Known(FinalResponse::error(Some(&request.id), &reply::not_entered(why)));
+            }
         };
         let (host, id) = (self.host.clone(), request.id.clone());
         Served::Soon(Box::pin(async move {
@@ -27,8 +31,8 @@ impl Gateway {
                 Ok(()) = &mut running.cancelled => Err(reply::cancelled()),
             };
             match watched.and_then(|watched| session.watch(uri, watched).map_err(reply::not_entered)) {
-                Ok(()) => Final::result(&id, "{}"),
-                Err(error) => Final::error(Some(&id), &error),
+                Ok(()) => FinalResponse::result(&id, "{}"),
+                Err(error) => FinalResponse::error(Some(&id), &error),
             }
         }))
     }
@@ -38,9 +42,9 @@ impl Gateway {
         Served::Known(match of(client, request) {
             Ok((session, uri)) => {
                 session.unwatch(&uri);
-                Final::result(&request.id, "{}")
+                FinalResponse::result(&request.id, "{}")
             }
-            Err(error) => Final::error(Some(&request.id), &error),
+            Err(error) => FinalResponse::error(Some(&request.id), &error),
         })
     }
 }

@@ -7,35 +7,35 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use toolbay_host::{
     Host,
-    capture::{ConnectionId, Direction, Hop, Passing},
+    capture::{ConnectionId, Direction, Hop, PassingMessage},
 };
 use toolbay_protocol::{Message, Rope, ServerName, parse_batch};
 use toolbay_transport::http::Body;
 
 use crate::{
-    answer::Answer,
+    answer::HttpResponse,
     clients::{self, Clients},
     session::Session,
 };
 
 /// One connection of a client, or one request over HTTP.
 #[derive(Debug, Clone)]
-pub(crate) struct ClientTap {
+pub(crate) struct ClientCapture {
     host: Host,
     connection: ConnectionId,
-    client: TappedClient,
+    client: CapturedClient,
 }
 
 /// Where the name of the client is found.
 #[derive(Debug, Clone)]
-pub(crate) enum TappedClient {
+pub(crate) enum CapturedClient {
     Connected(Arc<Clients>, u64),
     Session(Arc<Session>),
     Named(Option<Arc<str>>),
 }
 
-impl ClientTap {
-    pub(crate) fn new(host: &Host, client: TappedClient) -> Self {
+impl ClientCapture {
+    pub(crate) fn new(host: &Host, client: CapturedClient) -> Self {
         Self { host: host.clone(), connection: host.capture().connection(), client }
     }
 
@@ -80,7 +80,7 @@ impl ClientTap {
     }
 
     /// An answer over HTTP, whose messages are shown.
-    pub(crate) fn answered(self, answer: Answer) -> Answer {
+    pub(crate) fn answered(self, answer: HttpResponse) -> HttpResponse {
         answer.map(|body| match body {
             Body::Full(pieces) => {
                 if self.is_on() && !pieces.is_empty() {
@@ -117,11 +117,11 @@ impl ClientTap {
 
     fn record(&self, direction: Direction, text: Bytes, server: Option<&ServerName>) {
         let client = match &self.client {
-            TappedClient::Connected(clients, id) => clients.name(*id),
-            TappedClient::Session(session) => clients::name_of(session.identity().0.info()),
-            TappedClient::Named(name) => name.as_deref().map(str::to_owned),
+            CapturedClient::Connected(clients, id) => clients.name(*id),
+            CapturedClient::Session(session) => clients::name_of(session.identity().0.info()),
+            CapturedClient::Named(name) => name.as_deref().map(str::to_owned),
         };
-        self.host.capture().record(Passing {
+        self.host.capture().record(PassingMessage {
             connection: self.connection,
             hop: Hop::Client,
             direction,
@@ -136,7 +136,7 @@ impl ClientTap {
 /// The way to a client on a wire. Every request has one: a clone is one count, not those of its parts.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSender {
-    shared: Arc<(mpsc::Sender<Rope>, ClientTap)>,
+    shared: Arc<(mpsc::Sender<Rope>, ClientCapture)>,
 }
 
 /// Nobody reads any more.
@@ -144,11 +144,11 @@ pub(crate) struct ClientSender {
 pub(crate) struct ClientGone;
 
 impl ClientSender {
-    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, tap: ClientTap) -> Self {
+    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, tap: ClientCapture) -> Self {
         Self { shared: Arc::new((outgoing, tap)) }
     }
 
-    pub(crate) fn tap(&self) -> &ClientTap {
+    pub(crate) fn tap(&self) -> &ClientCapture {
         &self.shared.1
     }
 

@@ -15,7 +15,7 @@ mod watch;
 use toolbay_protocol::{Revision, ServerName, method};
 
 pub(crate) use self::{
-    awaited::Awaited,
+    awaited::AwaitedTask,
     ids::{Sealing, task_of},
     known::KnownTasks,
     request::our_request,
@@ -27,21 +27,21 @@ pub(crate) use self::{
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Task {
     pub(crate) server: ServerName,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TaskProtocol,
     /// Its id, as the server wrote it: a JSON string.
     pub(crate) id: String,
 }
 
 /// Which protocol a task follows. They have method names in common, and little else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum TaskProtocol {
     /// The extension of the stateless era.
     Extension,
     /// The experiment of 2025-11-25.
     Experiment,
 }
 
-impl Kind {
+impl TaskProtocol {
     /// The kind that those who speak a revision know, if they know any.
     pub(crate) fn of(revision: Revision) -> Option<Self> {
         match revision {

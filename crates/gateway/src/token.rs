@@ -22,7 +22,7 @@ pub enum InvalidToken {
 
 /// What a request shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum PresentedToken {
     /// The token.
     Token,
     /// Something that is not the token.
@@ -50,7 +50,7 @@ impl Token {
 
     /// What a request shows: as a bearer token, or for a WebSocket, to which pages in a browser cannot give headers, as the
     /// subprotocol `bearer.<token>`.
-    pub(crate) fn shown(&self, headers: &HeaderMap) -> Shown {
+    pub(crate) fn shown(&self, headers: &HeaderMap) -> PresentedToken {
         let is_right = match single(headers, &header::AUTHORIZATION) {
             Ok(Some(value)) => value.split_once(' ').is_some_and(|(scheme, given)| {
                 scheme.eq_ignore_ascii_case("bearer") && self.is(given.trim())
@@ -60,13 +60,13 @@ impl Token {
                     .filter_map(|word| word.strip_prefix("bearer."))
                     .peekable();
                 if given.peek().is_none() {
-                    return Shown::Nothing;
+                    return PresentedToken::Nothing;
                 }
                 given.any(|given| self.is(given))
             }
             Err(_) => false,
         };
-        if is_right { Shown::Token } else { Shown::WrongToken }
+        if is_right { PresentedToken::Token } else { PresentedToken::WrongToken }
     }
 
     /// Takes the same time for every guess, right or wrong.

@@ -15,14 +15,14 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use toolbay_protocol::Rope;
-use toolbay_transport::Wire;
+use toolbay_transport::Connection;
 
 /// Longer messages are read in pieces of this length, so that one sees whether they are read.
 const PIECE: usize = 256 * 1024;
 
 /// How much may wait, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct SendLimits {
     /// Bytes that may wait; one longer message may wait alone.
     pub(crate) room: usize,
     /// How long a client may take nothing while there is no room.
@@ -31,7 +31,7 @@ pub(crate) struct Patience {
 
 /// How forwarding ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ForwardEnd {
     /// There is nothing more to say, or nobody reads any more.
     Closed,
     /// The client stopped reading.
@@ -40,17 +40,17 @@ pub(crate) enum Ended {
 
 /// The sending half.
 #[derive(Debug)]
-pub(crate) struct Sender {
-    queue: mpsc::Sender<Unread>,
+pub(crate) struct QueueSender {
+    queue: mpsc::Sender<QueuedMessage>,
     room: Arc<Semaphore>,
     taken: Arc<AtomicU64>,
-    patience: Patience,
+    patience: SendLimits,
 }
 
 /// The reading half.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    queue: mpsc::Receiver<Unread>,
+pub(crate) struct QueueReader {
+    queue: mpsc::Receiver<QueuedMessage>,
     taken: Arc<AtomicU64>,
     /// The message that is being read, the next piece last, and its room.
     current: Vec<Bytes>,
@@ -58,46 +58,46 @@ pub(crate) struct Reader {
 }
 
 #[derive(Debug)]
-struct Unread {
+struct QueuedMessage {
     text: Rope,
     room: OwnedSemaphorePermit,
 }
 
-pub(crate) fn channel(patience: Patience) -> (Sender, Reader) {
-    let (sender, receiver) = mpsc::channel(Wire::QUEUE);
+pub(crate) fn channel(patience: SendLimits) -> (QueueSender, QueueReader) {
+    let (sender, receiver) = mpsc::channel(Connection::QUEUE);
     let taken: Arc<AtomicU64> = Arc::default();
     // A semaphore counts no further than that, nor would anyone want it to.
     let room = patience.room.clamp(1, u32::MAX as usize);
-    let patience = Patience { room, ..patience };
+    let patience = SendLimits { room, ..patience };
     (
-        Sender { queue: sender, room: Arc::new(Semaphore::new(room)), taken: taken.clone(), patience },
-        Reader { queue: receiver, taken, current: Vec::new(), room: None },
+        QueueSender { queue: sender, room: Arc::new(Semaphore::new(room)), taken: taken.clone(), patience },
+        QueueReader { queue: receiver, taken, current: Vec::new(), room: None },
     )
 }
 
-impl Sender {
+impl QueueSender {
     /// Passes on what comes until there is no more, nobody reads, or the reader is stuck.
-    pub(crate) async fn forward(self, mut texts: mpsc::Receiver<Rope>) -> Ended {
+    pub(crate) async fn forward(self, mut texts: mpsc::Receiver<Rope>) -> ForwardEnd {
         loop {
             let text = tokio::select! {
                 text = texts.recv() => text,
                 () = self.queue.closed() => None,
             };
-            let Some(text) = text else { return Ended::Closed };
+            let Some(text) = text else { return ForwardEnd::Closed };
             let size = text.len().clamp(1, self.patience.room) as u32;
             tokio::select! {
                 sent = self.send(text, size) => if !sent {
-                    return Ended::Closed;
+                    return ForwardEnd::Closed;
                 },
-                () = self.queue.closed() => return Ended::Closed,
-                () = self.standstill() => return Ended::Stuck,
+                () = self.queue.closed() => return ForwardEnd::Closed,
+                () = self.standstill() => return ForwardEnd::Stuck,
             }
         }
     }
 
     async fn send(&self, text: Rope, size: u32) -> bool {
         let Ok(room) = self.room.clone().acquire_many_owned(size).await else { return false };
-        self.queue.send(Unread { text, room }).await.is_ok()
+        self.queue.send(QueuedMessage { text, room }).await.is_ok()
     }
 
     /// Ends when nothing was taken for too long.
@@ -112,12 +112,12 @@ impl Sender {
     }
 }
 
-impl Reader {
+impl QueueReader {
     /// The next text, or the next piece of a long one; nothing when no more will come. Cancel safe.
     pub(crate) async fn next(&mut self, frame: impl FnOnce(Rope) -> Rope) -> Option<Rope> {
         if self.current.is_empty() {
             self.room = None; // what was handed out before is read
-            let Unread { text, room } = self.queue.recv().await?;
+            let QueuedMessage { text, room } = self.queue.recv().await?;
             let text = frame(text);
             self.taken.fetch_add(1, Relaxed);
             self.room = Some(room);

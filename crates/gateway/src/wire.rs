@@ -5,24 +5,24 @@ use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use toolbay_host::Owner;
+use toolbay_host::CallerId;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Revision, Rope, meta, method,
 };
-use toolbay_transport::{Incoming, RefusalLog, Wire};
+use toolbay_transport::{Connection, Incoming, RejectionLog};
 
 use crate::{
     client::{Client, open_session},
     client_roots::ClientRoots,
-    clients::{ATTACH, Connected, GOODBYE},
+    clients::{ATTACH, ConnectedGuard, GOODBYE},
     era,
-    exchange::{Exchange, Final, Step},
+    exchange::{CallStep, ClientCall, FinalResponse},
     gateway::Gateway,
     listen::{SessionStream, Subscription},
     reply,
     serve::Served,
     session::Session,
-    tap::{ClientSender, ClientTap},
+    tap::{ClientCapture, ClientSender},
 };
 
 /// How long running requests may take to end after the client closed its end.
@@ -31,13 +31,13 @@ const DRAIN: Duration = Duration::from_secs(5);
 type Running = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 /// One client.
-struct Connection<'a> {
+struct ClientConnection<'a> {
     gateway: &'a Arc<Gateway>,
     outgoing: ClientSender,
     running: Running,
     session: Option<Arc<Session>>,
     /// What others see of the client.
-    client: Connected,
+    client: ConnectedGuard,
     /// Whether the client said who it is.
     is_introduced: bool,
     /// Whether `toolbay stdio` stands in front of the client.
@@ -47,11 +47,11 @@ struct Connection<'a> {
     /// Whether the client's roots name its project.
     follows_roots: bool,
     roots: ClientRoots,
-    owner: Owner,
+    owner: CallerId,
     stream: Option<SessionStream>,
     /// Running requests of both eras, with the way to cancel each; closed where one has ended.
     cancels: std::collections::HashMap<RequestId, oneshot::Sender<()>>,
-    refusals: RefusalLog,
+    refusals: RejectionLog,
     /// Ends what would never end by itself.
     ending: CancellationToken,
     stop: CancellationToken,
@@ -59,13 +59,18 @@ struct Connection<'a> {
 
 /// Serves until the client closes its end, or until `stop`. When nobody reads our end any more, everything that runs is
 /// cancelled at once.
-pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, stop: CancellationToken) {
-    let Wire { outgoing, mut incoming } = wire;
+pub(crate) async fn run(
+    gateway: &Arc<Gateway>,
+    wire: Connection,
+    client: ConnectedGuard,
+    stop: CancellationToken,
+) {
+    let Connection { outgoing, mut incoming } = wire;
     let reader = outgoing.clone();
     let gone = reader.closed();
     tokio::pin!(gone);
-    let tap = ClientTap::new(&gateway.host, client.tapped());
-    let mut connection = Connection {
+    let tap = ClientCapture::new(&gateway.host, client.tapped());
+    let mut connection = ClientConnection {
         gateway,
         outgoing: ClientSender::new(outgoing, tap),
         running: FuturesUnordered::new(),
@@ -76,10 +81,10 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
         root: None,
         follows_roots: false,
         roots: ClientRoots::default(),
-        owner: Owner::new(),
+        owner: CallerId::new(),
         stream: None,
         cancels: Default::default(),
-        refusals: RefusalLog::default(),
+        refusals: RejectionLog::default(),
         ending: CancellationToken::new(),
         stop: stop.clone(),
     };
@@ -129,7 +134,7 @@ pub(crate) async fn run(gateway: &Arc<Gateway>, wire: Wire, client: Connected, s
     }
 }
 
-impl Connection<'_> {
+impl ClientConnection<'_> {
     async fn take(&mut self, incoming: Incoming) {
         match &incoming {
             // Said by `toolbay stdio`, not by the client.
@@ -175,7 +180,7 @@ impl Connection<'_> {
     /// Decides the era and starts to answer.
     fn start(&mut self, request: Box<Request>) -> Result<Option<Served>, ErrorObject> {
         if self.cancels.get(&request.id).is_some_and(|cancel| !cancel.is_closed()) {
-            return Err(reply::not_entered(crate::session::NotEntered::DuplicateId));
+            return Err(reply::not_entered(crate::session::EnterError::DuplicateId));
         }
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             era::check_meta(&request.call)?;
@@ -192,7 +197,7 @@ impl Connection<'_> {
         }
         let Some(session) = &self.session else {
             if request.call.method() == method::PING {
-                return Ok(Some(Served::Known(Final::result(&request.id, "{}"))));
+                return Ok(Some(Served::Known(FinalResponse::result(&request.id, "{}"))));
             }
             // A client of the stateless era that forgot what to send learns it from this, too.
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
@@ -208,10 +213,10 @@ impl Connection<'_> {
         }
         let session = open_session(&request.call)?;
         self.client.introduce(session.identity().0.info());
-        let result = self.gateway.introduction(session.revision, &request.call);
+        let result = self.gateway.initialize_result(session.revision, &request.call);
         self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
         self.session = Some(session);
-        Ok(Served::Known(Final::result(&request.id, &result)))
+        Ok(Served::Known(FinalResponse::result(&request.id, &result)))
     }
 
     async fn serve(&mut self, id: RequestId, served: Served) {
@@ -317,11 +322,11 @@ impl Connection<'_> {
 }
 
 /// Tells a client everything about its call.
-async fn tell(mut exchange: Box<Exchange>, outgoing: ClientSender) {
+async fn tell(mut exchange: Box<ClientCall>, outgoing: ClientSender) {
     loop {
         let (text, last) = match exchange.next().await {
-            Step::Event(text) => (text, false),
-            Step::Final(known) => (known.text, true),
+            CallStep::Event(text) => (text, false),
+            CallStep::Final(known) => (known.text, true),
         };
         if outgoing.send(text).await.is_err() || last {
             return;

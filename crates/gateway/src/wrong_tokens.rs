@@ -23,7 +23,7 @@ const MAX_HELD_BACK: usize = 64;
 
 /// How many wrong tokens were shown lately.
 #[derive(Debug)]
-pub(crate) struct WrongTokens {
+pub(crate) struct TokenFailures {
     delay: Duration,
     recent: Mutex<Recent>,
     held_back: Semaphore,
@@ -38,20 +38,20 @@ struct Recent {
 
 /// Too many responses are held back already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooMany;
+pub(crate) struct TooManyFailures;
 
-impl WrongTokens {
+impl TokenFailures {
     pub(crate) fn new(delay: Duration) -> Self {
         let recent = Mutex::new(Recent { count: 0, since: Instant::now() });
         Self { delay, recent, held_back: Semaphore::new(MAX_HELD_BACK) }
     }
 
     /// Counts a wrong token, and holds its response back if there were several of late.
-    pub(crate) async fn hold_back(&self) -> Result<(), TooMany> {
+    pub(crate) async fn hold_back(&self) -> Result<(), TooManyFailures> {
         if !self.count(Instant::now()) {
             return Ok(());
         }
-        let _place = self.held_back.try_acquire().map_err(|_| TooMany)?;
+        let _place = self.held_back.try_acquire().map_err(|_| TooManyFailures)?;
         sleep(self.delay).await;
         Ok(())
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_first_are_free_and_so_are_later_ones() {
-        let wrong = WrongTokens::new(Duration::from_secs(1));
+        let wrong = TokenFailures::new(Duration::from_secs(1));
         let took = async || {
             let began = Instant::now();
             assert_eq!(wrong.hold_back().await, Ok(()));
@@ -98,7 +98,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn so_many_are_held_back_and_no_more() {
-        let wrong = WrongTokens::new(Duration::from_secs(1));
+        let wrong = TokenFailures::new(Duration::from_secs(1));
         for _ in 0..FREE {
             wrong.hold_back().await.unwrap();
         }

@@ -12,7 +12,7 @@ use tokio::{
 };
 use toolbay_host::{
     BoxError, Host,
-    custom::{Connection, Texts, Transport},
+    custom::{CustomConnection, TextChannels, Transport},
 };
 
 /// One message per line on a Unix socket.
@@ -23,7 +23,7 @@ impl Transport for Lines {
         "unix socket"
     }
 
-    fn carry<'a>(&'a self, texts: &'a mut Texts) -> Connection<'a> {
+    fn carry<'a>(&'a self, texts: &'a mut TextChannels) -> CustomConnection<'a> {
         Box::pin(async move {
             let (reader, mut writer) = UnixStream::connect(&self.0).await?.into_split();
             let mut lines = BufReader::new(reader).lines();

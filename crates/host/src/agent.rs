@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 use toolbay_protocol::{ErrorCode, ServerName, method};
 
 use crate::{
-    Asked, CallOptions, CallToolResult, CompleteResult, Dispatched, Error, GetPromptResult, Handlers, Host,
-    OutputLimit, ReadResourceResult,
-    exchange::{Exchange, Line, Sender},
+    CallOptions, CallToolResult, CompleteResult, Error, GetPromptResult, Handlers, Host, HostRequest,
+    OutputLimit, ReadResourceResult, Routed,
+    exchange::{CallEngine, CallSender, CallTarget},
 };
 
 /// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
@@ -24,21 +24,21 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Agent {
     host: Host,
-    sender: Arc<Sender>,
+    sender: Arc<CallSender>,
     limit: Arc<OutputLimit>,
 }
 
 /// What is to be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Completing {
+pub enum CompletionReference {
     /// An argument of a prompt, by the name that the host has for it.
     Prompt(String),
     /// A variable of a resource template, such as `file:///{path}`.
     Template(String),
 }
 
-impl Line for Host {
-    fn send(&self, asked: Asked) -> Dispatched {
+impl CallTarget for Host {
+    fn send(&self, asked: HostRequest) -> Routed {
         self.dispatch(asked)
     }
 
@@ -49,13 +49,13 @@ impl Line for Host {
 
 impl Agent {
     pub(crate) fn new(host: Host) -> Self {
-        Self { host, sender: Arc::new(Sender::new()), limit: Arc::default() }
+        Self { host, sender: Arc::new(CallSender::new()), limit: Arc::default() }
     }
 
     /// What this program is to servers when it does not say who it is: always the same client.
     pub(crate) fn of_program(host: Host) -> Self {
-        static PROGRAM: OnceLock<Arc<Sender>> = OnceLock::new();
-        let sender = PROGRAM.get_or_init(|| Arc::new(Sender::new())).clone();
+        static PROGRAM: OnceLock<Arc<CallSender>> = OnceLock::new();
+        let sender = PROGRAM.get_or_init(|| Arc::new(CallSender::new())).clone();
         Self { host, sender, limit: Arc::default() }
     }
 
@@ -88,7 +88,7 @@ impl Agent {
         &self.limit
     }
 
-    fn changed(self, change: impl FnOnce(Sender) -> Sender) -> Self {
+    fn changed(self, change: impl FnOnce(CallSender) -> CallSender) -> Self {
         let sender = change((*self.sender).clone());
         Self { sender: Arc::new(sender), ..self }
     }
@@ -167,13 +167,13 @@ impl Agent {
     /// When nobody has the prompt or template, or its server completes nothing.
     pub async fn complete(
         &self,
-        what: &Completing,
+        what: &CompletionReference,
         argument: &str,
         begun: &str,
     ) -> Result<CompleteResult, Error> {
         let server = match what {
-            Completing::Prompt(name) => self.owner_of_prompt(name)?,
-            Completing::Template(template) => {
+            CompletionReference::Prompt(name) => self.owner_of_prompt(name)?,
+            CompletionReference::Template(template) => {
                 let table = self.host.table();
                 let route = table.template(template).ok_or_else(|| Error::ResourceNotFound {
                     uri: template.clone(),
@@ -204,11 +204,11 @@ impl Agent {
         asked: &str,
         params: Map<String, Value>,
     ) -> Result<String, Error> {
-        Exchange { line: &self.host, sender: &self.sender, server: server.clone() }.ask(asked, params).await
+        CallEngine { line: &self.host, sender: &self.sender, server: server.clone() }.ask(asked, params).await
     }
 }
 
-impl Completing {
+impl CompletionReference {
     pub(crate) fn params(&self, argument: &str, begun: &str) -> Map<String, Value> {
         let reference = match self {
             Self::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),

@@ -4,7 +4,7 @@
 //! right after the start of a hub, and only for servers without a cached catalog.
 
 use toolbay_protocol::{Request, method};
-use toolbay_upstream::{State, Status, UpstreamHandle};
+use toolbay_upstream::{ServerHandle, UpstreamState, UpstreamStatus};
 
 use crate::Host;
 
@@ -19,7 +19,7 @@ impl Host {
 
     /// As [`Host::arrival`], for a request with this method and the name or URI that it would have.
     pub fn arrival_of(&self, method: &str, name: &str) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let awaited: Vec<UpstreamHandle> = match method {
+        let awaited: Vec<ServerHandle> = match method {
             method::TOOLS_CALL => self.owners_to_be(name, self.peek_table().tool(name).is_some()),
             method::PROMPTS_GET => self.owners_to_be(name, self.peek_table().prompt(name).is_some()),
             method::RESOURCES_READ if self.peek_table().resource(name).is_err() => self.starting().collect(),
@@ -35,9 +35,9 @@ impl Host {
     /// Waits until each server that is starting and has no cached catalog is ready, failed, or waits for approval or login.
     /// There is nothing to wait for when every starting server has a cached catalog: lists have its offers already.
     pub fn first_catalogs(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let roster = self.shared.roster.load();
-        let uncached = roster.members.iter().filter(|member| member.runner.kept.is_none());
-        let awaited: Vec<UpstreamHandle> = uncached
+        let roster = self.shared.servers.load();
+        let uncached = roster.servers.iter().filter(|member| member.runner.kept.is_none());
+        let awaited: Vec<ServerHandle> = uncached
             .map(|member| member.handle().clone())
             .filter(|server| is_starting(&server.status().borrow()))
             .collect();
@@ -47,14 +47,14 @@ impl Host {
 
     /// Waits for servers on their way up, but no longer than a call may be without a sign of life; then there is what
     /// there is.
-    pub(crate) async fn settled_for_a_while(&self, awaited: &[UpstreamHandle]) {
+    pub(crate) async fn settled_for_a_while(&self, awaited: &[ServerHandle]) {
         if let Some(patience) = awaited.iter().map(|server| server.timeouts().idle).max() {
             let _ = tokio::time::timeout(patience, self.settled_among(awaited)).await;
         }
     }
 
     /// Servers on their way up that may own a name which nobody owns yet.
-    fn owners_to_be(&self, name: &str, is_known: bool) -> Vec<UpstreamHandle> {
+    fn owners_to_be(&self, name: &str, is_known: bool) -> Vec<ServerHandle> {
         if is_known {
             return Vec::new();
         }
@@ -65,11 +65,11 @@ impl Host {
         }
     }
 
-    pub(crate) fn starting(&self) -> impl Iterator<Item = UpstreamHandle> {
+    pub(crate) fn starting(&self) -> impl Iterator<Item = ServerHandle> {
         self.servers().into_iter().filter(|server| is_starting(&server.status().borrow()))
     }
 }
 
-pub(crate) fn is_starting(status: &Status) -> bool {
-    matches!(status.state, State::Starting { .. })
+pub(crate) fn is_starting(status: &UpstreamStatus) -> bool {
+    matches!(status.state, UpstreamState::Starting { .. })
 }

@@ -8,20 +8,20 @@ use std::{future::Future, sync::Arc};
 
 use http::{HeaderValue, header::AUTHORIZATION};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::Source;
+use toolbay_upstream::Endpoint;
 
 use crate::{
-    Host, StoreError,
+    Host, ServerError,
     host::Shared,
-    roster::{Member, Roster},
+    roster::{RegisteredServer, ServerRegistry},
 };
 
 /// Why a server could not be told who we are.
 #[derive(Debug, thiserror::Error)]
-pub enum NotAuthenticated<E> {
+pub enum AuthenticationError<E> {
     /// It cannot be done with that server.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] ServerError),
     /// Nobody needs to say who they are to a server of one's own.
     #[error("server `{0}` is not at a URL")]
     NotRemote(ServerName),
@@ -36,9 +36,9 @@ pub enum NotAuthenticated<E> {
 }
 
 /// Marks a server as one with which somebody logs in, until it is dropped.
-struct Attempt<'a> {
+struct LoginAttempt<'a> {
     shared: &'a Shared,
-    member: Arc<Member>,
+    member: Arc<RegisteredServer>,
 }
 
 impl Host {
@@ -51,18 +51,18 @@ impl Host {
         &self,
         name: &str,
         obtain: impl Future<Output = Result<HeaderValue, E>>,
-    ) -> Result<(), NotAuthenticated<E>> {
+    ) -> Result<(), AuthenticationError<E>> {
         let member = self.member(name)?;
-        if !matches!(member.config.as_deref(), Some(config) if matches!(config.reach, toolbay_config::Reach::Url(_)))
+        if !matches!(member.config.as_deref(), Some(config) if matches!(config.endpoint, toolbay_config::ServerEndpoint::Url(_)))
         {
-            return Err(NotAuthenticated::NotRemote(member.name.clone()));
+            return Err(AuthenticationError::NotRemote(member.name.clone()));
         }
-        let attempt = Attempt::begin(&self.shared, member);
+        let attempt = LoginAttempt::begin(&self.shared, member);
         let obtained = obtain.await;
         let server = attempt.member.name.clone();
         drop(attempt);
         let mut value =
-            obtained.map_err(|why| NotAuthenticated::NotObtained { server: server.clone(), why })?;
+            obtained.map_err(|why| AuthenticationError::NotObtained { server: server.clone(), why })?;
         value.set_sensitive(true);
         self.shared.credentials.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(server, value);
         // It may have been replaced or removed meanwhile.
@@ -71,30 +71,34 @@ impl Host {
     }
 
     /// Puts a successor with the same configuration in the place of a server.
-    async fn replace(&self, name: &str) -> Result<(), StoreError> {
+    async fn replace(&self, name: &str) -> Result<(), ServerError> {
         let order = {
             let _one_at_a_time = self.shared.applying.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let roster = self.shared.roster.load_full();
-            let old = roster.get(name).ok_or_else(|| StoreError::Unknown(name.to_owned()))?.clone();
+            let roster = self.shared.servers.load_full();
+            let old = roster.get(name).ok_or_else(|| ServerError::Unknown(name.to_owned()))?.clone();
             let (successor, order) = self.shared.succeed(&old);
-            let exchanged = |member: &Arc<Member>| match Arc::ptr_eq(member, &old) {
+            let exchanged = |member: &Arc<RegisteredServer>| match Arc::ptr_eq(member, &old) {
                 true => successor.clone(),
                 false => member.clone(),
             };
-            self.shared.roster.store(Arc::new(Roster::new(roster.members.iter().map(exchanged).collect())));
+            self.shared
+                .servers
+                .store(Arc::new(ServerRegistry::new(roster.servers.iter().map(exchanged).collect())));
             order
         };
         self.shared.stirred.notify_one();
-        self.obey(vec![order]).await;
+        self.execute(vec![order]).await;
         Ok(())
     }
 }
 
 impl Shared {
     /// The way to a server, with what it wants to see of us.
-    pub(crate) fn with_credentials(&self, name: &ServerName, mut source: Source) -> Source {
-        if let Source::Auto(target) | Source::Http(target) | Source::Sse(target) | Source::WebSocket(target) =
-            &mut source
+    pub(crate) fn with_credentials(&self, name: &ServerName, mut source: Endpoint) -> Endpoint {
+        if let Endpoint::Auto(target)
+        | Endpoint::Http(target)
+        | Endpoint::Sse(target)
+        | Endpoint::WebSocket(target) = &mut source
             && let Some(value) =
                 self.credentials.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(name)
         {
@@ -104,22 +108,22 @@ impl Shared {
     }
 }
 
-impl<'a> Attempt<'a> {
-    fn begin(shared: &'a Shared, member: Arc<Member>) -> Self {
+impl<'a> LoginAttempt<'a> {
+    fn begin(shared: &'a Shared, member: Arc<RegisteredServer>) -> Self {
         let attempt = Self { shared, member };
         attempt.mark(true);
         attempt
     }
 
     fn mark(&self, is_on: bool) {
-        self.member.runner.badge.set_authenticating(is_on);
-        if !self.member.runner.badge.is_retired() {
-            self.shared.journal.state(&self.member.name, self.member.state());
+        self.member.runner.status_context.set_authenticating(is_on);
+        if !self.member.runner.status_context.is_retired() {
+            self.shared.events.state(&self.member.name, self.member.state());
         }
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for LoginAttempt<'_> {
     fn drop(&mut self) {
         self.mark(false);
     }

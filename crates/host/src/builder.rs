@@ -11,7 +11,7 @@ use std::{
 
 use toolbay_config::{Problem, ReadFiles, ServerConfig, Variables};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::{Shim, Source, custom};
+use toolbay_upstream::{Endpoint, Shim, custom};
 
 use crate::{Error, Host, HostOptions, InProcess, Naming, Tool, entry, serve_tools};
 
@@ -63,7 +63,7 @@ type OnProblem = Box<dyn Fn(&Problem) + Send + Sync>;
 pub struct HostBuilder {
     servers: Vec<Result<ServerConfig, Error>>,
     files: Vec<PathBuf>,
-    embedded: Vec<(ServerName, Source)>,
+    embedded: Vec<(ServerName, Endpoint)>,
     naming: Naming,
     environment: BTreeMap<OsString, OsString>,
     shim: Shim,
@@ -141,7 +141,7 @@ impl HostBuilder {
 
     /// A server in this process.
     pub fn in_process(mut self, name: &str, server: InProcess) -> Self {
-        self.embedded.push((ServerName::new(name), Source::InProcess(server)));
+        self.embedded.push((ServerName::new(name), Endpoint::InProcess(server)));
         self
     }
 
@@ -152,7 +152,7 @@ impl HostBuilder {
 
     /// A server behind a transport of one's own.
     pub fn custom_server(mut self, name: &str, transport: Arc<dyn custom::Transport>) -> Self {
-        self.embedded.push((ServerName::new(name), Source::Custom(transport)));
+        self.embedded.push((ServerName::new(name), Endpoint::Custom(transport)));
         self
     }
 

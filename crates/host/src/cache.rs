@@ -15,41 +15,41 @@ use std::{
 };
 
 use toolbay_config::ServerConfig;
-use toolbay_upstream::Catalogue;
+use toolbay_upstream::Catalog;
 
 /// A larger file is none of ours.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 
 /// The folder.
 #[derive(Debug)]
-pub(crate) struct CatalogueCache {
+pub(crate) struct CatalogCache {
     folder: PathBuf,
 }
 
-impl CatalogueCache {
+impl CatalogCache {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
     /// What a server offered when it was last seen.
-    pub(crate) fn load(&self, config: &ServerConfig) -> Option<Arc<Catalogue>> {
+    pub(crate) fn load(&self, config: &ServerConfig) -> Option<Arc<Catalog>> {
         let path = self.path(config);
         if fs::metadata(&path).ok()?.len() > MAX_FILE {
             return None;
         }
-        let catalogue = Catalogue::from_json(&fs::read(path).ok()?)?;
+        let catalogue = Catalog::from_json(&fs::read(path).ok()?)?;
         Some(Arc::new(catalogue))
     }
 
     /// Keeps what a server offers.
-    pub(crate) fn store(&self, config: &ServerConfig, catalogue: &Catalogue) {
+    pub(crate) fn store(&self, config: &ServerConfig, catalogue: &Catalog) {
         if let Err(error) = self.write(config, catalogue) {
             tracing::warn!(server = %config.name, %error, "cannot keep what the server offers");
         }
     }
 
     /// A file is there whole or not at all, whoever else writes the same.
-    fn write(&self, config: &ServerConfig, catalogue: &Catalogue) -> io::Result<()> {
+    fn write(&self, config: &ServerConfig, catalogue: &Catalog) -> io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         // Descriptions are not secret, but nobody else's business either.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolbay_upstream::{Hints, Kind, Status};
+use toolbay_upstream::{CacheHints, CatalogKind, UpstreamStatus};
 
 use crate::{Host, arrival::is_starting};
 
@@ -12,27 +12,27 @@ const LONGEST: Duration = Duration::from_secs(60);
 impl Host {
     /// How long a merged list may be kept: as long as its shortest part, not at all while a server is on its way up,
     /// and only by the one who asked if any part says so. What ran out is asked for again, for the next one who looks.
-    pub fn list_hints(&self, kind: Kind) -> Hints {
+    pub fn list_hints(&self, kind: CatalogKind) -> CacheHints {
         self.merged_hints(Some(kind), |status| status.list_hints(kind), |status| status.is_list_stale(kind))
     }
 
     /// As [`Host::list_hints`], for what the servers say about themselves.
-    pub fn introduction_hints(&self) -> Hints {
-        self.merged_hints(None, Status::introduction_hints, Status::is_introduction_stale)
+    pub fn introduction_hints(&self) -> CacheHints {
+        self.merged_hints(None, UpstreamStatus::server_info_hints, UpstreamStatus::is_server_info_stale)
     }
 
     fn merged_hints(
         &self,
-        kind: Option<Kind>,
-        hints_of: impl Fn(&Status) -> Option<Hints>,
-        is_stale: impl Fn(&Status) -> bool,
-    ) -> Hints {
-        let mut merged: Option<Hints> = None;
+        kind: Option<CatalogKind>,
+        hints_of: impl Fn(&UpstreamStatus) -> Option<CacheHints>,
+        is_stale: impl Fn(&UpstreamStatus) -> bool,
+    ) -> CacheHints {
+        let mut merged: Option<CacheHints> = None;
         for server in self.servers() {
             let status = server.status();
             let status = status.borrow();
             if is_starting(&status) {
-                merged = Some(Hints { ttl: Duration::ZERO, is_public: false });
+                merged = Some(CacheHints { ttl: Duration::ZERO, is_public: false });
             }
             if let Some(part) = hints_of(&status) {
                 merged = Some(merged.map_or(part, |merged| merged.and(part)));
@@ -41,7 +41,7 @@ impl Host {
                 server.refresh(kind);
             }
         }
-        let nothing = Hints { ttl: LONGEST, is_public: false };
-        merged.map_or(nothing, |merged| Hints { ttl: merged.ttl.min(LONGEST), ..merged })
+        let nothing = CacheHints { ttl: LONGEST, is_public: false };
+        merged.map_or(nothing, |merged| CacheHints { ttl: merged.ttl.min(LONGEST), ..merged })
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use toolbay_protocol::{Notification, ServerName};
-use toolbay_upstream::Kind;
+use toolbay_upstream::CatalogKind;
 
 /// Something that clients may want to know.
 #[derive(Debug, Clone)]
-pub enum Changed {
+pub enum HostChange {
     /// A merged list is another now.
-    List(Kind),
+    List(CatalogKind),
     /// A resource was updated; the server's own notification.
     Resource { server: ServerName, notification: Arc<Notification> },
     /// A task of 2025-11-25 stands otherwise; the server's own notification.
@@ -18,4 +18,4 @@ pub enum Changed {
 }
 
 /// Changes from now on. A reader that falls behind is told how many it missed.
-pub type Changes = broadcast::Receiver<Changed>;
+pub type HostChanges = broadcast::Receiver<HostChange>;

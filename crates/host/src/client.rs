@@ -14,14 +14,14 @@ use std::{
 
 use tokio::sync::broadcast;
 use toolbay_protocol::ServerName;
-use toolbay_upstream::{CallError, State, Status, UpstreamHandle};
+use toolbay_upstream::{CallError, ServerHandle, UpstreamState, UpstreamStatus};
 
 pub use introduction::ServerInfo;
 pub use notifications::{Notifications, ServerNotification};
 pub use setup::ClientBuilder;
 
-use self::{running::Running, setup::Setup};
-use crate::{CallOptions, Error, exchange::Sender};
+use self::{running::OpenClient, setup::ClientSettings};
+use crate::{CallOptions, Error, exchange::CallSender};
 
 /// A connection to one server. Clones are cheap and mean the same connection; it ends with [`Client::close`], or when the
 /// last clone is dropped.
@@ -45,21 +45,21 @@ use crate::{CallOptions, Error, exchange::Sender};
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
-    sender: Arc<Sender>,
+    sender: Arc<CallSender>,
 }
 
 struct Shared {
     name: ServerName,
-    setup: Setup,
-    slot: Mutex<Slot>,
+    setup: ClientSettings,
+    slot: Mutex<ConnectionSlot>,
     notifications: broadcast::Sender<ServerNotification>,
 }
 
 /// Whether there is a connection.
-enum Slot {
+enum ConnectionSlot {
     Idle,
     Starting,
-    Ready(Arc<Running>),
+    Ready(Arc<OpenClient>),
 }
 
 impl Client {
@@ -72,7 +72,7 @@ impl Client {
         let starting = self.begin()?;
         // A server with a handshake may ask for them at any time, not only in the middle of a call.
         let roots = self.sender.handlers.roots_of(&self.shared.name).await;
-        let running = Running::start(&self.shared, roots)?;
+        let running = OpenClient::start(&self.shared, roots)?;
         if let Err(failure) = running.settled().await {
             running.stop().await;
             let server = self.shared.name.clone();
@@ -89,8 +89,8 @@ impl Client {
     /// Ends the connection: the process with everything below it, or the session at a URL. Afterwards the client may be
     /// initialized anew.
     pub async fn close(&self) {
-        let slot = std::mem::replace(&mut *self.shared.slot(), Slot::Idle);
-        if let Slot::Ready(running) = slot {
+        let slot = std::mem::replace(&mut *self.shared.slot(), ConnectionSlot::Idle);
+        if let ConnectionSlot::Ready(running) = slot {
             running.stop().await;
         }
     }
@@ -103,7 +103,7 @@ impl Client {
 
     /// Whether the server is up.
     pub fn is_connected(&self) -> bool {
-        self.status().is_some_and(|status| matches!(status.state, State::Running))
+        self.status().is_some_and(|status| matches!(status.state, UpstreamState::Running))
     }
 
     /// What the server said about itself; nothing before [`Client::initialize`].
@@ -113,11 +113,11 @@ impl Client {
 
     /// What the server can do, as it said; nothing before [`Client::initialize`].
     pub fn capabilities(&self) -> Option<serde_json::Value> {
-        serde_json::from_str(self.status()?.catalogue.capabilities.as_deref()?).ok()
+        serde_json::from_str(self.status()?.catalog.capabilities.as_deref()?).ok()
     }
 
     /// The server behind it, for whoever wants its state, log or counts; nothing before [`Client::initialize`].
-    pub fn handle(&self) -> Option<UpstreamHandle> {
+    pub fn handle(&self) -> Option<ServerHandle> {
         self.running().ok().map(|running| running.handle.clone())
     }
 
@@ -126,25 +126,27 @@ impl Client {
         Notifications::new(self.shared.notifications.subscribe())
     }
 
-    fn status(&self) -> Option<Status> {
+    fn status(&self) -> Option<UpstreamStatus> {
         self.running().ok().map(|running| running.handle.status().borrow().clone())
     }
 
-    fn running(&self) -> Result<Arc<Running>, Error> {
+    fn running(&self) -> Result<Arc<OpenClient>, Error> {
         match &*self.shared.slot() {
-            Slot::Ready(running) => Ok(running.clone()),
-            Slot::Idle | Slot::Starting => Err(Error::NotInitialized { server: self.shared.name.clone() }),
+            ConnectionSlot::Ready(running) => Ok(running.clone()),
+            ConnectionSlot::Idle | ConnectionSlot::Starting => {
+                Err(Error::NotInitialized { server: self.shared.name.clone() })
+            }
         }
     }
 
     fn begin(&self) -> Result<Starting<'_>, Error> {
         let mut slot = self.shared.slot();
         match *slot {
-            Slot::Idle => {
-                *slot = Slot::Starting;
+            ConnectionSlot::Idle => {
+                *slot = ConnectionSlot::Starting;
                 Ok(Starting { shared: &self.shared })
             }
-            Slot::Starting | Slot::Ready(_) => {
+            ConnectionSlot::Starting | ConnectionSlot::Ready(_) => {
                 Err(Error::AlreadyInitialized { server: self.shared.name.clone() })
             }
         }
@@ -157,22 +159,22 @@ struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    fn done(self, running: Running) {
-        *self.shared.slot() = Slot::Ready(Arc::new(running));
+    fn done(self, running: OpenClient) {
+        *self.shared.slot() = ConnectionSlot::Ready(Arc::new(running));
     }
 }
 
 impl Drop for Starting<'_> {
     fn drop(&mut self) {
         let mut slot = self.shared.slot();
-        if matches!(*slot, Slot::Starting) {
-            *slot = Slot::Idle;
+        if matches!(*slot, ConnectionSlot::Starting) {
+            *slot = ConnectionSlot::Idle;
         }
     }
 }
 
 impl Shared {
-    fn slot(&self) -> MutexGuard<'_, Slot> {
+    fn slot(&self) -> MutexGuard<'_, ConnectionSlot> {
         self.slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -12,10 +12,10 @@ use toolbay_protocol::{
     encode_string, method, mirrored::HeaderParam,
 };
 use toolbay_upstream::{
-    Call, ClientIdentity, EventSender, InFlight, LogSource, LogWish, Owner, Timeouts, UpstreamHandle,
+    Call, CallEventSender, CallerId, ClientIdentity, InFlight, LogFilter, LogSource, ServerHandle, Timeouts,
 };
 
-pub use absence::Absence;
+pub use absence::Unavailable;
 
 use crate::{Host, ResourceRoute, Route};
 
@@ -27,11 +27,11 @@ pub struct Caller {
     /// Who the client is, for servers that want to know.
     pub identity: Arc<ClientIdentity>,
     /// Tells its calls from those of others.
-    pub owner: Owner,
+    pub owner: CallerId,
     /// Whether servers may ask it something before they answer.
     pub may_be_asked: bool,
     /// Which log messages it wants.
-    pub logs: LogWish,
+    pub logs: LogFilter,
     /// Whether whoever sends this waits for the end of tasks, where the client knows none.
     pub awaits_tasks: bool,
     /// The project in which the client works, where it is known.
@@ -40,20 +40,20 @@ pub struct Caller {
 
 /// A request with what belongs to it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct HostRequest {
     /// What the client sent.
     pub request: Arc<Request>,
     /// Who asks.
     pub caller: Caller,
     /// Where progress, log messages and questions go, if anyone wants them.
-    pub events: Option<EventSender>,
+    pub events: Option<CallEventSender>,
     /// Set when this goes on with something that a server began.
-    pub resumes: Option<Resumes>,
+    pub resumes: Option<Resume>,
 }
 
 /// A server's own state or the id of its task, handed back by the client that kept it.
 #[derive(Debug)]
-pub struct Resumes {
+pub struct Resume {
     /// Whose state it is; nobody else may see it.
     pub server: ServerName,
     /// Where the client's copy stands, and what the server knows as JSON text; nothing where that stands there already.
@@ -62,7 +62,7 @@ pub struct Resumes {
 
 /// What became of a request.
 #[derive(Debug)]
-pub enum Dispatched {
+pub enum Routed {
     /// A server has it.
     Sent(InFlight),
     /// We know the answer: a result as JSON text.
@@ -73,7 +73,7 @@ pub enum Dispatched {
 
 /// What changes of a request on its way to its server.
 #[derive(Default)]
-struct Change {
+struct RequestChange {
     /// A name or URI, and what the server calls it.
     renamed: Option<(Span, Bytes)>,
     only_as_task: bool,
@@ -83,7 +83,7 @@ struct Change {
 
 impl Host {
     /// Sends a request that names a tool, a resource or a prompt to its owner.
-    pub fn dispatch(&self, asked: Asked) -> Dispatched {
+    pub fn dispatch(&self, asked: HostRequest) -> Routed {
         let outcome = match asked.request.call.method() {
             method::TOOLS_CALL => self.dispatch_tool(asked),
             method::PROMPTS_GET => self.dispatch_prompt(asked),
@@ -92,7 +92,7 @@ impl Host {
             _ if is_about_task(&asked.request.call) => self.use_task(asked),
             other => Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{other}`"))),
         };
-        outcome.unwrap_or_else(Dispatched::Refused)
+        outcome.unwrap_or_else(Routed::Refused)
     }
 
     /// The parameters of a tool that clients on HTTP repeat in headers; nothing when there are none.
@@ -113,7 +113,7 @@ impl Host {
         Some(server.name().clone())
     }
 
-    fn dispatch_tool(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_tool(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
         let call = &asked.request.call;
         let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));
         let name_span = call.param("name").ok_or_else(|| match call.params_text() {
@@ -135,19 +135,19 @@ impl Host {
             faults(route, arguments.map_or(b"{}", |span| call.bytes(span)), !call.has_wide_numbers)?
         {
             if route.validate == Validate::Enforce {
-                return Ok(Dispatched::Answered(misfit(&name, &faults)));
+                return Ok(Routed::Answered(misfit(&name, &faults)));
             }
             let note = format!("arguments of `{name}` do not fit its schema: {}", faults.join("; "));
             route.server.log().push(LogSource::Event, &note);
         }
         let renamed = route.renamed.clone().map(|raw| (name_span, raw));
-        let change = Change { renamed, only_as_task: route.only_as_task, timeouts: route.timeouts };
+        let change = RequestChange { renamed, only_as_task: route.only_as_task, timeouts: route.timeouts };
         let server = route.server.clone();
         drop(name);
         Ok(self.send(&server, asked, change))
     }
 
-    fn dispatch_prompt(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_prompt(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
         let call = &asked.request.call;
         let name_span = required(call.param("name"), "name")?;
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
@@ -158,20 +158,20 @@ impl Host {
         let renamed = route.renamed.clone().map(|raw| (name_span, raw));
         let server = route.server.clone();
         drop(name);
-        Ok(self.send(&server, asked, Change { renamed, ..Change::default() }))
+        Ok(self.send(&server, asked, RequestChange { renamed, ..RequestChange::default() }))
     }
 
-    fn dispatch_read(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_read(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
         let call = &asked.request.call;
         let uri_span = required(call.param("uri"), "uri")?;
         let uri = decode_string(&call.text[uri_span.range()]).ok_or_else(|| not_a_string("uri"))?;
         let route = self.peek_table().resource(&uri).map_err(|candidates| no_resource(&uri, &candidates))?;
         let renamed = route.renamed.map(|raw| (uri_span, raw));
         drop(uri);
-        Ok(self.send(&route.server, asked, Change { renamed, ..Change::default() }))
+        Ok(self.send(&route.server, asked, RequestChange { renamed, ..RequestChange::default() }))
     }
 
-    fn dispatch_completion(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn dispatch_completion(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
         let call = &asked.request.call;
         let reference = required(call.param("ref"), "ref")?;
         let item = toolbay_protocol::view::Item::parse(call.text.slice(reference.range()))
@@ -181,8 +181,7 @@ impl Host {
             Some(Span { start: span.start + reference.start, end: span.end + reference.start })
         };
         let table = self.peek_table();
-        let (server, renamed): (UpstreamHandle, Option<(Span, Bytes)>) = match item.string("type").as_deref()
-        {
+        let (server, renamed): (ServerHandle, Option<(Span, Bytes)>) = match item.string("type").as_deref() {
             Some("ref/prompt") => {
                 let name = item.string("name").ok_or_else(|| not_a_string("ref.name"))?;
                 let route = table
@@ -204,18 +203,18 @@ impl Host {
                 return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             }
         };
-        Ok(self.send(&server, asked, Change { renamed, ..Change::default() }))
+        Ok(self.send(&server, asked, RequestChange { renamed, ..RequestChange::default() }))
     }
 
     /// What a task is about only its server knows; the caller knows the server.
-    fn use_task(&self, asked: Asked) -> Result<Dispatched, ErrorObject> {
+    fn use_task(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
         let owner = asked.resumes.as_ref().map(|resumes| resumes.server.clone());
         let owner = owner.ok_or_else(|| ErrorObject::new(ErrorCode::INVALID_PARAMS, "no such task"))?;
         let server = self.server(owner.as_str()).ok_or_else(|| {
             let message = format!("the task belongs to server `{owner}`, which is not configured any more");
             ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
         })?;
-        Ok(self.send(&server, asked, Change::default()))
+        Ok(self.send(&server, asked, RequestChange::default()))
     }
 
     fn unknown(&self, kind: &str, name: &str, similar: &[&str]) -> ErrorObject {
@@ -238,16 +237,16 @@ impl Host {
     }
 
     /// Sends a request to the process of `server` that serves its client.
-    fn send(&self, server: &UpstreamHandle, asked: Asked, change: Change) -> Dispatched {
-        let Asked { request, caller, events, resumes } = asked;
-        let Change { renamed, only_as_task, timeouts } = change;
+    fn send(&self, server: &ServerHandle, asked: HostRequest, change: RequestChange) -> Routed {
+        let HostRequest { request, caller, events, resumes } = asked;
+        let RequestChange { renamed, only_as_task, timeouts } = change;
         let mut renamed: SmallVec<[(Span, Bytes); 1]> = renamed.into_iter().collect();
-        if let Some(Resumes { server: owner, state }) = resumes {
+        if let Some(Resume { server: owner, state }) = resumes {
             if owner != *server.name() {
                 let message = format!(
                     "`requestState` belongs to server `{owner}`, which no longer answers this request"
                 );
-                return Dispatched::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
+                return Routed::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             }
             renamed.extend(state);
         }
@@ -264,7 +263,7 @@ impl Host {
             revision: caller.revision,
             renamed,
             client: caller.identity,
-            owner: caller.owner,
+            caller: caller.owner,
             events,
             may_be_asked: caller.may_be_asked,
             logs: caller.logs,
@@ -272,7 +271,7 @@ impl Host {
             awaits_tasks: caller.awaits_tasks,
             timeouts,
         });
-        Dispatched::Sent(match lease {
+        Routed::Sent(match lease {
             Some(lease) => call.keeping(lease),
             None => call,
         })
@@ -291,7 +290,7 @@ fn is_about_task(call: &Notification) -> bool {
 }
 
 /// How long a request may take that is answered late by design; nothing for others.
-fn patience(server: &UpstreamHandle, asked: &str) -> Option<Timeouts> {
+fn patience(server: &ServerHandle, asked: &str) -> Option<Timeouts> {
     const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     let usual = server.timeouts();
     match asked {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use toolbay_config::{Command, Reach, ServerConfig};
+use toolbay_config::{Command, ServerConfig, ServerEndpoint};
 
 use crate::Error;
 
@@ -30,7 +30,7 @@ pub(crate) fn program<S: Into<String>>(
     if command.trim().is_empty() {
         return Err(Error::Setup { server: name.to_owned(), reason: "its command is empty".to_owned() });
     }
-    config.reach = Reach::Command(Command {
+    config.endpoint = ServerEndpoint::Command(Command {
         command: command.to_owned(),
         args: args.into_iter().map(Into::into).collect(),
         env: env.iter().cloned().collect(),

@@ -16,7 +16,7 @@ use toolbay_upstream::{CallError, Failure};
 
 pub use fault::Fault;
 
-use crate::{ServerState, StoreError};
+use crate::{ServerError, ServerState};
 
 /// Why something did not work.
 ///
@@ -215,12 +215,12 @@ impl From<CallError> for Error {
     }
 }
 
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
+impl From<ServerError> for Error {
+    fn from(error: ServerError) -> Self {
         match error {
-            StoreError::Unknown(server) => Self::ServerNotFound { server, known: Vec::new() },
-            StoreError::Disabled(server) => Self::NotRunning { server, state: ServerState::Disabled },
-            StoreError::Pending(server) => Self::NotRunning { server, state: ServerState::Pending },
+            ServerError::Unknown(server) => Self::ServerNotFound { server, known: Vec::new() },
+            ServerError::Disabled(server) => Self::NotRunning { server, state: ServerState::Disabled },
+            ServerError::Pending(server) => Self::NotRunning { server, state: ServerState::Pending },
         }
     }
 }

@@ -14,26 +14,27 @@ use serde_json::{Map, Value};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{Message, Request, Revision, ServerName, meta, method};
 use toolbay_upstream::{
-    Answer, CallEvent, ClientIdentity, EventSender, Events, InFlight, LogWish, Owner, events,
+    CallEvent, CallEventSender, CallEvents, CallResponse, CallerId, ClientIdentity, InFlight, LogFilter,
+    events,
 };
 
-use crate::{Asked, CallOptions, Caller, Dispatched, Error, Handlers, Resumes};
+use crate::{CallOptions, Caller, Error, Handlers, HostRequest, Resume, Routed};
 
 /// A server that asks more often than this asks in circles.
 const MAX_ROUNDS: u32 = 32;
 
 /// Where requests go: many servers, or one.
-pub(crate) trait Line: Send + Sync {
+pub(crate) trait CallTarget: Send + Sync {
     /// Sends a request.
-    fn send(&self, asked: Asked) -> Dispatched;
+    fn send(&self, asked: HostRequest) -> Routed;
     /// For what must be done after its caller went away.
     fn tasks(&self) -> &TaskTracker;
 }
 
 /// Who sends requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Sender {
-    owner: Owner,
+pub(crate) struct CallSender {
+    owner: CallerId,
     info: String,
     pub(crate) handlers: Handlers,
     pub(crate) options: CallOptions,
@@ -41,12 +42,12 @@ pub(crate) struct Sender {
     identity: Arc<OnceLock<Arc<ClientIdentity>>>,
 }
 
-impl Sender {
+impl CallSender {
     /// A client unlike any other.
     pub(crate) fn new() -> Self {
         let us = client_info("toolbay-host", env!("CARGO_PKG_VERSION"));
         Self {
-            owner: Owner::new(),
+            owner: CallerId::new(),
             info: us,
             handlers: Handlers::default(),
             options: CallOptions::default(),
@@ -93,7 +94,7 @@ impl Sender {
             identity: identity.clone(),
             owner: self.owner,
             may_be_asked: !self.handlers.is_empty(),
-            logs: least.map_or(LogWish::Nothing, LogWish::AtLeast),
+            logs: least.map_or(LogFilter::Nothing, LogFilter::AtLeast),
             root: None,
             awaits_tasks: false,
         }
@@ -109,20 +110,20 @@ fn client_info(name: &str, version: &str) -> String {
 }
 
 /// One request.
-pub(crate) struct Exchange<'a> {
-    pub(crate) line: &'a dyn Line,
-    pub(crate) sender: &'a Sender,
+pub(crate) struct CallEngine<'a> {
+    pub(crate) line: &'a dyn CallTarget,
+    pub(crate) sender: &'a CallSender,
     /// Who will answer.
     pub(crate) server: ServerName,
 }
 
-impl Exchange<'_> {
+impl CallEngine<'_> {
     /// Asks, and gives the result as JSON text.
     pub(crate) async fn ask(&self, asked: &str, mut params: Map<String, Value>) -> Result<String, Error> {
         for round in 1..=MAX_ROUNDS {
             let answer = match self.send(asked, &params, None)? {
-                Sent::Known(result) => return Ok(result),
-                Sent::Call(call, events) => self.follow(call, events).await?,
+                SendOutcome::Known(result) => return Ok(result),
+                SendOutcome::Call(call, events) => self.follow(call, events).await?,
             };
             let result = self.result(&answer)?;
             if let Some(wanted) = input::wanted(&answer) {
@@ -143,20 +144,21 @@ impl Exchange<'_> {
         &self,
         asked: &str,
         params: &Map<String, Value>,
-        resumes: Option<Resumes>,
-    ) -> Result<Sent, Error> {
+        resumes: Option<Resume>,
+    ) -> Result<SendOutcome, Error> {
         let request = self.request(asked, params).ok_or_else(|| {
             Error::protocol(&self.server, format!("the parameters of `{asked}` do not fit into a message"))
         })?;
-        let (sender, events): (Option<EventSender>, Option<Events>) = match self.sender.hears_events() {
+        let (sender, events): (Option<CallEventSender>, Option<CallEvents>) = match self.sender.hears_events()
+        {
             true => Some(events()).unzip(),
             false => (None, None),
         };
-        let asked = Asked { request, caller: self.sender.caller(), events: sender, resumes };
+        let asked = HostRequest { request, caller: self.sender.caller(), events: sender, resumes };
         match self.line.send(asked) {
-            Dispatched::Sent(call) => Ok(Sent::Call(call, events)),
-            Dispatched::Answered(result) => Ok(Sent::Known(result)),
-            Dispatched::Refused(error) => Err(error.into()),
+            Routed::Sent(call) => Ok(SendOutcome::Call(call, events)),
+            Routed::Answered(result) => Ok(SendOutcome::Known(result)),
+            Routed::Refused(error) => Err(error.into()),
         }
     }
 
@@ -174,7 +176,7 @@ impl Exchange<'_> {
     }
 
     /// Waits for an answer, and sees to what is said and asked before it.
-    async fn follow(&self, call: InFlight, events: Option<Events>) -> Result<Answer, Error> {
+    async fn follow(&self, call: InFlight, events: Option<CallEvents>) -> Result<CallResponse, Error> {
         let Some(mut events) = events else { return Ok(call.await?) };
         let mut call = std::pin::pin!(call);
         let mut questions = FuturesUnordered::new();
@@ -199,7 +201,7 @@ impl Exchange<'_> {
     }
 
     /// The result of an answer as JSON text, unless it is an error.
-    fn result<'b>(&self, answer: &'b Answer) -> Result<&'b str, Error> {
+    fn result<'b>(&self, answer: &'b CallResponse) -> Result<&'b str, Error> {
         match (answer.response.result_text(), answer.response.error()) {
             (Some(result), _) => Ok(result),
             (None, Some(error)) => Err(Error::answered(&self.server, error)),
@@ -209,8 +211,8 @@ impl Exchange<'_> {
 }
 
 /// What became of a request that was sent.
-enum Sent {
-    Call(InFlight, Option<Events>),
+enum SendOutcome {
+    Call(InFlight, Option<CallEvents>),
     /// The answer is known without asking anyone.
     Known(String),
 }

@@ -17,27 +17,27 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::ServerConfig;
 use toolbay_protocol::{Notification, ServerName};
-use toolbay_transport::Wire;
+use toolbay_transport::Connection;
 use toolbay_upstream::{
-    AwaitedPath, ByteBudget, Catalogue, HubChain, HubsBehind, Owner, Shim, Source, Turn, UpstreamHandle,
-    capture::Capture,
+    ByteBudget, CallerId, Catalog, Endpoint, HubChain, HubsBehind, PendingPath, ServerHandle, Shim,
+    StartGate, capture::Capture,
 };
 
 use crate::{
-    Changed, Changes, Naming, Table,
+    HostChange, HostChanges, Naming, RouteTable,
     arrival::is_starting,
-    cache::CatalogueCache,
-    instances::{Lease, roots::Roots},
-    journal::Journal,
-    keeper::{Part, first_look, keep_table},
-    roster::{Member, Roster},
+    cache::CatalogCache,
+    instances::{Lease, roots::RootInstances},
+    journal::EventLog,
+    keeper::{TablePart, first_look, maintain_table},
+    roster::{RegisteredServer, ServerRegistry},
 };
 
 /// How many changes a reader may fall behind.
 const CHANGES: usize = 256;
 
 /// A server of our own that runs in this process; called anew for each of its lives.
-pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>;
+pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>;
 
 /// What a host needs besides its servers.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub struct HostOptions {
     /// otherwise.
     pub base_env: BTreeMap<OsString, OsString>,
     /// The `PATH` that servers inherit instead of that in `base_env`, if it is still being asked for.
-    pub path: Option<AwaitedPath>,
+    pub path: Option<PendingPath>,
     /// How process trees are kept together.
     pub shim: Shim,
     /// The folder in which is kept what servers offer, so that it is known before they are up; without it, nothing is.
@@ -67,12 +67,12 @@ pub struct Connector {
     in_root: Option<Arc<ConnectInRoot>>,
 }
 
-type Connect = dyn Fn(&ServerConfig) -> Option<Source> + Send + Sync;
-pub(crate) type ConnectInRoot = dyn Fn(&ServerConfig, &Path) -> Option<Source> + Send + Sync;
+type Connect = dyn Fn(&ServerConfig) -> Option<Endpoint> + Send + Sync;
+pub(crate) type ConnectInRoot = dyn Fn(&ServerConfig, &Path) -> Option<Endpoint> + Send + Sync;
 
 impl Connector {
     /// A connector that asks a function; servers for which it says nothing are reached as their entries say.
-    pub fn new(connect: impl Fn(&ServerConfig) -> Option<Source> + Send + Sync + 'static) -> Self {
+    pub fn new(connect: impl Fn(&ServerConfig) -> Option<Endpoint> + Send + Sync + 'static) -> Self {
         Self { connect: Arc::new(connect), in_root: None }
     }
 
@@ -80,12 +80,12 @@ impl Connector {
     /// that work in a project, and nothing for servers that are the same everywhere.
     pub fn with_roots(
         self,
-        connect: impl Fn(&ServerConfig, &Path) -> Option<Source> + Send + Sync + 'static,
+        connect: impl Fn(&ServerConfig, &Path) -> Option<Endpoint> + Send + Sync + 'static,
     ) -> Self {
         Self { in_root: Some(Arc::new(connect)), ..self }
     }
 
-    pub(crate) fn connect(&self, config: &ServerConfig) -> Option<Source> {
+    pub(crate) fn connect(&self, config: &ServerConfig) -> Option<Endpoint> {
         (self.connect)(config)
     }
 
@@ -123,28 +123,28 @@ pub struct Host {
 
 /// What the host and its tasks have in common.
 pub(crate) struct Shared {
-    pub(crate) roster: ArcSwap<Roster>,
+    pub(crate) servers: ArcSwap<ServerRegistry>,
     /// Held while the roster is replaced.
     pub(crate) applying: Mutex<()>,
-    pub(crate) table: ArcSwap<Table>,
-    pub(crate) made_of: watch::Sender<MadeOf>,
-    pub(crate) changes: broadcast::Sender<Changed>,
-    pub(crate) journal: Arc<Journal>,
+    pub(crate) table: ArcSwap<RouteTable>,
+    pub(crate) made_of: watch::Sender<TableInputs>,
+    pub(crate) changes: broadcast::Sender<HostChange>,
+    pub(crate) events: Arc<EventLog>,
     /// Something about servers may have changed.
     pub(crate) stirred: Arc<Notify>,
     /// Where servers tell of what belongs to no call.
     pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
-    pub(crate) cache: Option<Arc<CatalogueCache>>,
+    pub(crate) cache: Option<Arc<CatalogCache>>,
     pub(crate) naming: Naming,
     pub(crate) base_env: BTreeMap<OsString, OsString>,
-    pub(crate) path: Option<AwaitedPath>,
+    pub(crate) path: Option<PendingPath>,
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
     pub(crate) chain: Option<HubChain>,
     /// Where messages of clients and servers can be seen.
     pub(crate) capture: Capture,
     /// Whose turn it is to be started.
-    pub(crate) turn: Turn,
+    pub(crate) start_gate: StartGate,
     /// What long calls to all servers hold.
     pub(crate) budget: ByteBudget,
     /// What servers at a URL want to see of us.
@@ -155,10 +155,10 @@ pub(crate) struct Shared {
 
 /// What the table was made of.
 #[derive(Clone, Default)]
-pub(crate) struct MadeOf {
-    pub(crate) roster: Option<Arc<Roster>>,
+pub(crate) struct TableInputs {
+    pub(crate) roster: Option<Arc<ServerRegistry>>,
     /// One per server.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<TablePart>,
 }
 
 impl Host {
@@ -168,7 +168,7 @@ impl Host {
         in_process: Vec<(ServerName, InProcess)>,
         options: &HostOptions,
     ) -> Self {
-        let embedded = in_process.into_iter().map(|(name, connect)| (name, Source::InProcess(connect)));
+        let embedded = in_process.into_iter().map(|(name, connect)| (name, Endpoint::InProcess(connect)));
         Self::start_with(servers, embedded.collect(), options)
     }
 
@@ -176,20 +176,20 @@ impl Host {
     /// ([`Source::Custom`]).
     pub fn start_with(
         servers: &[ServerConfig],
-        embedded: Vec<(ServerName, Source)>,
+        embedded: Vec<(ServerName, Endpoint)>,
         options: &HostOptions,
     ) -> Self {
         let (updates, updated) = mpsc::channel(CHANGES);
         let shared = Arc::new(Shared {
-            roster: ArcSwap::default(),
+            servers: ArcSwap::default(),
             applying: Mutex::default(),
             table: ArcSwap::default(),
             made_of: watch::Sender::default(),
             changes: broadcast::Sender::new(CHANGES),
-            journal: Arc::new(Journal::new()),
+            events: Arc::new(EventLog::new()),
             stirred: Arc::default(),
             updates,
-            cache: options.cache.clone().map(|folder| Arc::new(CatalogueCache::new(folder))),
+            cache: options.cache.clone().map(|folder| Arc::new(CatalogCache::new(folder))),
             naming: options.naming,
             base_env: options.base_env.clone(),
             path: options.path.clone(),
@@ -197,44 +197,44 @@ impl Host {
             connector: options.connector.clone(),
             chain: options.chain.clone(),
             capture: Capture::new(),
-            turn: Turn::default(),
+            start_gate: StartGate::default(),
             budget: ByteBudget::new(ByteBudget::IN_ALL),
             credentials: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
         let embedded = embedded.into_iter().map(|(name, source)| shared.embed(name, source));
-        let mut members: Vec<Arc<Member>> = embedded.collect();
+        let mut members: Vec<Arc<RegisteredServer>> = embedded.collect();
         members.extend(servers.iter().map(|config| shared.admit(config, None)));
-        shared.roster.store(Arc::new(Roster::new(members)));
+        shared.servers.store(Arc::new(ServerRegistry::new(members)));
         let parts = first_look(&shared);
-        shared.tasks.spawn(keep_table(shared.clone(), parts, updated));
+        shared.tasks.spawn(maintain_table(shared.clone(), parts, updated));
         Self { shared }
     }
 
     /// What all servers offer now.
-    pub fn table(&self) -> Arc<Table> {
+    pub fn table(&self) -> Arc<RouteTable> {
         self.shared.table.load_full()
     }
 
     /// As [`Host::table`], for a moment only: cheaper where one look is enough.
-    pub(crate) fn peek_table(&self) -> arc_swap::Guard<Arc<Table>> {
+    pub(crate) fn peek_table(&self) -> arc_swap::Guard<Arc<RouteTable>> {
         self.shared.table.load()
     }
 
     /// What changes from now on.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> HostChanges {
         self.shared.changes.subscribe()
     }
 
     /// All servers, in the order of the configuration.
-    pub fn servers(&self) -> Vec<UpstreamHandle> {
-        self.shared.roster.load().members.iter().map(|member| member.handle().clone()).collect()
+    pub fn servers(&self) -> Vec<ServerHandle> {
+        self.shared.servers.load().servers.iter().map(|member| member.handle().clone()).collect()
     }
 
     /// The server of that name.
-    pub fn server(&self, name: &str) -> Option<UpstreamHandle> {
-        self.shared.roster.load().get(name).map(|member| member.handle().clone())
+    pub fn server(&self, name: &str) -> Option<ServerHandle> {
+        self.shared.servers.load().get(name).map(|member| member.handle().clone())
     }
 
     /// Whether any server is still on its way up for the first time.
@@ -243,25 +243,25 @@ impl Host {
     }
 
     /// The server whose offers begin with that slug.
-    pub(crate) fn by_slug(&self, slug: &str) -> Option<UpstreamHandle> {
-        self.shared.roster.load().by_slug(slug).map(|member| member.handle().clone())
+    pub(crate) fn by_slug(&self, slug: &str) -> Option<ServerHandle> {
+        self.shared.servers.load().by_slug(slug).map(|member| member.handle().clone())
     }
 
     /// The process of a server that a call of `owner`, who works in `root`, goes to.
     pub(crate) fn instance(
         &self,
-        server: &UpstreamHandle,
-        owner: Owner,
+        server: &ServerHandle,
+        owner: CallerId,
         root: Option<&Path>,
-    ) -> (UpstreamHandle, Option<Lease>) {
+    ) -> (ServerHandle, Option<Lease>) {
         if let Some(root) = root
-            && let Some(member) = self.shared.roster.load().get(server.name().as_str())
+            && let Some(member) = self.shared.servers.load().get(server.name().as_str())
             && let Some(instance) = member.runner.roots.as_ref().and_then(|roots| roots.instance(root))
         {
             return (instance, None);
         }
         if server.asks_clients()
-            && let Some(member) = self.shared.roster.load().get(server.name().as_str())
+            && let Some(member) = self.shared.servers.load().get(server.name().as_str())
         {
             return member.runner.instances.lease(owner);
         }
@@ -279,7 +279,7 @@ impl Host {
     }
 
     /// As [`Host::settled`], for some servers only.
-    pub(crate) async fn settled_among(&self, awaited: &[UpstreamHandle]) {
+    pub(crate) async fn settled_among(&self, awaited: &[ServerHandle]) {
         for server in awaited {
             // The watch ends only with the server, which then is as settled as can be.
             let _ = server.status().wait_for(|status| !is_starting(status)).await;
@@ -290,11 +290,12 @@ impl Host {
     /// Waits until the table follows what servers offer now, which takes a moment only.
     pub(crate) async fn table_follows(&self) {
         let mut made_of = self.shared.made_of.subscribe();
-        let follows = |made_of: &MadeOf| {
-            let roster = self.shared.roster.load();
-            let is_newest = |(member, known): (&Arc<Member>, &Part)| Part::of(member).is_same(known);
+        let follows = |made_of: &TableInputs| {
+            let roster = self.shared.servers.load();
+            let is_newest =
+                |(member, known): (&Arc<RegisteredServer>, &TablePart)| TablePart::of(member).is_same(known);
             made_of.roster.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster))
-                && roster.members.iter().zip(&made_of.parts).all(is_newest)
+                && roster.servers.iter().zip(&made_of.parts).all(is_newest)
         };
         tokio::select! {
             _ = made_of.wait_for(follows) => {}
@@ -305,8 +306,8 @@ impl Host {
     /// The hubs that this one consists of, itself first; nothing where it has no id.
     pub fn hubs(&self) -> Option<HubsBehind> {
         let chain = self.shared.chain.as_ref()?;
-        let catalogues: Vec<Arc<Catalogue>> =
-            self.servers().iter().map(|server| server.status().borrow().catalogue.clone()).collect();
+        let catalogues: Vec<Arc<Catalog>> =
+            self.servers().iter().map(|server| server.status().borrow().catalog.clone()).collect();
         Some(chain.behind(catalogues.iter().map(|catalogue| &catalogue.hubs)))
     }
 
@@ -333,9 +334,9 @@ impl Host {
     /// Stops every server and waits until all are gone, but no longer than `patience`.
     pub async fn stop(&self, patience: Duration) {
         self.shared.stop.cancel();
-        for member in &self.shared.roster.load().members {
+        for member in &self.shared.servers.load().servers {
             member.runner.instances.stop();
-            member.runner.roots.iter().for_each(Roots::stop);
+            member.runner.roots.iter().for_each(RootInstances::stop);
         }
         self.shared.tasks.close();
         if tokio::time::timeout(patience, self.shared.tasks.wait()).await.is_err() {

@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolbay_config::Sharing;
-use toolbay_upstream::{LogSource, Owner, UpstreamHandle};
+use toolbay_upstream::{CallerId, LogSource, ServerHandle};
 
 /// How many processes one server may have besides its first because it asks.
 const MAX_EXTRA: usize = 7;
@@ -28,7 +28,7 @@ const MAX_SESSIONS: usize = 256;
 const IDLE: Duration = Duration::from_secs(300);
 
 /// Starts one more process of a server.
-pub(crate) type StartAnother = Arc<dyn Fn() -> UpstreamHandle + Send + Sync>;
+pub(crate) type StartAnother = Arc<dyn Fn() -> ServerHandle + Send + Sync>;
 
 /// The processes of one server.
 pub(crate) struct Instances {
@@ -38,13 +38,13 @@ pub(crate) struct Instances {
 }
 
 struct Instance {
-    handle: UpstreamHandle,
+    handle: ServerHandle,
     use_: Arc<Mutex<Use>>,
 }
 
 /// Who has calls there.
 struct Use {
-    owner: Option<Owner>,
+    owner: Option<CallerId>,
     calls: usize,
     since: Instant,
 }
@@ -55,12 +55,12 @@ pub(crate) struct Lease {
 }
 
 impl Instances {
-    pub(crate) fn new(sharing: Sharing, first: UpstreamHandle, start: StartAnother) -> Self {
+    pub(crate) fn new(sharing: Sharing, first: ServerHandle, start: StartAnother) -> Self {
         Self { sharing, start, all: Mutex::new(vec![Instance::new(first)]) }
     }
 
     /// A process for a call of `owner`, and the right to use it.
-    pub(crate) fn lease(&self, owner: Owner) -> (UpstreamHandle, Option<Lease>) {
+    pub(crate) fn lease(&self, owner: CallerId) -> (ServerHandle, Option<Lease>) {
         match self.sharing {
             Sharing::Shared => self.apart(owner, Instance::is_free, MAX_EXTRA, "it asks its clients"),
             Sharing::PerSession => {
@@ -70,7 +70,7 @@ impl Instances {
         }
     }
 
-    fn least_busy(&self, owner: Owner, size: usize) -> (UpstreamHandle, Option<Lease>) {
+    fn least_busy(&self, owner: CallerId, size: usize) -> (ServerHandle, Option<Lease>) {
         let mut all = self.lock();
         sweep(&mut all);
         let calls = |instance: &Instance| lock(&instance.use_).calls;
@@ -87,11 +87,11 @@ impl Instances {
     /// first: then a question may go unanswered, but the call is served.
     fn apart(
         &self,
-        owner: Owner,
+        owner: CallerId,
         free: fn(&Instance) -> bool,
         max_extra: usize,
         why: &str,
-    ) -> (UpstreamHandle, Option<Lease>) {
+    ) -> (ServerHandle, Option<Lease>) {
         let mut all = self.lock();
         sweep(&mut all);
         let known = all.iter().position(|instance| lock(&instance.use_).owner == Some(owner));
@@ -112,8 +112,7 @@ impl Instances {
     /// Lets all of them finish what they have, but no longer than `patience`, and stops them for good. When
     /// all is `over`, at once.
     pub(crate) async fn retire(&self, patience: Duration, over: CancellationToken) {
-        let handles: Vec<UpstreamHandle> =
-            self.lock().iter().map(|instance| instance.handle.clone()).collect();
+        let handles: Vec<ServerHandle> = self.lock().iter().map(|instance| instance.handle.clone()).collect();
         let all_gone = join_all(handles.into_iter().map(|handle| handle.retire(patience)));
         tokio::select! {
             _ = all_gone => {}
@@ -148,11 +147,11 @@ impl Instances {
 }
 
 impl Instance {
-    fn new(handle: UpstreamHandle) -> Self {
+    fn new(handle: ServerHandle) -> Self {
         Self { handle, use_: Arc::new(Mutex::new(Use { owner: None, calls: 0, since: Instant::now() })) }
     }
 
-    fn lease(&self, owner: Owner) -> (UpstreamHandle, Option<Lease>) {
+    fn lease(&self, owner: CallerId) -> (ServerHandle, Option<Lease>) {
         let mut now = lock(&self.use_);
         now.owner = Some(owner);
         now.calls += 1;

@@ -21,17 +21,17 @@ const BEHIND: usize = 1024;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct HostEvent {
     /// Counts up from 1, without gaps.
     pub revision: u64,
     /// What happened.
-    pub news: News,
+    pub kind: HostEventKind,
 }
 
 /// What may happen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum News {
+pub enum HostEventKind {
     /// A server is in another state.
     State {
         /// The server.
@@ -45,7 +45,7 @@ pub enum News {
         server: ServerName,
     },
     /// A configuration was read and is in force.
-    Applied(Arc<crate::Applied>),
+    Applied(Arc<crate::ApplyReport>),
     /// A configuration was read and cannot be used; the one before it stays in force.
     Rejected {
         /// Why.
@@ -84,14 +84,14 @@ impl fmt::Display for ConfigProblem {
 
 /// What happens from now on.
 #[derive(Debug)]
-pub struct EventStream {
-    events: broadcast::Receiver<Event>,
+pub struct HostEvents {
+    events: broadcast::Receiver<HostEvent>,
     seen: u64,
 }
 
-impl EventStream {
+impl HostEvents {
     /// The next event; nothing once the host is gone. Cancel safe.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<HostEvent> {
         match self.events.recv().await {
             Ok(event) => {
                 self.seen = event.revision;
@@ -99,7 +99,7 @@ impl EventStream {
             }
             Err(RecvError::Lagged(count)) => {
                 self.seen += count;
-                Some(Event { revision: self.seen, news: News::Missed { count } })
+                Some(HostEvent { revision: self.seen, kind: HostEventKind::Missed { count } })
             }
             Err(RecvError::Closed) => None,
         }
@@ -108,27 +108,27 @@ impl EventStream {
 
 /// Where it is written down.
 #[derive(Debug)]
-pub(crate) struct Journal {
-    written: Mutex<Written>,
-    events: broadcast::Sender<Event>,
+pub(crate) struct EventLog {
+    written: Mutex<LoggedEvent>,
+    events: broadcast::Sender<HostEvent>,
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct LoggedEvent {
     revision: u64,
     states: HashMap<ServerName, ServerState>,
     /// Why the configuration as it stands now cannot be used.
     rejected: Option<Arc<[ConfigProblem]>>,
 }
 
-impl Journal {
+impl EventLog {
     pub(crate) fn new() -> Self {
         Self { written: Mutex::default(), events: broadcast::Sender::new(BEHIND) }
     }
 
-    pub(crate) fn listen(&self) -> EventStream {
+    pub(crate) fn listen(&self) -> HostEvents {
         let written = self.lock();
-        EventStream { events: self.events.subscribe(), seen: written.revision }
+        HostEvents { events: self.events.subscribe(), seen: written.revision }
     }
 
     /// The number of the last event.
@@ -143,13 +143,13 @@ impl Journal {
             return;
         }
         written.states.insert(server.clone(), state.clone());
-        self.write(&mut written, News::State { server: server.clone(), state });
+        self.write(&mut written, HostEventKind::State { server: server.clone(), state });
     }
 
     pub(crate) fn removed(&self, server: &ServerName) {
         let mut written = self.lock();
         if written.states.remove(server).is_some() {
-            self.write(&mut written, News::Removed { server: server.clone() });
+            self.write(&mut written, HostEventKind::Removed { server: server.clone() });
         }
     }
 
@@ -160,7 +160,10 @@ impl Journal {
             return;
         }
         written.rejected = rejected.clone();
-        self.write(&mut written, rejected.map_or(News::Accepted, |problems| News::Rejected { problems }));
+        self.write(
+            &mut written,
+            rejected.map_or(HostEventKind::Accepted, |problems| HostEventKind::Rejected { problems }),
+        );
     }
 
     /// Why the configuration as it stands now cannot be used.
@@ -169,18 +172,18 @@ impl Journal {
     }
 
     /// Writes down something that is about no single server.
-    pub(crate) fn note(&self, news: News) {
+    pub(crate) fn note(&self, news: HostEventKind) {
         self.write(&mut self.lock(), news);
     }
 
     /// The number is given and the event sent under one lock, so that nobody sees them in another order.
-    fn write(&self, written: &mut Written, news: News) {
+    fn write(&self, written: &mut LoggedEvent, news: HostEventKind) {
         written.revision += 1;
         // Nobody listening is fine.
-        let _ = self.events.send(Event { revision: written.revision, news });
+        let _ = self.events.send(HostEvent { revision: written.revision, kind: news });
     }
 
-    fn lock(&self) -> MutexGuard<'_, Written> {
+    fn lock(&self) -> MutexGuard<'_, LoggedEvent> {
         self.written.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -11,16 +11,16 @@ use std::{
 
 use http::{HeaderName, HeaderValue};
 use toolbay_config::{
-    Command, Era, Reach, Remote, Restart, ServerConfig, Sharing, Stderr, Transport, environment_names,
-    server_environment,
+    Command, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint, Sharing, Stderr, Transport,
+    environment_names, server_environment,
 };
 use toolbay_transport::{
-    http::client::{HttpTimeouts, Proxies, Route, Target},
+    http::client::{ConnectOptions, HttpTimeouts, Proxies, Target},
     stdio::MAX_MESSAGE,
 };
 use toolbay_upstream::{
-    EraPolicy, HubChain, Launch, ProcessSource, RestartMode, Settings, Shim, Source, StderrPolicy, StopGrace,
-    Timeouts,
+    Endpoint, HubChain, Launch, ProcessEndpoint, RestartMode, RevisionPolicy, ServerSettings, Shim,
+    StderrPolicy, StopGrace, Timeouts,
 };
 
 /// Commands that fetch packages before anything starts.
@@ -40,19 +40,19 @@ pub(crate) fn source(
     base_env: &BTreeMap<OsString, OsString>,
     shim: &Shim,
     chain: Option<&HubChain>,
-) -> Source {
+) -> Endpoint {
     let max_message = config.tuning.max_message.unwrap_or(MAX_MESSAGE);
-    match &config.reach {
-        Reach::Command(command) => {
+    match &config.endpoint {
+        ServerEndpoint::Command(command) => {
             let mut process = process(config, command, max_message, base_env, shim);
             if let Some(chain) = chain {
                 process.launch.env.insert(HubChain::VARIABLE.into(), chain.to_string().into());
             }
-            Source::Process(Box::new(process))
+            Endpoint::Process(Box::new(process))
         }
         // Whoever brings built-in servers says so with a `Connector`.
-        Reach::BuiltIn(_) => Source::InProcess(absent::server()),
-        Reach::Url(remote) => {
+        ServerEndpoint::BuiltIn(_) => Endpoint::InProcess(absent::server()),
+        ServerEndpoint::Url(remote) => {
             let mut headers = remote.headers.clone();
             let via = chain.and_then(|chain| HeaderValue::from_str(&chain.to_string()).ok());
             headers.extend(via.map(|via| (HeaderName::from_static(HubChain::HEADER), via)));
@@ -64,10 +64,10 @@ pub(crate) fn source(
                 route: route(config, remote, base_env),
             });
             match remote.transport {
-                Transport::Auto => Source::Auto(target),
-                Transport::Http => Source::Http(target),
-                Transport::Sse => Source::Sse(target),
-                Transport::WebSocket => Source::WebSocket(target),
+                Transport::Auto => Endpoint::Auto(target),
+                Transport::Http => Endpoint::Http(target),
+                Transport::Sse => Endpoint::Sse(target),
+                Transport::WebSocket => Endpoint::WebSocket(target),
             }
         }
     }
@@ -78,9 +78,9 @@ pub(crate) fn inherits_path(base_env: &BTreeMap<OsString, OsString>, config: &Se
     environment_names(base_env, config).iter().any(|variable| variable.name == "PATH" && !variable.declared)
 }
 
-fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, OsString>) -> Route {
+fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, OsString>) -> ConnectOptions {
     let tuning = &config.tuning;
-    Route {
+    ConnectOptions {
         ca: remote.ca.clone(),
         proxies: Proxies::from_variables(|name| base_env.get(OsStr::new(name)).map(OsString::as_os_str)),
         timeouts: HttpTimeouts {
@@ -98,12 +98,12 @@ fn process(
     max_message: usize,
     base_env: &BTreeMap<OsString, OsString>,
     shim: &Shim,
-) -> ProcessSource {
+) -> ProcessEndpoint {
     let grace = config
         .tuning
         .stop_grace
         .map_or_else(StopGrace::default, |grace| StopGrace { after_stdin: grace, after_term: grace });
-    ProcessSource {
+    ProcessEndpoint {
         launch: Launch {
             name: config.name.as_str().to_owned(),
             command: command.command.clone().into(),
@@ -124,24 +124,26 @@ fn process(
 }
 
 /// How to treat a configured server.
-pub(crate) fn settings(config: &ServerConfig) -> Settings {
+pub(crate) fn settings(config: &ServerConfig) -> ServerSettings {
     let tuning = &config.tuning;
-    let defaults = Settings::new(config.name.clone());
-    let start = match &config.reach {
-        Reach::Command(command) if is_package_runner(&command.command) => Timeouts::PACKAGE_RUNNER_START,
+    let defaults = ServerSettings::new(config.name.clone());
+    let start = match &config.endpoint {
+        ServerEndpoint::Command(command) if is_package_runner(&command.command) => {
+            Timeouts::PACKAGE_RUNNER_START
+        }
         _ => defaults.timeouts.start,
     };
-    Settings {
+    ServerSettings {
         timeouts: Timeouts {
             start: tuning.startup_timeout.unwrap_or(start),
             idle: tuning.idle_timeout.unwrap_or(defaults.timeouts.idle),
             total: tuning.total_timeout.unwrap_or(defaults.timeouts.total),
             probe: tuning.probe_timeout.unwrap_or(defaults.timeouts.probe),
         },
-        era: match tuning.era {
-            Era::Auto => EraPolicy::Auto,
-            Era::Legacy => EraPolicy::Legacy,
-            Era::Modern => EraPolicy::Modern,
+        revision: match tuning.era {
+            RevisionSetting::Auto => RevisionPolicy::Auto,
+            RevisionSetting::Legacy => RevisionPolicy::Legacy,
+            RevisionSetting::Modern => RevisionPolicy::Modern,
         },
         max_in_flight: tuning.max_in_flight.unwrap_or(defaults.max_in_flight),
         max_waiting: tuning.max_waiting.unwrap_or(defaults.max_waiting),

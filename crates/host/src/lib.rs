@@ -1,6 +1,6 @@
 //! Many servers as one.
 //!
-//! A [`Host`] starts the configured servers, keeps a [`Table`] of everything they offer under names of our own, and
+//! A [`Host`] starts the configured servers, keeps a [`RouteTable`] of everything they offer under names of our own, and
 //! sends calls to whoever owns a name. The table is made anew whenever a server's lists change and swapped in whole:
 //! readers never wait, and never see half of a change.
 //!
@@ -45,36 +45,39 @@ mod store;
 mod tool;
 mod watch;
 
-pub use agent::{Agent, Completing};
-pub use authenticate::NotAuthenticated;
+pub use agent::{Agent, CompletionReference};
+pub use authenticate::AuthenticationError;
 pub use builder::HostBuilder;
-pub use changes::{Changed, Changes};
+pub use changes::{HostChange, HostChanges};
 pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
-pub use dispatch::{Absence, Asked, Caller, Dispatched, Resumes};
+pub use dispatch::{Caller, HostRequest, Resume, Routed, Unavailable};
 pub use error::{Error, Fault};
 pub use host::{Connector, Host, HostOptions, InProcess};
-pub use journal::{ConfigProblem, Event, EventStream, News};
-pub use one_by_one::{MessageTransport, Opening, one_by_one};
+pub use journal::{ConfigProblem, HostEvent, HostEventKind, HostEvents};
+pub use one_by_one::{MessageTransport, OpenedTransport, one_by_one};
 pub use options::{CallOptions, LogMessage, Progress};
 pub use projections::{ConnectionState, ContextServerStatus, ManagedState};
 pub use questions::{BoxError, BoxFuture, Handlers};
 pub use registry::{
-    Naming, Offer, Quarantined, ResourceRoute, Route, Table, Validator, list_page, qualified_uri, slugs,
+    Naming, Quarantined, ResourceRoute, Route, RouteTable, ServerPart, Validator, list_page, qualified_uri,
+    slugs,
 };
-pub use result::{CallToolResult, CompleteResult, GetPromptResult, Limited, OutputLimit, ReadResourceResult};
+pub use result::{
+    CallToolResult, CompleteResult, GetPromptResult, OutputLimit, ReadResourceResult, Truncated,
+};
 pub use state::ServerState;
-pub use store::{Applied, ServerStatus, StoreError};
+pub use store::{ApplyReport, ServerError, ServerStatus};
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
-pub use toolbay_config::{Problem, ServerConfig, Tuning};
+pub use toolbay_config::{Problem, ServerConfig, ServerOptions};
 pub use toolbay_protocol::view::{
     ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
 };
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
-pub use toolbay_transport::{Wire, memory};
+pub use toolbay_transport::{Connection, memory};
 pub use toolbay_upstream::{
-    Answer, AwaitedPath, CallError, CallEvent, Catalogue, ClientIdentity, Counts, EventSender, Events,
-    Failure, Hints, HubChain, HubsBehind, InFlight, Interest, Kind, LogLine, LogRing, LogSource, LogWish,
-    MAX_HUBS, Owner, Phase, Question, Reply, Shim, Source, State, Status, TellPath, UpstreamHandle, capture,
-    custom, events, shim,
+    CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallerId, Catalog,
+    CatalogKind, ClientIdentity, ClientReply, Counts, Endpoint, Failure, HubChain, HubsBehind, InFlight,
+    LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender, PendingPath, Phase, ResourceSubscription,
+    ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus, capture, custom, events, shim,
 };
-pub use watch::Watched;
+pub use watch::ResourceWatch;

@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use toolbay_upstream::custom::{self, Connection, Texts};
+use toolbay_upstream::custom::{self, CustomConnection, TextChannels};
 
 use crate::{BoxError, BoxFuture};
 
@@ -27,29 +27,29 @@ pub trait MessageTransport: Send {
 }
 
 /// What opening such a connection gives.
-pub type Opening = BoxFuture<'static, Result<Box<dyn MessageTransport>, BoxError>>;
+pub type OpenedTransport = BoxFuture<'static, Result<Box<dyn MessageTransport>, BoxError>>;
 
 /// Makes a transport for [`Client::transport`](crate::Client::transport) and
 /// [`HostBuilder::custom_server`](crate::HostBuilder::custom_server). `open` is called for each life of the server; `name` is
 /// what people see where others read `http` or `stdio`.
 pub fn one_by_one(
     name: &'static str,
-    open: impl Fn() -> Opening + Send + Sync + 'static,
+    open: impl Fn() -> OpenedTransport + Send + Sync + 'static,
 ) -> Arc<dyn custom::Transport> {
-    Arc::new(OneByOne { name, open })
+    Arc::new(SequentialTransport { name, open })
 }
 
-struct OneByOne<F> {
+struct SequentialTransport<F> {
     name: &'static str,
     open: F,
 }
 
-impl<F: Fn() -> Opening + Send + Sync + 'static> custom::Transport for OneByOne<F> {
+impl<F: Fn() -> OpenedTransport + Send + Sync + 'static> custom::Transport for SequentialTransport<F> {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn carry<'a>(&'a self, texts: &'a mut Texts) -> Connection<'a> {
+    fn carry<'a>(&'a self, texts: &'a mut TextChannels) -> CustomConnection<'a> {
         Box::pin(async move {
             let mut transport = (self.open)().await?;
             while transport.is_connected() {
@@ -66,7 +66,7 @@ impl<F: Fn() -> Opening + Send + Sync + 'static> custom::Transport for OneByOne<
     }
 }
 
-impl<F> fmt::Debug for OneByOne<F> {
+impl<F> fmt::Debug for SequentialTransport<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("OneByOne").field(&self.name).finish()
     }

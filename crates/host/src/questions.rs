@@ -1,7 +1,7 @@
 //! Answers to what servers ask in the middle of a call.
 //!
 //! A server may want an answer of a model ([`Sampling`]), of a person ([`Elicitation`]), or to know which folders it may
-//! look at ([`Roots`]). Each is a trait with one method; closures will do, too. What has no handler is not offered to
+//! look at ([`RootInstances`]). Each is a trait with one method; closures will do, too. What has no handler is not offered to
 //! servers, and one that asks all the same is told so.
 //!
 //! ```
@@ -24,7 +24,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use serde_json::{Value, json};
 use toolbay_protocol::ServerName;
 
-pub use asked::{ElicitRequest, Elicited, Root, Sampled, SamplingRequest};
+pub use asked::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 
 /// A future on the heap, so that traits with it can be used as `dyn`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -36,13 +36,13 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Whoever implements this should show people what is asked, and what was answered, before the server gets it.
 pub trait Sampling: Send + Sync + 'static {
     /// Gives the next message of a conversation.
-    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<Sampled, BoxError>>;
+    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>>;
 }
 
 /// Has a person answer for a server.
 pub trait Elicitation: Send + Sync + 'static {
     /// Shows a form, or asks to visit a page.
-    fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, Elicited>;
+    fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, ElicitResult>;
 }
 
 /// Says which folders a server may look at.
@@ -54,9 +54,9 @@ pub trait Roots: Send + Sync + 'static {
 impl<F, R> Sampling for F
 where
     F: Fn(SamplingRequest) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<Sampled, BoxError>> + Send + 'static,
+    R: Future<Output = Result<SamplingResult, BoxError>> + Send + 'static,
 {
-    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<Sampled, BoxError>> {
+    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>> {
         Box::pin(self(asked))
     }
 }
@@ -64,9 +64,9 @@ where
 impl<F, R> Elicitation for F
 where
     F: Fn(ElicitRequest) -> R + Send + Sync + 'static,
-    R: Future<Output = Elicited> + Send + 'static,
+    R: Future<Output = ElicitResult> + Send + 'static,
 {
-    fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, Elicited> {
+    fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, ElicitResult> {
         Box::pin(self(asked))
     }
 }

@@ -13,9 +13,9 @@ mod table;
 mod template;
 
 pub use ingest::Quarantined;
-pub(crate) use ingest::{CheckedTool, Unchecked};
+pub(crate) use ingest::{CheckedTool, UncheckedTools};
 pub(crate) use naming::slug_of;
 pub use naming::{Naming, qualified_uri, slugs};
 pub use pages::list_page;
 pub use schema::Validator;
-pub use table::{Offer, ResourceRoute, Route, Table};
+pub use table::{ResourceRoute, Route, RouteTable, ServerPart};

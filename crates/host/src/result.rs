@@ -10,7 +10,7 @@ mod resource;
 mod tool;
 
 pub use completion::CompleteResult;
-pub use limit::{Limited, OutputLimit};
+pub use limit::{OutputLimit, Truncated};
 pub use prompt::GetPromptResult;
 pub use resource::ReadResourceResult;
 pub use tool::CallToolResult;
@@ -23,9 +23,9 @@ use crate::Error;
 
 /// The text of a result as its server sent it.
 #[derive(Debug, Clone)]
-struct Whole(Box<RawValue>);
+struct RawResult(Box<RawValue>);
 
-impl Whole {
+impl RawResult {
     /// Keeps a result and reads what is known of it.
     fn read<T: DeserializeOwned>(server: &ServerName, json: &str) -> Result<(Self, T), Error> {
         let unusable = |error: serde_json::Error| Error::protocol(server, format!("its result: {error}"));

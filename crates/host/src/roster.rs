@@ -5,47 +5,47 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use toolbay_config::{ServerConfig, Standing, Tuning};
+use toolbay_config::{Permission, ServerConfig, ServerOptions};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::{Catalogue, Observer, UpstreamHandle};
+use toolbay_upstream::{Catalog, ServerHandle, StatusObserver};
 
 use crate::{
-    instances::{Instances, roots::Roots},
+    instances::{Instances, roots::RootInstances},
     registry::slugs,
 };
 
 /// All servers, in the order of the configuration. Never changed, only replaced.
 #[derive(Default)]
-pub(crate) struct Roster {
-    pub(crate) members: Vec<Arc<Member>>,
+pub(crate) struct ServerRegistry {
+    pub(crate) servers: Vec<Arc<RegisteredServer>>,
     /// What the names of their offers begin with, in the same order.
     slugs: Vec<String>,
 }
 
 /// One server.
-pub(crate) struct Member {
+pub(crate) struct RegisteredServer {
     pub(crate) name: ServerName,
     /// What was asked for; nothing for servers that the program itself brought.
     pub(crate) config: Option<Arc<ServerConfig>>,
-    pub(crate) tuning: Arc<Tuning>,
-    pub(crate) runner: Arc<Runner>,
+    pub(crate) tuning: Arc<ServerOptions>,
+    pub(crate) runner: Arc<ServerRunner>,
 }
 
 /// What runs a server. It outlives changes of how the server's offers are presented.
-pub(crate) struct Runner {
-    pub(crate) handle: UpstreamHandle,
+pub(crate) struct ServerRunner {
+    pub(crate) handle: ServerHandle,
     pub(crate) instances: Instances,
     /// Its instances in projects of clients, if it can be bound to folders.
-    pub(crate) roots: Option<Roots>,
-    pub(crate) badge: Arc<Badge>,
+    pub(crate) roots: Option<RootInstances>,
+    pub(crate) status_context: Arc<StatusContext>,
     /// What it offered on another day.
-    pub(crate) kept: Option<Arc<Catalogue>>,
+    pub(crate) kept: Option<Arc<Catalog>>,
 }
 
 /// What others must know about a server to understand its status.
 #[derive(Debug)]
-pub(crate) struct Badge {
-    standing: Mutex<Standing>,
+pub(crate) struct StatusContext {
+    standing: Mutex<Permission>,
     /// What is wrong with its offers.
     flaw: Mutex<Option<Arc<str>>>,
     /// Another took its place: what still happens to it is nobody's business.
@@ -54,30 +54,30 @@ pub(crate) struct Badge {
     is_authenticating: AtomicBool,
 }
 
-impl Roster {
-    pub(crate) fn new(members: Vec<Arc<Member>>) -> Self {
+impl ServerRegistry {
+    pub(crate) fn new(members: Vec<Arc<RegisteredServer>>) -> Self {
         let names: Vec<ServerName> = members.iter().map(|member| member.name.clone()).collect();
-        Self { slugs: slugs(&names), members }
+        Self { slugs: slugs(&names), servers: members }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Member>> {
-        self.members.iter().find(|member| member.name.as_str() == name)
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<RegisteredServer>> {
+        self.servers.iter().find(|member| member.name.as_str() == name)
     }
 
-    pub(crate) fn by_slug(&self, slug: &str) -> Option<&Arc<Member>> {
+    pub(crate) fn by_slug(&self, slug: &str) -> Option<&Arc<RegisteredServer>> {
         let index = self.slugs.iter().position(|known| known == slug)?;
-        self.members.get(index)
+        self.servers.get(index)
     }
 }
 
-impl Member {
-    pub(crate) fn handle(&self) -> &UpstreamHandle {
+impl RegisteredServer {
+    pub(crate) fn handle(&self) -> &ServerHandle {
         &self.runner.handle
     }
 }
 
-impl Badge {
-    pub(crate) fn new(standing: Standing) -> Arc<Self> {
+impl StatusContext {
+    pub(crate) fn new(standing: Permission) -> Arc<Self> {
         Arc::new(Self {
             standing: Mutex::new(standing),
             flaw: Mutex::default(),
@@ -86,11 +86,11 @@ impl Badge {
         })
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Permission {
         *lock(&self.standing)
     }
 
-    pub(crate) fn set_standing(&self, standing: Standing) {
+    pub(crate) fn set_standing(&self, standing: Permission) {
         *lock(&self.standing) = standing;
     }
 
@@ -125,11 +125,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Tells a host of every new status of a server.
 pub(crate) fn observer(
-    badge: Arc<Badge>,
-    journal: Arc<crate::journal::Journal>,
+    badge: Arc<StatusContext>,
+    journal: Arc<crate::journal::EventLog>,
     stirred: Arc<tokio::sync::Notify>,
-) -> Observer {
-    Observer::new(move |status| {
+) -> StatusObserver {
+    StatusObserver::new(move |status| {
         if !badge.is_retired() {
             let state = crate::ServerState::of(&badge, status);
             journal.state(&status.name, state);

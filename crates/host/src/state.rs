@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use tokio::time::Instant;
-use toolbay_config::Standing;
-use toolbay_upstream::{Failure, Phase, State, Status};
+use toolbay_config::Permission;
+use toolbay_upstream::{Failure, Phase, UpstreamState, UpstreamStatus};
 
-use crate::roster::Badge;
+use crate::roster::StatusContext;
 
 /// Where a server is in its life. One state machine for everybody who looks: library, command line, panel.
 ///
@@ -69,31 +69,30 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    pub(crate) fn of(badge: &Badge, status: &Status) -> Self {
+    pub(crate) fn of(badge: &StatusContext, status: &UpstreamStatus) -> Self {
         match (badge.standing(), &status.state) {
             // What was just switched off may still be on its way down.
-            (_, State::Stopping) => Self::Stopping,
-            (Standing::Disabled, _) => Self::Disabled,
-            (Standing::Pending, _) => Self::Pending,
-            (Standing::Enabled, _) if badge.is_authenticating() => Self::Authenticating,
-            (_, State::Starting { phase, attempt, failure }) => {
+            (_, UpstreamState::Stopping) => Self::Stopping,
+            (Permission::Disabled, _) => Self::Disabled,
+            (Permission::Pending, _) => Self::Pending,
+            (Permission::Enabled, _) if badge.is_authenticating() => Self::Authenticating,
+            (_, UpstreamState::Starting { phase, attempt, failure }) => {
                 Self::Starting { phase: *phase, attempt: *attempt, failure: failure.clone() }
             }
-            (_, State::Running) => {
-                match badge.flaw().or_else(|| status.catalogue.problems.first().map(|it| it.as_str().into()))
-                {
+            (_, UpstreamState::Running) => {
+                match badge.flaw().or_else(|| status.catalog.problems.first().map(|it| it.as_str().into())) {
                     Some(reason) => Self::Degraded { reason },
                     None => Self::Running,
                 }
             }
-            (_, State::Backoff { until, failure }) => {
+            (_, UpstreamState::Backoff { until, failure }) => {
                 Self::Backoff { until: *until, failure: failure.clone() }
             }
-            (_, State::Failed { failure }) if failure.is_unauthorized() => {
+            (_, UpstreamState::Failed { failure }) if failure.is_unauthorized() => {
                 Self::AuthRequired { failure: failure.clone() }
             }
-            (_, State::Failed { failure }) => Self::Failed { failure: failure.clone() },
-            (_, State::Stopped { wakes }) => Self::Stopped { wakes: *wakes },
+            (_, UpstreamState::Failed { failure }) => Self::Failed { failure: failure.clone() },
+            (_, UpstreamState::Stopped { wakes }) => Self::Stopped { wakes: *wakes },
         }
     }
 

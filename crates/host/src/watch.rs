@@ -5,15 +5,15 @@ use std::sync::Arc;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, ServerName, Splice, decode_string, encode_string,
 };
-use toolbay_upstream::{Interest, NotWatched, UpstreamHandle};
+use toolbay_upstream::{ResourceSubscription, ServerHandle, SubscribeError};
 
 use crate::{Host, dispatch::no_resource};
 
 /// A resource that a client watches, under the URI which that client knows. Dropping it ends it.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ResourceWatch {
     server: ServerName,
-    interest: Interest,
+    interest: ResourceSubscription,
     /// What stands before the server's own URI in the client's.
     prefix: String,
 }
@@ -21,9 +21,9 @@ pub struct Watched {
 impl Host {
     /// Watches a resource for one client. Waits for servers that are on their way up if nobody has it yet, and until
     /// its server has agreed.
-    pub async fn watch(&self, uri: &str) -> Result<Watched, ErrorObject> {
+    pub async fn watch(&self, uri: &str) -> Result<ResourceWatch, ErrorObject> {
         if self.peek_table().resource(uri).is_err() {
-            let starting: Vec<UpstreamHandle> = self.starting().collect();
+            let starting: Vec<ServerHandle> = self.starting().collect();
             self.settled_for_a_while(&starting).await;
         }
         let route = self.peek_table().resource(uri).map_err(|candidates| no_resource(uri, &candidates))?;
@@ -33,11 +33,11 @@ impl Host {
             route.server.watch(raw).await.map_err(|why| not_watched(uri, route.server.name(), &why))?;
         // A qualified URI ends with the server's own; any other is the server's own.
         let prefix = uri.strip_suffix(raw).unwrap_or_default().to_owned();
-        Ok(Watched { server: route.server.name().clone(), interest, prefix })
+        Ok(ResourceWatch { server: route.server.name().clone(), interest, prefix })
     }
 }
 
-impl Watched {
+impl ResourceWatch {
     /// A server's notification as this client knows it; nothing when it is about something else.
     ///
     /// A server may tell of a part of what is watched (`…/part`).
@@ -73,11 +73,13 @@ impl Watched {
     }
 }
 
-fn not_watched(uri: &str, server: &ServerName, why: &NotWatched) -> ErrorObject {
+fn not_watched(uri: &str, server: &ServerName, why: &SubscribeError) -> ErrorObject {
     let code = match why {
-        NotWatched::Refused(error) => return (**error).clone(),
-        NotWatched::Unsupported => ErrorCode::METHOD_NOT_FOUND,
-        NotWatched::Unanswered | NotWatched::Down(_) | NotWatched::TooMany => ErrorCode::INTERNAL_ERROR,
+        SubscribeError::Refused(error) => return (**error).clone(),
+        SubscribeError::Unsupported => ErrorCode::METHOD_NOT_FOUND,
+        SubscribeError::Unanswered | SubscribeError::Down(_) | SubscribeError::TooMany => {
+            ErrorCode::INTERNAL_ERROR
+        }
     };
     ErrorObject::new(code, format!("the resource `{uri}` of server `{server}` cannot be watched: {why}"))
 }

@@ -10,19 +10,19 @@ use crate::{RequestId, Scanner, string::key_is, string::plain_run};
 /// name at once instead of timing out. Servers may write `id` first or last. The text is not validated, but it must
 /// start as an object: a line of log that quotes a message is none. Two ids are as good as none.
 #[derive(Debug, Default)]
-pub struct IdTracker {
-    place: Place,
+pub struct IdRecovery {
+    place: Position,
     depth: u32,
     in_string: bool,
     escaped: bool,
-    /// The text of the current top-level field, cut at [`IdTracker::FIELD`].
+    /// The text of the current top-level field, cut at [`IdRecovery::FIELD`].
     field: SmallVec<[u8; 64]>,
     id: Option<RequestId>,
 }
 
 /// Where the next byte stands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     #[default]
     Before,
     Inside,
@@ -30,21 +30,21 @@ enum Place {
     Lost,
 }
 
-impl IdTracker {
+impl IdRecovery {
     const FIELD: usize = RequestId::MAX_LEN + 16;
 
     /// Takes the next piece.
     pub fn feed(&mut self, mut text: &[u8]) {
-        if self.place == Place::Before {
+        if self.place == Position::Before {
             text = text.trim_ascii_start();
             match text.first() {
                 None => return,
-                Some(b'{') => self.place = Place::Inside,
-                Some(_) => self.place = Place::Lost,
+                Some(b'{') => self.place = Position::Inside,
+                Some(_) => self.place = Position::Lost,
             }
         }
         while let Some(&byte) = text.first()
-            && self.place == Place::Inside
+            && self.place == Position::Inside
         {
             if self.in_string && !self.escaped && self.depth != 1 {
                 let run = plain_run(text);
@@ -84,7 +84,7 @@ impl IdTracker {
             b'}' | b']' => {
                 if self.depth == 1 {
                     self.end_field();
-                    self.place = Place::Lost;
+                    self.place = Position::Lost;
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
@@ -117,9 +117,9 @@ impl IdTracker {
         });
         if let (Ok(_), Some(id)) = (scanned, id) {
             if self.id.is_some() {
-                self.place = Place::Lost;
+                self.place = Position::Lost;
             }
-            self.id = if self.place == Place::Inside { id } else { None };
+            self.id = if self.place == Position::Inside { id } else { None };
         }
     }
 }

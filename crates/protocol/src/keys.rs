@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashSet};
 
 use smallvec::SmallVec;
 
-use crate::{Malformed, Span, string::decode_inner};
+use crate::{ParseError, Span, string::decode_inner};
 
 /// Keys of the envelope that decide what a message is.
 pub(crate) const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
@@ -14,7 +14,7 @@ pub(crate) const PARAMS: [&str; 8] =
 
 /// Watches the keys of one object: none may stand twice, none may differ from a known one in case only.
 #[derive(Debug)]
-pub(crate) struct Guard<'a> {
+pub(crate) struct KeyChecker<'a> {
     text: &'a [u8],
     known: &'static [&'static str],
     seen_known: u32,
@@ -25,14 +25,14 @@ pub(crate) struct Guard<'a> {
     many: Option<HashSet<Cow<'a, str>>>,
 }
 
-impl<'a> Guard<'a> {
+impl<'a> KeyChecker<'a> {
     pub(crate) fn new(text: &'a [u8], known: &'static [&'static str]) -> Self {
         Self { text, known, seen_known: 0, few: SmallVec::new(), has_escapes: false, many: None }
     }
 
     /// Takes the next key; gives the known name it is, if it is one.
     #[inline]
-    pub(crate) fn check(&mut self, key: Span) -> Result<Option<&'static str>, Malformed> {
+    pub(crate) fn check(&mut self, key: Span) -> Result<Option<&'static str>, ParseError> {
         let written = &self.text[key.range()];
         match self.known.iter().position(|known| known.as_bytes() == written) {
             Some(index) => self.check_known(index),
@@ -40,7 +40,7 @@ impl<'a> Guard<'a> {
         }
     }
 
-    fn check_known(&mut self, index: usize) -> Result<Option<&'static str>, Malformed> {
+    fn check_known(&mut self, index: usize) -> Result<Option<&'static str>, ParseError> {
         if self.seen_known & 1 << index != 0 {
             return Err(self.duplicate(self.known[index]));
         }
@@ -49,14 +49,14 @@ impl<'a> Guard<'a> {
     }
 
     /// A key that is not written like a known one, though it may still mean one or look like one.
-    fn check_unknown(&mut self, key: Span) -> Result<Option<&'static str>, Malformed> {
+    fn check_unknown(&mut self, key: Span) -> Result<Option<&'static str>, ParseError> {
         let meaning = self.meaning(key);
         if let Some(index) = self.known.iter().position(|known| folds_to(&meaning, known)) {
             let known = self.known[index];
             if meaning == known {
                 return self.check_known(index); // written with escapes
             }
-            return Err(Malformed::CaseVariant { object: self.object(), key: meaning.into_owned(), known });
+            return Err(ParseError::CaseVariant { object: self.object(), key: meaning.into_owned(), known });
         }
         if self.few.len() < self.few.inline_size() {
             self.has_escapes |= matches!(meaning, Cow::Owned(_));
@@ -84,8 +84,8 @@ impl<'a> Guard<'a> {
         decode_inner(&self.text[key.range()])
     }
 
-    fn duplicate(&self, key: &str) -> Malformed {
-        Malformed::DuplicateKey { object: self.object(), key: key.to_owned() }
+    fn duplicate(&self, key: &str) -> ParseError {
+        ParseError::DuplicateKey { object: self.object(), key: key.to_owned() }
     }
 
     fn object(&self) -> &'static str {

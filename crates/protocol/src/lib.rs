@@ -4,7 +4,7 @@
 //! `params` and of `_meta`. Nothing else is decoded, so what passes through arrives as it was sent: unknown fields,
 //! number formats, order. Edits are made with a [`Splice`], which copies only what it changes.
 //!
-//! The parser validates every byte in one pass and is strict where leniency would be a hole: see [`Malformed`].
+//! The parser validates every byte in one pass and is strict where leniency would be a hole: see [`ParseError`].
 
 mod block;
 mod encode;
@@ -34,9 +34,9 @@ pub use encode::{ErrorObject, error, notification, request, result};
 pub use error_code::ErrorCode;
 pub use fields::{Field, Fields, Span};
 pub use id::RequestId;
-pub use id_tracker::IdTracker;
+pub use id_tracker::IdRecovery;
 pub use log_level::{LogLevel, UnknownLogLevel};
-pub use malformed::Malformed;
+pub use malformed::ParseError;
 pub use message::{Message, Notification, Outcome, Request, Response, parse_batch};
 pub use names::ServerName;
 pub use revision::Revision;

@@ -7,7 +7,7 @@ use crate::ErrorCode;
 /// Nothing ambiguous is ever resolved silently: two readers that disagree about which of two keys counts are how a
 /// policy gets bypassed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum ParseError {
     /// The bytes are not UTF-8.
     #[error("not valid UTF-8 at byte {at}")]
     Utf8 { at: usize },
@@ -58,7 +58,7 @@ pub enum Malformed {
     NoKind,
 }
 
-impl Malformed {
+impl ParseError {
     /// The JSON-RPC error code that tells the sender.
     pub fn code(&self) -> ErrorCode {
         match self {

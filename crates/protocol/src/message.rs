@@ -4,8 +4,8 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::{
-    ErrorObject, Field, Fields, Malformed, RequestId, Rope, Scanner, Span, Splice,
-    keys::{ENVELOPE, Guard, PARAMS},
+    ErrorObject, Field, Fields, ParseError, RequestId, Rope, Scanner, Span, Splice,
+    keys::{ENVELOPE, KeyChecker, PARAMS},
     method,
     splice::push_object,
     string::{decode_inner, decode_string, is_escaped, key_is},
@@ -84,7 +84,7 @@ enum Method {
 
 impl Message {
     /// Reads one message, checking every byte of it.
-    pub fn parse(text: Bytes) -> Result<Self, Malformed> {
+    pub fn parse(text: Bytes) -> Result<Self, ParseError> {
         let mut envelope = Envelope::default();
         envelope.scan(&text)?;
         envelope.into_message(text)
@@ -104,7 +104,7 @@ impl Message {
 const MAX_BATCH: usize = 1024;
 
 /// Reads a batch of 2025-03-26, or a single message. Each element is judged alone.
-pub fn parse_batch(text: Bytes) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
+pub fn parse_batch(text: Bytes) -> Result<Vec<Result<Message, ParseError>>, ParseError> {
     check_text(&text)?;
     let mut scanner = Scanner::new(&text);
     if scanner.peek_kind()? != b'[' {
@@ -114,14 +114,14 @@ pub fn parse_batch(text: Bytes) -> Result<Vec<Result<Message, Malformed>>, Malfo
     scanner.array(|scanner| {
         let span = scanner.value()?;
         if spans.len() == MAX_BATCH {
-            return Err(Malformed::LongBatch { limit: MAX_BATCH });
+            return Err(ParseError::LongBatch { limit: MAX_BATCH });
         }
         spans.push(span);
         Ok(())
     })?;
     scanner.end()?;
     if spans.is_empty() {
-        return Err(Malformed::NotAnObject);
+        return Err(ParseError::NotAnObject);
     }
     Ok(spans.into_iter().map(|span| Message::parse(text.slice(span.range()))).collect())
 }
@@ -254,11 +254,11 @@ fn str_of(text: &Bytes, span: Span) -> &str {
     std::str::from_utf8(&text[span.range()]).unwrap_or_default()
 }
 
-fn check_text(text: &[u8]) -> Result<(), Malformed> {
+fn check_text(text: &[u8]) -> Result<(), ParseError> {
     if text.len() >= u32::MAX as usize {
-        return Err(Malformed::TooLong { limit: u32::MAX as usize });
+        return Err(ParseError::TooLong { limit: u32::MAX as usize });
     }
-    std::str::from_utf8(text).map(drop).map_err(|error| Malformed::Utf8 { at: error.valid_up_to() })
+    std::str::from_utf8(text).map(drop).map_err(|error| ParseError::Utf8 { at: error.valid_up_to() })
 }
 
 /// The spans of an envelope, before its kind is known.
@@ -281,16 +281,16 @@ struct Envelope {
 
 impl Envelope {
     /// Fills in what stands in `text`. In place, because it is large.
-    fn scan(&mut self, text: &[u8]) -> Result<(), Malformed> {
+    fn scan(&mut self, text: &[u8]) -> Result<(), ParseError> {
         check_text(text)?;
         let mut scanner = Scanner::new(text);
         let kind = scanner.peek_kind()?;
         if kind != b'{' {
             scanner.value()?;
             scanner.end()?;
-            return Err(if kind == b'[' { Malformed::Batch } else { Malformed::NotAnObject });
+            return Err(if kind == b'[' { ParseError::Batch } else { ParseError::NotAnObject });
         }
-        let mut guard = Guard::new(text, &ENVELOPE);
+        let mut guard = KeyChecker::new(text, &ENVELOPE);
         let span = scanner.object(|scanner, key| {
             match guard.check(key)? {
                 Some("jsonrpc") => self.jsonrpc = Some(scanner.value()?),
@@ -299,10 +299,10 @@ impl Envelope {
                 Some("error") => self.error = Some(scanner.value()?),
                 Some("params") => {
                     if scanner.peek_kind()? != b'{' {
-                        return Err(Malformed::BadParams);
+                        return Err(ParseError::BadParams);
                     }
                     self.meta = None;
-                    let guard = Guard::new(text, &PARAMS);
+                    let guard = KeyChecker::new(text, &PARAMS);
                     self.params = Some(fields(text, scanner, Some(guard), &mut self.meta)?);
                 }
                 Some("result") if scanner.peek_kind()? == b'{' => {
@@ -326,22 +326,22 @@ impl Envelope {
         Ok(())
     }
 
-    fn into_message(self, text: Bytes) -> Result<Message, Malformed> {
+    fn into_message(self, text: Bytes) -> Result<Message, ParseError> {
         let version = self.jsonrpc.and_then(|span| decode_string(&text[span.range()]));
         if version.as_deref() != Some("2.0") {
-            return Err(Malformed::Version);
+            return Err(ParseError::Version);
         }
         drop(version);
         if self.method.is_some() { self.into_call(text) } else { self.into_response(text) }
     }
 
-    fn into_call(self, text: Bytes) -> Result<Message, Malformed> {
-        let span = self.method.ok_or(Malformed::NoKind)?;
+    fn into_call(self, text: Bytes) -> Result<Message, ParseError> {
+        let span = self.method.ok_or(ParseError::NoKind)?;
         if self.result.is_some() || self.bad_result || self.error.is_some() {
-            return Err(Malformed::NoKind);
+            return Err(ParseError::NoKind);
         }
         let method = match text[span.range()].strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) {
-            None => return Err(Malformed::BadMethod),
+            None => return Err(ParseError::BadMethod),
             Some(inner) if inner.contains(&b'\\') => Method::Decoded(decode_inner(inner).into()),
             Some(inner) => match method::frequent(inner) {
                 Some(method) => Method::Frequent(method),
@@ -360,34 +360,34 @@ impl Envelope {
         let Some(id_span) = self.id else {
             return Ok(Message::Notification(Box::new(call)));
         };
-        let id = RequestId::from_scanned(&call.text[id_span.range()]).ok_or(Malformed::BadId)?;
+        let id = RequestId::from_scanned(&call.text[id_span.range()]).ok_or(ParseError::BadId)?;
         Ok(Message::Request(Box::new(Request { id, id_span, call })))
     }
 
-    fn into_response(self, text: Bytes) -> Result<Message, Malformed> {
+    fn into_response(self, text: Bytes) -> Result<Message, ParseError> {
         if self.bad_result {
-            return Err(Malformed::NoKind);
+            return Err(ParseError::NoKind);
         }
         let outcome = match (self.result, self.error) {
             (Some(fields), None) => Outcome::Result { fields, meta: self.meta },
             (None, Some(span)) => {
                 if serde_json::from_slice::<ErrorObject>(&text[span.range()]).is_err() {
-                    return Err(Malformed::BadError);
+                    return Err(ParseError::BadError);
                 }
                 Outcome::Error { span }
             }
-            _ => return Err(Malformed::NoKind),
+            _ => return Err(ParseError::NoKind),
         };
         // An error may lack its id, or say null, when the request's id could not be read.
         let id_span = self.id.unwrap_or(Span { start: self.end, end: self.end });
         let raw = &text[id_span.range()];
         let id = if raw.is_empty() || raw == b"null" {
             if matches!(outcome, Outcome::Result { .. }) {
-                return Err(Malformed::BadId);
+                return Err(ParseError::BadId);
             }
             None
         } else {
-            Some(RequestId::from_scanned(raw).ok_or(Malformed::BadId)?)
+            Some(RequestId::from_scanned(raw).ok_or(ParseError::BadId)?)
         };
         let response = Response { id, id_span, outcome, multiline: self.multiline, text };
         Ok(Message::Response(Box::new(response)))
@@ -398,9 +398,9 @@ impl Envelope {
 fn fields<'a>(
     text: &'a [u8],
     scanner: &mut Scanner<'a>,
-    mut guard: Option<Guard<'a>>,
+    mut guard: Option<KeyChecker<'a>>,
     meta: &mut Option<Fields>,
-) -> Result<Fields, Malformed> {
+) -> Result<Fields, ParseError> {
     let mut entries = SmallVec::new();
     let mut has_escapes = false;
     let span = scanner.object(|scanner, key| {
@@ -409,7 +409,7 @@ fn fields<'a>(
         }
         has_escapes |= is_escaped(&text[key.range()]);
         let value = if key_is(&text[key.range()], "_meta") && scanner.peek_kind()? == b'{' {
-            let guard = guard.is_some().then(|| Guard::new(text, &[]));
+            let guard = guard.is_some().then(|| KeyChecker::new(text, &[]));
             let inner = plain_fields(text, scanner, guard)?;
             meta.insert(inner).span
         } else {
@@ -425,8 +425,8 @@ fn fields<'a>(
 pub(crate) fn plain_fields<'a>(
     text: &'a [u8],
     scanner: &mut Scanner<'a>,
-    mut guard: Option<Guard<'a>>,
-) -> Result<Fields, Malformed> {
+    mut guard: Option<KeyChecker<'a>>,
+) -> Result<Fields, ParseError> {
     let mut entries = SmallVec::new();
     let mut has_escapes = false;
     let span = scanner.object(|scanner, key| {

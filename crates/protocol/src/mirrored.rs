@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub use annotation::{BadAnnotation, header_params, without_annotations};
 pub use value::{decode_header_value, encode_header_value};
 
-use crate::{Malformed, Scanner, string::key_is};
+use crate::{ParseError, Scanner, string::key_is};
 
 /// What the names of such headers begin with; names of headers know no case.
 pub const HEADER_PREFIX: &str = "mcp-param-";
@@ -31,7 +31,7 @@ pub struct HeaderParam {
 /// Arguments in which a value cannot be found without guessing: keys that stand twice, or no JSON at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments are ambiguous")]
-pub struct Ambiguous;
+pub struct AmbiguousArguments;
 
 impl HeaderParam {
     /// The name of its header, in lower case.
@@ -41,7 +41,7 @@ impl HeaderParam {
 
     /// What `arguments` (JSON text) say in it, not yet encoded for a header. Nothing when there is no value, when it is
     /// null, or when it is an object or an array, which no header can carry.
-    pub fn value_in<'a>(&self, arguments: &'a [u8]) -> Result<Option<Cow<'a, str>>, Ambiguous> {
+    pub fn value_in<'a>(&self, arguments: &'a [u8]) -> Result<Option<Cow<'a, str>>, AmbiguousArguments> {
         let mut raw = arguments;
         for key in &self.path {
             match member(raw, key)? {
@@ -60,7 +60,7 @@ impl HeaderParam {
 }
 
 /// The member `key` of an object; nothing when it has none, or is no object.
-fn member<'a>(object: &'a [u8], key: &str) -> Result<Option<&'a [u8]>, Ambiguous> {
+fn member<'a>(object: &'a [u8], key: &str) -> Result<Option<&'a [u8]>, AmbiguousArguments> {
     let mut scanner = Scanner::new(object);
     if scanner.peek_kind() != Ok(b'{') {
         return Ok(None);
@@ -69,10 +69,10 @@ fn member<'a>(object: &'a [u8], key: &str) -> Result<Option<&'a [u8]>, Ambiguous
     let walked = scanner.object(|scanner, written| {
         let value = scanner.value()?;
         if key_is(&object[written.range()], key) && found.replace(value).is_some() {
-            return Err(Malformed::DuplicateKey { object: "arguments", key: key.to_owned() });
+            return Err(ParseError::DuplicateKey { object: "arguments", key: key.to_owned() });
         }
         Ok(())
     });
-    walked.map_err(|_| Ambiguous)?;
+    walked.map_err(|_| AmbiguousArguments)?;
     Ok(found.map(|span| &object[span.range()]))
 }

@@ -88,7 +88,7 @@ fn is_jwt(word: &str) -> bool {
 /// in URLs, and tokens.
 pub fn line(text: &str) -> Cow<'_, str> {
     let mut secrets: Vec<Range<usize>> = Vec::new();
-    let mut ends = Ends { last_blank: text.trim_end().rfind(char::is_whitespace), of_value: 0..0 };
+    let mut ends = Boundaries { last_blank: text.trim_end().rfind(char::is_whitespace), of_value: 0..0 };
     for (at, anchor) in text.match_indices(['=', ':']) {
         secrets.extend(value_after(text, &mut ends, at, anchor == "="));
     }
@@ -101,14 +101,14 @@ pub fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// What is known of a text, so that no part of it is looked through for every sign in it.
-struct Ends {
+struct Boundaries {
     /// The last blank before its end.
     last_blank: Option<usize>,
     /// From where a value was last looked through, and where it ended.
     of_value: Range<usize>,
 }
 
-impl Ends {
+impl Boundaries {
     /// Where a value that begins at `begin` ends. The beginnings must ascend.
     fn of_value(&mut self, text: &str, begin: usize) -> usize {
         let is_known =
@@ -121,7 +121,7 @@ impl Ends {
 }
 
 /// What `name=value`, `Header: value` or `"name": "value"` hides, with the sign at `at`.
-fn value_after(text: &str, ends: &mut Ends, at: usize, is_assignment: bool) -> Option<Range<usize>> {
+fn value_after(text: &str, ends: &mut Boundaries, at: usize, is_assignment: bool) -> Option<Range<usize>> {
     let (before, after) = (&text[..at], &text[at + 1..]);
     let unquoted = before.trim_end_matches(['"', '\'']);
     let start = unquoted.rfind(|c: char| !is_of_name(c)).map_or(0, |end| end + char_length(unquoted, end));

@@ -4,13 +4,13 @@
 //! kind of each open container is one bit of a `u128`, which is also why depth ends at 128.
 //!
 //! It accepts what RFC 8259 calls JSON, and so what `serde_json` skips over as `RawValue`, with these differences:
-//! depth ends at 128 (`RawValue` knows no end, `Value` ends at 127), and numbers may be of any size (`Value` refuses
+//! depth ends at 128 (`RawValue` knows no end, `Token` ends at 127), and numbers may be of any size (`Token` refuses
 //! `1e400`). Lone surrogates (`"\ud800"`) are well-formed and pass; only decoding makes them U+FFFD.
 //!
 //! Inside, positions are passed on as plain indices and a fault is one too, so that results stay in registers. That is
 //! also why the small steps are always inlined: together it is worth a third of the time.
 
-use crate::{Malformed, block::Window, fields::Span};
+use crate::{ParseError, block::Window, fields::Span};
 
 /// Containers may nest this deep.
 pub const MAX_DEPTH: u32 = 128;
@@ -31,15 +31,15 @@ pub struct Scanner<'a> {
 
 /// Where the text is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fault(usize);
+struct ScanError(usize);
 
-impl Fault {
+impl ScanError {
     /// Not a place: the text nests too deep.
     const DEEP: Self = Self(usize::MAX);
 }
 
 /// The index of the next byte to look at.
-type Next = Result<usize, Fault>;
+type Next = Result<usize, ScanError>;
 
 impl<'a> Scanner<'a> {
     /// Starts at the beginning of `text`.
@@ -66,22 +66,22 @@ impl<'a> Scanner<'a> {
     }
 
     /// The first byte of the next value.
-    pub fn peek_kind(&mut self) -> Result<u8, Malformed> {
+    pub fn peek_kind(&mut self) -> Result<u8, ParseError> {
         self.at = self.space(self.at);
-        self.text.get(self.at).copied().ok_or(Malformed::Truncated)
+        self.text.get(self.at).copied().ok_or(ParseError::Truncated)
     }
 
     /// Checks that nothing but white space is left.
-    pub fn end(&mut self) -> Result<(), Malformed> {
+    pub fn end(&mut self) -> Result<(), ParseError> {
         self.at = self.space(self.at);
-        if self.at == self.text.len() { Ok(()) } else { Err(self.malformed(Fault(self.at))) }
+        if self.at == self.text.len() { Ok(()) } else { Err(self.malformed(ScanError(self.at))) }
     }
 
     /// Walks one object; `on_field` gets each key (between its quotes) and must consume the value.
     pub fn object(
         &mut self,
-        mut on_field: impl FnMut(&mut Self, Span) -> Result<(), Malformed>,
-    ) -> Result<Span, Malformed> {
+        mut on_field: impl FnMut(&mut Self, Span) -> Result<(), ParseError>,
+    ) -> Result<Span, ParseError> {
         self.container(b'{', b'}', |scanner| {
             let open = scanner.at;
             let close = scanner.key_string(open).map_err(|fault| scanner.malformed(fault))?;
@@ -93,8 +93,8 @@ impl<'a> Scanner<'a> {
     /// Walks one array; `on_item` must consume each item.
     pub fn array(
         &mut self,
-        on_item: impl FnMut(&mut Self) -> Result<(), Malformed>,
-    ) -> Result<Span, Malformed> {
+        on_item: impl FnMut(&mut Self) -> Result<(), ParseError>,
+    ) -> Result<Span, ParseError> {
         self.container(b'[', b']', on_item)
     }
 
@@ -102,11 +102,11 @@ impl<'a> Scanner<'a> {
         &mut self,
         open: u8,
         close: u8,
-        mut on_member: impl FnMut(&mut Self) -> Result<(), Malformed>,
-    ) -> Result<Span, Malformed> {
+        mut on_member: impl FnMut(&mut Self) -> Result<(), ParseError>,
+    ) -> Result<Span, ParseError> {
         let start = self.space(self.at);
         if self.byte(start) != open {
-            return Err(self.malformed(Fault(start)));
+            return Err(self.malformed(ScanError(start)));
         }
         self.open(open == b'{').map_err(|fault| self.malformed(fault))?;
         self.at = self.space(start + 1);
@@ -117,7 +117,7 @@ impl<'a> Scanner<'a> {
                 match self.byte(self.at) {
                     b',' => self.at = self.space(self.at + 1),
                     byte if byte == close => break,
-                    _ => return Err(self.malformed(Fault(self.at))),
+                    _ => return Err(self.malformed(ScanError(self.at))),
                 }
             }
         }
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Walks one value of any kind.
-    pub fn value(&mut self) -> Result<Span, Malformed> {
+    pub fn value(&mut self) -> Result<Span, ParseError> {
         let start = self.space(self.at);
         let mut walker = self.clone(); // a copy that nobody else can see stays in registers
         match walker.walk(start) {
@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
                 b't' => self.literal(at, b"true")?,
                 b'f' => self.literal(at, b"false")?,
                 b'n' => self.literal(at, b"null")?,
-                _ => return Err(Fault(at)),
+                _ => return Err(ScanError(at)),
             };
             // Close what ends here; a comma leads to the next value.
             loop {
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
                     }
                     b'}' if in_object => self.close(),
                     b']' if !in_object => self.close(),
-                    _ => return Err(Fault(at)),
+                    _ => return Err(ScanError(at)),
                 }
                 at += 1;
             }
@@ -207,13 +207,13 @@ impl<'a> Scanner<'a> {
 
     #[inline(always)]
     fn key_string(&mut self, at: usize) -> Next {
-        if self.byte(at) == b'"' { self.string(at) } else { Err(Fault(at)) }
+        if self.byte(at) == b'"' { self.string(at) } else { Err(ScanError(at)) }
     }
 
     #[inline(always)]
     fn colon(&mut self, at: usize) -> Next {
         let at = self.space(at);
-        if self.byte(at) == b':' { Ok(self.space(at + 1)) } else { Err(Fault(at)) }
+        if self.byte(at) == b':' { Ok(self.space(at + 1)) } else { Err(ScanError(at)) }
     }
 
     /// A string whose opening quote is at `open`.
@@ -225,7 +225,7 @@ impl<'a> Scanner<'a> {
             match self.byte(at) {
                 b'"' => return Ok(at + 1),
                 b'\\' => at = self.escape(at + 1)?,
-                _ => return Err(Fault(at)), // a raw control character, or the end
+                _ => return Err(ScanError(at)), // a raw control character, or the end
             }
         }
     }
@@ -237,9 +237,9 @@ impl<'a> Scanner<'a> {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
             b'u' => match (at + 1..at + 5).find(|&at| !self.byte(at).is_ascii_hexdigit()) {
                 None => Ok(at + 5),
-                Some(at) => Err(Fault(at)),
+                Some(at) => Err(ScanError(at)),
             },
-            _ => Err(Fault(at)),
+            _ => Err(ScanError(at)),
         }
     }
 
@@ -268,7 +268,7 @@ impl<'a> Scanner<'a> {
         while self.byte(at).is_ascii_digit() {
             at += 1;
         }
-        if at > start { Ok(at) } else { Err(Fault(at)) }
+        if at > start { Ok(at) } else { Err(ScanError(at)) }
     }
 
     #[inline(always)]
@@ -277,13 +277,13 @@ impl<'a> Scanner<'a> {
             return Ok(at + N);
         }
         let agreed = (0..N).take_while(|&index| self.byte(at + index) == word[index]).count();
-        Err(Fault(at + agreed))
+        Err(ScanError(at + agreed))
     }
 
     #[inline(always)]
-    fn open(&mut self, object: bool) -> Result<(), Fault> {
+    fn open(&mut self, object: bool) -> Result<(), ScanError> {
         if self.depth == MAX_DEPTH {
-            return Err(Fault::DEEP);
+            return Err(ScanError::DEEP);
         }
         self.depth += 1;
         self.kinds = self.kinds << 1 | u128::from(object);
@@ -316,11 +316,11 @@ impl<'a> Scanner<'a> {
     }
 
     #[cold]
-    fn malformed(&self, fault: Fault) -> Malformed {
+    fn malformed(&self, fault: ScanError) -> ParseError {
         match fault {
-            Fault::DEEP => Malformed::TooDeep,
-            Fault(at) if at >= self.text.len() => Malformed::Truncated,
-            Fault(at) => Malformed::Syntax { at },
+            ScanError::DEEP => ParseError::TooDeep,
+            ScanError(at) if at >= self.text.len() => ParseError::Truncated,
+            ScanError(at) => ParseError::Syntax { at },
         }
     }
 }

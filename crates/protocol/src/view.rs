@@ -9,6 +9,6 @@ mod offers;
 mod results;
 
 pub use content::ContentBlock;
-pub use item::{Item, NotAnItem, list_items};
+pub use item::{InvalidItem, Item, list_items};
 pub use offers::{Prompt, Resource, ResourceTemplate, Tool};
 pub use results::{CallToolResult, GetPromptResult, PromptMessage, ReadResourceResult, ResourceContents};

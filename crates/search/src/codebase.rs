@@ -17,9 +17,9 @@ pub use file::{FileError, FileText, MAX_READ};
 pub use folder::{EntryKind, FolderEntry};
 pub use summary::{IndexError, Phase, Progress, Status, Summary};
 
-use self::keeper::Keeper;
+use self::keeper::Indexer;
 use crate::chunk::{Chunk, Language, cut, language};
-use crate::meaning::{self, Embedder, MeaningError};
+use crate::meaning::{self, Embedder, SemanticError};
 use crate::store::{Store, StoreError};
 use crate::text;
 use crate::tree::{Entry, Links, RelPath, Root, Secrets, Tree, TreeError, TreeOptions};
@@ -46,7 +46,7 @@ pub struct Codebase {
     meaning: meaning::Index,
     /// What somebody should know, once.
     notices: Mutex<Vec<String>>,
-    keeper: Mutex<Option<Keeper>>,
+    keeper: Mutex<Option<Indexer>>,
 }
 
 /// A file, cut into pieces.
@@ -64,13 +64,13 @@ pub struct FileChunks {
 
 /// Why a search by meaning has no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum MeaningSearchError {
+pub enum SemanticSearchError {
     /// The tree cannot be read any more.
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// The question, or the index.
     #[error(transparent)]
-    Meaning(#[from] MeaningError),
+    Meaning(#[from] SemanticError),
 }
 
 impl Codebase {
@@ -126,7 +126,7 @@ impl Codebase {
         &self,
         query: &meaning::Query,
         stop: &AtomicBool,
-    ) -> Result<meaning::Answer, MeaningSearchError> {
+    ) -> Result<meaning::Answer, SemanticSearchError> {
         query.path.as_ref().map_or(Ok(()), |path| self.refuse_secret(path))?;
         Ok(self.meaning.search_until(query, &self.tree.files()?, &self.tree, stop)?)
     }
@@ -185,7 +185,7 @@ impl Codebase {
     /// Keeps both indexes up to date from now on, on a thread of its own, as long as somebody has this tree.
     pub fn keep_indexed(self: &Arc<Self>) {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        keeper.get_or_insert_with(|| Keeper::start(self));
+        keeper.get_or_insert_with(|| Indexer::start(self));
     }
 
     /// How much is indexed.

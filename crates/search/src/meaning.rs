@@ -31,11 +31,11 @@ mod view;
 mod weights;
 
 pub use self::{
-    answer::{Explained, Hit},
+    answer::{ExplainedCandidate, Hit},
     embed::{Code, EmbedError, Embedder},
-    error::MeaningError,
+    error::SemanticError,
     index::{Answer, Index, Size},
-    listing::{Standing, list},
+    listing::{RankedCandidate, list},
     query::{Query, Ranking},
     source::{LARGEST_FILE, Source, Text},
     update::{Progress, Report},

@@ -31,14 +31,14 @@ pub struct ProcessHandle {
 #[derive(Debug)]
 pub(crate) struct Inner {
     /// Invariant: held here alone, so that the watcher learns when nobody holds a handle any more.
-    pub(crate) wish: watch::Sender<Wish>,
+    pub(crate) wish: watch::Sender<StopRequest>,
     pub(crate) state: watch::Receiver<State>,
     pub(crate) ring: Arc<LogRing>,
 }
 
 /// What the holders of handles want. Only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wish {
+pub(crate) enum StopRequest {
     Run,
     Stop,
     Kill,
@@ -95,15 +95,15 @@ impl ProcessHandle {
     /// Asks the whole tree to end: at once the clock runs for the server to heed the end of its stdin (which the
     /// caller has dropped), then comes SIGTERM, then SIGKILL. Returns at once; [`exited`](Self::exited) tells when.
     pub fn stop(&self) {
-        self.wish(Wish::Stop);
+        self.wish(StopRequest::Stop);
     }
 
     /// Ends the whole tree with SIGKILL. Returns at once; [`exited`](Self::exited) tells when.
     pub fn kill(&self) {
-        self.wish(Wish::Kill);
+        self.wish(StopRequest::Kill);
     }
 
-    fn wish(&self, wish: Wish) {
+    fn wish(&self, wish: StopRequest) {
         self.inner.wish.send_if_modified(|current| {
             let grows = wish > *current;
             *current = wish.max(*current);

@@ -28,10 +28,10 @@ use crate::{
     error::SpawnError,
     launch::{Launch, StderrPolicy, StopGrace},
     log_ring::LogRing,
-    process::{Inner, Process, ProcessHandle, State, Wish},
+    process::{Inner, Process, ProcessHandle, State, StopRequest},
     shim::{
         self, Shim,
-        wire::{Order, Stdio, send_order},
+        wire::{StartRequest, Stdio, send_order},
     },
     stderr,
     sweep::{MARKER, Sweep},
@@ -96,7 +96,7 @@ pub fn spawn_logging_to(
 
     let known = control.is_none().then(|| pid.as_raw_nonzero().get().unsigned_abs());
     let (state, seen) = watch::channel(State { pid: known, exit: None });
-    let (wish, wished) = watch::channel(Wish::Run);
+    let (wish, wished) = watch::channel(StopRequest::Run);
     let drain = captured.map(|pipe| tasks.spawn(stderr::drain(pipe, Arc::clone(&ring))));
     let watcher = Watcher {
         name: launch.name.clone(),
@@ -132,7 +132,7 @@ pub(crate) fn refused(program: &Path, source: io::Error) -> SpawnError {
 }
 
 /// Checks what can be checked before a process exists.
-fn prepare(launch: &Launch) -> Result<Order, SpawnError> {
+fn prepare(launch: &Launch) -> Result<StartRequest, SpawnError> {
     let cwd = launch.cwd.as_deref();
     if let Some(cwd) = cwd {
         check_directory(cwd)
@@ -145,7 +145,7 @@ fn prepare(launch: &Launch) -> Result<Order, SpawnError> {
             Some(program) => SpawnError::NotExecutable { program },
             None => SpawnError::NotFound(missing),
         })?;
-    Ok(Order {
+    Ok(StartRequest {
         program,
         cwd: launch.cwd.clone(),
         args: launch.args.clone(),
@@ -202,7 +202,7 @@ fn start_shim(
     launch: &Launch,
     shim: &Shim,
     path: &Path,
-    mut order: Order,
+    mut order: StartRequest,
     stdio: Stdio,
     id: &str,
 ) -> Result<(Child, Option<Control>), SpawnError> {
@@ -234,7 +234,7 @@ fn start_shim(
 
 /// Starts the server itself.
 #[expect(clippy::disallowed_methods, reason = "this is where processes are started")]
-fn start_bare(order: Order, stdio: Stdio, id: &str) -> io::Result<Child> {
+fn start_bare(order: StartRequest, stdio: Stdio, id: &str) -> io::Result<Child> {
     let mut command = Command::new(order.program);
     command.args(order.args).env_clear().envs(order.env).env(MARKER, id);
     command.stdin(stdio.stdin).stdout(stdio.stdout).stderr(stdio.stderr);

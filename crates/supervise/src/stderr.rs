@@ -12,7 +12,7 @@ const CHUNK: usize = 64 << 10;
 /// Reads until the last writer is gone.
 pub(crate) async fn drain(mut stderr: pipe::Receiver, ring: Arc<LogRing>) {
     let mut chunk = vec![0; CHUNK];
-    let mut lines = Lines::default();
+    let mut lines = LineSplitter::default();
     // An error of a pipe is as final as its end.
     while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
         let chunk = &chunk[..length];
@@ -30,13 +30,13 @@ pub(crate) async fn drain(mut stderr: pipe::Receiver, ring: Arc<LogRing>) {
 ///
 /// Invariant: holds at most [`LogRing::MAX_LINE`] bytes, however long a line is.
 #[derive(Default)]
-struct Lines {
+struct LineSplitter {
     partial: Vec<u8>,
     /// The last whole line of a flood that was skipped: it may be the one that says why the server died.
     sample: Option<Vec<u8>>,
 }
 
-impl Lines {
+impl LineSplitter {
     fn feed(&mut self, bytes: &[u8], mut emit: impl FnMut(&str)) {
         if let Some(sample) = self.sample.take() {
             emit_line(&sample, &mut emit);
@@ -92,7 +92,7 @@ mod tests {
 
     fn split(pieces: &[&[u8]]) -> Vec<String> {
         let mut all = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         for piece in pieces {
             lines.feed(piece, |line| all.push(line.to_owned()));
         }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_holds_little_memory() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         for _ in 0..100 {
             lines.feed(&[b'x'; CHUNK], |_| panic!("there is no line"));
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_skipped_flood_is_kept() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut all = Vec::new();
         lines.feed(b"first\npart", |line| all.push(line.to_owned()));
         lines.skip(b"ial\nnoise\nnoise\nfatal: no disk\nby");

@@ -22,7 +22,7 @@ use crate::{
     error::SpawnError,
     exit::{Exit, ExitCause},
     launch::StopGrace,
-    process::{State, Wish},
+    process::{State, StopRequest},
     shim::wire::{Report, Request},
     spawn::refused,
     sweep::Sweep,
@@ -44,7 +44,7 @@ pub(crate) struct Watcher {
     pub(crate) root: Child,
     pub(crate) control: Option<Control>,
     /// `None` once all handles are gone: the wish is known then.
-    pub(crate) wished: Option<watch::Receiver<Wish>>,
+    pub(crate) wished: Option<watch::Receiver<StopRequest>>,
     pub(crate) state: watch::Sender<State>,
     pub(crate) grace: StopGrace,
     pub(crate) drain: Option<JoinHandle<()>>,
@@ -54,7 +54,7 @@ pub(crate) struct Watcher {
 
 /// How far the stop has come. Each step has the time at which the next follows.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum StopStep {
     Serve,
     AwaitStdin {
         until: Instant,
@@ -71,15 +71,15 @@ enum Step {
 
 /// What the shim has told.
 #[derive(Default)]
-struct Told {
+struct ShimReport {
     ended: Option<(ExitStatus, ExitCause)>,
     refused: Option<io::Error>,
 }
 
 impl Watcher {
     pub(crate) async fn run(mut self) {
-        let mut step = Step::Serve;
-        let mut told = Told::default();
+        let mut step = StopStep::Serve;
+        let mut told = ShimReport::default();
         let root = loop {
             tokio::select! {
                 wish = next_wish(&mut self.wished) => step = self.on_wish(step, wish),
@@ -101,22 +101,27 @@ impl Watcher {
         self.state.send_modify(|state| state.exit = Some(exit));
     }
 
-    fn on_wish(&mut self, step: Step, wish: Wish) -> Step {
+    fn on_wish(&mut self, step: StopStep, wish: StopRequest) -> StopStep {
         match (wish, step) {
-            (Wish::Stop, Step::Serve) => Step::AwaitStdin { until: Instant::now() + self.grace.after_stdin },
-            (Wish::Kill, Step::Serve | Step::AwaitStdin { .. } | Step::AwaitTerm { .. }) => self.kill(),
-            (Wish::Run | Wish::Stop | Wish::Kill, step) => step,
+            (StopRequest::Stop, StopStep::Serve) => {
+                StopStep::AwaitStdin { until: Instant::now() + self.grace.after_stdin }
+            }
+            (
+                StopRequest::Kill,
+                StopStep::Serve | StopStep::AwaitStdin { .. } | StopStep::AwaitTerm { .. },
+            ) => self.kill(),
+            (StopRequest::Run | StopRequest::Stop | StopRequest::Kill, step) => step,
         }
     }
 
-    fn on_report(&mut self, step: Step, report: Option<Report>, told: &mut Told) -> Step {
+    fn on_report(&mut self, step: StopStep, report: Option<Report>, told: &mut ShimReport) -> StopStep {
         match report {
             Some(Report::Started(pid)) => self.state.send_modify(|state| state.pid = pid.try_into().ok()),
             Some(Report::Refused(error)) => told.refused = Some(io::Error::from_raw_os_error(error)),
             Some(Report::Ended(status)) => {
                 told.ended = Some((ExitStatus::from_raw(status), step.cause()));
-                if let Step::Serve | Step::AwaitStdin { .. } = step {
-                    return Step::AwaitTerm { until: Instant::now() + SHIM_PATIENCE };
+                if let StopStep::Serve | StopStep::AwaitStdin { .. } = step {
+                    return StopStep::AwaitTerm { until: Instant::now() + SHIM_PATIENCE };
                 }
             }
             // Its end is near, or it has lost its mind.
@@ -125,25 +130,25 @@ impl Watcher {
         step
     }
 
-    fn escalate(&mut self, step: Step) -> Step {
+    fn escalate(&mut self, step: StopStep) -> StopStep {
         match step {
-            Step::AwaitStdin { .. } => {
+            StopStep::AwaitStdin { .. } => {
                 self.request(Request::Terminate);
-                Step::AwaitTerm { until: Instant::now() + self.grace.after_term }
+                StopStep::AwaitTerm { until: Instant::now() + self.grace.after_term }
             }
-            Step::AwaitTerm { .. } => self.kill(),
-            Step::AwaitKill { .. } => {
+            StopStep::AwaitTerm { .. } => self.kill(),
+            StopStep::AwaitKill { .. } => {
                 // Stopped or stuck: we do its work. An error means that it has ended meanwhile.
                 let _ = self.root.start_kill();
-                Step::AwaitRoot
+                StopStep::AwaitRoot
             }
-            Step::Serve | Step::AwaitRoot => step,
+            StopStep::Serve | StopStep::AwaitRoot => step,
         }
     }
 
-    fn kill(&mut self) -> Step {
+    fn kill(&mut self) -> StopStep {
         self.request(Request::Kill);
-        Step::AwaitKill { until: Instant::now() + SHIM_PATIENCE }
+        StopStep::AwaitKill { until: Instant::now() + SHIM_PATIENCE }
     }
 
     fn request(&mut self, request: Request) {
@@ -163,7 +168,7 @@ impl Watcher {
     }
 
     /// The process we had started has ended: makes sure that nothing is left, and tells how it went.
-    async fn conclude(&mut self, step: Step, root: io::Result<ExitStatus>, told: Told) -> Exit {
+    async fn conclude(&mut self, step: StopStep, root: io::Result<ExitStatus>, told: ShimReport) -> Exit {
         let Some(shim) = &self.shim else {
             let exit = root.map_or(Exit::unseen(ExitCause::Lost), |status| Exit::new(status, step.cause()));
             self.sweep(Sweep::end).await;
@@ -201,7 +206,7 @@ impl Watcher {
     }
 }
 
-impl Step {
+impl StopStep {
     fn until(self) -> Option<Instant> {
         match self {
             Self::AwaitStdin { until } | Self::AwaitTerm { until } | Self::AwaitKill { until } => Some(until),
@@ -219,7 +224,7 @@ impl Step {
 }
 
 /// The next wish. The end of all handles is the wish to kill, told once.
-async fn next_wish(wished: &mut Option<watch::Receiver<Wish>>) -> Wish {
+async fn next_wish(wished: &mut Option<watch::Receiver<StopRequest>>) -> StopRequest {
     let Some(receiver) = wished else {
         return pending().await;
     };
@@ -227,7 +232,7 @@ async fn next_wish(wished: &mut Option<watch::Receiver<Wish>>) -> Wish {
         Ok(()) => *receiver.borrow_and_update(),
         Err(_) => {
             *wished = None;
-            Wish::Kill
+            StopRequest::Kill
         }
     }
 }

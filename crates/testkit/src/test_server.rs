@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::Revision;
-use toolbay_transport::{Wire, memory, stdio};
+use toolbay_transport::{Connection, memory, stdio};
 
 pub use context::ToolContext;
 pub use era::Era;
@@ -262,7 +262,7 @@ impl TestServer {
     }
 
     /// Serves a new connection in this process, on `tasks`, and gives the client's end of it.
-    pub fn in_memory(&self, tasks: &TaskTracker) -> Wire {
+    pub fn in_memory(&self, tasks: &TaskTracker) -> Connection {
         let (ours, theirs) = memory::pair(tasks);
         tasks.spawn(connection::serve(self.shared.clone(), ours));
         theirs
@@ -311,7 +311,7 @@ impl TestServer {
     /// Serves one client.
     fn each_wire(
         &self,
-    ) -> impl Fn(Wire) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Clone + use<> {
+    ) -> impl Fn(Connection) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Clone + use<> {
         let shared = self.shared.clone();
         move |wire| Box::pin(connection::serve(shared.clone(), wire))
     }

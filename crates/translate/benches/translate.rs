@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolbay_protocol::{Message, Request, RequestId, Response, Revision, method};
-use toolbay_translate::{ClientIdentity, Readdressed, answer, request};
+use toolbay_translate::{ClientIdentity, RequestEdits, request, translate_response};
 
 fn main() {
     divan::main();
@@ -67,8 +67,13 @@ fn to_server(bencher: divan::Bencher<'_, '_>, case: Case) {
     let call = call(case);
     let id = RequestId::from(123_456);
     let client = ClientIdentity::new(case.from, r#"{"name":"c","version":"1"}"#, "{}");
-    let change =
-        Readdressed { id: &id, renamed: &[], wants_progress: true, only_as_task: false, awaits_tasks: false };
+    let change = RequestEdits {
+        id: &id,
+        renamed: &[],
+        wants_progress: true,
+        only_as_task: false,
+        awaits_tasks: false,
+    };
     bencher.bench(|| request(&call, &change, case.from, case.to, &client));
 }
 
@@ -76,5 +81,5 @@ fn to_server(bencher: divan::Bencher<'_, '_>, case: Case) {
 fn to_client(bencher: divan::Bencher<'_, '_>, case: Case) {
     let response = result(case);
     let id = RequestId::from(7);
-    bencher.bench(|| answer(&response, &id, method::TOOLS_CALL, case.from, case.to));
+    bencher.bench(|| translate_response(&response, &id, method::TOOLS_CALL, case.from, case.to));
 }

@@ -4,7 +4,7 @@ use toolbay_protocol::{Revision, extension, method};
 
 use crate::{
     json::{Object, changed},
-    question::{Mode, wants_tools},
+    question::{ElicitationMode, wants_tools},
 };
 
 /// What the hub declares to a server with a handshake: it passes every kind of question on.
@@ -45,13 +45,13 @@ impl ClientCapabilities {
     }
 
     /// Whether the client can answer this question.
-    pub fn can_answer(&self, method: &str, params: Option<&str>) -> bool {
+    pub fn supports(&self, method: &str, params: Option<&str>) -> bool {
         let params = params.and_then(Object::parse);
         match method {
-            method::ELICIT => match params.as_ref().map_or(Mode::Form, Mode::of) {
-                Mode::Form => self.form,
-                Mode::Url => self.url,
-                Mode::Unknown => false,
+            method::ELICIT => match params.as_ref().map_or(ElicitationMode::Form, ElicitationMode::of) {
+                ElicitationMode::Form => self.form,
+                ElicitationMode::Url => self.url,
+                ElicitationMode::Unknown => false,
             },
             method::SAMPLE => {
                 self.sampling && (self.sampling_tools || !params.is_some_and(|params| wants_tools(&params)))

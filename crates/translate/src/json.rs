@@ -23,7 +23,7 @@ struct Field<'a> {
 
 /// What becomes of a field.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FieldEdit {
     Stays,
     Goes,
     /// It gets another value (JSON text).
@@ -93,16 +93,16 @@ impl<'a> Object<'a> {
     }
 
     /// Decides the fate of each field, by its name and its value (JSON text).
-    pub(crate) fn sift(&mut self, mut fate: impl FnMut(&str, &str) -> Fate) {
+    pub(crate) fn sift(&mut self, mut fate: impl FnMut(&str, &str) -> FieldEdit) {
         let mut changed = false;
         self.fields.retain_mut(|field| {
             let name = decode_string(field.key.as_bytes()).unwrap_or_default();
             let fate = fate(&name, &field.value);
-            changed |= fate != Fate::Stays;
+            changed |= fate != FieldEdit::Stays;
             match fate {
-                Fate::Stays => true,
-                Fate::Goes => false,
-                Fate::Becomes(value) => {
+                FieldEdit::Stays => true,
+                FieldEdit::Goes => false,
+                FieldEdit::Becomes(value) => {
                     field.value = value.into();
                     true
                 }

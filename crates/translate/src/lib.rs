@@ -21,12 +21,13 @@ mod untagged;
 
 pub use capabilities::{ClientCapabilities, HUB_CAPABILITIES, capabilities_for_server, declares_tasks};
 pub use meta::ClientIdentity;
-pub use question::{NoCounterpart, question, question_answer};
+pub use question::{UnsupportedServerRequest, translate_client_response, translate_server_request};
 pub use related::{related_task, with_related_task};
 pub use rounds::{
-    InputRequest, InputRequired, input_requests, input_responses, retry, task_questions, url_elicitations,
+    InputRequest, InputRequired, input_requests, input_responses, retry, task_input_requests,
+    url_elicitations,
 };
-pub use to_client::{answer, progress, tagged};
-pub use to_server::{Readdressed, request};
+pub use to_client::{progress, tagged, translate_response};
+pub use to_server::{RequestEdits, request};
 pub use tools::{tool_for, tools_for};
 pub use untagged::untagged;

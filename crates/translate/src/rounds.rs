@@ -70,7 +70,7 @@ pub fn input_requests(response: &Response) -> Option<InputRequired> {
 }
 
 /// What a task asks for, if that is what the answer to `tasks/get` says.
-pub fn task_questions(response: &Response) -> Option<Vec<InputRequest>> {
+pub fn task_input_requests(response: &Response) -> Option<Vec<InputRequest>> {
     let status = response.result_field("status").map(|span| response.raw(span));
     if status == Some("\"input_required\"") { questions(response) } else { None }
 }

@@ -13,10 +13,10 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use toolbay_protocol::{Message, Outcome, Response, Revision, Splice};
 
-use crate::{json::Object, question::NoCounterpart};
+use crate::{json::Object, question::UnsupportedServerRequest};
 
 /// What a revision changed of the one before.
-pub(crate) trait Step: Sync {
+pub(crate) trait RevisionStep: Sync {
     /// Parameters of a request that a server of the older revision does not know.
     fn params_unknown_to_older(&self, _method: &str) -> &'static [&'static str] {
         &[]
@@ -38,27 +38,27 @@ pub(crate) trait Step: Sync {
     }
 
     /// A server's question as a client of the older revision understands it.
-    fn question_for_older(
+    fn server_request_for_older(
         &self,
         _method: &str,
         _params: &mut Object<'_>,
         _elicitation_id: &str,
-    ) -> Result<(), NoCounterpart> {
+    ) -> Result<(), UnsupportedServerRequest> {
         Ok(())
     }
 
     /// A server's question as a client of the newer revision understands it.
-    fn question_for_newer(&self, _method: &str, _params: &mut Object<'_>) {}
+    fn server_request_for_newer(&self, _method: &str, _params: &mut Object<'_>) {}
 
     /// A client's answer to a question as a server of the older revision understands it.
-    fn question_answer_for_older(&self, _method: &str, _answer: &mut Object<'_>) {}
+    fn client_response_for_older(&self, _method: &str, _answer: &mut Object<'_>) {}
 
     /// A tool's definition as a client of the older revision can read it.
     fn tool_for_older(&self, _tool: &mut Object<'_>) {}
 }
 
 /// Each step with the revision that it leads to, oldest first.
-const STEPS: [(Revision, &dyn Step); 4] = [
+const STEPS: [(Revision, &dyn RevisionStep); 4] = [
     (Revision::V2025_03_26, &v2025_03_26::Changes),
     (Revision::V2025_06_18, &v2025_06_18::Changes),
     (Revision::V2025_11_25, &v2025_11_25::Changes),
@@ -66,12 +66,12 @@ const STEPS: [(Revision, &dyn Step); 4] = [
 ];
 
 /// The steps from a revision down to an older one, none if it is not older.
-pub(crate) fn down(from: Revision, to: Revision) -> impl Iterator<Item = &'static dyn Step> {
+pub(crate) fn down(from: Revision, to: Revision) -> impl Iterator<Item = &'static dyn RevisionStep> {
     up(to, from).rev()
 }
 
 /// The steps from a revision up to a newer one, none if it is not newer.
-pub(crate) fn up(from: Revision, to: Revision) -> impl DoubleEndedIterator<Item = &'static dyn Step> {
+pub(crate) fn up(from: Revision, to: Revision) -> impl DoubleEndedIterator<Item = &'static dyn RevisionStep> {
     let between = move |(newer, step)| (from < newer && newer <= to).then_some(step);
     STEPS.into_iter().filter_map(between)
 }

@@ -5,7 +5,13 @@ use toolbay_protocol::{Notification, RequestId, Response, Revision, Rope, Splice
 use crate::steps::{self, v2026_07_28};
 
 /// A server's answer as a client of revision `to` understands it, under the client's own id.
-pub fn answer(response: &Response, id: &RequestId, asked: &str, from: Revision, to: Revision) -> Rope {
+pub fn translate_response(
+    response: &Response,
+    id: &RequestId,
+    asked: &str,
+    from: Revision,
+    to: Revision,
+) -> Rope {
     let changed = steps::response(response, asked, from, to);
     let response = changed.as_deref().unwrap_or(response);
     let mut splice = response.with_id(id);

@@ -13,7 +13,7 @@ use crate::{
 
 /// What changes of a request besides its revision.
 #[derive(Debug)]
-pub struct Readdressed<'a> {
+pub struct RequestEdits<'a> {
     /// The id that the server sees, and its progress token.
     pub id: &'a RequestId,
     /// Values that the server knows under another text: names and URIs.
@@ -29,7 +29,7 @@ pub struct Readdressed<'a> {
 /// A client's request as a server of revision `to` understands it.
 pub fn request(
     request: &Request,
-    change: &Readdressed<'_>,
+    change: &RequestEdits<'_>,
     from: Revision,
     to: Revision,
     client: &ClientIdentity,

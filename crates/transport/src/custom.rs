@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Rope;
 
-use crate::{Incoming, Wire, http::client::NoAnswer, wire::unsent};
+use crate::{Connection, Incoming, http::client::HttpError, wire::unsent};
 
 /// Why a connection ended; any error or text will do.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 /// A connection from its beginning to its end.
-pub type Connection<'a> = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send + 'a>>;
+pub type CustomConnection<'a> = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send + 'a>>;
 
 /// A way to reach a server.
 pub trait Transport: Send + Sync + 'static {
@@ -26,17 +26,17 @@ pub trait Transport: Send + Sync + 'static {
     ///
     /// `Ok` when there is nothing more to send, because nobody wants anything of the server any more; an error when the
     /// server is gone, which people are told. What is dropped with the future is closed.
-    fn carry<'a>(&'a self, texts: &'a mut Texts) -> Connection<'a>;
+    fn carry<'a>(&'a self, texts: &'a mut TextChannels) -> CustomConnection<'a>;
 }
 
 /// What a connection carries, one JSON-RPC message each, as text on one line.
 #[derive(Debug)]
-pub struct Texts {
+pub struct TextChannels {
     to_send: mpsc::Receiver<Rope>,
     messages: mpsc::Sender<Incoming>,
 }
 
-impl Texts {
+impl TextChannels {
     /// The next message for the server; nothing when there will be no more. Cancel safe.
     pub async fn next(&mut self) -> Option<Bytes> {
         self.to_send.recv().await.map(Rope::into_bytes)
@@ -50,16 +50,16 @@ impl Texts {
 }
 
 /// A wire over a transport that others brought.
-pub fn connect(transport: Arc<dyn Transport>, tasks: &TaskTracker) -> Wire {
-    let (outgoing, to_send) = mpsc::channel(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+pub fn connect(transport: Arc<dyn Transport>, tasks: &TaskTracker) -> Connection {
+    let (outgoing, to_send) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     tasks.spawn(async move {
-        let mut texts = Texts { to_send, messages };
+        let mut texts = TextChannels { to_send, messages };
         if let Err(error) = transport.carry(&mut texts).await {
-            let why = NoAnswer::Closed { url: transport.name().into(), reason: error.to_string() };
+            let why = HttpError::Closed { url: transport.name().into(), reason: error.to_string() };
             let unsent = unsent(Vec::new(), texts.to_send).await;
             let _ = texts.messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it
         }
     });
-    Wire { outgoing, incoming }
+    Connection { outgoing, incoming }
 }

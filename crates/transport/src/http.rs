@@ -11,8 +11,8 @@ mod tls;
 mod upgrade;
 
 pub use body::{Body, ReadBodyError, read_body};
-pub use events::{Event, EventReader, LongEvent};
-pub use serve::{Limits, Refusal, Respond, serve, serve_tls};
+pub use events::{Event, EventReader, EventTooLong};
+pub use serve::{ConnectionLimits, RejectConnection, Respond, serve, serve_tls};
 pub use sse::{event, keep_alive, numbered_event, priming_event};
 pub use tls::{Tls, TlsError};
-pub use upgrade::{Taken, take_over};
+pub use upgrade::{UpgradedStream, take_over};

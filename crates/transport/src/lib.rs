@@ -1,6 +1,6 @@
 //! Bytes to messages and back.
 //!
-//! A connection in either direction ends as a [`Wire`]: two bounded queues, one of texts to send and one of
+//! A connection in either direction ends as a [`Connection`]: two bounded queues, one of texts to send and one of
 //! [`Incoming`] messages. What is at the other end (a pipe, a socket, a task) is the transport's business alone, and
 //! no transport looks inside `params`.
 
@@ -15,5 +15,5 @@ pub mod stdio;
 mod wire;
 pub mod ws;
 
-pub use refusal_log::RefusalLog;
-pub use wire::{Incoming, Refusal, Wire};
+pub use refusal_log::RejectionLog;
+pub use wire::{Connection, Incoming, RejectedMessage};

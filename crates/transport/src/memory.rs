@@ -5,30 +5,33 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::{Message, Rope};
 
 use crate::{
-    Wire,
-    wire::{Incoming, Refusal},
+    Connection,
+    wire::{Incoming, RejectedMessage},
 };
 
 /// A connection between two tasks of this process: what one end sends, the other receives.
 ///
 /// Messages take the same way as on any transport, text and parser included, so that a server in process is no
 /// special case for anyone.
-pub fn pair(tasks: &TaskTracker) -> (Wire, Wire) {
+pub fn pair(tasks: &TaskTracker) -> (Connection, Connection) {
     let (left_out, right_in) = direction(tasks);
     let (right_out, left_in) = direction(tasks);
-    (Wire { outgoing: left_out, incoming: left_in }, Wire { outgoing: right_out, incoming: right_in })
+    (
+        Connection { outgoing: left_out, incoming: left_in },
+        Connection { outgoing: right_out, incoming: right_in },
+    )
 }
 
 fn direction(tasks: &TaskTracker) -> (mpsc::Sender<Rope>, mpsc::Receiver<Incoming>) {
-    let (outgoing, mut texts) = mpsc::channel::<Rope>(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+    let (outgoing, mut texts) = mpsc::channel::<Rope>(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     tasks.spawn(async move {
         while let Ok(slot) = messages.reserve().await {
             let Some(text) = texts.recv().await else { return };
             let text = text.into_bytes();
             slot.send(match Message::parse(text.clone()) {
                 Ok(message) => Incoming::Message(message),
-                Err(why) => Incoming::Refused(Refusal::new(why, None, &text)),
+                Err(why) => Incoming::Refused(RejectedMessage::new(why, None, &text)),
             });
         }
     });

@@ -1,4 +1,4 @@
-//! HTTP+SSE of 2024-11-05, client side: a server at a URL as a [`Wire`].
+//! HTTP+SSE of 2024-11-05, client side: a server at a URL as a [`Connection`].
 //!
 //! # Theory of operation
 //!
@@ -21,19 +21,19 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Incoming, Wire,
-    http::client::{Target, caller::Caller, pool::Purpose},
+    Connection, Incoming,
+    http::client::{Target, caller::OriginClient, pool::Purpose},
     wire::unsent,
 };
 
 /// A wire to a server at a URL. Opens its stream at once; what is sent meanwhile waits.
 ///
 /// Dropping the wire ends the stream once what was queued is posted; dropped before the stream stands, nothing is posted.
-pub fn connect(target: Target, tasks: &TaskTracker) -> Wire {
-    let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     let max_running = target.max_running;
-    let caller = Caller::new(target, Purpose::Requests, tasks);
+    let caller = OriginClient::new(target, Purpose::Requests, tasks);
     tasks.spawn(async move {
         let opened = tokio::select! {
             opened = open::open(&caller, caller.target().max_message) => opened,
@@ -47,5 +47,5 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Wire {
             }
         }
     });
-    Wire { outgoing, incoming }
+    Connection { outgoing, incoming }
 }

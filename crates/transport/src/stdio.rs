@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 pub use lines::{LineReader, MAX_MESSAGE};
 
-use crate::{Wire, wire::Incoming};
+use crate::{Connection, wire::Incoming};
 
 /// Frames a pair of byte streams as messages, one per line.
 ///
@@ -22,12 +22,12 @@ pub fn connect(
     writer: impl AsyncWrite + Send + Unpin + 'static,
     max_message: usize,
     tasks: &TaskTracker,
-) -> Wire {
-    let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     tasks.spawn(writer::run(writer, texts));
     tasks.spawn(read(LineReader::new(reader, max_message), messages));
-    Wire { outgoing, incoming }
+    Connection { outgoing, incoming }
 }
 
 async fn read<R: AsyncRead + Unpin>(mut lines: LineReader<R>, messages: mpsc::Sender<Incoming>) {

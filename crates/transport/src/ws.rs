@@ -28,15 +28,15 @@ use tokio::{
 };
 use tokio_tungstenite::tungstenite::{handshake::derive_accept_key, protocol::Role};
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::Malformed;
+use toolbay_protocol::ParseError;
 
 use crate::{
-    Incoming, Refusal, Wire,
-    http::client::{NoAnswer, Target, target::shown},
+    Connection, Incoming, RejectedMessage,
+    http::client::{HttpError, Target, target::shown},
     wire::unsent,
 };
-use end::End;
-use pump::Pump;
+use end::CloseReason;
+use pump::WebSocketTask;
 
 /// The subprotocol that we ask for and offer.
 pub const SUBPROTOCOL: &str = "mcp";
@@ -53,52 +53,52 @@ pub fn accept(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     max_message: usize,
     tasks: &TaskTracker,
-) -> Wire {
-    let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     tasks.spawn(async move {
-        let mut pump = Pump::new(texts, messages);
+        let mut pump = WebSocketTask::new(texts, messages);
         match pump.run(io, Role::Server, max_message).await {
-            End::Left => {}
-            End::TooLong => {
-                let why = Malformed::TooLong { limit: max_message };
-                pump.tell(Incoming::Refused(Refusal::new(why, None, b""))).await;
+            CloseReason::Left => {}
+            CloseReason::TooLong => {
+                let why = ParseError::TooLong { limit: max_message };
+                pump.tell(Incoming::Refused(RejectedMessage::new(why, None, b""))).await;
             }
             end => {
                 tracing::debug!(reason = %end.why(&Arc::from("the client"), max_message), "connection ended")
             }
         }
     });
-    Wire { outgoing, incoming }
+    Connection { outgoing, incoming }
 }
 
 /// A wire to a server at a `ws` or `wss` URL. Connects at once; what is sent meanwhile waits.
 ///
 /// Dropping the wire closes the connection with code 1000 once what was queued is sent; dropped before the connection
 /// stands, nothing is sent at all.
-pub fn connect(target: Target, tasks: &TaskTracker) -> Wire {
-    let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     let connections = tasks.clone();
     tasks.spawn(async move {
         let (url, max_message) = (shown(&target.url), target.max_message);
         let patience = target.route.timeouts.connect;
-        let mut pump = Pump::new(texts, messages);
+        let mut pump = WebSocketTask::new(texts, messages);
         let upgraded = tokio::select! {
             upgraded = timeout(patience, upgrade::upgrade(&target, &connections)) => upgraded,
             () = pump.left_alone() => return,
         };
         let why = match upgraded {
             Ok(Ok(io)) => match pump.run(io, Role::Client, max_message).await {
-                End::Left => return,
+                CloseReason::Left => return,
                 end => end.why(&url, max_message),
             },
             Ok(Err(why)) => why,
-            Err(_) => NoAnswer::Slow { url, after: patience },
+            Err(_) => HttpError::Slow { url, after: patience },
         };
-        let Pump { texts, taken, messages } = pump;
+        let WebSocketTask { texts, taken, messages } = pump;
         let unsent = unsent(taken, texts).await;
         let _ = messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it
     });
-    Wire { outgoing, incoming }
+    Connection { outgoing, incoming }
 }

@@ -7,17 +7,17 @@ use tokio::sync::watch;
 /// A `PATH` that somebody is still asking for. Servers that would look for their programs in it are started once it is
 /// known, or nobody asks any more.
 #[derive(Debug, Clone)]
-pub struct AwaitedPath(watch::Receiver<Option<OsString>>);
+pub struct PendingPath(watch::Receiver<Option<OsString>>);
 
 /// Tells it. Dropped without a word, servers go on with the `PATH` that they have.
 #[derive(Debug)]
-pub struct TellPath(watch::Sender<Option<OsString>>);
+pub struct PathSender(watch::Sender<Option<OsString>>);
 
-impl AwaitedPath {
+impl PendingPath {
     /// One that is not known yet.
-    pub fn new() -> (TellPath, Self) {
+    pub fn new() -> (PathSender, Self) {
         let (tell, told) = watch::channel(None);
-        (TellPath(tell), Self(told))
+        (PathSender(tell), Self(told))
     }
 
     /// It, once it is known; nothing if it never will be.
@@ -26,9 +26,9 @@ impl AwaitedPath {
     }
 }
 
-impl TellPath {
+impl PathSender {
     /// This is it.
-    pub fn tell(self, path: OsString) {
+    pub fn send(self, path: OsString) {
         // Nobody waiting is fine: servers of later ask then.
         self.0.send_replace(Some(path));
     }

@@ -28,9 +28,9 @@ impl ByteBudget {
 
     /// Takes bytes out of the budget; an error says how many are in use if these are too many. What would fit into an unused
     /// budget never, fits into it alone.
-    fn reserve(&self, bytes: usize) -> Result<Reserved, OverBudget> {
+    fn reserve(&self, bytes: usize) -> Result<Reservation, OverBudget> {
         let before = self.held.fetch_add(bytes, Relaxed);
-        let reserved = Reserved { bytes, held: self.held.clone() };
+        let reserved = Reservation { bytes, held: self.held.clone() };
         if before > 0 && before + bytes > self.limit {
             return Err(OverBudget { held: before, limit: self.limit });
         }
@@ -47,12 +47,12 @@ pub(crate) struct OverBudget {
 
 /// Bytes of a budget, given back when dropped.
 #[derive(Debug)]
-struct Reserved {
+struct Reservation {
     bytes: usize,
     held: Arc<AtomicUsize>,
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.held.fetch_sub(self.bytes, Relaxed);
     }
@@ -60,12 +60,12 @@ impl Drop for Reserved {
 
 /// The bytes of one call.
 #[derive(Debug)]
-pub(crate) struct Weight {
-    _of_server: Reserved,
-    _of_all: Reserved,
+pub(crate) struct CallSize {
+    _of_server: Reservation,
+    _of_all: Reservation,
 }
 
-impl Weight {
+impl CallSize {
     /// The place of a call in the budgets of its server and of all servers; nothing for one that needs none.
     pub(crate) fn of(
         bytes: usize,
@@ -86,15 +86,15 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_until_something_is_given_back() {
         let (server, all) = (ByteBudget::new(100_000), ByteBudget::new(150_000));
-        let first = Weight::of(60_000, &server, &all).unwrap();
-        let refused = Weight::of(60_000, &server, &all).unwrap_err();
+        let first = CallSize::of(60_000, &server, &all).unwrap();
+        let refused = CallSize::of(60_000, &server, &all).unwrap_err();
         assert_eq!((refused.held, refused.limit), (60_000, 100_000));
         let other = ByteBudget::new(100_000);
-        let refused = Weight::of(100_000, &other, &all).unwrap_err();
+        let refused = CallSize::of(100_000, &other, &all).unwrap_err();
         assert_eq!((refused.held, refused.limit), (60_000, 150_000));
-        assert!(Weight::of(WEIGHED, &server, &all).unwrap().is_none());
+        assert!(CallSize::of(WEIGHED, &server, &all).unwrap().is_none());
         drop(first);
-        assert!(Weight::of(60_000, &server, &all).unwrap().is_some());
-        assert!(Weight::of(1_000_000, &server, &all).unwrap().is_some(), "one alone may be longer");
+        assert!(CallSize::of(60_000, &server, &all).unwrap().is_some());
+        assert!(CallSize::of(1_000_000, &server, &all).unwrap().is_some(), "one alone may be longer");
     }
 }

@@ -6,13 +6,13 @@ use std::{
 };
 
 /// What is known of each id. Nobody else chooses the ids, so nobody can make them collide.
-pub(crate) type ById<T> = HashMap<u64, T, BuildHasherDefault<OwnId>>;
+pub(crate) type IdMap<T> = HashMap<u64, T, BuildHasherDefault<SequentialIdHasher>>;
 
 /// Ids are counted up: one product tells them apart, in its low bits as well as in its high ones.
 #[derive(Debug, Default)]
-pub(crate) struct OwnId(u64);
+pub(crate) struct SequentialIdHasher(u64);
 
-impl Hasher for OwnId {
+impl Hasher for SequentialIdHasher {
     fn write_u64(&mut self, id: u64) {
         self.0 = id.wrapping_mul(0x9e37_79b9_7f4a_7c15); // 2^64 by the golden ratio
     }

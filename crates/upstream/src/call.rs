@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use toolbay_protocol::{Notification, Request, Response, Revision, ServerName, Span};
 use toolbay_translate::ClientIdentity;
 
-use crate::{CallError, EventSender, LogWish, Question, Timeouts, budget::Weight};
+use crate::{CallError, CallEventSender, LogFilter, ServerRequest, Timeouts, budget::CallSize};
 
 /// A request for a server.
 #[derive(Debug)]
@@ -31,13 +31,13 @@ pub struct Call {
     /// Who asks.
     pub client: Arc<ClientIdentity>,
     /// Tells the calls of one client from those of others.
-    pub owner: Owner,
+    pub caller: CallerId,
     /// Where progress, log messages and questions go, if anyone wants them.
-    pub events: Option<EventSender>,
+    pub events: Option<CallEventSender>,
     /// Whether the client may be asked something before it gets its answer.
     pub may_be_asked: bool,
     /// Which log messages go there.
-    pub logs: LogWish,
+    pub logs: LogFilter,
     /// Whether the server does this only as a task.
     pub only_as_task: bool,
     /// Whether tasks are awaited for the client where it knows none.
@@ -48,9 +48,9 @@ pub struct Call {
 
 /// One client, as far as its calls are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Owner(u64);
+pub struct CallerId(u64);
 
-impl Owner {
+impl CallerId {
     /// A client unlike any other.
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -58,7 +58,7 @@ impl Owner {
     }
 }
 
-impl Default for Owner {
+impl Default for CallerId {
     fn default() -> Self {
         Self::new()
     }
@@ -74,21 +74,21 @@ pub enum CallEvent {
     /// A notification that the protocol does not know.
     Custom(Box<Notification>),
     /// Something it wants to know before it goes on.
-    Question(Box<Question>),
+    Question(Box<ServerRequest>),
     /// What a subscription brings: its acknowledgement first, then what it is about.
     Told(Box<Notification>),
 }
 
 /// A server's answer, result or error.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct CallResponse {
     /// The whole message, under our id.
     pub response: Box<Response>,
     /// The revision in which it is written.
     pub revision: Revision,
 }
 
-pub(crate) type Outcome = Result<Answer, CallError>;
+pub(crate) type CallOutcome = Result<CallResponse, CallError>;
 
 /// A call on its way. Await it for the answer; drop it to cancel.
 #[derive(Debug)]
@@ -96,12 +96,12 @@ pub(crate) type Outcome = Result<Answer, CallError>;
 pub struct InFlight {
     pub(crate) id: u64,
     pub(crate) server: ServerName,
-    pub(crate) answer: oneshot::Receiver<Outcome>,
-    pub(crate) cancelled: Option<Arc<Cancelled>>,
+    pub(crate) answer: oneshot::Receiver<CallOutcome>,
+    pub(crate) cancelled: Option<Arc<CancelledCalls>>,
     /// Dropped with the call.
     pub(crate) keeps: Option<Box<dyn Any + Send + Sync>>,
     /// Given back with the call.
-    pub(crate) weight: Option<Box<Weight>>,
+    pub(crate) weight: Option<Box<CallSize>>,
 }
 
 impl InFlight {
@@ -118,9 +118,9 @@ impl InFlight {
 }
 
 impl Future for InFlight {
-    type Output = Outcome;
+    type Output = CallOutcome;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallOutcome> {
         let outcome = ready!(Pin::new(&mut self.answer).poll(context));
         self.cancelled = None;
         Poll::Ready(outcome.unwrap_or_else(|_| Err(CallError::Stopped { server: self.server.clone() })))
@@ -140,12 +140,12 @@ impl Drop for InFlight {
 /// Dropping cannot wait for room in a queue, so this is a list. It is bounded all the same: every call enters at most
 /// once, and the number of calls is bounded.
 #[derive(Debug, Default)]
-pub(crate) struct Cancelled {
+pub(crate) struct CancelledCalls {
     ids: Mutex<Vec<u64>>,
     pub(crate) arrived: Notify,
 }
 
-impl Cancelled {
+impl CancelledCalls {
     fn push(&self, id: u64) {
         self.ids.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(id);
         self.arrived.notify_one();

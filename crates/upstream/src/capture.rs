@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tokio::{sync::watch, time::Instant};
 use toolbay_protocol::{Message, Request, RequestId, redact};
 
-use self::kept::Kept;
+use self::kept::CaptureRing;
 
 /// The target of messages in the log.
 const TARGET: &str = "toolbay::messages";
@@ -42,7 +42,7 @@ struct Shared {
     /// Whether the log does.
     logs: bool,
     connections: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<CaptureRing>,
     /// The number that the next message will get.
     next: watch::Sender<u64>,
 }
@@ -82,7 +82,7 @@ pub struct ConnectionId(u64);
 
 /// A message that passes.
 #[derive(Debug)]
-pub struct Passing<'a> {
+pub struct PassingMessage<'a> {
     /// Where it passes.
     pub connection: ConnectionId,
     /// Between whom.
@@ -168,7 +168,7 @@ impl Capture {
     }
 
     /// Takes note of a message.
-    pub fn record(&self, passing: Passing<'_>) {
+    pub fn record(&self, passing: PassingMessage<'_>) {
         if !self.is_on() {
             return;
         }
@@ -184,11 +184,11 @@ impl Capture {
     }
 
     /// Keeps messages until the returned value is dropped; with the last of them, all are forgotten.
-    pub fn watch(&self) -> Watching {
+    pub fn watch(&self) -> CaptureSubscription {
         let mut kept = self.lock();
         kept.watchers += 1;
         self.shared.is_on.store(true, Relaxed);
-        Watching { capture: self.clone() }
+        CaptureSubscription { capture: self.clone() }
     }
 
     /// Whether messages are kept.
@@ -206,18 +206,18 @@ impl Capture {
         self.shared.next.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CaptureRing> {
         self.shared.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 /// Somebody watches.
 #[derive(Debug)]
-pub struct Watching {
+pub struct CaptureSubscription {
     capture: Capture,
 }
 
-impl Drop for Watching {
+impl Drop for CaptureSubscription {
     fn drop(&mut self) {
         let mut kept = self.capture.lock();
         kept.watchers -= 1;

@@ -5,18 +5,18 @@ mod kept;
 use bytes::Bytes;
 use toolbay_protocol::method;
 
-use crate::{Hints, HubsBehind};
+use crate::{CacheHints, HubsBehind};
 
 /// A kind of thing that servers list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum CatalogKind {
     Tools,
     Resources,
     ResourceTemplates,
     Prompts,
 }
 
-impl Kind {
+impl CatalogKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::ResourceTemplates, Self::Prompts];
 
@@ -52,7 +52,7 @@ impl Kind {
 
 /// Everything a server said about itself. Texts are JSON as the server wrote them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Catalogue {
+pub struct Catalog {
     /// `serverInfo`.
     pub server_info: Option<String>,
     /// `capabilities`.
@@ -60,9 +60,9 @@ pub struct Catalogue {
     /// `instructions`, decoded.
     pub instructions: Option<String>,
     /// How long all that may be kept, if the server says so.
-    pub(crate) introduction: Option<Hints>,
+    pub(crate) introduction: Option<CacheHints>,
     lists: [Vec<Bytes>; 4],
-    hints: [Option<Hints>; 4],
+    hints: [Option<CacheHints>; 4],
     /// The hubs that it consists of, if it is one.
     pub hubs: HubsBehind,
     /// What could not be listed, and why.
@@ -71,23 +71,23 @@ pub struct Catalogue {
     pub notes: Vec<String>,
 }
 
-impl Catalogue {
+impl Catalog {
     /// The items of one kind.
-    pub fn list(&self, kind: Kind) -> &[Bytes] {
+    pub fn list(&self, kind: CatalogKind) -> &[Bytes] {
         &self.lists[kind as usize]
     }
 
     /// How long that list may be kept, if the server says so.
-    pub(crate) fn hints(&self, kind: Kind) -> Option<Hints> {
+    pub(crate) fn hints(&self, kind: CatalogKind) -> Option<CacheHints> {
         self.hints[kind as usize]
     }
 
     /// Puts other items in the place of a list; all else about it stays.
-    pub fn replace(&mut self, kind: Kind, items: Vec<Bytes>) {
+    pub fn replace(&mut self, kind: CatalogKind, items: Vec<Bytes>) {
         self.lists[kind as usize] = items;
     }
 
-    pub(crate) fn set(&mut self, kind: Kind, items: Vec<Bytes>, hints: Option<Hints>) {
+    pub(crate) fn set(&mut self, kind: CatalogKind, items: Vec<Bytes>, hints: Option<CacheHints>) {
         self.lists[kind as usize] = items;
         self.hints[kind as usize] = hints;
     }

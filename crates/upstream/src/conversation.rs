@@ -14,23 +14,23 @@ use tokio::{
 };
 use toolbay_protocol::{Revision, Rope};
 use toolbay_supervise::{LogSource, ProcessHandle};
-use toolbay_transport::{Incoming, RefusalLog, Wire, http::client::HeaderRules};
+use toolbay_transport::{Connection, Incoming, RejectionLog, http::client::HeaderRules};
 
-use self::{questions::Questions, rest::Rest};
+use self::{questions::ServerRequests, rest::IdleState};
 use crate::{
-    Catalogue, Failure, Kind, Settings, State,
-    calls::Calls,
+    Catalog, CatalogKind, Failure, ServerSettings, UpstreamState,
+    calls::CallTable,
     capture::ConnectionId,
     freshness::Freshness,
-    handshake::{Introduction, introduce},
+    handshake::{ServerIdentity, identify},
     header_rules::sort,
-    life::{Command, Inputs, Outputs},
-    listing::{Listed, announced, catalogue, declared},
-    log_wish::Verbosity,
-    peer::{Peer, PeerOrder},
-    status::{Board, Phase},
+    life::{SupervisorCommand, SupervisorInputs, SupervisorOutputs},
+    listing::{ListResult, announced, catalogue, declared},
+    log_wish::ServerLogLevel,
+    peer::{Requester, RequesterCommand},
+    status::{Phase, StatusPublisher},
     subscriber::{Acknowledged, Subscriber},
-    way::Way,
+    way::ServerProtocol,
 };
 
 /// How long `list_changed` may gather before the list is asked for again.
@@ -46,7 +46,7 @@ const NOISE_SHOWN: u64 = 20;
 
 /// How a life ended.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum ConnectionEnd {
     /// Someone wants it to stop.
     Stop,
     /// Someone wants it to start anew.
@@ -62,42 +62,42 @@ pub(crate) enum End {
 }
 
 /// Work of our own beside the calls: setting up, or listing again.
-type Chore = Pin<Box<dyn Future<Output = Done> + Send>>;
+type BackgroundWork = Pin<Box<dyn Future<Output = WorkOutput> + Send>>;
 
-enum Done {
+enum WorkOutput {
     /// Boxed: it is far larger than the others.
-    Ready(Box<Result<(Introduction, Catalogue), Failure>>),
-    Listed(Vec<(Kind, Listed)>, Option<Introduction>),
+    Ready(Box<Result<(ServerIdentity, Catalog), Failure>>),
+    Listed(Vec<(CatalogKind, ListResult)>, Option<ServerIdentity>),
 }
 
 /// What outlives a life, lent to its conversation.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) inputs: &'a mut Inputs,
-    pub(crate) calls: &'a mut Calls,
-    pub(crate) status: &'a Arc<Board>,
-    pub(crate) outputs: &'a Outputs,
+pub(crate) struct ConnectionContext<'a> {
+    pub(crate) settings: &'a ServerSettings,
+    pub(crate) inputs: &'a mut SupervisorInputs,
+    pub(crate) calls: &'a mut CallTable,
+    pub(crate) status: &'a Arc<StatusPublisher>,
+    pub(crate) outputs: &'a SupervisorOutputs,
     /// The process at the other end, if there is one.
     pub(crate) process: Option<&'a ProcessHandle>,
     /// Where arguments are repeated in headers, which ones.
     pub(crate) rules: Option<Arc<HeaderRules>>,
-    pub(crate) way: Way,
+    pub(crate) way: ServerProtocol,
     pub(crate) started: Instant,
 }
 
-pub(crate) struct Conversation<'a> {
-    around: Surroundings<'a>,
+pub(crate) struct UpstreamConnection<'a> {
+    around: ConnectionContext<'a>,
     outgoing: mpsc::Sender<Rope>,
-    peer: Peer,
-    orders: mpsc::Receiver<PeerOrder>,
+    peer: Requester,
+    orders: mpsc::Receiver<RequesterCommand>,
     /// Known once the server introduced itself; calls flow from then on.
     revision: Option<Revision>,
     phase: Phase,
-    chore: Option<Chore>,
+    chore: Option<BackgroundWork>,
     /// Lists that changed, and when to look.
-    changed: BTreeSet<Kind>,
+    changed: BTreeSet<CatalogKind>,
     look_again: Option<Instant>,
-    questions: Questions,
+    server_requests: ServerRequests,
     /// The transport lost the server.
     lost: Option<Failure>,
     /// Whether the server shall introduce itself again, too.
@@ -111,30 +111,30 @@ pub(crate) struct Conversation<'a> {
     to_subscriber: Option<mpsc::Receiver<Acknowledged>>,
     /// The newest subscription that the server acknowledged and has not ended.
     subscription: Option<u64>,
-    verbosity: Verbosity,
-    refusals: RefusalLog,
-    rest: Rest,
+    verbosity: ServerLogLevel,
+    refusals: RejectionLog,
+    idle: IdleState,
     /// Among those whose messages can be seen.
     connection: ConnectionId,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> UpstreamConnection<'a> {
     /// Speaks with the server until its life ends. Gives back the receiving half, so that a stopping server is still
     /// read.
     pub(crate) async fn hold(
-        around: Surroundings<'a>,
-        wire: Wire,
-        era: crate::EraPolicy,
-    ) -> (End, mpsc::Receiver<Incoming>) {
-        let (peer, orders) = Peer::new(around.outputs.ids.clone(), around.settings.chain.clone());
+        around: ConnectionContext<'a>,
+        wire: Connection,
+        era: crate::RevisionPolicy,
+    ) -> (ConnectionEnd, mpsc::Receiver<Incoming>) {
+        let (peer, orders) = Requester::new(around.outputs.ids.clone(), around.settings.chain.clone());
         let (acknowledged, to_subscriber) = mpsc::channel(ACKNOWLEDGED);
-        let Wire { outgoing, mut incoming } = wire;
+        let Connection { outgoing, mut incoming } = wire;
         let timeouts = &around.settings.timeouts;
         // Over HTTP every request is answered, so there is no need to guess what silence means.
         let probe = if around.rules.is_some() { timeouts.start } else { timeouts.probe };
         let chore = set_up(peer.clone(), era, probe, around.status.clone());
-        let mut conversation = Conversation {
-            rest: Rest::new(around.settings),
+        let mut conversation = UpstreamConnection {
+            idle: IdleState::new(around.settings),
             connection: around.settings.capture.connection(),
             around,
             outgoing,
@@ -145,7 +145,7 @@ impl<'a> Conversation<'a> {
             chore: Some(Box::pin(chore)),
             changed: BTreeSet::new(),
             look_again: None,
-            questions: Questions::default(),
+            server_requests: ServerRequests::default(),
             lost: None,
             introduce_again: false,
             refreshed: Default::default(),
@@ -153,15 +153,19 @@ impl<'a> Conversation<'a> {
             acknowledged,
             to_subscriber: Some(to_subscriber),
             subscription: None,
-            verbosity: Verbosity::default(),
-            refusals: RefusalLog::default(),
+            verbosity: ServerLogLevel::default(),
+            refusals: RejectionLog::default(),
         };
         let end = conversation.run(&mut incoming, era).await;
         (end, incoming)
     }
 
     /// Invariant: this awaits only in the `select!`; what each arm does never blocks.
-    async fn run(&mut self, incoming: &mut mpsc::Receiver<Incoming>, era: crate::EraPolicy) -> End {
+    async fn run(
+        &mut self,
+        incoming: &mut mpsc::Receiver<Incoming>,
+        era: crate::RevisionPolicy,
+    ) -> ConnectionEnd {
         let mut start_deadline = self.around.started + self.around.settings.timeouts.start;
         // Made once and polled often: making these anew for every message would cost more than the message.
         let stopped = self.around.inputs.stop.clone().cancelled_owned();
@@ -191,10 +195,10 @@ impl<'a> Conversation<'a> {
                             self.take(message);
                         }
                         if let Some(failure) = self.lost.take() {
-                            return End::Failed { failure, probing: self.is_probing(era) };
+                            return ConnectionEnd::Failed { failure, probing: self.is_probing(era) };
                         }
                     }
-                    None => return End::Closed { phase: self.phase, probing: self.is_probing(era) },
+                    None => return ConnectionEnd::Closed { phase: self.phase, probing: self.is_probing(era) },
                 },
                 queued = self.around.inputs.queue.recv() => match queued {
                     Some(queued) => {
@@ -207,13 +211,13 @@ impl<'a> Conversation<'a> {
                             self.send_waiting();
                         }
                     }
-                    None => return End::Stop,
+                    None => return ConnectionEnd::Stop,
                 },
-                is_open = room(&self.outgoing), if may_send && self.rest.deaf.is_none() => {
+                is_open = room(&self.outgoing), if may_send && self.idle.deaf.is_none() => {
                     if is_open {
                         self.send_waiting();
                     } else {
-                        rest.as_mut().reset(self.rest.is_deaf());
+                        rest.as_mut().reset(self.idle.is_deaf());
                     }
                 }
                 Some(order) = next_order(&self.outgoing, &mut self.orders) => self.obey(order),
@@ -227,29 +231,29 @@ impl<'a> Conversation<'a> {
                 },
                 () = &mut rest => {
                     if stood_still(rest.deadline()).is_some() {
-                        self.rest.heard = true;
+                        self.idle.heard = true;
                     }
                     match self.look_after() {
                         Ok(next) => rest.as_mut().reset(next),
                         Err(end) => return end,
                     }
                 }
-                () = &mut stopped => return End::Stop,
+                () = &mut stopped => return ConnectionEnd::Stop,
                 Some(command) = self.around.inputs.commands.recv() => match command {
-                    Command::Restart(obeyed) => {
+                    SupervisorCommand::Restart(obeyed) => {
                         self.around.inputs.orders.push(obeyed);
-                        return End::Restart;
+                        return ConnectionEnd::Restart;
                     }
-                    Command::Stop(obeyed) => {
+                    SupervisorCommand::Stop(obeyed) => {
                         self.around.inputs.orders.push(obeyed);
-                        return End::Off;
+                        return ConnectionEnd::Off;
                     }
-                    Command::Start(_) => {}
-                    Command::Retire { until } => {
+                    SupervisorCommand::Start(_) => {}
+                    SupervisorCommand::Retire { until } => {
                         self.around.inputs.retire_by = Some(until);
                         rest.as_mut().reset(Instant::now());
                     }
-                    Command::Refresh(kind) => self.refresh(kind),
+                    SupervisorCommand::Refresh(kind) => self.refresh(kind),
                 },
                 done = async { self.chore.as_mut().expect("checked").await }, if self.chore.is_some() => {
                     self.chore = None;
@@ -260,10 +264,10 @@ impl<'a> Conversation<'a> {
                 () = async { self.subscriber.as_mut().expect("checked").await }, if self.subscriber.is_some() => {
                     self.subscriber = None;
                 }
-                came = async { self.rest.pulse.as_mut().expect("checked").await }, if self.rest.pulse.is_some() => {
-                    self.rest.felt(came);
+                came = async { self.idle.pulse.as_mut().expect("checked").await }, if self.idle.pulse.is_some() => {
+                    self.idle.felt(came);
                 }
-                (id, reply) = self.questions.next() => self.replied(&id, reply),
+                (id, reply) = self.server_requests.next() => self.replied(&id, reply),
                 () = sleep_until(self.look_again.unwrap_or(start_deadline)),
                     if self.look_again.is_some() && self.chore.is_none() => self.list_again(),
                 () = sleep_until(start_deadline), if !ready => {
@@ -276,7 +280,7 @@ impl<'a> Conversation<'a> {
                         phase: self.phase,
                         stderr: Default::default(),
                     };
-                    return End::Failed { failure, probing: false };
+                    return ConnectionEnd::Failed { failure, probing: false };
                 }
             }
             if !ready {
@@ -286,30 +290,30 @@ impl<'a> Conversation<'a> {
     }
 
     /// Whether an end now may be about the question for its era.
-    fn is_probing(&self, era: crate::EraPolicy) -> bool {
-        era == crate::EraPolicy::Auto && self.phase == Phase::Handshaking
+    fn is_probing(&self, era: crate::RevisionPolicy) -> bool {
+        era == crate::RevisionPolicy::Auto && self.phase == Phase::Handshaking
     }
 
-    fn done(&mut self, done: Done) -> Option<End> {
+    fn done(&mut self, done: WorkOutput) -> Option<ConnectionEnd> {
         match done {
-            Done::Ready(outcome) => match *outcome {
+            WorkOutput::Ready(outcome) => match *outcome {
                 Ok((introduction, catalogue)) => self.ready(introduction, catalogue),
                 Err(failure) => return Some(self.setup_failed(failure)),
             },
-            Done::Listed(lists, introduction) => self.listed(lists, introduction),
+            WorkOutput::Listed(lists, introduction) => self.listed(lists, introduction),
         }
         None
     }
 
-    fn setup_failed(&self, failure: Failure) -> End {
+    fn setup_failed(&self, failure: Failure) -> ConnectionEnd {
         match failure {
-            Failure::Closed { phase } => End::Closed { phase, probing: false },
-            failure => End::Failed { failure, probing: false },
+            Failure::Closed { phase } => ConnectionEnd::Closed { phase, probing: false },
+            failure => ConnectionEnd::Failed { failure, probing: false },
         }
     }
 
-    fn ready(&mut self, introduction: Introduction, mut catalogue: Catalogue) {
-        let Introduction { revision, because, .. } = introduction;
+    fn ready(&mut self, introduction: ServerIdentity, mut catalogue: Catalog) {
+        let ServerIdentity { revision, because, .. } = introduction;
         self.revision = Some(revision);
         self.mind_headers(&mut catalogue);
         self.around.calls.learn(&catalogue);
@@ -333,11 +337,11 @@ impl<'a> Conversation<'a> {
             freshness.announced = announced(capabilities);
         }
         self.around.status.modify(|status| {
-            status.state = State::Running;
+            status.state = UpstreamState::Running;
             status.transport = way;
             status.revision = Some(revision);
             status.pid = self.around.process.and_then(ProcessHandle::pid);
-            status.catalogue = Arc::new(catalogue);
+            status.catalog = Arc::new(catalogue);
             status.freshness = freshness;
         });
         if let Some(acknowledged) = self.to_subscriber.take() {
@@ -350,24 +354,24 @@ impl<'a> Conversation<'a> {
     }
 
     /// Where arguments are repeated in headers, finds out which, and leaves out tools that want it wrongly.
-    fn mind_headers(&mut self, catalogue: &mut Catalogue) {
+    fn mind_headers(&mut self, catalogue: &mut Catalog) {
         let Some(rules) =
             self.around.rules.as_ref().filter(|_| self.revision.is_some_and(Revision::is_modern))
         else {
             return;
         };
-        let sorted = sort(catalogue.list(Kind::Tools));
+        let sorted = sort(catalogue.list(CatalogKind::Tools));
         rules.replace(sorted.rules);
-        catalogue.replace(Kind::Tools, sorted.tools);
+        catalogue.replace(CatalogKind::Tools, sorted.tools);
         for problem in sorted.problems {
-            let problem = format!("{}: {problem}", Kind::Tools.list_method());
+            let problem = format!("{}: {problem}", CatalogKind::Tools.list_method());
             tracing::warn!(server = %self.around.settings.name, "{problem}");
             catalogue.problems.push(problem);
         }
     }
 
     fn note_phase(&mut self) {
-        if let State::Starting { phase, .. } = self.around.status.borrow().state {
+        if let UpstreamState::Starting { phase, .. } = self.around.status.borrow().state {
             self.phase = phase;
         }
     }
@@ -382,8 +386,8 @@ fn stood_still(deadline: Instant) -> Option<Duration> {
 /// The next thing of our own to send, taken only when it can be sent.
 async fn next_order(
     outgoing: &mpsc::Sender<Rope>,
-    orders: &mut mpsc::Receiver<PeerOrder>,
-) -> Option<PeerOrder> {
+    orders: &mut mpsc::Receiver<RequesterCommand>,
+) -> Option<RequesterCommand> {
     if outgoing.capacity() == 0 {
         room(outgoing).await;
     }
@@ -401,12 +405,17 @@ fn declares_logging(capabilities: Option<&str>) -> bool {
     declared.get("logging").is_some()
 }
 
-async fn set_up(peer: Peer, era: crate::EraPolicy, probe: Duration, status: Arc<Board>) -> Done {
-    Done::Ready(Box::new(
+async fn set_up(
+    peer: Requester,
+    era: crate::RevisionPolicy,
+    probe: Duration,
+    status: Arc<StatusPublisher>,
+) -> WorkOutput {
+    WorkOutput::Ready(Box::new(
         async {
-            let introduction = introduce(&peer, era, probe).await?;
+            let introduction = identify(&peer, era, probe).await?;
             status.modify(|status| {
-                if let State::Starting { phase, .. } = &mut status.state {
+                if let UpstreamState::Starting { phase, .. } = &mut status.state {
                     *phase = Phase::Discovering;
                 }
             });

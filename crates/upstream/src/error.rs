@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolbay_protocol::{Malformed, ServerName};
+use toolbay_protocol::{ParseError, ServerName};
 use toolbay_supervise::{Exit, SpawnError};
-use toolbay_transport::http::client::NoAnswer;
+use toolbay_transport::http::client::HttpError;
 
-use crate::{last_words::Tail, status::Phase};
+use crate::{last_words::StderrTail, status::Phase};
 
 /// Why the life of a server ended.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum Failure {
     Spawn { source: Arc<SpawnError> },
     /// The process ended.
     #[error("it ended {phase} ({exit}){stderr}")]
-    Exited { exit: Exit, phase: Phase, stderr: Tail },
+    Exited { exit: Exit, phase: Phase, stderr: StderrTail },
     /// The connection ended without a process to tell why.
     #[error("it closed the connection {phase}")]
     Closed { phase: Phase },
@@ -28,7 +28,7 @@ pub enum Failure {
     Unresponsive { after: Duration },
     /// It was not ready in time.
     #[error("it was not ready within {} s (it was {phase}){stderr}", after.as_secs_f32())]
-    StartTimeout { after: Duration, phase: Phase, stderr: Tail },
+    StartTimeout { after: Duration, phase: Phase, stderr: StderrTail },
     /// It answered the handshake with something we cannot use.
     #[error("the handshake failed: {reason}")]
     Handshake { reason: String },
@@ -37,7 +37,7 @@ pub enum Failure {
     Cycle { reason: String },
     /// It could not be reached at its URL, or refused us there.
     #[error("{why}")]
-    Remote { why: NoAnswer },
+    Remote { why: HttpError },
     /// Something answers at its URL, but nothing that is spoken there is known to us.
     #[error("it speaks neither Streamable HTTP ({http}) nor HTTP+SSE ({sse})")]
     Neither { http: Box<Failure>, sse: Box<Failure> },
@@ -118,10 +118,10 @@ impl Failure {
     pub fn headline(&self) -> String {
         match self {
             Self::Exited { exit, phase, .. } => {
-                Self::Exited { exit: exit.clone(), phase: *phase, stderr: Tail::default() }.to_string()
+                Self::Exited { exit: exit.clone(), phase: *phase, stderr: StderrTail::default() }.to_string()
             }
             Self::StartTimeout { after, phase, .. } => {
-                Self::StartTimeout { after: *after, phase: *phase, stderr: Tail::default() }.to_string()
+                Self::StartTimeout { after: *after, phase: *phase, stderr: StderrTail::default() }.to_string()
             }
             other => other.to_string(),
         }
@@ -137,21 +137,21 @@ impl Failure {
 
     /// Whether the server ended the connection, or it broke, once it stood.
     pub(crate) fn is_hang_up(&self) -> bool {
-        matches!(self, Self::Remote { why: NoAnswer::Closed { .. } | NoAnswer::Broken { .. } })
+        matches!(self, Self::Remote { why: HttpError::Closed { .. } | HttpError::Broken { .. } })
     }
 }
 
-fn remote_hint(why: &NoAnswer) -> Option<String> {
+fn remote_hint(why: &HttpError) -> Option<String> {
     match why {
-        NoAnswer::Unreachable { is_unknown_host: true, .. } => Some(
+        HttpError::Unreachable { is_unknown_host: true, .. } => Some(
             "its host name cannot be resolved: check the URL for a typo, and the network or VPN".to_owned(),
         ),
-        NoAnswer::Unreachable { .. } => Some("check that the server runs at that URL".to_owned()),
+        HttpError::Unreachable { .. } => Some("check that the server runs at that URL".to_owned()),
         why if why.is_unauthorized() => {
             Some("put what the server wants, such as `Authorization`, into `headers` of its entry".to_owned())
         }
-        NoAnswer::TooLong { .. } => Some("raise `max_message` of the server, or ask it for less".to_owned()),
-        NoAnswer::Status { .. } | NoAnswer::ContentType { .. } => {
+        HttpError::TooLong { .. } => Some("raise `max_message` of the server, or ask it for less".to_owned()),
+        HttpError::Status { .. } | HttpError::ContentType { .. } => {
             Some("check that the URL is that of an MCP endpoint; many end in `/mcp`".to_owned())
         }
         _ => None,
@@ -188,10 +188,10 @@ pub enum CallError {
     Full { server: ServerName, held: usize, limit: usize },
     /// The answer is no message we can pass on.
     #[error("server `{server}` sent an answer that cannot be used: {why}")]
-    BadAnswer { server: ServerName, why: Malformed },
+    BadAnswer { server: ServerName, why: ParseError },
     /// There is no answer, and the transport knows why.
     #[error("server `{server}` gave no answer: {why}")]
-    NoAnswer { server: ServerName, why: NoAnswer },
+    NoAnswer { server: ServerName, why: HttpError },
 }
 
 impl CallError {
@@ -239,7 +239,7 @@ impl CallError {
                 "raise `idle_timeout` or `total_timeout` of the server if its calls are that slow".into(),
             ),
             Self::Busy { .. } | Self::Full { .. } => Some("call again later".into()),
-            Self::BadAnswer { why: Malformed::TooLong { .. }, .. } => {
+            Self::BadAnswer { why: ParseError::TooLong { .. }, .. } => {
                 Some("raise `max_message` of the server, or ask it for less".into())
             }
             Self::NoAnswer { why, .. } => remote_hint(why),

@@ -15,11 +15,11 @@ const LIMIT: usize = 64;
 
 /// The server's end.
 #[derive(Debug)]
-pub struct EventSender(Arc<Shared>);
+pub struct CallEventSender(Arc<Shared>);
 
 /// The caller's end.
 #[derive(Debug)]
-pub struct Events(Arc<Shared>);
+pub struct CallEvents(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared(Mutex<State>);
@@ -34,24 +34,24 @@ struct State {
 
 /// Nobody reads any more, or too slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotTaken;
+pub struct EventRejected;
 
 /// Both ends of a way.
-pub fn events() -> (EventSender, Events) {
+pub fn events() -> (CallEventSender, CallEvents) {
     let shared = Arc::new(Shared(Mutex::new(State { senders: 1, is_read: true, ..State::default() })));
-    (EventSender(shared.clone()), Events(shared))
+    (CallEventSender(shared.clone()), CallEvents(shared))
 }
 
-impl EventSender {
+impl CallEventSender {
     /// Tells the caller; never waits.
     ///
     /// # Errors
     ///
     /// When nobody reads, or so slowly that there is no room.
-    pub fn send(&self, event: CallEvent) -> Result<(), NotTaken> {
+    pub fn send(&self, event: CallEvent) -> Result<(), EventRejected> {
         let mut state = self.0.lock();
         if !state.is_read || state.queue.len() >= LIMIT {
-            return Err(NotTaken);
+            return Err(EventRejected);
         }
         state.queue.push_back(event);
         let reader = state.reader.take();
@@ -63,7 +63,7 @@ impl EventSender {
     }
 }
 
-impl Events {
+impl CallEvents {
     /// The next event; nothing once the last sender is gone. Cancel safe.
     pub async fn recv(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
@@ -74,7 +74,7 @@ impl Events {
         self.0.lock().queue.pop_front()
     }
 
-    /// As [`Events::recv`].
+    /// As [`CallEvents::recv`].
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
         let mut state = self.0.lock();
         if let Some(event) = state.queue.pop_front() {
@@ -97,14 +97,14 @@ impl Shared {
     }
 }
 
-impl Clone for EventSender {
+impl Clone for CallEventSender {
     fn clone(&self) -> Self {
         self.0.lock().senders += 1;
         Self(self.0.clone())
     }
 }
 
-impl Drop for EventSender {
+impl Drop for CallEventSender {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.senders -= 1;
@@ -116,7 +116,7 @@ impl Drop for EventSender {
     }
 }
 
-impl Drop for Events {
+impl Drop for CallEvents {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_read = false;
@@ -161,7 +161,7 @@ mod tests {
         assert!(slow.try_recv().is_some());
         assert_eq!(sender.send(event()), Ok(()));
         drop(slow);
-        assert_eq!(sender.send(event()), Err(NotTaken));
+        assert_eq!(sender.send(event()), Err(EventRejected));
         assert_eq!(sender.0.lock().queue.len(), 0);
     }
 }

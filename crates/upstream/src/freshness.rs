@@ -10,21 +10,21 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolbay_protocol::Response;
 
-use crate::{Kind, Status};
+use crate::{CatalogKind, UpstreamStatus};
 
 /// How long a list may be kept of a server that neither says so nor announces changes.
 const UNANNOUNCED: Duration = Duration::from_secs(5);
 
 /// How long something may be kept, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
+pub struct CacheHints {
     /// For how long.
     pub ttl: Duration,
     /// Whether it may be kept for others than the one who asked.
     pub is_public: bool,
 }
 
-impl Hints {
+impl CacheHints {
     /// What a result says about itself; what it does not say is understood in the careful way.
     pub(crate) fn of(response: &Response) -> Self {
         let raw = |field| response.result_field(field).map_or("", |span| response.raw(span));
@@ -54,36 +54,36 @@ pub(crate) struct Freshness {
     pub(crate) introduced: Option<Instant>,
 }
 
-impl Status {
+impl UpstreamStatus {
     /// How long its list of that kind may be kept; nothing when it has none.
-    pub fn list_hints(&self, kind: Kind) -> Option<Hints> {
+    pub fn list_hints(&self, kind: CatalogKind) -> Option<CacheHints> {
         let listed = self.freshness.listed[kind as usize]?;
-        Some(match (self.catalogue.hints(kind), self.freshness.announced[kind as usize]) {
+        Some(match (self.catalog.hints(kind), self.freshness.announced[kind as usize]) {
             (Some(said), true) => said,
             (Some(said), false) => said.aged(listed),
-            (None, true) => Hints { ttl: Duration::MAX, is_public: false },
-            (None, false) => Hints { ttl: UNANNOUNCED, is_public: false },
+            (None, true) => CacheHints { ttl: Duration::MAX, is_public: false },
+            (None, false) => CacheHints { ttl: UNANNOUNCED, is_public: false },
         })
     }
 
     /// How long what it said about itself may be kept; nothing before it did.
-    pub fn introduction_hints(&self) -> Option<Hints> {
+    pub fn server_info_hints(&self) -> Option<CacheHints> {
         let introduced = self.freshness.introduced?;
-        Some(match self.catalogue.introduction {
+        Some(match self.catalog.introduction {
             Some(said) => said.aged(introduced),
-            None => Hints { ttl: Duration::MAX, is_public: false },
+            None => CacheHints { ttl: Duration::MAX, is_public: false },
         })
     }
 
     /// Whether its list of that kind should be asked for again.
-    pub fn is_list_stale(&self, kind: Kind) -> bool {
+    pub fn is_list_stale(&self, kind: CatalogKind) -> bool {
         let announced = self.freshness.announced[kind as usize];
         let is_over = self.list_hints(kind).is_some_and(|hints| hints.ttl.is_zero());
-        is_over && !announced && self.catalogue.hints(kind).is_some()
+        is_over && !announced && self.catalog.hints(kind).is_some()
     }
 
     /// Whether it should be asked again who it is.
-    pub fn is_introduction_stale(&self) -> bool {
-        self.introduction_hints().is_some_and(|hints| hints.ttl.is_zero())
+    pub fn is_server_info_stale(&self) -> bool {
+        self.server_info_hints().is_some_and(|hints| hints.ttl.is_zero())
     }
 }

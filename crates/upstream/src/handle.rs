@@ -17,31 +17,31 @@ use toolbay_protocol::{Notification, ServerName, printable, redact};
 use toolbay_supervise::LogRing;
 
 use crate::{
-    ByteBudget, Call, CallError, InFlight, Interest, Kind, NotWatched, Settings, Source, State, Status,
-    Timeouts,
-    budget::{OverBudget, Weight},
-    call::Cancelled,
-    calls::Queued,
+    ByteBudget, Call, CallError, CatalogKind, Endpoint, InFlight, ResourceSubscription, ServerSettings,
+    SubscribeError, Timeouts, UpstreamState, UpstreamStatus,
+    budget::{CallSize, OverBudget},
+    call::CancelledCalls,
+    calls::QueuedCall,
     counts::Counts,
-    interest::Interests,
-    life::{Command, Inputs, Life, Obeyed, Outputs},
+    interest::ResourceSubscriptions,
+    life::{CommandDone, Supervisor, SupervisorCommand, SupervisorInputs, SupervisorOutputs},
 };
 
 /// A server that can be called. Clones are cheap and mean the same server; it survives restarts.
 #[derive(Debug, Clone)]
-pub struct UpstreamHandle {
+pub struct ServerHandle {
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
     name: ServerName,
-    outputs: Outputs,
-    queue: mpsc::Sender<Queued>,
-    commands: mpsc::Sender<Command>,
-    cancelled: Arc<Cancelled>,
-    interests: Arc<Interests>,
-    status: watch::Receiver<Status>,
+    outputs: SupervisorOutputs,
+    queue: mpsc::Sender<QueuedCall>,
+    commands: mpsc::Sender<SupervisorCommand>,
+    cancelled: Arc<CancelledCalls>,
+    interests: Arc<ResourceSubscriptions>,
+    status: watch::Receiver<UpstreamStatus>,
     max_waiting: usize,
     timeouts: Timeouts,
     /// What long calls to it hold, and those to all servers.
@@ -55,24 +55,24 @@ struct Shared {
 /// `updates` gets every notification of the server that belongs to no call (`notifications/resources/updated`,
 /// `notifications/tasks/status`).
 pub fn start(
-    settings: Settings,
-    source: Source,
+    settings: ServerSettings,
+    source: Endpoint,
     updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     tasks: &TaskTracker,
-) -> UpstreamHandle {
+) -> ServerHandle {
     let stop = CancellationToken::new();
     let (queue, queued) = mpsc::channel(settings.max_waiting.clamp(1, 1024));
     let (commands, orders) = mpsc::channel(4);
-    let cancelled = Arc::new(Cancelled::default());
-    let interests = Arc::new(Interests::default());
-    let outputs = Outputs {
+    let cancelled = Arc::new(CancelledCalls::default());
+    let interests = Arc::new(ResourceSubscriptions::default());
+    let outputs = SupervisorOutputs {
         updates,
         log: Arc::new(LogRing::with_filter(shown_line)),
         gauges: Arc::default(),
         ids: Arc::new(AtomicU64::new(1)),
         asks_clients: Arc::new(AtomicBool::new(settings.is_separate)),
     };
-    let inputs = Inputs {
+    let inputs = SupervisorInputs {
         queue: queued,
         commands: orders,
         cancelled: cancelled.clone(),
@@ -84,7 +84,7 @@ pub fn start(
     let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
     let budgets = (ByteBudget::new(settings.max_bytes), settings.budget.clone());
-    let (life, status) = Life::new(settings, source, inputs, outputs.clone(), tasks.clone());
+    let (life, status) = Supervisor::new(settings, source, inputs, outputs.clone(), tasks.clone());
     tasks.spawn(life.run());
     let stop = stop.drop_guard();
     let shared = Shared {
@@ -100,10 +100,10 @@ pub fn start(
         budgets,
         stop,
     };
-    UpstreamHandle { shared: Arc::new(shared) }
+    ServerHandle { shared: Arc::new(shared) }
 }
 
-impl UpstreamHandle {
+impl ServerHandle {
     /// Calls the server. Never waits: the call is on its way, or the answer says why not.
     pub fn call(&self, call: Call) -> InFlight {
         let shared = &self.shared;
@@ -118,16 +118,16 @@ impl UpstreamHandle {
             weight: None,
         };
         let (of_server, of_all) = &shared.budgets;
-        match Weight::of(call.request.call.text.len(), of_server, of_all) {
+        match CallSize::of(call.request.call.text.len(), of_server, of_all) {
             Ok(weight) => in_flight.weight = weight,
             Err(OverBudget { held, limit }) => {
                 in_flight.cancelled = None;
                 let full = CallError::Full { server: shared.name.clone(), held, limit };
-                Queued::new(id, call, reply).fail(full);
+                QueuedCall::new(id, call, reply).fail(full);
                 return in_flight;
             }
         }
-        if let Err(refused) = shared.queue.try_send(Queued::new(id, call, reply)) {
+        if let Err(refused) = shared.queue.try_send(QueuedCall::new(id, call, reply)) {
             in_flight.cancelled = None;
             let error = match refused {
                 mpsc::error::TrySendError::Full(_) => {
@@ -146,7 +146,7 @@ impl UpstreamHandle {
         &self.shared.name
     }
 
-    /// How it is reached, as in [`Status::transport`].
+    /// How it is reached, as in [`UpstreamStatus::transport`].
     pub fn transport(&self) -> &'static str {
         self.shared.status.borrow().transport
     }
@@ -157,7 +157,7 @@ impl UpstreamHandle {
     }
 
     /// Its state now and from now on.
-    pub fn status(&self) -> watch::Receiver<Status> {
+    pub fn status(&self) -> watch::Receiver<UpstreamStatus> {
         self.shared.status.clone()
     }
 
@@ -180,23 +180,23 @@ impl UpstreamHandle {
     /// Watches a resource, for as long as the interest is kept. Waits until the server has agreed, in whichever life.
     ///
     /// What changes is told through the `updates` given to [`start`].
-    pub async fn watch(&self, uri: &str) -> Result<Interest, NotWatched> {
+    pub async fn watch(&self, uri: &str) -> Result<ResourceSubscription, SubscribeError> {
         let interest = self.shared.interests.add(uri)?;
         let mut status = self.status();
-        if matches!(status.borrow().state, State::Stopped { wakes: true }) {
+        if matches!(status.borrow().state, UpstreamState::Stopped { wakes: true }) {
             self.start().await;
         }
-        let is_down = |status: &Status| status.state.is_down();
+        let is_down = |status: &UpstreamStatus| status.state.is_down();
         let settled = tokio::select! {
             biased;
             settled = interest.settled() => settled,
-            down = status.wait_for(is_down) => Err(NotWatched::Down(self.why_down(down.ok().as_deref()))),
-            () = tokio::time::sleep(self.shared.timeouts.idle) => Err(NotWatched::Unanswered),
+            down = status.wait_for(is_down) => Err(SubscribeError::Down(self.why_down(down.ok().as_deref()))),
+            () = tokio::time::sleep(self.shared.timeouts.idle) => Err(SubscribeError::Unanswered),
         };
         settled.map(|()| interest)
     }
 
-    fn why_down(&self, status: Option<&Status>) -> CallError {
+    fn why_down(&self, status: Option<&UpstreamStatus>) -> CallError {
         let server = self.shared.name.clone();
         match status.and_then(|status| status.state.failure().cloned()) {
             Some(failure) => CallError::Down { server, failure },
@@ -206,29 +206,29 @@ impl UpstreamHandle {
 
     /// Has it asked again for what may be out of date: a list, or without one who it is. Never waits; a server that
     /// is being asked already is not asked twice.
-    pub fn refresh(&self, kind: Option<Kind>) {
+    pub fn refresh(&self, kind: Option<CatalogKind>) {
         // A full queue means that others ask for the same.
-        let _ = self.shared.commands.try_send(Command::Refresh(kind));
+        let _ = self.shared.commands.try_send(SupervisorCommand::Refresh(kind));
     }
 
     /// Stops it and starts it anew, with a clean record. Returns once the old process is gone and the new one is being
     /// started, which takes as long as a stop may take, but no longer.
     pub async fn restart(&self) {
-        self.order(Command::Restart).await;
+        self.order(SupervisorCommand::Restart).await;
     }
 
     /// Starts it if it rests, with a clean record. Returns once it is on its way up.
     pub async fn start(&self) {
-        self.order(Command::Start).await;
+        self.order(SupervisorCommand::Start).await;
     }
 
     /// Stops it until somebody wants it back; calls fail until then. Returns once its process is gone.
     pub async fn rest(&self) {
-        self.order(Command::Stop).await;
+        self.order(SupervisorCommand::Stop).await;
     }
 
     /// Gives an order and waits until it took effect. One that is given is carried out, also if nobody waits any more.
-    async fn order(&self, order: impl FnOnce(Obeyed) -> Command) {
+    async fn order(&self, order: impl FnOnce(CommandDone) -> SupervisorCommand) {
         let (obeyed, done) = oneshot::channel();
         // The only failure is a server that is gone for good.
         if self.shared.commands.send(order(obeyed)).await.is_ok() {
@@ -238,7 +238,8 @@ impl UpstreamHandle {
 
     /// Lets it finish what it has, but no longer than `patience`, and stops it for good.
     pub async fn retire(self, patience: Duration) {
-        let _ = self.shared.commands.send(Command::Retire { until: Instant::now() + patience }).await;
+        let _ =
+            self.shared.commands.send(SupervisorCommand::Retire { until: Instant::now() + patience }).await;
         let mut status = self.status();
         while status.changed().await.is_ok() {}
     }

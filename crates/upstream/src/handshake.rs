@@ -12,17 +12,17 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolbay_protocol::{ErrorObject, Response, Revision, decode_string, meta, method, view::Item};
 use toolbay_translate::HUB_CAPABILITIES;
-use toolbay_transport::http::client::NoAnswer;
+use toolbay_transport::http::client::HttpError;
 
 use crate::{
-    CallError, Catalogue, EraPolicy, Failure, Hints, HubsBehind,
-    peer::{NoResponse, Peer, our_identity, params_through},
+    CacheHints, CallError, Catalog, Failure, HubsBehind, RevisionPolicy,
+    peer::{NoResponse, Requester, our_identity, params_through},
     status::Phase,
 };
 
 /// What a server said about itself. Texts are JSON as the server wrote them.
 #[derive(Debug)]
-pub(crate) struct Introduction {
+pub(crate) struct ServerIdentity {
     pub(crate) revision: Revision,
     pub(crate) server_info: Option<String>,
     pub(crate) capabilities: Option<String>,
@@ -30,16 +30,16 @@ pub(crate) struct Introduction {
     /// Why it is spoken to in that era, for people.
     pub(crate) because: String,
     /// How long all that may be kept, if the server says so.
-    pub(crate) hints: Option<Hints>,
+    pub(crate) hints: Option<CacheHints>,
     /// The hubs that the server consists of.
     pub(crate) hubs: HubsBehind,
     /// What of it was cut, and why.
     pub(crate) notes: Vec<String>,
 }
 
-impl Introduction {
+impl ServerIdentity {
     /// Puts it into the catalogue, in the place of what was there.
-    pub(crate) fn store(&self, catalogue: &mut Catalogue) {
+    pub(crate) fn store(&self, catalogue: &mut Catalog) {
         catalogue.server_info.clone_from(&self.server_info);
         catalogue.capabilities.clone_from(&self.capabilities);
         catalogue.instructions.clone_from(&self.instructions);
@@ -50,24 +50,32 @@ impl Introduction {
 }
 
 /// Learns who the server is. Without an answer to the probe within `probe`, `initialize` is sent as well.
-pub(crate) async fn introduce(peer: &Peer, era: EraPolicy, probe: Duration) -> Result<Introduction, Failure> {
-    let introduction = introduction_of(peer, era, probe).await?;
+pub(crate) async fn identify(
+    peer: &Requester,
+    era: RevisionPolicy,
+    probe: Duration,
+) -> Result<ServerIdentity, Failure> {
+    let introduction = identity_of(peer, era, probe).await?;
     match peer.chain.as_ref().and_then(|chain| chain.refusal(&introduction.hubs)) {
         Some(reason) => Err(Failure::Cycle { reason }),
         None => Ok(introduction),
     }
 }
 
-async fn introduction_of(peer: &Peer, era: EraPolicy, probe: Duration) -> Result<Introduction, Failure> {
+async fn identity_of(
+    peer: &Requester,
+    era: RevisionPolicy,
+    probe: Duration,
+) -> Result<ServerIdentity, Failure> {
     match era {
-        EraPolicy::Legacy => {
+        RevisionPolicy::Legacy => {
             initialize(peer, "as configured, learned before, or because of its transport").await
         }
-        EraPolicy::Modern => match discover(peer).await? {
+        RevisionPolicy::Modern => match discover(peer).await? {
             Discovered::Modern(introduction) => Ok(introduction),
             Discovered::Legacy(reason) => Err(Failure::Handshake { reason }),
         },
-        EraPolicy::Auto => {
+        RevisionPolicy::Auto => {
             let discovery = discover(peer);
             tokio::pin!(discovery);
             match timeout(probe, &mut discovery).await {
@@ -93,7 +101,7 @@ async fn introduction_of(peer: &Peer, era: EraPolicy, probe: Duration) -> Result
 }
 
 /// Asks a server of the stateless era once more who it is.
-pub(crate) async fn introduce_again(peer: &Peer) -> Option<Introduction> {
+pub(crate) async fn identify_again(peer: &Requester) -> Option<ServerIdentity> {
     match discover(peer).await {
         Ok(Discovered::Modern(introduction)) => Some(introduction),
         Ok(Discovered::Legacy(_)) | Err(_) => None,
@@ -101,19 +109,19 @@ pub(crate) async fn introduce_again(peer: &Peer) -> Option<Introduction> {
 }
 
 enum Discovered {
-    Modern(Introduction),
+    Modern(ServerIdentity),
     /// It does not know the stateless era; how that shows.
     Legacy(String),
 }
 
-async fn discover(peer: &Peer) -> Result<Discovered, Failure> {
+async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
     let asked =
         peer.request(method::DISCOVER, params_through(peer.chain.as_ref(), Revision::LATEST, "")).await;
     let response = match asked {
         // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
         Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
             if !why.is_unauthorized()
-                && matches!(why, NoAnswer::Status { .. } | NoAnswer::ContentType { .. }) =>
+                && matches!(why, HttpError::Status { .. } | HttpError::ContentType { .. }) =>
         {
             return Ok(Discovered::Legacy(format!("`{}` got no answer: {why}", method::DISCOVER)));
         }
@@ -143,7 +151,7 @@ async fn discover(peer: &Peer) -> Result<Discovered, Failure> {
         .and_then(|text| Item::parse(text).ok())
         .and_then(|item| item.raw(meta::SERVER_INFO).map(str::to_owned));
     let because = format!("`{}` was answered", method::DISCOVER);
-    Ok(Discovered::Modern(introduction(&response, Revision::LATEST, info, because)))
+    Ok(Discovered::Modern(identity(&response, Revision::LATEST, info, because)))
 }
 
 /// The versions that an error names as spoken.
@@ -160,7 +168,7 @@ fn has_legacy(versions: &[String]) -> bool {
     versions.iter().filter_map(|version| version.parse().ok()).any(|known: Revision| !known.is_modern())
 }
 
-async fn initialize(peer: &Peer, because: &str) -> Result<Introduction, Failure> {
+async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, Failure> {
     let meta = peer.chain.as_ref().map(|chain| format!(",\"_meta\":{{{}}}", chain.meta_field()));
     let params = format!(
         r#"{{"protocolVersion":"{}","capabilities":{HUB_CAPABILITIES},"clientInfo":{}{}}}"#,
@@ -178,7 +186,7 @@ async fn initialize(peer: &Peer, because: &str) -> Result<Introduction, Failure>
     })?;
     peer.notify(method::INITIALIZED).await;
     let info = response.result_field("serverInfo").map(|span| response.raw(span).to_owned());
-    Ok(introduction(&response, revision, info, because.to_owned()))
+    Ok(identity(&response, revision, info, because.to_owned()))
 }
 
 fn answered(asked: Result<Box<Response>, NoResponse>) -> Result<Box<Response>, Failure> {
@@ -189,22 +197,22 @@ fn answered(asked: Result<Box<Response>, NoResponse>) -> Result<Box<Response>, F
     })
 }
 
-fn introduction(
+fn identity(
     response: &Response,
     revision: Revision,
     server_info: Option<String>,
     because: String,
-) -> Introduction {
+) -> ServerIdentity {
     let mut notes = Vec::new();
     let capabilities = response.result_field("capabilities").map(|span| response.raw(span).to_owned());
     let instructions = string_field(response, "instructions");
-    Introduction {
+    ServerIdentity {
         revision,
         server_info: server_info.map(|text| self_description::server_info(text, &mut notes)),
         capabilities: capabilities.and_then(|text| self_description::capabilities(text, &mut notes)),
         instructions: instructions.map(|text| self_description::instructions(&text, &mut notes)),
         because,
-        hints: revision.is_modern().then(|| Hints::of(response)),
+        hints: revision.is_modern().then(|| CacheHints::of(response)),
         hubs: HubsBehind::of(response),
         notes,
     }

@@ -10,7 +10,7 @@ use toolbay_protocol::{
 
 /// What a list of tools comes to where arguments are repeated in headers.
 #[derive(Debug, Default)]
-pub(crate) struct Sorted {
+pub(crate) struct SortedTools {
     pub(crate) tools: Vec<Bytes>,
     pub(crate) rules: HashMap<String, Vec<HeaderParam>>,
     /// Tools that are left out, and why.
@@ -18,8 +18,8 @@ pub(crate) struct Sorted {
 }
 
 /// Sorts tools. As the specification wants it, one whose annotations are wrong is left out.
-pub(crate) fn sort(tools: &[Bytes]) -> Sorted {
-    let mut sorted = Sorted::default();
+pub(crate) fn sort(tools: &[Bytes]) -> SortedTools {
+    let mut sorted = SortedTools::default();
     for text in tools {
         // What is no tool is for others to judge.
         let tool = Tool::parse(text.clone()).ok();

@@ -18,15 +18,15 @@ use crate::CallError;
 const MAX_WATCHED: usize = 4096;
 
 /// Interest in one resource. Dropping it ends it.
-pub struct Interest {
-    interests: Arc<Interests>,
+pub struct ResourceSubscription {
+    interests: Arc<ResourceSubscriptions>,
     uri: Arc<str>,
-    standing: watch::Receiver<Standing>,
+    standing: watch::Receiver<SubscriptionState>,
 }
 
 /// Why a resource cannot be watched.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NotWatched {
+pub enum SubscribeError {
     /// The server said no, in its own words.
     #[error("{}", .0.message)]
     Refused(Box<ErrorObject>),
@@ -46,60 +46,60 @@ pub enum NotWatched {
 
 /// How the server stands to a resource that someone wants to watch.
 #[derive(Debug, Clone)]
-pub(crate) enum Standing {
+pub(crate) enum SubscriptionState {
     /// It was not asked yet, or did not answer yet.
     Asked,
     /// It tells of changes.
     Watched,
     /// It does not.
-    Refused(NotWatched),
+    Refused(SubscribeError),
 }
 
 /// Everything that is wanted of one server, over all its lives.
 #[derive(Debug, Default)]
-pub(crate) struct Interests {
-    wanted: Mutex<BTreeMap<Arc<str>, Wanted>>,
+pub(crate) struct ResourceSubscriptions {
+    wanted: Mutex<BTreeMap<Arc<str>, WantedResource>>,
     /// Something was added or is no longer wanted. Dropping an interest cannot wait for room in a queue, so there is
     /// none: whoever is woken looks at all of it.
     pub(crate) changed: Notify,
 }
 
 #[derive(Debug)]
-struct Wanted {
+struct WantedResource {
     /// How many want it; never 0.
     count: usize,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<SubscriptionState>,
 }
 
-impl Wanted {
+impl WantedResource {
     fn forget_refusal(&self) {
         self.standing.send_if_modified(|standing| {
-            let refused = matches!(standing, Standing::Refused(_));
+            let refused = matches!(standing, SubscriptionState::Refused(_));
             if refused {
-                *standing = Standing::Asked;
+                *standing = SubscriptionState::Asked;
             }
             refused
         });
     }
 }
 
-impl Interests {
+impl ResourceSubscriptions {
     /// Adds one who is interested, unless too much is being watched. Where the server refused before, it is asked again.
-    pub(crate) fn add(self: &Arc<Self>, uri: &str) -> Result<Interest, NotWatched> {
+    pub(crate) fn add(self: &Arc<Self>, uri: &str) -> Result<ResourceSubscription, SubscribeError> {
         let mut all = self.lock();
         let uri: Arc<str> = match all.get_key_value(uri) {
             Some((known, _)) => known.clone(),
-            None if all.len() >= MAX_WATCHED => return Err(NotWatched::TooMany),
+            None if all.len() >= MAX_WATCHED => return Err(SubscribeError::TooMany),
             None => uri.into(),
         };
-        let new = || Wanted { count: 0, standing: watch::Sender::new(Standing::Asked) };
+        let new = || WantedResource { count: 0, standing: watch::Sender::new(SubscriptionState::Asked) };
         let wanted = all.entry(uri.clone()).or_insert_with(new);
         wanted.count += 1;
         wanted.forget_refusal();
         let standing = wanted.standing.subscribe();
         drop(all);
         self.changed.notify_one();
-        Ok(Interest { interests: self.clone(), uri, standing })
+        Ok(ResourceSubscription { interests: self.clone(), uri, standing })
     }
 
     /// Whether nobody wants anything.
@@ -110,12 +110,13 @@ impl Interests {
     /// What the server should be asked for: all that is wanted and was not refused.
     pub(crate) fn to_ask(&self) -> BTreeSet<Arc<str>> {
         let all = self.lock();
-        let wanted = all.iter().filter(|(_, it)| !matches!(*it.standing.borrow(), Standing::Refused(_)));
+        let wanted =
+            all.iter().filter(|(_, it)| !matches!(*it.standing.borrow(), SubscriptionState::Refused(_)));
         wanted.map(|(uri, _)| uri.clone()).collect()
     }
 
     /// Notes how the server stands to a resource; nobody may want it any more.
-    pub(crate) fn settle(&self, uri: &str, standing: Standing) {
+    pub(crate) fn settle(&self, uri: &str, standing: SubscriptionState) {
         if let Some(wanted) = self.lock().get(uri) {
             wanted.standing.send_replace(standing);
         }
@@ -128,31 +129,31 @@ impl Interests {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Wanted>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, WantedResource>> {
         self.wanted.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl Interest {
+impl ResourceSubscription {
     /// The resource, under the URI that its server knows.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
     /// Waits until the server has said how it stands to this.
-    pub(crate) async fn settled(&self) -> Result<(), NotWatched> {
+    pub(crate) async fn settled(&self) -> Result<(), SubscribeError> {
         let mut standing = self.standing.clone();
-        let settled = standing.wait_for(|standing| !matches!(standing, Standing::Asked)).await;
+        let settled = standing.wait_for(|standing| !matches!(standing, SubscriptionState::Asked)).await;
         match settled.as_deref() {
-            Ok(Standing::Refused(why)) => Err(why.clone()),
+            Ok(SubscriptionState::Refused(why)) => Err(why.clone()),
             Ok(_) => Ok(()),
             // The sender lives as long as anyone is interested, and we are.
-            Err(_) => Err(NotWatched::Unanswered),
+            Err(_) => Err(SubscribeError::Unanswered),
         }
     }
 }
 
-impl Drop for Interest {
+impl Drop for ResourceSubscription {
     fn drop(&mut self) {
         let mut all = self.interests.lock();
         let Some(wanted) = all.get_mut(&self.uri) else { return };
@@ -165,7 +166,7 @@ impl Drop for Interest {
     }
 }
 
-impl fmt::Debug for Interest {
+impl fmt::Debug for ResourceSubscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Interest").field(&self.uri).finish()
     }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 /// The last lines that one life of a server wrote to stderr.
 #[derive(Debug, Clone, Default)]
-pub struct Tail(pub Arc<[Arc<str>]>);
+pub struct StderrTail(pub Arc<[Arc<str>]>);
 
 /// Lines with one of these name what is missing: they say more than any other.
 const ABSENT_PACKAGE: [&str; 6] = [
@@ -40,19 +40,19 @@ const NOISE: [&str; 8] = [
     "require stack:",
 ];
 
-impl Tail {
+impl StderrTail {
     /// The line that most likely says why the server ended: the last one that names a missing package, else the last that
     /// speaks of an error, else the last that is no stack frame. Notes of package managers are passed over.
     pub fn cause(&self) -> Option<&str> {
         let weighed = self.0.iter().map(|line| (weight(line), line));
         let (weight, line) = weighed.max_by_key(|(weight, _)| *weight)?;
-        (weight > Weight::Noise).then(|| line.trim())
+        (weight > LineWeight::Noise).then(|| line.trim())
     }
 
     /// The package that a package manager could not find.
     pub(crate) fn missing_package(&self) -> Option<String> {
         let cause = self.cause()?;
-        if weight(cause) != Weight::AbsentPackage {
+        if weight(cause) != LineWeight::AbsentPackage {
             return None;
         }
         let between = |before: &str, after: &str| {
@@ -69,7 +69,7 @@ impl Tail {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
+enum LineWeight {
     Noise,
     /// It belongs to what stands above it.
     Indented,
@@ -78,7 +78,7 @@ enum Weight {
     AbsentPackage,
 }
 
-fn weight(line: &str) -> Weight {
+fn weight(line: &str) -> LineWeight {
     let text = line.trim();
     let lower = text.to_ascii_lowercase();
     let is_frame = text.starts_with("at ") || text.starts_with("File \"") || text.starts_with("Node.js v");
@@ -94,20 +94,20 @@ fn weight(line: &str) -> Weight {
     });
     let has_words = text.chars().any(char::is_alphabetic);
     if !has_words || is_frame || is_bare || NOISE.iter().any(|noise| lower.contains(noise)) {
-        return Weight::Noise;
+        return LineWeight::Noise;
     }
     if ABSENT_PACKAGE.iter().any(|sign| lower.contains(sign)) {
-        Weight::AbsentPackage
+        LineWeight::AbsentPackage
     } else if line.starts_with([' ', '\t']) {
-        Weight::Indented
+        LineWeight::Indented
     } else if TROUBLE.iter().any(|sign| lower.contains(sign)) {
-        Weight::Trouble
+        LineWeight::Trouble
     } else {
-        Weight::Plain
+        LineWeight::Plain
     }
 }
 
-impl fmt::Display for Tail {
+impl fmt::Display for StderrTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return Ok(());
@@ -121,8 +121,8 @@ impl fmt::Display for Tail {
 mod tests {
     use super::*;
 
-    fn tail(text: &str) -> Tail {
-        Tail(text.lines().map(Arc::from).collect())
+    fn tail(text: &str) -> StderrTail {
+        StderrTail(text.lines().map(Arc::from).collect())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! [`start`] gives an [`UpstreamHandle`] at once and starts one task that lives as long as the server is configured.
+//! [`start`] gives an [`ServerHandle`] at once and starts one task that lives as long as the server is configured.
 //! The task lives through *lives*: open a connection, shake hands, list what is offered, serve calls, and when the
 //! connection ends decide with a restart policy what comes next.
 //!
@@ -54,27 +54,27 @@ mod subscriber;
 mod turn;
 mod way;
 
-pub use awaited_path::{AwaitedPath, TellPath};
+pub use awaited_path::{PathSender, PendingPath};
 pub use budget::ByteBudget;
-pub use call::{Answer, Call, CallEvent, InFlight, Owner};
-pub use catalogue::{Catalogue, Kind};
+pub use call::{Call, CallEvent, CallResponse, CallerId, InFlight};
+pub use catalogue::{Catalog, CatalogKind};
 pub use counts::Counts;
 pub use error::{CallError, Failure};
-pub use events::{EventSender, Events, NotTaken, events};
-pub use freshness::Hints;
-pub use handle::{UpstreamHandle, start};
+pub use events::{CallEventSender, CallEvents, EventRejected, events};
+pub use freshness::CacheHints;
+pub use handle::{ServerHandle, start};
 pub use hub_chain::{HubChain, HubsBehind, MAX_HUBS};
-pub use interest::{Interest, NotWatched};
-pub use last_words::Tail;
-pub use log_wish::LogWish;
-pub use question::{Question, Reply};
-pub use settings::{EraPolicy, Settings, StartPolicy, Timeouts};
-pub use source::{ProcessSource, Source};
-pub use status::{Observer, Phase, State, Status};
+pub use interest::{ResourceSubscription, SubscribeError};
+pub use last_words::StderrTail;
+pub use log_wish::LogFilter;
+pub use question::{ClientReply, ServerRequest};
+pub use settings::{RevisionPolicy, ServerSettings, StartPolicy, Timeouts};
+pub use source::{Endpoint, ProcessEndpoint};
+pub use status::{Phase, StatusObserver, UpstreamState, UpstreamStatus};
 pub use toolbay_supervise::{
     Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
 };
 pub use toolbay_translate::ClientIdentity;
 pub use toolbay_transport::custom;
-pub use toolbay_transport::http::client::{NoAnswer, Target};
-pub use turn::Turn;
+pub use toolbay_transport::http::client::{HttpError, Target};
+pub use turn::StartGate;

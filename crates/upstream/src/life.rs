@@ -16,19 +16,20 @@ use toolbay_protocol::{Notification, Revision, ServerName};
 use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartMode, RestartPolicy};
 use toolbay_transport::Incoming;
 
-use self::between::Outlook;
+use self::between::DownState;
 use crate::{
-    CallError, Catalogue, EraPolicy, Failure, Kind, Phase, Settings, Source, StartPolicy, State, Status,
-    call::Cancelled,
-    calls::{Calls, Queued},
-    conversation::{Conversation, End, Surroundings},
+    CallError, Catalog, CatalogKind, Endpoint, Failure, Phase, RevisionPolicy, ServerSettings, StartPolicy,
+    UpstreamState, UpstreamStatus,
+    call::CancelledCalls,
+    calls::{CallTable, QueuedCall},
+    conversation::{ConnectionContext, ConnectionEnd, UpstreamConnection},
     counts::Gauges,
     freshness::Freshness,
-    interest::Interests,
-    last_words::Tail,
-    source::Opened,
-    status::Board,
-    way::{Way, Ways},
+    interest::ResourceSubscriptions,
+    last_words::StderrTail,
+    source::OpenedConnection,
+    status::StatusPublisher,
+    way::{ProtocolDetection, ServerProtocol},
 };
 
 /// How many lines of stderr an error shows.
@@ -45,39 +46,39 @@ const LOOK_FOR_CALL: Duration = Duration::from_secs(1);
 
 /// What a handle may ask for.
 #[derive(Debug)]
-pub(crate) enum Command {
-    Start(Obeyed),
-    Restart(Obeyed),
+pub(crate) enum SupervisorCommand {
+    Start(CommandDone),
+    Restart(CommandDone),
     /// Rest until someone asks.
-    Stop(Obeyed),
+    Stop(CommandDone),
     /// Finish what there is, and end.
     Retire {
         until: Instant,
     },
     /// Ask again what may be out of date: a list, or without one who the server is.
-    Refresh(Option<Kind>),
+    Refresh(Option<CatalogKind>),
 }
 
 /// Dropped once an order took effect: whoever gave it waits for that.
-pub(crate) type Obeyed = oneshot::Sender<()>;
+pub(crate) type CommandDone = oneshot::Sender<()>;
 
 /// What reaches the task from outside.
 #[derive(Debug)]
-pub(crate) struct Inputs {
-    pub(crate) queue: mpsc::Receiver<Queued>,
-    pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) cancelled: Arc<Cancelled>,
-    pub(crate) interests: Arc<Interests>,
+pub(crate) struct SupervisorInputs {
+    pub(crate) queue: mpsc::Receiver<QueuedCall>,
+    pub(crate) commands: mpsc::Receiver<SupervisorCommand>,
+    pub(crate) cancelled: Arc<CancelledCalls>,
+    pub(crate) interests: Arc<ResourceSubscriptions>,
     pub(crate) stop: CancellationToken,
     /// Set once it shall end with its last call.
     pub(crate) retire_by: Option<Instant>,
     /// Orders that take effect with the next state.
-    pub(crate) orders: Vec<Obeyed>,
+    pub(crate) orders: Vec<CommandDone>,
 }
 
 /// What the task shows to the outside.
 #[derive(Debug, Clone)]
-pub(crate) struct Outputs {
+pub(crate) struct SupervisorOutputs {
     pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     pub(crate) log: Arc<LogRing>,
     pub(crate) gauges: Arc<Gauges>,
@@ -88,19 +89,19 @@ pub(crate) struct Outputs {
 }
 
 /// The task of one server.
-pub(crate) struct Life {
-    settings: Settings,
-    source: Source,
-    inputs: Inputs,
-    outputs: Outputs,
+pub(crate) struct Supervisor {
+    settings: ServerSettings,
+    source: Endpoint,
+    inputs: SupervisorInputs,
+    outputs: SupervisorOutputs,
     tasks: TaskTracker,
-    calls: Calls,
+    calls: CallTable,
     policy: RestartPolicy,
-    status: Arc<Board>,
+    status: Arc<StatusPublisher>,
     /// How it is spoken to, as far as that is known from earlier lives.
-    ways: Ways,
+    ways: ProtocolDetection,
     /// What is known of the server's era from earlier lives.
-    era: EraPolicy,
+    era: RevisionPolicy,
     /// How the last life ended, if badly.
     failure: Option<Arc<Failure>>,
     /// It stays down, and this is only a look whether it came back.
@@ -112,39 +113,39 @@ pub(crate) struct Life {
 }
 
 /// What to do between two lives.
-enum Next {
+enum NextStep {
     Start,
-    Wait { outlook: Outlook, failure: Arc<Failure> },
+    Wait { outlook: DownState, failure: Arc<Failure> },
     Rest { wakes: bool },
     Stop,
 }
 
 /// What a server does at first.
-fn first_step(settings: &Settings) -> Next {
+fn first_step(settings: &ServerSettings) -> NextStep {
     match settings.start {
-        StartPolicy::Off => Next::Rest { wakes: false },
-        StartPolicy::OnDemand if *settings.known != Catalogue::default() => Next::Rest { wakes: true },
-        StartPolicy::OnDemand | StartPolicy::Eager => Next::Start,
+        StartPolicy::Off => NextStep::Rest { wakes: false },
+        StartPolicy::OnDemand if *settings.known != Catalog::default() => NextStep::Rest { wakes: true },
+        StartPolicy::OnDemand | StartPolicy::Eager => NextStep::Start,
     }
 }
 
-impl Life {
+impl Supervisor {
     pub(crate) fn new(
-        settings: Settings,
-        source: Source,
-        inputs: Inputs,
-        outputs: Outputs,
+        settings: ServerSettings,
+        source: Endpoint,
+        inputs: SupervisorInputs,
+        outputs: SupervisorOutputs,
         tasks: TaskTracker,
-    ) -> (Self, watch::Receiver<Status>) {
-        let ways = Ways::of(&source);
-        let first = Status {
+    ) -> (Self, watch::Receiver<UpstreamStatus>) {
+        let ways = ProtocolDetection::of(&source);
+        let first = UpstreamStatus {
             name: settings.name.clone(),
             transport: ways.name(),
             state: match first_step(&settings) {
-                Next::Rest { wakes } => State::Stopped { wakes },
-                _ => State::Starting { phase: Phase::Spawning, attempt: 1, failure: None },
+                NextStep::Rest { wakes } => UpstreamState::Stopped { wakes },
+                _ => UpstreamState::Starting { phase: Phase::Spawning, attempt: 1, failure: None },
             },
-            catalogue: settings.known.clone(),
+            catalog: settings.known.clone(),
             revision: None,
             pid: None,
             starts: 0,
@@ -152,12 +153,12 @@ impl Life {
             start_took: None,
             freshness: Freshness::default(),
         };
-        let (status, seen) = Board::new(first, settings.observer.clone());
+        let (status, seen) = StatusPublisher::new(first, settings.observer.clone());
         let life = Self {
-            calls: Calls::new(&settings, source.is_remote(), outputs.gauges.clone()),
+            calls: CallTable::new(&settings, source.is_remote(), outputs.gauges.clone()),
             policy: RestartPolicy::new(settings.restart),
             ways,
-            era: settings.era,
+            era: settings.revision,
             failure: None,
             is_looking: false,
             began: Instant::now(),
@@ -177,22 +178,22 @@ impl Life {
         let mut next = first_step(&self.settings);
         loop {
             next = match next {
-                Next::Start => self.live().await,
-                Next::Wait { outlook, failure } => self.wait(outlook, failure).await,
-                Next::Rest { wakes } => self.rest(wakes).await,
-                Next::Stop => break,
+                NextStep::Start => self.live().await,
+                NextStep::Wait { outlook, failure } => self.wait(outlook, failure).await,
+                NextStep::Rest { wakes } => self.rest(wakes).await,
+                NextStep::Stop => break,
             };
         }
         let error = CallError::Stopped { server: self.settings.name.clone() };
         self.calls.fail_pending(&error);
         self.calls.fail_waiting(&error);
-        self.set(State::Stopped { wakes: false });
+        self.set(UpstreamState::Stopped { wakes: false });
         self.outputs.log.push(LogSource::Event, "stopped");
     }
 
     /// Waits until it is known where the program is looked for. Calls and orders wait, too.
     async fn find_path(&mut self) {
-        let Source::Process(source) = &mut self.source else { return };
+        let Endpoint::Process(source) = &mut self.source else { return };
         let Some(path) = self.settings.path.take() else { return };
         tokio::select! {
             () = self.inputs.stop.cancelled() => {}
@@ -205,7 +206,7 @@ impl Life {
     }
 
     /// One life, from spawning to the end of its process.
-    async fn live(&mut self) -> Next {
+    async fn live(&mut self) -> NextStep {
         let started = Instant::now();
         let attempt = self.next_attempt();
         if attempt == 1 {
@@ -222,9 +223,9 @@ impl Life {
         });
         self.inputs.orders.clear();
         let way = self.ways.current();
-        let turn = self.settings.turn.taken().await;
+        let turn = self.settings.start_gate.taken().await;
         let opened = self.source.open(way, &self.outputs.log, &self.tasks);
-        let Opened { wire, process, rules } = match opened {
+        let OpenedConnection { wire, process, rules } = match opened {
             Ok(opened) => opened,
             Err(failure) => return self.start_failed(failure),
         };
@@ -234,10 +235,10 @@ impl Life {
         }
         let era = match way {
             // Older than the stateless era, and never used with it.
-            Way::Sse if self.era == EraPolicy::Auto => EraPolicy::Legacy,
+            ServerProtocol::Sse if self.era == RevisionPolicy::Auto => RevisionPolicy::Legacy,
             _ => self.era,
         };
-        let around = Surroundings {
+        let around = ConnectionContext {
             settings: &self.settings,
             inputs: &mut self.inputs,
             calls: &mut self.calls,
@@ -248,8 +249,8 @@ impl Life {
             way,
             started,
         };
-        let (end, incoming) = Conversation::hold(around, wire, era).await;
-        let was_ready = matches!(self.status.borrow().state, State::Running);
+        let (end, incoming) = UpstreamConnection::hold(around, wire, era).await;
+        let was_ready = matches!(self.status.borrow().state, UpstreamState::Running);
         if was_ready {
             self.policy.on_healthy(started.into_std());
             self.failure = None;
@@ -258,29 +259,32 @@ impl Life {
         }
         self.status.modify(|status| {
             status.pid = None;
-            if matches!(end, End::Stop | End::Restart | End::Off | End::Unused) {
-                status.state = State::Stopping;
+            if matches!(
+                end,
+                ConnectionEnd::Stop | ConnectionEnd::Restart | ConnectionEnd::Off | ConnectionEnd::Unused
+            ) {
+                status.state = UpstreamState::Stopping;
             }
         });
         match end {
-            End::Stop | End::Off | End::Unused => {
+            ConnectionEnd::Stop | ConnectionEnd::Off | ConnectionEnd::Unused => {
                 self.fail_pending(Failure::Stopped);
                 bury(process, incoming, Patience::Long).await;
                 match end {
-                    End::Off => Next::Rest { wakes: false },
-                    End::Unused => Next::Rest { wakes: true },
-                    _ => Next::Stop,
+                    ConnectionEnd::Off => NextStep::Rest { wakes: false },
+                    ConnectionEnd::Unused => NextStep::Rest { wakes: true },
+                    _ => NextStep::Stop,
                 }
             }
-            End::Restart => {
+            ConnectionEnd::Restart => {
                 self.fail_pending(Failure::Closed { phase: Phase::Serving });
                 bury(process, incoming, Patience::Long).await;
                 self.policy.reset();
                 self.failure = None;
                 self.outputs.log.push(LogSource::Event, "restarting because someone asked");
-                Next::Start
+                NextStep::Start
             }
-            End::Failed { failure, probing } => {
+            ConnectionEnd::Failed { failure, probing } => {
                 bury(process, incoming, Patience::None).await;
                 if probing && failure.is_hang_up() {
                     return self.start_with_handshake();
@@ -291,11 +295,11 @@ impl Life {
                     Some(failure) => self.start_failed(failure),
                     None => {
                         self.is_looking = is_looking;
-                        Next::Start
+                        NextStep::Start
                     }
                 }
             }
-            End::Closed { phase, probing } => {
+            ConnectionEnd::Closed { phase, probing } => {
                 let exit = bury(process, incoming, Patience::Short).await;
                 if probing {
                     return self.start_with_handshake();
@@ -310,11 +314,11 @@ impl Life {
     }
 
     /// Servers built on old SDKs die of a question before the handshake.
-    fn start_with_handshake(&mut self) -> Next {
-        self.era = EraPolicy::Legacy;
+    fn start_with_handshake(&mut self) -> NextStep {
+        self.era = RevisionPolicy::Legacy;
         let note = "it ended when asked for the stateless era; starting again with a handshake";
         self.outputs.log.push(LogSource::Event, note);
-        Next::Start
+        NextStep::Start
     }
 
     /// Looks for another way to speak to the server. Gives the failure back if it is not about that.
@@ -339,22 +343,22 @@ impl Life {
         if started.elapsed() >= WELL {
             self.policy.reset();
         }
-        if self.settings.era == EraPolicy::Auto {
+        if self.settings.revision == RevisionPolicy::Auto {
             let revision = self.status.borrow().revision;
             self.era = match revision.is_some_and(Revision::is_modern) {
-                true => EraPolicy::Modern,
-                false => EraPolicy::Legacy,
+                true => RevisionPolicy::Modern,
+                false => RevisionPolicy::Legacy,
             };
         }
     }
 
     /// It ended after it had been ready.
-    fn crashed(&mut self, failure: Failure) -> Next {
+    fn crashed(&mut self, failure: Failure) -> NextStep {
         self.failed(failure, RestartPolicy::on_exit)
     }
 
     /// It never became ready. Attempts that begin within the start timeout are the same start to whoever waits for it.
-    fn start_failed(&mut self, failure: Failure) -> Next {
+    fn start_failed(&mut self, failure: Failure) -> NextStep {
         let is_time = self.began.elapsed() < self.settings.timeouts.start;
         self.failed(failure, |policy, now| policy.on_start_failed(now, is_time))
     }
@@ -363,10 +367,10 @@ impl Life {
         &mut self,
         failure: Failure,
         decide: impl FnOnce(&mut RestartPolicy, std::time::Instant) -> Decision,
-    ) -> Next {
+    ) -> NextStep {
         if failure.is_about_handshake() {
             // What an earlier life seemed to show of its era was wrong: find out anew.
-            self.era = self.settings.era;
+            self.era = self.settings.revision;
         }
         let failure = match failure {
             Failure::Remote { why } if why.is_loop() => {
@@ -376,7 +380,7 @@ impl Life {
         };
         if let Failure::Cycle { .. } = failure {
             // What it offered before was ours.
-            self.status.modify(|status| status.catalogue = Arc::default());
+            self.status.modify(|status| status.catalog = Arc::default());
         }
         let hopeless = failure.is_hopeless();
         let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
@@ -386,7 +390,7 @@ impl Life {
         let failure = self.fail_pending(failure);
         self.failure = Some(failure.clone());
         if hopeless {
-            return Next::Wait { outlook: Outlook::Hopeless, failure };
+            return NextStep::Wait { outlook: DownState::Hopeless, failure };
         }
         let now = Instant::now();
         let decision = decide(&mut self.policy, now.into_std());
@@ -395,16 +399,19 @@ impl Life {
                 let note = format!("it stays down; looking again every {} s", LOOK.as_secs());
                 self.outputs.log.push(LogSource::Event, &note);
             }
-            return Next::Wait { outlook: Outlook::LookAgain { since: now, until: now + LOOK }, failure };
+            return NextStep::Wait {
+                outlook: DownState::LookAgain { since: now, until: now + LOOK },
+                failure,
+            };
         }
         match decision {
-            Decision::Retry { after } => Next::Wait { outlook: Outlook::Retry(now + after), failure },
-            Decision::Restart { after } if after.is_zero() => Next::Start,
+            Decision::Retry { after } => NextStep::Wait { outlook: DownState::Retry(now + after), failure },
+            Decision::Restart { after } if after.is_zero() => NextStep::Start,
             Decision::Restart { after } => {
                 self.outputs
                     .log
                     .push(LogSource::Event, &format!("restarting in {:.1} s", after.as_secs_f32()));
-                Next::Wait { outlook: Outlook::Restart(now + after), failure }
+                NextStep::Wait { outlook: DownState::Restart(now + after), failure }
             }
             Decision::GiveUp => {
                 let note = match self.settings.restart {
@@ -412,7 +419,7 @@ impl Life {
                     _ => "it fails again and again; giving up until someone asks",
                 };
                 self.outputs.log.push(LogSource::Event, note);
-                Next::Wait { outlook: Outlook::Hopeless, failure }
+                NextStep::Wait { outlook: DownState::Hopeless, failure }
             }
         }
     }
@@ -424,11 +431,11 @@ impl Life {
         failure
     }
 
-    fn last_words(&self) -> Tail {
+    fn last_words(&self) -> StderrTail {
         let lines = self.outputs.log.since(self.log_begins);
         let stderr: Vec<_> =
             lines.into_iter().filter(|line| line.source == LogSource::Stderr).map(|line| line.text).collect();
-        Tail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
+        StderrTail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
     }
 
     fn with_last_words(&self, failure: Failure) -> Failure {
@@ -445,11 +452,11 @@ impl Life {
         u32::try_from(self.policy.attempts()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    fn starting(&self, phase: Phase) -> State {
-        State::Starting { phase, attempt: self.next_attempt(), failure: self.failure.clone() }
+    fn starting(&self, phase: Phase) -> UpstreamState {
+        UpstreamState::Starting { phase, attempt: self.next_attempt(), failure: self.failure.clone() }
     }
 
-    fn set(&self, state: State) {
+    fn set(&self, state: UpstreamState) {
         self.status.modify(|status| status.state = state);
     }
 }

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use toolbay_protocol::{ErrorCode, Revision, decode_string, encode_string, view::list_items};
 
 use crate::{
-    Catalogue, Hints, HubsBehind, Kind,
-    handshake::Introduction,
-    peer::{NoResponse, Peer, params_through},
+    CacheHints, Catalog, CatalogKind, HubsBehind,
+    handshake::ServerIdentity,
+    peer::{NoResponse, Requester, params_through},
 };
 
 const MAX_PAGES: usize = 100;
@@ -16,8 +16,8 @@ const MAX_ITEMS: usize = 2048;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Lists everything that a server says it has.
-pub(crate) async fn catalogue(peer: &Peer, introduction: &Introduction) -> Catalogue {
-    let mut catalogue = Catalogue::default();
+pub(crate) async fn catalogue(peer: &Requester, introduction: &ServerIdentity) -> Catalog {
+    let mut catalogue = Catalog::default();
     introduction.store(&mut catalogue);
     for kind in declared(introduction.capabilities.as_deref()) {
         let listed = list(peer, kind, introduction.revision, !introduction.hubs.is_empty()).await;
@@ -30,24 +30,24 @@ pub(crate) async fn catalogue(peer: &Peer, introduction: &Introduction) -> Catal
 pub(crate) fn announced(capabilities: Option<&str>) -> [bool; 4] {
     let declared: serde_json::Value =
         capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    Kind::ALL.map(|kind| declared[kind.capability()]["listChanged"] == true)
+    CatalogKind::ALL.map(|kind| declared[kind.capability()]["listChanged"] == true)
 }
 
 /// The kinds of things that a server offers. One that declares nothing at all is asked for tools.
-pub(crate) fn declared(capabilities: Option<&str>) -> Vec<Kind> {
+pub(crate) fn declared(capabilities: Option<&str>) -> Vec<CatalogKind> {
     let capabilities: serde_json::Map<String, serde_json::Value> =
         capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let declares = |kind: &Kind| capabilities.contains_key(kind.capability());
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(declares).collect();
-    if kinds.is_empty() { vec![Kind::Tools] } else { kinds }
+    let declares = |kind: &CatalogKind| capabilities.contains_key(kind.capability());
+    let kinds: Vec<CatalogKind> = CatalogKind::ALL.into_iter().filter(declares).collect();
+    if kinds.is_empty() { vec![CatalogKind::Tools] } else { kinds }
 }
 
 /// What one kind of list came to.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct ListResult {
     items: Vec<Bytes>,
     /// What its pages say together about keeping them.
-    hints: Option<Hints>,
+    hints: Option<CacheHints>,
     problem: Option<String>,
     /// Nothing was learned at all: keep what is known.
     failed: bool,
@@ -55,14 +55,14 @@ pub(crate) struct Listed {
     hubs: Option<HubsBehind>,
 }
 
-impl Listed {
+impl ListResult {
     /// Nothing came in time.
     pub(crate) fn unanswered(after: Duration) -> Self {
         broken(Self::default(), format!("no answer within {} s", after.as_secs_f32()))
     }
 
     /// Puts it into the catalogue, in the place of what was there.
-    pub(crate) fn store(self, kind: Kind, catalogue: &mut Catalogue) {
+    pub(crate) fn store(self, kind: CatalogKind, catalogue: &mut Catalog) {
         let prefix = format!("{}: ", kind.list_method());
         catalogue.problems.retain(|problem| !problem.starts_with(&prefix));
         catalogue.problems.extend(self.problem.map(|problem| prefix + &problem));
@@ -76,9 +76,14 @@ impl Listed {
 }
 
 /// All pages of one kind, as far as our limits allow. A hub is asked for the hubs behind it, too: some may have joined.
-pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision, is_hub: bool) -> Listed {
+pub(crate) async fn list(
+    peer: &Requester,
+    kind: CatalogKind,
+    revision: Revision,
+    is_hub: bool,
+) -> ListResult {
     let chain = peer.chain.as_ref().filter(|_| is_hub);
-    let mut listed = Listed::default();
+    let mut listed = ListResult::default();
     let mut seen = HashSet::new();
     let mut known = HashSet::new();
     let mut cursor: Option<String> = None;
@@ -88,12 +93,12 @@ pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision, is_hub: bo
         let params = params_through(chain, revision, &more.unwrap_or_default());
         let response = match peer.request(kind.list_method(), params).await {
             Ok(response) => response,
-            Err(NoResponse::Gone) => return Listed { failed: true, ..listed },
+            Err(NoResponse::Gone) => return ListResult { failed: true, ..listed },
             Err(NoResponse::Failed(error)) => return broken(listed, error.to_string()),
         };
         if let Some(error) = response.error() {
             // Templates are often not implemented by servers that have resources.
-            if kind == Kind::ResourceTemplates && error.code == ErrorCode::METHOD_NOT_FOUND {
+            if kind == CatalogKind::ResourceTemplates && error.code == ErrorCode::METHOD_NOT_FOUND {
                 return listed;
             }
             return broken(listed, format!("error {}: {}", error.code, error.message));
@@ -102,11 +107,11 @@ pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision, is_hub: bo
             let hubs = listed.hubs.insert(HubsBehind::of(&response));
             if let Some(reason) = chain.refusal(hubs) {
                 // Not a failure: else what it listed before would stay.
-                return Listed { items: Vec::new(), problem: Some(reason), ..listed };
+                return ListResult { items: Vec::new(), problem: Some(reason), ..listed };
             }
         }
         if revision.is_modern() {
-            let said = Hints::of(&response);
+            let said = CacheHints::of(&response);
             listed.hints = Some(listed.hints.map_or(said, |hints| hints.and(said)));
         }
         let Some(span) = response.result_field(kind.field()) else {
@@ -145,7 +150,7 @@ pub(crate) async fn list(peer: &Peer, kind: Kind, revision: Revision, is_hub: bo
     listed
 }
 
-fn broken(listed: Listed, problem: String) -> Listed {
+fn broken(listed: ListResult, problem: String) -> ListResult {
     let failed = listed.items.is_empty();
-    Listed { problem: Some(problem), failed, ..listed }
+    ListResult { problem: Some(problem), failed, ..listed }
 }

@@ -4,7 +4,7 @@ use toolbay_protocol::LogLevel;
 
 /// The log messages that a caller wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogWish {
+pub enum LogFilter {
     /// None at all.
     #[default]
     Nothing,
@@ -14,7 +14,7 @@ pub enum LogWish {
     AtLeast(LogLevel),
 }
 
-impl LogWish {
+impl LogFilter {
     /// Whether a message of that severity is wanted; one of a kind that nobody knows is less than all others.
     pub(crate) fn wants(self, level: Option<LogLevel>) -> bool {
         match self {
@@ -31,16 +31,16 @@ impl LogWish {
 /// comes. It never starts above `info`: callers that named no level should not lose what they had because another one
 /// wants errors only.
 #[derive(Debug, Default)]
-pub(crate) struct Verbosity {
+pub(crate) struct ServerLogLevel {
     /// Whether it can be told.
     pub(crate) can_be_set: bool,
     set: Option<LogLevel>,
 }
 
-impl Verbosity {
+impl ServerLogLevel {
     /// The level that the server must be told before a call with that wish.
-    pub(crate) fn tell_for(&mut self, wish: LogWish) -> Option<LogLevel> {
-        let LogWish::AtLeast(least) = wish else { return None };
+    pub(crate) fn tell_for(&mut self, wish: LogFilter) -> Option<LogLevel> {
+        let LogFilter::AtLeast(least) = wish else { return None };
         let wanted = least.min(LogLevel::Info);
         let tell = self.can_be_set && self.set.is_none_or(|set| wanted < set);
         tell.then(|| *self.set.insert(wanted))
@@ -53,27 +53,27 @@ mod tests {
 
     #[test]
     fn a_server_is_told_only_when_someone_wants_more() {
-        let mut verbosity = Verbosity { can_be_set: true, set: None };
+        let mut verbosity = ServerLogLevel { can_be_set: true, set: None };
         let wishes = [
-            LogWish::Nothing,
-            LogWish::Everything,
-            LogWish::AtLeast(LogLevel::Error),
-            LogWish::AtLeast(LogLevel::Info),
-            LogWish::AtLeast(LogLevel::Debug),
-            LogWish::AtLeast(LogLevel::Emergency),
-            LogWish::AtLeast(LogLevel::Debug),
+            LogFilter::Nothing,
+            LogFilter::Everything,
+            LogFilter::AtLeast(LogLevel::Error),
+            LogFilter::AtLeast(LogLevel::Info),
+            LogFilter::AtLeast(LogLevel::Debug),
+            LogFilter::AtLeast(LogLevel::Emergency),
+            LogFilter::AtLeast(LogLevel::Debug),
         ];
         let told: Vec<LogLevel> = wishes.into_iter().filter_map(|wish| verbosity.tell_for(wish)).collect();
         assert_eq!(told, [LogLevel::Info, LogLevel::Debug]);
-        let mut mute = Verbosity::default();
-        assert_eq!(mute.tell_for(LogWish::AtLeast(LogLevel::Debug)), None);
+        let mut mute = ServerLogLevel::default();
+        assert_eq!(mute.tell_for(LogFilter::AtLeast(LogLevel::Debug)), None);
     }
 
     #[test]
     fn wishes_are_judged_by_severity() {
-        let warning = LogWish::AtLeast(LogLevel::Warning);
+        let warning = LogFilter::AtLeast(LogLevel::Warning);
         assert!(warning.wants(Some(LogLevel::Warning)) && warning.wants(Some(LogLevel::Emergency)));
         assert!(!warning.wants(Some(LogLevel::Notice)) && !warning.wants(None));
-        assert!(LogWish::Everything.wants(None) && !LogWish::Nothing.wants(Some(LogLevel::Emergency)));
+        assert!(LogFilter::Everything.wants(None) && !LogFilter::Nothing.wants(Some(LogLevel::Emergency)));
     }
 }

@@ -9,12 +9,12 @@ use tokio::sync::{mpsc, oneshot};
 use toolbay_protocol::{Response, Revision};
 use toolbay_translate::ClientIdentity;
 
-use crate::{CallError, HubChain, call::Outcome};
+use crate::{CallError, HubChain, call::CallOutcome};
 
 /// Asks the server of the current life on our own behalf.
 #[derive(Debug, Clone)]
-pub(crate) struct Peer {
-    orders: mpsc::Sender<PeerOrder>,
+pub(crate) struct Requester {
+    orders: mpsc::Sender<RequesterCommand>,
     ids: Arc<AtomicU64>,
     /// Through which hubs the server is reached.
     pub(crate) chain: Option<HubChain>,
@@ -22,12 +22,12 @@ pub(crate) struct Peer {
 
 /// Something that the conversation sends for us.
 #[derive(Debug)]
-pub(crate) enum PeerOrder {
+pub(crate) enum RequesterCommand {
     Request {
         id: u64,
         method: &'static str,
         params: Option<String>,
-        reply: oneshot::Sender<Outcome>,
+        reply: oneshot::Sender<CallOutcome>,
     },
     Notify {
         method: &'static str,
@@ -40,9 +40,9 @@ pub(crate) enum PeerOrder {
 
 /// A request of our own on its way.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct OwnRequest {
     pub(crate) id: u64,
-    pub(crate) answer: oneshot::Receiver<Outcome>,
+    pub(crate) answer: oneshot::Receiver<CallOutcome>,
 }
 
 /// Why a request of our own got no response.
@@ -54,19 +54,22 @@ pub(crate) enum NoResponse {
     Failed(CallError),
 }
 
-impl Peer {
+impl Requester {
     /// `ids` are shared with the calls of clients.
-    pub(crate) fn new(ids: Arc<AtomicU64>, chain: Option<HubChain>) -> (Self, mpsc::Receiver<PeerOrder>) {
+    pub(crate) fn new(
+        ids: Arc<AtomicU64>,
+        chain: Option<HubChain>,
+    ) -> (Self, mpsc::Receiver<RequesterCommand>) {
         let (orders, ordered) = mpsc::channel(8);
         (Self { orders, ids, chain }, ordered)
     }
 
     /// Asks, and gives the way to the answer; nothing when the connection is gone.
-    pub(crate) async fn ask(&self, method: &'static str, params: Option<String>) -> Option<Asked> {
+    pub(crate) async fn ask(&self, method: &'static str, params: Option<String>) -> Option<OwnRequest> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        self.orders.send(PeerOrder::Request { id, method, params, reply }).await.ok()?;
-        Some(Asked { id, answer })
+        self.orders.send(RequesterCommand::Request { id, method, params, reply }).await.ok()?;
+        Some(OwnRequest { id, answer })
     }
 
     pub(crate) async fn request(
@@ -84,12 +87,12 @@ impl Peer {
 
     pub(crate) async fn notify(&self, method: &'static str) {
         // When the connection is gone, the loop that owns it knows already (R015); the same holds below.
-        let _ = self.orders.send(PeerOrder::Notify { method }).await;
+        let _ = self.orders.send(RequesterCommand::Notify { method }).await;
     }
 
     /// Ends a request of our own that is still open.
     pub(crate) async fn cancel(&self, id: u64) {
-        let _ = self.orders.send(PeerOrder::Cancel { id }).await;
+        let _ = self.orders.send(RequesterCommand::Cancel { id }).await;
     }
 }
 

@@ -7,25 +7,25 @@ use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, method};
 
 /// A question of a server with a handshake. Dropping it unanswered tells the server that there will be no answer.
 #[derive(Debug)]
-pub struct Question {
+pub struct ServerRequest {
     /// What it asks, as the server wrote it.
     pub request: Box<Request>,
     /// The revision in which it is written.
     pub revision: Revision,
-    reply: oneshot::Sender<Reply>,
+    reply: oneshot::Sender<ClientReply>,
 }
 
 /// The answer to a question.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum ClientReply {
     /// A result, as JSON text.
     Result(String),
     /// The client cannot or will not answer.
     Error(ErrorObject),
 }
 
-impl Question {
-    pub(crate) fn new(request: Box<Request>, revision: Revision) -> (Self, oneshot::Receiver<Reply>) {
+impl ServerRequest {
+    pub(crate) fn new(request: Box<Request>, revision: Revision) -> (Self, oneshot::Receiver<ClientReply>) {
         let (reply, answer) = oneshot::channel();
         (Self { request, revision, reply }, answer)
     }
@@ -41,14 +41,14 @@ impl Question {
     }
 
     /// Answers it. A server that no longer wants to know gets nothing.
-    pub fn answer(self, reply: Reply) {
+    pub fn answer(self, reply: ClientReply) {
         let _ = self.reply.send(reply);
     }
 
     /// Tells the server that this client cannot be asked that.
     pub fn refuse(self) {
         let error = unsupported(self.method());
-        self.answer(Reply::Error(error));
+        self.answer(ClientReply::Error(error));
     }
 
     /// Ready once the server no longer wants to know.
@@ -58,7 +58,7 @@ impl Question {
 }
 
 /// Whether a request of a server is meant for the client of a call.
-pub(crate) fn is_question(asked: &str) -> bool {
+pub(crate) fn is_server_request(asked: &str) -> bool {
     matches!(asked, method::ELICIT | method::SAMPLE | method::ROOTS_LIST)
 }
 

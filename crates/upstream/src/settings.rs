@@ -5,17 +5,17 @@ use std::{sync::Arc, time::Duration};
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
 
-use crate::{AwaitedPath, ByteBudget, Catalogue, HubChain, Observer, Turn, capture::Capture};
+use crate::{ByteBudget, Catalog, HubChain, PendingPath, StartGate, StatusObserver, capture::Capture};
 
 /// Everything the task of one server is told.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServerSettings {
     /// The configured name.
     pub name: ServerName,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// Which era to speak.
-    pub era: EraPolicy,
+    pub revision: RevisionPolicy,
     /// Calls at the server at once.
     pub max_in_flight: usize,
     /// Calls that may wait for that.
@@ -39,17 +39,17 @@ pub struct Settings {
     /// Whether its clients never share a process.
     pub is_separate: bool,
     /// What it offered when it was last seen.
-    pub known: Arc<Catalogue>,
+    pub known: Arc<Catalog>,
     /// Through which hubs it is reached; without it, hubs behind it are not noticed.
     pub chain: Option<HubChain>,
     /// Where its program is found, if that is still being asked for.
-    pub path: Option<AwaitedPath>,
+    pub path: Option<PendingPath>,
     /// Who is told of every change of its status.
-    pub observer: Option<Observer>,
+    pub observer: Option<StatusObserver>,
     /// Where its messages can be seen.
     pub capture: Capture,
     /// Shared with the servers that are not started all in the same moment.
-    pub turn: Turn,
+    pub start_gate: StartGate,
 }
 
 /// When a server is started.
@@ -64,13 +64,13 @@ pub enum StartPolicy {
     Off,
 }
 
-impl Settings {
+impl ServerSettings {
     /// The defaults of ARCHITECTURE.md.
     pub fn new(name: ServerName) -> Self {
         Self {
             name,
             timeouts: Timeouts::default(),
-            era: EraPolicy::Auto,
+            revision: RevisionPolicy::Auto,
             max_in_flight: 256,
             max_waiting: 1024,
             serialize_writes: false,
@@ -87,7 +87,7 @@ impl Settings {
             path: None,
             observer: None,
             capture: Capture::default(),
-            turn: Turn::default(),
+            start_gate: StartGate::default(),
         }
     }
 }
@@ -123,7 +123,7 @@ impl Default for Timeouts {
 
 /// Which era a server is spoken to in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EraPolicy {
+pub enum RevisionPolicy {
     /// Probe for the stateless era, then fall back.
     #[default]
     Auto,

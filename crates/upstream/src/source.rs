@@ -5,18 +5,18 @@ use std::{fmt, sync::Arc};
 use tokio_util::task::TaskTracker;
 use toolbay_supervise::{Launch, LogRing, ProcessHandle, Shim, StopGrace, spawn_logging_to};
 use toolbay_transport::{
-    Wire, custom,
+    Connection, custom,
     http::client::{self, HeaderRules, Target},
     sse, stdio, ws,
 };
 
-use crate::{error::Failure, way::Way};
+use crate::{error::Failure, way::ServerProtocol};
 
 /// How to reach a server.
 #[derive(Clone)]
-pub enum Source {
+pub enum Endpoint {
     /// A child process that speaks on its standard streams.
-    Process(Box<ProcessSource>),
+    Process(Box<ProcessEndpoint>),
     /// A server at a URL. What it speaks is found out, and remembered for as long as the server is used.
     Auto(Box<Target>),
     /// A server at a URL that speaks Streamable HTTP.
@@ -26,14 +26,14 @@ pub enum Source {
     /// A server at a URL that speaks WebSocket.
     WebSocket(Box<Target>),
     /// A task of this process; called once per life.
-    InProcess(Arc<dyn Fn(&TaskTracker) -> Wire + Send + Sync>),
+    InProcess(Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>),
     /// A server behind a transport that others brought.
     Custom(Arc<dyn custom::Transport>),
 }
 
 /// A child process and how to run it.
 #[derive(Debug, Clone)]
-pub struct ProcessSource {
+pub struct ProcessEndpoint {
     /// What to run.
     pub launch: Launch,
     /// How its tree is kept together.
@@ -44,7 +44,7 @@ pub struct ProcessSource {
     pub max_message: usize,
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process(source) => source.fmt(f),
@@ -58,41 +58,46 @@ impl fmt::Debug for Source {
 }
 
 /// An open connection.
-pub(crate) struct Opened {
-    pub(crate) wire: Wire,
+pub(crate) struct OpenedConnection {
+    pub(crate) wire: Connection,
     pub(crate) process: Option<ProcessHandle>,
     /// Where arguments are repeated in headers, which ones.
     pub(crate) rules: Option<Arc<HeaderRules>>,
 }
 
-impl Source {
-    /// Opens a connection in one of the ways of [`Ways::of`](crate::way::Ways::of) this source; a process is only spawned,
+impl Endpoint {
+    /// Opens a connection in one of the ways of [`ProtocolDetection::of`](crate::way::ProtocolDetection::of) this source; a process is only spawned,
     /// a URL not even called.
-    pub(crate) fn open(&self, way: Way, log: &Arc<LogRing>, tasks: &TaskTracker) -> Result<Opened, Failure> {
+    pub(crate) fn open(
+        &self,
+        way: ServerProtocol,
+        log: &Arc<LogRing>,
+        tasks: &TaskTracker,
+    ) -> Result<OpenedConnection, Failure> {
         let wire = match self {
             Self::Process(source) => {
                 let process =
                     spawn_logging_to(log.clone(), &source.launch, &source.shim, source.grace, tasks)
                         .map_err(|error| Failure::Spawn { source: Arc::new(error) })?;
                 let wire = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
-                return Ok(Opened { wire, process: Some(process.handle), rules: None });
+                return Ok(OpenedConnection { wire, process: Some(process.handle), rules: None });
             }
             Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
                 let target = (**target).clone();
                 match way {
-                    Way::Sse => sse::connect(target, tasks),
-                    Way::WebSocket => ws::connect(target, tasks),
+                    ServerProtocol::Sse => sse::connect(target, tasks),
+                    ServerProtocol::WebSocket => ws::connect(target, tasks),
                     _ => {
                         let rules = Arc::new(HeaderRules::default());
                         let wire = client::connect(target, rules.clone(), tasks);
-                        return Ok(Opened { wire, process: None, rules: Some(rules) });
+                        return Ok(OpenedConnection { wire, process: None, rules: Some(rules) });
                     }
                 }
             }
             Self::InProcess(connect) => connect(tasks),
             Self::Custom(transport) => custom::connect(transport.clone(), tasks),
         };
-        Ok(Opened { wire, process: None, rules: None })
+        Ok(OpenedConnection { wire, process: None, rules: None })
     }
 
     /// Whether the server has a life of its own, which we neither begin nor end.

@@ -9,7 +9,7 @@ use tokio::{
 };
 use toolbay_protocol::{Revision, ServerName};
 
-use crate::{Catalogue, Failure, freshness::Freshness};
+use crate::{Catalog, Failure, freshness::Freshness};
 
 /// How far a life has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ impl fmt::Display for Phase {
 
 /// Where a server is in its life.
 #[derive(Debug, Clone)]
-pub enum State {
+pub enum UpstreamState {
     /// On its way up.
     Starting {
         phase: Phase,
@@ -58,7 +58,7 @@ pub enum State {
     Stopped { wakes: bool },
 }
 
-impl State {
+impl UpstreamState {
     /// One word for tables.
     pub fn word(&self) -> &'static str {
         match self {
@@ -88,16 +88,16 @@ impl State {
 
 /// A snapshot of one server.
 #[derive(Debug, Clone)]
-pub struct Status {
+pub struct UpstreamStatus {
     /// Its configured name.
     pub name: ServerName,
     /// Where it is in its life.
-    pub state: State,
+    pub state: UpstreamState,
     /// How it is reached: `stdio`, `http`, `http+sse`, `websocket`, `in process`, what a transport of others calls itself, or
     /// `auto` until that was found out.
     pub transport: &'static str,
     /// What it offers; kept while it restarts, so that its tools do not flicker.
-    pub catalogue: Arc<Catalogue>,
+    pub catalog: Arc<Catalog>,
     /// The revision it speaks, once known.
     pub revision: Option<Revision>,
     /// Its process.
@@ -114,16 +114,16 @@ pub struct Status {
 
 /// Told of every new status of a server, in order and before anyone else sees it. It must not wait for anything.
 #[derive(Clone)]
-pub struct Observer(Arc<dyn Fn(&Status) + Send + Sync>);
+pub struct StatusObserver(Arc<dyn Fn(&UpstreamStatus) + Send + Sync>);
 
-impl Observer {
+impl StatusObserver {
     /// An observer that calls a function.
-    pub fn new(tell: impl Fn(&Status) + Send + Sync + 'static) -> Self {
+    pub fn new(tell: impl Fn(&UpstreamStatus) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
 }
 
-impl fmt::Debug for Observer {
+impl fmt::Debug for StatusObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Observer")
     }
@@ -131,46 +131,49 @@ impl fmt::Debug for Observer {
 
 /// Where a task writes its status.
 #[derive(Debug)]
-pub(crate) struct Board {
-    status: watch::Sender<Status>,
-    observer: Option<Observer>,
+pub(crate) struct StatusPublisher {
+    status: watch::Sender<UpstreamStatus>,
+    observer: Option<StatusObserver>,
 }
 
-impl Board {
-    pub(crate) fn new(status: Status, observer: Option<Observer>) -> (Arc<Self>, watch::Receiver<Status>) {
+impl StatusPublisher {
+    pub(crate) fn new(
+        status: UpstreamStatus,
+        observer: Option<StatusObserver>,
+    ) -> (Arc<Self>, watch::Receiver<UpstreamStatus>) {
         let (status, seen) = watch::channel(status);
         let board = Self { status, observer };
         board.modify(|_| {});
         (Arc::new(board), seen)
     }
 
-    pub(crate) fn modify(&self, change: impl FnOnce(&mut Status)) {
+    pub(crate) fn modify(&self, change: impl FnOnce(&mut UpstreamStatus)) {
         self.modify_if(|status| {
             change(status);
             true
         });
     }
 
-    /// As [`Board::modify`], where the change says whether there was one.
-    pub(crate) fn modify_if(&self, change: impl FnOnce(&mut Status) -> bool) {
+    /// As [`StatusPublisher::modify`], where the change says whether there was one.
+    pub(crate) fn modify_if(&self, change: impl FnOnce(&mut UpstreamStatus) -> bool) {
         self.status.send_if_modified(|status| {
             let before = std::mem::discriminant(&status.state);
             let is_new = change(status);
             if std::mem::discriminant(&status.state) != before {
                 let now = Instant::now();
-                if matches!(status.state, State::Running) {
+                if matches!(status.state, UpstreamState::Running) {
                     status.start_took = Some(now - status.since);
                 }
                 status.since = now;
             }
-            if let Some(Observer(tell)) = self.observer.as_ref().filter(|_| is_new) {
+            if let Some(StatusObserver(tell)) = self.observer.as_ref().filter(|_| is_new) {
                 tell(status);
             }
             is_new
         });
     }
 
-    pub(crate) fn borrow(&self) -> watch::Ref<'_, Status> {
+    pub(crate) fn borrow(&self) -> watch::Ref<'_, UpstreamStatus> {
         self.status.borrow()
     }
 }

@@ -13,9 +13,9 @@ use toolbay_protocol::{Notification, Revision};
 use toolbay_supervise::{LogRing, LogSource};
 
 use crate::{
-    interest::{Interests, NotWatched, Standing},
-    peer::Peer,
-    status::Board,
+    interest::{ResourceSubscriptions, SubscribeError, SubscriptionState},
+    peer::Requester,
+    status::StatusPublisher,
 };
 
 /// How long a server may take to answer; then those who wait are told so.
@@ -30,10 +30,10 @@ pub(crate) struct Acknowledged {
 
 /// Everything the loop works with.
 pub(crate) struct Subscriber {
-    peer: Peer,
-    interests: Arc<Interests>,
+    peer: Requester,
+    interests: Arc<ResourceSubscriptions>,
     acknowledged: mpsc::Receiver<Acknowledged>,
-    status: Arc<Board>,
+    status: Arc<StatusPublisher>,
     log: Arc<LogRing>,
     /// Whether it was said that the server tells of no resource; once is enough.
     noted: bool,
@@ -41,10 +41,10 @@ pub(crate) struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(
-        peer: Peer,
-        interests: Arc<Interests>,
+        peer: Requester,
+        interests: Arc<ResourceSubscriptions>,
         acknowledged: mpsc::Receiver<Acknowledged>,
-        status: Arc<Board>,
+        status: Arc<StatusPublisher>,
         log: Arc<LogRing>,
     ) -> Self {
         Self { peer, interests, acknowledged, status, log, noted: false }
@@ -63,10 +63,10 @@ impl Subscriber {
     }
 
     /// Refuses whatever is wanted, now and from now on.
-    async fn refuse_all(&self, why: &NotWatched) {
+    async fn refuse_all(&self, why: &SubscribeError) {
         loop {
             for uri in self.interests.to_ask() {
-                self.interests.settle(&uri, Standing::Refused(why.clone()));
+                self.interests.settle(&uri, SubscriptionState::Refused(why.clone()));
             }
             self.interests.changed.notified().await;
         }
@@ -74,7 +74,7 @@ impl Subscriber {
 
     /// Whether the server says that it tells of changes of single resources.
     fn declares_subscribe(&self) -> bool {
-        let capabilities = self.status.borrow().catalogue.capabilities.clone();
+        let capabilities = self.status.borrow().catalog.capabilities.clone();
         let declared: serde_json::Value =
             capabilities.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         declared["resources"]["subscribe"] == true

@@ -9,15 +9,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Starting a process holds up the thread for about a millisecond. Thirty in a row would hold up everybody else for
 /// that long; in turns, whoever has something to do gets a word in between two of them.
 #[derive(Debug, Clone)]
-pub struct Turn(Arc<Semaphore>);
+pub struct StartGate(Arc<Semaphore>);
 
-impl Default for Turn {
+impl Default for StartGate {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Turn {
+impl StartGate {
     /// Waits for one's turn, which ends when what this gives is dropped.
     pub(crate) async fn taken(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
@@ -36,7 +36,7 @@ mod tests {
     /// What has nothing to do with starting gets a word in.
     #[tokio::test]
     async fn others_get_a_word_in_between_two_turns() {
-        let (turn, said) = (Turn::default(), Arc::new(Mutex::new(String::new())));
+        let (turn, said) = (StartGate::default(), Arc::new(Mutex::new(String::new())));
         let say = |word: char, said: &Mutex<String>| said.lock().unwrap().push(word);
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..6 {

@@ -4,13 +4,13 @@
 //! refuses that, HTTP+SSE of 2024-11-05. A path that ends in `/sse` nearly always means the latter, so there it is tried
 //! first; `ws` and `wss` leave no choice.
 
-use toolbay_transport::http::client::{NoAnswer, Target};
+use toolbay_transport::http::client::{HttpError, Target};
 
-use crate::{Failure, Source};
+use crate::{Endpoint, Failure};
 
 /// How a server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ServerProtocol {
     Stdio,
     Http,
     Sse,
@@ -19,7 +19,7 @@ pub(crate) enum Way {
     Custom(&'static str),
 }
 
-impl Way {
+impl ServerProtocol {
     /// For people.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -37,8 +37,8 @@ impl Way {
 ///
 /// Invariant: `at` is the place of one of `candidates`, of which there is at least one.
 #[derive(Debug)]
-pub(crate) struct Ways {
-    candidates: Vec<Way>,
+pub(crate) struct ProtocolDetection {
+    candidates: Vec<ServerProtocol>,
     at: usize,
     /// Whether a server was found at the end of it.
     is_found: bool,
@@ -46,22 +46,22 @@ pub(crate) struct Ways {
     wrong: Vec<Failure>,
 }
 
-impl Ways {
-    pub(crate) fn of(source: &Source) -> Self {
+impl ProtocolDetection {
+    pub(crate) fn of(source: &Endpoint) -> Self {
         let candidates = match source {
-            Source::Process(_) => vec![Way::Stdio],
-            Source::Auto(target) => guess(target),
-            Source::Http(_) => vec![Way::Http],
-            Source::Sse(_) => vec![Way::Sse],
-            Source::WebSocket(_) => vec![Way::WebSocket],
-            Source::InProcess(_) => vec![Way::InProcess],
-            Source::Custom(transport) => vec![Way::Custom(transport.name())],
+            Endpoint::Process(_) => vec![ServerProtocol::Stdio],
+            Endpoint::Auto(target) => guess(target),
+            Endpoint::Http(_) => vec![ServerProtocol::Http],
+            Endpoint::Sse(_) => vec![ServerProtocol::Sse],
+            Endpoint::WebSocket(_) => vec![ServerProtocol::WebSocket],
+            Endpoint::InProcess(_) => vec![ServerProtocol::InProcess],
+            Endpoint::Custom(transport) => vec![ServerProtocol::Custom(transport.name())],
         };
         Self { is_found: candidates.len() == 1, candidates, at: 0, wrong: Vec::new() }
     }
 
     /// The way to try now.
-    pub(crate) fn current(&self) -> Way {
+    pub(crate) fn current(&self) -> ServerProtocol {
         self.candidates[self.at]
     }
 
@@ -106,7 +106,7 @@ impl Ways {
         let mut tried =
             self.candidates.iter().copied().zip(std::mem::take(&mut self.wrong)).collect::<Vec<_>>();
         self.start_over();
-        tried.sort_by_key(|(way, _)| *way != Way::Http);
+        tried.sort_by_key(|(way, _)| *way != ServerProtocol::Http);
         let mut failures = tried.into_iter().map(|(_, failure)| Box::new(failure));
         match (failures.next(), failures.next()) {
             (Some(http), Some(sse)) => Some(Failure::Neither { http, sse }),
@@ -120,12 +120,12 @@ impl Ways {
     }
 }
 
-fn guess(target: &Target) -> Vec<Way> {
+fn guess(target: &Target) -> Vec<ServerProtocol> {
     let is_sse = target.url.path().trim_end_matches('/').ends_with("/sse");
     match target.url.scheme_str() {
-        Some("ws" | "wss") => vec![Way::WebSocket],
-        _ if is_sse => vec![Way::Sse, Way::Http],
-        _ => vec![Way::Http, Way::Sse],
+        Some("ws" | "wss") => vec![ServerProtocol::WebSocket],
+        _ if is_sse => vec![ServerProtocol::Sse, ServerProtocol::Http],
+        _ => vec![ServerProtocol::Http, ServerProtocol::Sse],
     }
 }
 
@@ -134,11 +134,11 @@ fn is_wrong(failure: &Failure) -> bool {
     let Failure::Remote { why } = failure else { return false };
     match why {
         // Not those that would be the same for whatever is spoken: who are you, later, not so often.
-        NoAnswer::Status { status, .. } => {
+        HttpError::Status { status, .. } => {
             status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 407 | 408 | 425 | 429)
         }
         // A stream without an endpoint is one of Streamable HTTP.
-        NoAnswer::ContentType { .. } | NoAnswer::Garbled { .. } | NoAnswer::Slow { .. } => true,
+        HttpError::ContentType { .. } | HttpError::Garbled { .. } | HttpError::Slow { .. } => true,
         _ => false,
     }
 }

@@ -7,9 +7,9 @@ use super::CodeError;
 
 /// How a call of a tool ended.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ToolOutcome {
     /// With this.
-    Done(Answer),
+    Done(ToolAnswer),
     /// The arguments do not fit: which one, and what is wanted. A model can correct itself.
     Misfit(String),
     /// It could not be done.
@@ -18,7 +18,7 @@ pub(super) enum Outcome {
 
 /// What a tool found out.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ToolAnswer {
     /// For those who read text: the list that the document describes, as JSON, or the text of a file.
     pub(super) text: String,
     /// For those who read structure: the same and more.
@@ -27,7 +27,7 @@ pub(super) struct Answer {
     pub(super) more: Option<String>,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// A list of results; `fields` is what else is known.
     pub(super) fn list(results: &impl Serialize, mut fields: Value, more: Option<String>) -> Self {
         let results = serde_json::to_value(results).unwrap_or_default();
@@ -37,7 +37,7 @@ impl Answer {
     }
 }
 
-impl Outcome {
+impl ToolOutcome {
     /// The fields of the result of a call.
     pub(super) fn to_json(&self, tool: &str) -> String {
         match self {
@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-impl From<CodeError> for Outcome {
+impl From<CodeError> for ToolOutcome {
     fn from(error: CodeError) -> Self {
         match error {
             CodeError::Misfit { .. } => Self::Misfit(error.to_string()),
@@ -67,8 +67,8 @@ impl From<CodeError> for Outcome {
     }
 }
 
-impl From<Result<Answer, CodeError>> for Outcome {
-    fn from(result: Result<Answer, CodeError>) -> Self {
+impl From<Result<ToolAnswer, CodeError>> for ToolOutcome {
+    fn from(result: Result<ToolAnswer, CodeError>) -> Self {
         result.map_or_else(Self::from, Self::Done)
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 use toolbay_search::meaning::{Code, EmbedError, Embedder};
-use toolbay_transport::http::client::{Service, Target};
+use toolbay_transport::http::client::{JsonService, Target};
 
 /// Texts that are sent at once.
 const BATCH: usize = 32;
@@ -20,10 +20,10 @@ const PATIENCE_FOR_QUESTION: Duration = Duration::from_secs(5);
 
 /// An endpoint that makes vectors.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct EmbeddingEndpoint {
     name: String,
     model: String,
-    service: Service,
+    service: JsonService,
     /// Where requests run while a thread of the search waits for them.
     runtime: Handle,
 }
@@ -40,14 +40,14 @@ struct Row {
     embedding: Vec<f32>,
 }
 
-impl Endpoint {
+impl EmbeddingEndpoint {
     /// The endpoint at the target's URL; its headers carry the key, if it wants one. Must be made within a runtime.
     pub fn new(target: Target, model: &str, tasks: &TaskTracker) -> Self {
         let host = target.url.host().unwrap_or_default();
         Self {
             name: format!("{model} at {host}"),
             model: model.to_owned(),
-            service: Service::new(target, tasks),
+            service: JsonService::new(target, tasks),
             runtime: Handle::current(),
         }
     }
@@ -55,7 +55,7 @@ impl Endpoint {
     fn ask(&self, texts: &[String], patience: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
         let failed = |reason: String| EmbedError { embedder: self.name.clone(), reason };
         let question = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
-        let answer = self.runtime.block_on(self.service.ask(question.to_string().into(), patience));
+        let answer = self.runtime.block_on(self.service.post(question.to_string().into(), patience));
         let answer = answer.map_err(|error| failed(error.to_string()))?;
         let Answer { data } = serde_json::from_slice(&answer)
             .map_err(|error| failed(format!("what it says is no list of embeddings: {error}")))?;
@@ -65,7 +65,7 @@ impl Endpoint {
     }
 }
 
-impl Embedder for Endpoint {
+impl Embedder for EmbeddingEndpoint {
     fn name(&self) -> &str {
         &self.name
     }

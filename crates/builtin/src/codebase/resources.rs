@@ -5,7 +5,7 @@ use toolbay_protocol::{ErrorCode, ErrorObject};
 
 use super::{
     CodeError,
-    answer::{Answer, Outcome},
+    answer::{ToolAnswer, ToolOutcome},
     work::{Work, Workers},
 };
 use crate::serve::unknown_resource;
@@ -62,9 +62,9 @@ pub(super) async fn read(workers: &Workers, uri: &str) -> Result<String, ErrorOb
         _ => return Err(unknown_resource(uri)),
     };
     match outcome {
-        Outcome::Done(answer) => Ok(contents(uri, &answer.text)),
-        Outcome::Misfit(why) => Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, why)),
-        Outcome::Failed(why) => {
+        ToolOutcome::Done(answer) => Ok(contents(uri, &answer.text)),
+        ToolOutcome::Misfit(why) => Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, why)),
+        ToolOutcome::Failed(why) => {
             Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, format!("Listing failed: {why}")))
         }
     }
@@ -98,13 +98,13 @@ impl Page {
     }
 }
 
-fn files(page: &Page, work: &Work) -> Result<Answer, CodeError> {
+fn files(page: &Page, work: &Work) -> Result<ToolAnswer, CodeError> {
     let found = work.tree().files(page.after.as_deref(), page.limit)?;
     let mut listed = json!({ "files": found.files, "total": found.total });
     if let Some(last) = found.files.last().filter(|_| found.has_more) {
         listed["next"] = format!("{FILES}?after={}&limit={}", encode(&last.path), page.limit).into();
     }
-    Ok(Answer { text: listed.to_string(), structured: Value::Null, more: None })
+    Ok(ToolAnswer { text: listed.to_string(), structured: Value::Null, more: None })
 }
 
 fn encode(text: &str) -> String {

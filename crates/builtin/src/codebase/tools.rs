@@ -9,7 +9,7 @@ mod search_code;
 
 use serde_json::{Value, json};
 
-use super::{answer::Outcome, arguments::Arguments, work::Work};
+use super::{answer::ToolOutcome, arguments::Arguments, work::Work};
 
 /// A tool.
 pub(super) struct Tool {
@@ -18,7 +18,7 @@ pub(super) struct Tool {
     pub(super) verb: &'static str,
     definition: fn() -> Value,
     /// Does it; blocks.
-    pub(super) run: fn(&Arguments, &Work) -> Outcome,
+    pub(super) run: fn(&Arguments, &Work) -> ToolOutcome,
 }
 
 const ALL: [Tool; 6] = [

@@ -4,8 +4,8 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use toolbay_search::{
     chunk::{Chunk, Language},
-    codebase::{Codebase, EntryKind as Kind, FileError, FolderEntry, MeaningSearchError, Options},
-    meaning::{self, MeaningError},
+    codebase::{Codebase, EntryKind as Kind, FileError, FolderEntry, Options, SemanticSearchError},
+    meaning::{self, SemanticError},
     text::{self, Line, Total},
     tree::{PathError, RelPath, Rules, TreeError},
 };
@@ -79,10 +79,10 @@ impl Code for Tree {
             ..meaning::Query::new(query.query.as_str(), query.limit)
         };
         let answer = self.0.search_meaning(&query, work.stop().flag()).map_err(|error| match &error {
-            MeaningSearchError::Tree(why) => tree_error("path", why),
-            MeaningSearchError::Meaning(MeaningError::Glob { .. }) => misfit("glob", &whole(&error)),
-            MeaningSearchError::Meaning(MeaningError::Stopped) => CodeError::Stopped,
-            MeaningSearchError::Meaning(_) => failed(&error),
+            SemanticSearchError::Tree(why) => tree_error("path", why),
+            SemanticSearchError::Meaning(SemanticError::Glob { .. }) => misfit("glob", &whole(&error)),
+            SemanticSearchError::Meaning(SemanticError::Stopped) => CodeError::Stopped,
+            SemanticSearchError::Meaning(_) => failed(&error),
         })?;
         let files = self.0.files().map_err(|error| failed(&error))?.len();
         Ok(MeaningAnswer {

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Code, CodeError, answer::Outcome};
+use super::{Code, CodeError, answer::ToolOutcome};
 use crate::serve::Progress;
 
 /// A tree that is opened when it is first used, and then shared.
@@ -118,9 +118,9 @@ impl Workers {
     }
 
     /// Runs work. Dropping the future stops it.
-    pub(super) async fn run(&self, job: impl FnOnce(Work) -> Outcome + Send + 'static) -> Outcome {
+    pub(super) async fn run(&self, job: impl FnOnce(Work) -> ToolOutcome + Send + 'static) -> ToolOutcome {
         let Ok(room) = self.room.clone().acquire_owned().await else {
-            return Outcome::Failed("the server is going away".to_owned());
+            return ToolOutcome::Failed("the server is going away".to_owned());
         };
         let (tree, stop) = (self.tree.clone(), Stop::default());
         let guard = StopOnDrop(stop.clone());
@@ -131,7 +131,8 @@ impl Workers {
                 Err(why) => why.into(),
             }
         });
-        let outcome = done.await.unwrap_or_else(|_| Outcome::Failed("it ended before its time".to_owned()));
+        let outcome =
+            done.await.unwrap_or_else(|_| ToolOutcome::Failed("it ended before its time".to_owned()));
         drop(guard);
         outcome
     }

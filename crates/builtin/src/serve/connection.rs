@@ -16,7 +16,7 @@ use tokio::{
     time::{Duration, Instant},
 };
 use toolbay_protocol::{ErrorObject, Message, Notification, Request, RequestId, Rope, error, method};
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Connection, Incoming};
 
 use super::{
     Progress, Server,
@@ -36,10 +36,10 @@ const DRAIN: Duration = Duration::from_secs(30);
 ///
 /// Invariant: the task awaits only in this `select!`, and takes the next message only when there is room for its
 /// answer.
-pub async fn serve(wire: Wire, server: Arc<dyn Server>) {
-    let Wire { outgoing, mut incoming } = wire;
+pub async fn serve(wire: Connection, server: Arc<dyn Server>) {
+    let Connection { outgoing, mut incoming } = wire;
     let (notes, noted) = mpsc::channel(MAX_NOTES);
-    let mut connection = Connection {
+    let mut connection = BuiltinConnection {
         server,
         handshake: Handshake::default(),
         notes,
@@ -89,7 +89,7 @@ async fn gone(outgoing: &mpsc::Sender<Rope>, last: Option<Instant>) {
 
 type RunningCall = Pin<Box<dyn Future<Output = (RequestId, Result<Rope, Aborted>)> + Send>>;
 
-struct Connection {
+struct BuiltinConnection {
     server: Arc<dyn Server>,
     handshake: Handshake,
     notes: mpsc::Sender<Rope>,
@@ -100,7 +100,7 @@ struct Connection {
     done: VecDeque<Rope>,
 }
 
-impl Connection {
+impl BuiltinConnection {
     fn has_room(&self) -> bool {
         self.running.len() + self.done.len() < MAX_CALLS
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_builtin::codebase::Endpoint;
+use toolbay_builtin::codebase::EmbeddingEndpoint;
 use toolbay_search::meaning::{Code, Embedder};
 use toolbay_testkit::{Answering, Asked, HttpScript};
-use toolbay_transport::http::client::{Route, Target};
+use toolbay_transport::http::client::{ConnectOptions, Target};
 
 /// Answers with the length of each text, last text first, as servers may.
 async fn embed(asked: Asked, answering: Answering) {
@@ -21,7 +21,7 @@ async fn embed(asked: Asked, answering: Answering) {
     answering.json("200 OK", &json!({"object": "list", "data": rows, "usage": {}})).await;
 }
 
-async fn endpoint(key: &str, model: &str) -> (Endpoint, HttpScript) {
+async fn endpoint(key: &str, model: &str) -> (EmbeddingEndpoint, HttpScript) {
     let tasks = TaskTracker::new();
     let server = HttpScript::start(&tasks, embed).await.unwrap();
     let mut target = Target {
@@ -29,10 +29,10 @@ async fn endpoint(key: &str, model: &str) -> (Endpoint, HttpScript) {
         headers: Default::default(),
         max_message: 1 << 20,
         max_running: 4,
-        route: Route::default(),
+        route: ConnectOptions::default(),
     };
     target.headers.insert("authorization", format!("Bearer {key}").parse().unwrap());
-    (Endpoint::new(target, model, &tasks), server)
+    (EmbeddingEndpoint::new(target, model, &tasks), server)
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ mod launch;
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    Approvals, Standing, Verdict,
+    ApprovalState, Approvals, Permission,
     scope::{Placed, Scope, Why},
     visible,
 };
@@ -16,7 +16,7 @@ use crate::{
     context::Context,
     error::CliError,
     suggest::similar,
-    survey::Survey,
+    survey::ConfiguredServers,
 };
 
 /// What somebody says.
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     if args.name.is_none() && !args.all && (args.yes || args.reject) {
         return Err(CliError::usage("say which server, or --all"));
     }
-    let survey = Survey::read(context)?;
+    let survey = ConfiguredServers::read(context)?;
     let mut approvals = survey.configuration.approvals();
     let project = survey.configuration.project.clone();
     let chosen = match &args.name {
@@ -93,7 +93,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
 }
 
 /// The servers that came with the project, each name once: the entry that counts, or would if it were approved.
-fn of_project(survey: &Survey) -> Vec<&Placed> {
+fn of_project(survey: &ConfiguredServers) -> Vec<&Placed> {
     let merged = &survey.reading.merged;
     let inert = merged.outranked.iter().filter(|other| other.why == Why::Inert).map(|other| &other.entry);
     let mut all: Vec<&Placed> = Vec::new();
@@ -105,13 +105,13 @@ fn of_project(survey: &Survey) -> Vec<&Placed> {
     all
 }
 
-fn waiting(survey: &Survey) -> Vec<&Placed> {
+fn waiting(survey: &ConfiguredServers) -> Vec<&Placed> {
     let mut all = of_project(survey);
-    all.retain(|placed| placed.server.standing == Standing::Pending);
+    all.retain(|placed| placed.server.permission == Permission::Pending);
     all
 }
 
-fn unknown(survey: &Survey, name: &str) -> CliError {
+fn unknown(survey: &ConfiguredServers, name: &str) -> CliError {
     let known: Vec<String> =
         of_project(survey).iter().map(|placed| placed.server.name.as_str().to_owned()).collect();
     let similar = similar(name, known.iter().map(String::as_str));
@@ -143,9 +143,9 @@ fn warn_unpinned(context: &Context, chosen: &[&Placed]) {
 }
 
 /// Whether something was said about exactly this launch.
-fn is_settled(approvals: &Approvals, survey: &Survey, placed: &Placed) -> bool {
+fn is_settled(approvals: &Approvals, survey: &ConfiguredServers, placed: &Placed) -> bool {
     let verdict = approvals.verdict(&survey.configuration.project, &placed.launch);
-    matches!(verdict, Verdict::Approved | Verdict::Rejected)
+    matches!(verdict, ApprovalState::Approved | ApprovalState::Rejected)
 }
 
 async fn question(context: &Context, placed: &Placed) -> Result<Decision, CliError> {
@@ -161,7 +161,7 @@ async fn question(context: &Context, placed: &Placed) -> Result<Decision, CliErr
 /// Writes down what was said about what was shown: whatever the file says by now asks again.
 fn say(
     approvals: &mut Approvals,
-    survey: &Survey,
+    survey: &ConfiguredServers,
     placed: &Placed,
     decision: Decision,
 ) -> Result<(), CliError> {

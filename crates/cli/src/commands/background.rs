@@ -5,15 +5,15 @@ use std::time::Duration;
 use toolbay_control::{ControlError, Listener};
 
 use super::serve::{
-    doors::Doors,
+    doors::Listeners,
     gateway_options,
-    operate::{Life, Operation, operate},
+    operate::{Lifetime, Operation, operate},
 };
 use crate::{
     args::{BackgroundArgs, ServeArgs},
     context::Context,
     error::CliError,
-    hub::Plan,
+    hub::HubPlan,
 };
 
 /// How long an address may still be taken by the hub whose place this one takes.
@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(context: &Context, args: &BackgroundArgs) -> Result<(), CliError> {
     tracing::info!("Toolbay {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
-    let plan = Plan::read(context)?;
+    let plan = HubPlan::read(context)?;
     let control = match Listener::bind(&context.env.socket_dirs().place(&plan.identity.files)) {
         Ok(control) => control,
         Err(ControlError::Taken) => {
@@ -39,22 +39,22 @@ pub(crate) async fn run(context: &Context, args: &BackgroundArgs) -> Result<(), 
         Err(error) => {
             // Clients on stdio must not suffer from it.
             context.out.warn(&format!("{error}; this hub listens on its Unix sockets only"));
-            Doors::open_listed(&ServeArgs::default()).await?
+            Listeners::open_listed(&ServeArgs::default()).await?
         }
     };
     for url in doors.urls() {
         context.out.note(&format!("listens on {url}"));
     }
-    let life = Life::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
+    let life = Lifetime::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
     operate(context, Operation { plan, doors, control: Some(control), gateway, life }).await;
     Ok(())
 }
 
 /// Opens what `[hub]` names; nothing unless it does.
-async fn open(options: &ServeArgs) -> Result<Doors, CliError> {
+async fn open(options: &ServeArgs) -> Result<Listeners, CliError> {
     let began = tokio::time::Instant::now();
     loop {
-        match Doors::open_listed(options).await {
+        match Listeners::open_listed(options).await {
             Err(CliError::Listen { .. }) if began.elapsed() < TAKEN => tokio::time::sleep(RETRY).await,
             done => return done,
         }

@@ -10,13 +10,13 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 use toolbay_control::{Client, ControlError};
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     ErrorObject, encode_string, method,
     view::{CallToolResult, Tool},
 };
 
-use self::{connection::Connection, progress::Progress};
+use self::{connection::HubConnection, progress::Progress};
 use crate::{
     args::CallArgs,
     arguments,
@@ -54,9 +54,9 @@ async fn send(
     arguments: &str,
 ) -> Result<Result<String, ErrorObject>, CliError> {
     let name_text = encode_string(name);
-    let server = session.owner(Kind::Tools, name).await?.unwrap_or_else(|| name.to_owned());
+    let server = session.owner(CatalogKind::Tools, name).await?.unwrap_or_else(|| name.to_owned());
     note_other_folder(context, session, &server).await?;
-    if let Some(mut connection) = Connection::open(context, session, &server).await? {
+    if let Some(mut connection) = HubConnection::open(context, session, &server).await? {
         let params =
             format!("{{\"name\":{name_text},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}");
         let mut progress = Progress::new(context, name);
@@ -117,7 +117,7 @@ pub(super) fn complete(name: &str, result: &str) -> Result<(), CliError> {
 }
 
 async fn tools(session: &Session<'_>) -> Result<Vec<Tool>, CliError> {
-    let texts = session.client.list(Kind::Tools).await?;
+    let texts = session.client.list(CatalogKind::Tools).await?;
     Ok(texts.into_iter().filter_map(|text| Tool::parse(text.into()).ok()).collect())
 }
 

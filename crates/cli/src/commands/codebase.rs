@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::{
     Server,
-    codebase::{Face, codebase},
+    codebase::{CodebaseIdentity, codebase},
     in_process, serve,
 };
 use toolbay_config::Listen;
@@ -16,7 +16,7 @@ use toolbay_protocol::ServerName;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{
-    serve::{doors::Doors, operate::patience},
+    serve::{doors::Listeners, operate::patience},
     stdio::{
         FLUSH,
         streams::{stdin, stdout},
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     args::{CodebaseArgs, ServeArgs},
-    code::{Trees, folder, show_secrets},
+    code::{OpenTrees, folder, show_secrets},
     context::Context,
     error::CliError,
     hub, secrets,
@@ -32,8 +32,8 @@ use crate::{
 
 pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), CliError> {
     let folder = folder(args.path.as_deref())?;
-    let tree = Trees::new(context).tree(&folder, show_secrets(args.secrets), None);
-    let face = Face { s3_errors: args.s3_errors, ..Face::ALONE };
+    let tree = OpenTrees::new(context).tree(&folder, show_secrets(args.secrets), None);
+    let face = CodebaseIdentity { s3_errors: args.s3_errors, ..CodebaseIdentity::ALONE };
     let server = codebase(tree, face);
     match args.http {
         None if args.access.is_given() => {
@@ -65,7 +65,7 @@ async fn on_http(
     server: Arc<dyn Server>,
 ) -> Result<(), CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
-    let doors = Doors::open(&ServeArgs {
+    let doors = Listeners::open(&ServeArgs {
         listen: vec![Listen::Http(address)],
         allow_unauthenticated: args.allow_unauthenticated,
         token_file: args.token_file.clone(),
@@ -83,7 +83,7 @@ async fn on_http(
         allowed_origins: args.access.allow_origin.clone(),
         local_users: args.access.local_users(),
         token,
-        face: Some(face),
+        identity: Some(face),
         ..GatewayOptions::default()
     };
     let gateway = Gateway::new(host.clone(), options);
@@ -95,9 +95,9 @@ async fn on_http(
     Ok(())
 }
 
-fn face(server: &dyn Server) -> toolbay_gateway::Face {
+fn face(server: &dyn Server) -> toolbay_gateway::GatewayIdentity {
     let version = env!("CARGO_PKG_VERSION");
-    toolbay_gateway::Face {
+    toolbay_gateway::GatewayIdentity {
         server_info: json!({ "name": server.name(), "version": version }),
         capabilities: json!({ "resources": {}, "tools": {} }),
         instructions: server.instructions().map(str::to_owned),
@@ -105,7 +105,7 @@ fn face(server: &dyn Server) -> toolbay_gateway::Face {
     }
 }
 
-fn greet(context: &Context, doors: &Doors) -> Result<(), CliError> {
+fn greet(context: &Context, doors: &Listeners) -> Result<(), CliError> {
     let out = &context.out;
     for url in doors.urls() {
         if out.json {

@@ -11,13 +11,13 @@ use crate::{
     context::Context,
     cycle,
     error::CliError,
-    hub::{self, Plan},
+    hub::{self, HubPlan},
     pairs,
     secrets::first_line,
 };
 
 pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), CliError> {
-    let plan = Plan::of_entry(context, "remote", &entry(args)?)?;
+    let plan = HubPlan::of_entry(context, "remote", &entry(args)?)?;
     cycle::refuse(&plan.chain)?;
     let host = plan.start(context);
     // A client that asks for the tools right away shall get them, not an empty list.

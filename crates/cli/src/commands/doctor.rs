@@ -20,7 +20,7 @@ use toolbay_host::{HostOptions, Shim};
 
 use self::{finding::Finding, report::Report};
 use crate::{
-    args::DoctorArgs, code::Trees, configuration::Configuration, context::Context, error::CliError,
+    args::DoctorArgs, code::OpenTrees, configuration::Configuration, context::Context, error::CliError,
     login::environment, suggest::similar,
 };
 
@@ -59,7 +59,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables,
         shim: Shim::current_exe(),
-        connector: Some(Trees::unstored(context).connector(None)),
+        connector: Some(OpenTrees::unstored(context).connector(None)),
         ..HostOptions::default()
     };
     let (options, patience) = (&options, Duration::from_secs(args.timeout));

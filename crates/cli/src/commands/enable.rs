@@ -1,14 +1,14 @@
 //! `toolbay enable`: a server may run again.
 
-use toolbay_config::{Edit, Standing};
+use toolbay_config::{Edit, Permission};
 
 use super::remove::change;
-use crate::{args::EntryArgs, context::Context, error::CliError, survey::Survey};
+use crate::{args::EntryArgs, context::Context, error::CliError, survey::ConfiguredServers};
 
 pub(crate) fn run(context: &Context, args: &EntryArgs) -> Result<(), CliError> {
     change(context, args, Edit::Enable(&args.name), "enabled")?;
-    let survey = Survey::read_silently(context)?;
-    if survey.find(&args.name).is_some_and(|placed| placed.server.standing == Standing::Pending) {
+    let survey = ConfiguredServers::read_silently(context)?;
+    if survey.find(&args.name).is_some_and(|placed| placed.server.permission == Permission::Pending) {
         context.out.note(&format!("it came with this project; `toolbay approve {}` lets it run", args.name));
     }
     Ok(())

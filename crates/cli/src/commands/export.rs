@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolbay_config::{Edit, EditError, Format, Standing, Written, edit, edit_text};
+use toolbay_config::{Edit, EditError, Format, Permission, WrittenServer, edit, edit_text};
 use toolbay_supervise::find_command;
 
 use super::import::{folders, unknown_client};
@@ -18,7 +18,7 @@ use crate::{
     put::written,
     secrets::is_open,
     style::{clean, clean_line, escape_json},
-    survey::{Survey, short_path},
+    survey::{ConfiguredServers, short_path},
 };
 
 /// The name of the hub in files of clients.
@@ -83,7 +83,7 @@ fn program(context: &Context) -> Result<PathBuf, CliError> {
 }
 
 /// The entry that starts this hub, with the configuration that was named.
-fn hub(context: &Context, args: &ExportArgs, path: &Path) -> Result<Written, CliError> {
+fn hub(context: &Context, args: &ExportArgs, path: &Path) -> Result<WrittenServer, CliError> {
     let command = match args.scope {
         // Others who have the project have the program somewhere else.
         Some(ScopeArg::Project) => PathBuf::from(HUB),
@@ -97,12 +97,12 @@ fn hub(context: &Context, args: &ExportArgs, path: &Path) -> Result<Written, Cli
 }
 
 /// All servers that count, as their files write them.
-fn servers(context: &Context) -> Result<Vec<Written>, CliError> {
-    let survey = Survey::read(context)?;
+fn servers(context: &Context) -> Result<Vec<WrittenServer>, CliError> {
+    let survey = ConfiguredServers::read(context)?;
     let mut servers = Vec::new();
     for placed in &survey.reading.merged.servers {
         match survey.written(placed) {
-            _ if placed.server.standing == Standing::Pending => {
+            _ if placed.server.permission == Permission::Pending => {
                 let name = &placed.server.name;
                 context
                     .out
@@ -121,14 +121,14 @@ struct Exported<'a> {
     path: &'a Path,
     /// Whether that is where the client looks.
     is_known: bool,
-    servers: Vec<Written>,
+    servers: Vec<WrittenServer>,
     /// What the client has no words for.
     lost: Vec<String>,
 }
 
 impl Exported<'_> {
     /// Takes a server if the client has words for it, and tells what it has none for.
-    fn take(&mut self, context: &Context, format: Format, server: Written) -> Result<(), CliError> {
+    fn take(&mut self, context: &Context, format: Format, server: WrittenServer) -> Result<(), CliError> {
         match edit_text("", self.path, Some(format), &[Edit::Put(&server)]) {
             Ok(edited) => {
                 for lost in edited.lost {
@@ -150,7 +150,7 @@ impl Exported<'_> {
 
     /// Prints what would stand in the file, but for secrets.
     fn print(&self, context: &Context, format: Format) -> Result<(), CliError> {
-        let shown: Vec<Written> = self.servers.iter().map(Written::redacted).collect();
+        let shown: Vec<WrittenServer> = self.servers.iter().map(WrittenServer::redacted).collect();
         let hides = shown.iter().zip(&self.servers).any(|(shown, server)| {
             shown.args != server.args
                 || shown.env != server.env

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    Verdict, environment_names,
+    ApprovalState, environment_names,
     scope::{Placed, Scope, Why},
     visible,
 };
@@ -13,13 +13,13 @@ use crate::{
     elsewhere,
     error::CliError,
     server_view::trouble,
-    survey::{Survey, short_path, standing},
+    survey::{ConfiguredServers, short_path, standing},
     table::{Cell, Look, render},
     wording::{pairs, target},
 };
 
 pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliError> {
-    let survey = Survey::read(context)?;
+    let survey = ConfiguredServers::read(context)?;
     let Some(placed) = survey.find(&args.server) else {
         return Err(elsewhere::explain(context, missing(&survey, &args.server)).await);
     };
@@ -48,7 +48,7 @@ pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliErro
 }
 
 /// An entry that is there and cannot be used is another matter than none.
-fn missing(survey: &Survey, name: &str) -> CliError {
+fn missing(survey: &ConfiguredServers, name: &str) -> CliError {
     let mut problems = survey.reading.problems.iter();
     match problems.find(|(_, problem)| problem.server.as_deref() == Some(name)) {
         Some((path, problem)) => CliError::usage(format!("{}:{problem}", path.display())),
@@ -57,7 +57,7 @@ fn missing(survey: &Survey, name: &str) -> CliError {
 }
 
 /// What is known of a server without running it, for programs.
-fn about(context: &Context, survey: &Survey, placed: &Placed) -> Value {
+fn about(context: &Context, survey: &ConfiguredServers, placed: &Placed) -> Value {
     let (mut server, config) = (survey.json(placed), &placed.server);
     let written = survey.written(placed);
     let names = environment_names(&context.env.variables, config);
@@ -79,7 +79,8 @@ fn about(context: &Context, survey: &Survey, placed: &Placed) -> Value {
         verdict(survey.configuration.approvals().verdict(&survey.configuration.project, &placed.launch))
     });
     server["place"] = json!(
-        written.map(|written| { json!({ "line": written.place.line, "column": written.place.column }) })
+        written
+            .map(|written| { json!({ "line": written.location.line, "column": written.location.column }) })
     );
     server["cwd"] = json!(written.and_then(|written| Some(written.cwd.as_ref()?.shown())));
     server["env_file"] = json!(written.and_then(|written| Some(written.env_file.as_ref()?.shown())));
@@ -109,7 +110,7 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
     let settings = server["settings"].as_object().filter(|all| !all.is_empty());
     let floating = text("floating_package").map(|it| format!("`{it}` is not pinned to a version"));
     let rows = [
-        ("standing", Some(standing(placed.server.standing).to_owned())),
+        ("standing", Some(standing(placed.server.permission).to_owned())),
         ("approval", text("approval")),
         ("scope", text("scope")),
         ("file", Some(file)),
@@ -138,11 +139,11 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
 }
 
 /// What was said about a launch, in a word.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
+pub(super) fn verdict(verdict: ApprovalState) -> &'static str {
     match verdict {
-        Verdict::Approved => "approved",
-        Verdict::Rejected => "rejected",
-        Verdict::Changed => "changed since",
-        Verdict::Unknown => "not asked yet",
+        ApprovalState::Approved => "approved",
+        ApprovalState::Rejected => "rejected",
+        ApprovalState::Changed => "changed since",
+        ApprovalState::Unknown => "not asked yet",
     }
 }

@@ -9,11 +9,11 @@ use toolbay_supervise::daemon;
 
 use crate::{
     args::HubCommand,
-    background::Sharing,
+    background::SharedHub,
     context::Context,
     elsewhere,
     error::CliError,
-    hub::Plan,
+    hub::HubPlan,
     memory, session,
     style::clean_line,
     table::{Cell, Look, render},
@@ -82,7 +82,7 @@ async fn stop(context: &Context) -> Result<(), CliError> {
 }
 
 async fn restart(context: &Context) -> Result<(), CliError> {
-    let plan = Plan::read(context)?;
+    let plan = HubPlan::read(context)?;
     let client = Client::at(&context.env.socket_dirs().place(&plan.identity.files)).await;
     match client {
         Ok(client) => {
@@ -96,7 +96,7 @@ async fn restart(context: &Context) -> Result<(), CliError> {
         Err(error) => return Err(error.into()),
     }
     // Clients that wait for the hub find it by themselves.
-    let hub = Sharing::new(context, &plan).find_or_start().await?.hub().await?;
+    let hub = SharedHub::new(context, &plan).find_or_start().await?.hub().await?;
     context.out.note(&format!("started the hub (process {})", hub.pid));
     Ok(())
 }

@@ -1,20 +1,20 @@
 //! `toolbay list`: every configured server, and where it stands.
 
 use serde_json::{Value, json};
-use toolbay_config::{Problem, Standing, scope::ScopedFile, visible};
+use toolbay_config::{Permission, Problem, scope::ScopedFile, visible};
 
 use crate::{
     context::Context,
     elsewhere,
     error::CliError,
-    survey::{Survey, scope, short_path, standing},
+    survey::{ConfiguredServers, scope, short_path, standing},
     table::{Cell, Look, print},
     wording::target,
 };
 
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     // Entries that cannot be used are rows of the table, so that only whole files are left to tell of.
-    let survey = Survey::read_silently(context)?;
+    let survey = ConfiguredServers::read_silently(context)?;
     let errors = survey.reading.errors.iter().map(ToString::to_string);
     errors.chain(survey.reading.approvals.clone()).for_each(|complaint| context.out.warn(&complaint));
     let broken = broken(&survey);
@@ -37,14 +37,14 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     let mut rows = vec![head.map(|text| Cell::new(text, Look::Dim)).to_vec()];
     for placed in servers {
         let (name, normalised) = (placed.server.name.as_str(), survey.normalised(placed));
-        let look = match placed.server.standing {
-            Standing::Enabled => Look::Good,
-            Standing::Disabled => Look::Dim,
-            Standing::Pending => Look::Busy,
+        let look = match placed.server.permission {
+            Permission::Enabled => Look::Good,
+            Permission::Disabled => Look::Dim,
+            Permission::Pending => Look::Busy,
         };
         rows.push(vec![
             Cell::new(visible(name), Look::Bold),
-            Cell::new(standing(placed.server.standing), look),
+            Cell::new(standing(placed.server.permission), look),
             state(name).unwrap_or("–").into(),
             normalised["transport"].as_str().unwrap_or_default().into(),
             scope(placed.file.scope).into(),
@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         rows.clear();
     }
     print(context, &rows, "no servers; add one with `toolbay add NAME -- COMMAND` or `toolbay import`")?;
-    let waits = servers.iter().any(|placed| placed.server.standing == Standing::Pending);
+    let waits = servers.iter().any(|placed| placed.server.permission == Permission::Pending);
     if waits {
         context.out.note("what needs approval came with this project; see `toolbay approve`");
     }
@@ -78,7 +78,7 @@ struct Broken<'a> {
 }
 
 /// The entries that cannot be used, each once. One that could be used before still counts as it was.
-fn broken(survey: &Survey) -> Vec<Broken<'_>> {
+fn broken(survey: &ConfiguredServers) -> Vec<Broken<'_>> {
     let mut all: Vec<Broken<'_>> = Vec::new();
     for (path, problem) in &survey.reading.problems {
         let file = survey.configuration.files.iter().find(|file| file.path == *path);

@@ -1,6 +1,6 @@
 //! Lists of what servers offer: one line each, by server, as wide as the terminal.
 
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 
 use crate::{
     args::ListArgs,
@@ -60,7 +60,7 @@ impl ListArgs {
 /// Says which server has each offer.
 pub(super) async fn find_owners(
     session: &Session<'_>,
-    kind: Kind,
+    kind: CatalogKind,
     offers: &mut [Offer],
 ) -> Result<(), CliError> {
     let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();

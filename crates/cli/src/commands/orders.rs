@@ -5,10 +5,10 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolbay_control::{ServerSnapshot, Snapshot};
+use toolbay_control::{HubStatus, ServerSnapshot};
 
 use crate::{
-    args::OrderArgs,
+    args::ServerNamesArgs,
     context::Context,
     error::CliError,
     exit,
@@ -27,7 +27,7 @@ pub(super) enum Goal {
 /// Gives an order, one of the control API's methods, and shows where the servers are then.
 pub(super) async fn give(
     context: &Context,
-    args: &OrderArgs,
+    args: &ServerNamesArgs,
     method: &str,
     goal: Goal,
 ) -> Result<(), CliError> {
@@ -60,7 +60,7 @@ pub(super) async fn give(
 
 async fn obey(
     session: &Session<'_>,
-    snapshot: &Snapshot,
+    snapshot: &HubStatus,
     method: &str,
     name: &str,
 ) -> Result<ServerSnapshot, CliError> {
@@ -75,7 +75,7 @@ async fn obey(
 }
 
 /// Those that may run.
-fn all(snapshot: &Snapshot) -> Vec<&str> {
+fn all(snapshot: &HubStatus) -> Vec<&str> {
     let may_run = |server: &&ServerSnapshot| !matches!(server.state.as_str(), "disabled" | "needs approval");
     snapshot.servers.iter().filter(may_run).map(|server| server.name.as_str()).collect()
 }
@@ -90,7 +90,7 @@ fn each_once(typed: &[String]) -> Vec<&str> {
     names
 }
 
-fn show(context: &Context, args: &OrderArgs, servers: &[ServerSnapshot]) -> Result<(), CliError> {
+fn show(context: &Context, args: &ServerNamesArgs, servers: &[ServerSnapshot]) -> Result<(), CliError> {
     let out = &context.out;
     if out.json {
         let mut fields = json!({ "servers": servers });

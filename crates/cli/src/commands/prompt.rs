@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolbay_control::ControlError;
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     encode_string, method,
     view::{GetPromptResult, Prompt},
@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &Context, args: &PromptArgs) -> Result<(), CliE
         let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", encode_string(name));
         let text = match session.request(method::PROMPTS_GET, &params).await {
             Err(ControlError::Answered { error, .. }) => {
-                let texts = session.client.list(Kind::Prompts).await?;
+                let texts = session.client.list(CatalogKind::Prompts).await?;
                 let known: Vec<Prompt> =
                     texts.into_iter().filter_map(|text| Prompt::parse(text.into()).ok()).collect();
                 return Err(explain(session, "prompt", name, known.iter().map(Prompt::name), error).await);

@@ -1,7 +1,7 @@
 //! `toolbay prompts`: which prompts there are.
 
 use serde_json::Value;
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::view::Prompt;
 
 use super::listing::{self, Offer};
@@ -11,9 +11,9 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
-        let prompts = session.client.list(Kind::Prompts).await?;
+        let prompts = session.client.list(CatalogKind::Prompts).await?;
         let mut offers: Vec<Offer> = prompts.into_iter().filter_map(offer).collect();
-        listing::find_owners(session, Kind::Prompts, &mut offers).await?;
+        listing::find_owners(session, CatalogKind::Prompts, &mut offers).await?;
         args.filter(&mut offers);
         if context.out.json {
             let prompts: Vec<&str> = offers.iter().map(|offer| offer.json.as_str()).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolbay_control::{ControlError, Reason};
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     encode_string, method,
     view::{ReadResourceResult, Resource},
@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, args: &ReadArgs) -> Result<(), CliErr
         session.ready(Some(&params)).await?;
         let text = match session.request(method::RESOURCES_READ, &params).await {
             Err(ControlError::Answered { error, reason: Reason::Unknown, hint }) => {
-                let texts = session.client.list(Kind::Resources).await?;
+                let texts = session.client.list(CatalogKind::Resources).await?;
                 let known: Vec<Resource> =
                     texts.into_iter().filter_map(|text| Resource::parse(text.into()).ok()).collect();
                 return Err(match session.unknown("resource", uri, known.iter().map(Resource::uri)).await {

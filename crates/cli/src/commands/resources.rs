@@ -1,6 +1,6 @@
 //! `toolbay resources`: what can be read.
 
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::view::{Resource, ResourceTemplate};
 
 use super::listing::{self, Offer};
@@ -10,12 +10,12 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
-        let resources = session.client.list(Kind::Resources).await?;
-        let templates = session.client.list(Kind::ResourceTemplates).await?;
+        let resources = session.client.list(CatalogKind::Resources).await?;
+        let templates = session.client.list(CatalogKind::ResourceTemplates).await?;
         let mut resources: Vec<Offer> = resources.into_iter().filter_map(resource).collect();
         let mut templates: Vec<Offer> = templates.into_iter().filter_map(template).collect();
-        listing::find_owners(session, Kind::Resources, &mut resources).await?;
-        listing::find_owners(session, Kind::ResourceTemplates, &mut templates).await?;
+        listing::find_owners(session, CatalogKind::Resources, &mut resources).await?;
+        listing::find_owners(session, CatalogKind::ResourceTemplates, &mut templates).await?;
         args.filter(&mut resources);
         args.filter(&mut templates);
         let out = &context.out;

@@ -3,8 +3,8 @@
 use toolbay_control::method;
 
 use super::orders::{Goal, give};
-use crate::{args::OrderArgs, context::Context, error::CliError};
+use crate::{args::ServerNamesArgs, context::Context, error::CliError};
 
-pub(crate) async fn run(context: &Context, args: &OrderArgs) -> Result<(), CliError> {
+pub(crate) async fn run(context: &Context, args: &ServerNamesArgs) -> Result<(), CliError> {
     give(context, args, method::RESTART, Goal::Up).await
 }

@@ -13,7 +13,7 @@ use toolbay_builtin::codebase::{
 use super::index;
 use crate::{
     args::SearchArgs,
-    code::{Trees, failed, folder, show_secrets},
+    code::{OpenTrees, failed, folder, show_secrets},
     context::Context,
     error::CliError,
 };
@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliE
     if args.text.is_none() {
         index::refresh(context, &root, show_secrets(args.secrets)).await?;
     }
-    let tree = Trees::once(context).tree(&root, show_secrets(args.secrets), None);
+    let tree = OpenTrees::once(context).tree(&root, show_secrets(args.secrets), None);
     let question = Question::of(args, within);
     let searched = tokio::task::spawn_blocking(move || {
         let tree = tree.tree()?;

@@ -7,30 +7,30 @@ use toolbay_control::{Client, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
 
 use self::{
-    doors::Doors,
-    operate::{Life, Operation, operate},
+    doors::Listeners,
+    operate::{Lifetime, Operation, operate},
 };
 use crate::{
-    args::ServeArgs, context::Context, cycle, error::CliError, hub::Plan, secrets, style::clean_line,
+    args::ServeArgs, context::Context, cycle, error::CliError, hub::HubPlan, secrets, style::clean_line,
 };
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
-    let plan = Plan::read(context)?;
+    let plan = HubPlan::read(context)?;
     cycle::refuse(&plan.chain)?;
     let options = args.or(&plan.hub)?;
     let gateway = gateway_options(context, &plan, &options)?;
     // Before anything is opened or started: a second hub by mistake must not start everything twice.
     let control = if args.separate { None } else { take_place(context, &plan).await? };
-    let doors = Doors::open(&options).await?;
+    let doors = Listeners::open(&options).await?;
     greet(context, &plan, &doors)?;
-    operate(context, Operation { plan, doors, control, gateway, life: Life::Foreground }).await;
+    operate(context, Operation { plan, doors, control, gateway, life: Lifetime::Foreground }).await;
     Ok(())
 }
 
 /// What the gateway of a hub is told.
 pub(super) fn gateway_options(
     context: &Context,
-    plan: &Plan,
+    plan: &HubPlan,
     args: &ServeArgs,
 ) -> Result<GatewayOptions, CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
@@ -46,7 +46,7 @@ pub(super) fn gateway_options(
 }
 
 /// The place at which others find this hub. One in the background makes room; a second one in the foreground is refused.
-async fn take_place(context: &Context, plan: &Plan) -> Result<Option<Listener>, CliError> {
+async fn take_place(context: &Context, plan: &HubPlan) -> Result<Option<Listener>, CliError> {
     let place = context.env.socket_dirs().place(&plan.identity.files);
     if let Ok(client) = Client::at(&place).await
         && let Ok(running) = client.hub().await
@@ -71,7 +71,7 @@ fn warn(context: &Context, error: &ControlError, consequence: &str) {
     context.out.warn(&format!("{error}{}; {consequence}", cause.unwrap_or_default()));
 }
 
-fn greet(context: &Context, plan: &Plan, doors: &Doors) -> Result<(), CliError> {
+fn greet(context: &Context, plan: &HubPlan, doors: &Listeners) -> Result<(), CliError> {
     let out = &context.out;
     let urls = doors.urls();
     if out.json {

@@ -3,8 +3,8 @@
 mod watch;
 
 use serde_json::json;
-use toolbay_config::{Reach, ServerConfig, Standing};
-use toolbay_control::{ControlError, Note, ServerSnapshot, Snapshot};
+use toolbay_config::{Permission, ServerConfig, ServerEndpoint};
+use toolbay_control::{ControlError, HubStatus, Note, ServerSnapshot};
 use toolbay_host::ConfigProblem;
 
 use super::listing::counted;
@@ -12,10 +12,10 @@ use crate::{
     args::StatusArgs,
     context::Context,
     error::CliError,
-    hub::Plan,
+    hub::HubPlan,
     server_view::{Times, View, sort_by_trouble, summary},
     session,
-    style::{Paint, clean, clean_line},
+    style::{Palette, clean, clean_line},
     table::{Cell, Look},
     text::cut,
 };
@@ -61,7 +61,7 @@ fn view(context: &Context) -> View {
 
 /// Shows the servers that a hub would run. Nothing is started.
 fn show_configured(context: &Context) -> Result<(), CliError> {
-    let plan = Plan::read(context)?;
+    let plan = HubPlan::read(context)?;
     let out = &context.out;
     if out.json {
         let servers: Vec<_> = plan
@@ -89,24 +89,24 @@ fn show_configured(context: &Context) -> Result<(), CliError> {
 }
 
 fn state(server: &ServerConfig) -> &'static str {
-    match server.standing {
-        Standing::Enabled => "not running",
-        Standing::Disabled => "disabled",
-        Standing::Pending => "needs approval",
+    match server.permission {
+        Permission::Enabled => "not running",
+        Permission::Disabled => "disabled",
+        Permission::Pending => "needs approval",
     }
 }
 
 fn transport(server: &ServerConfig) -> &'static str {
-    match &server.reach {
-        Reach::Command(_) => "stdio",
-        Reach::Url(_) => "url",
-        Reach::BuiltIn(_) => "in process",
+    match &server.endpoint {
+        ServerEndpoint::Command(_) => "stdio",
+        ServerEndpoint::Url(_) => "url",
+        ServerEndpoint::BuiltIn(_) => "in process",
     }
 }
 
 /// What is wrong with the configuration, in sentences. An entry that cannot be used becomes a server that is broken, unless an
 /// earlier form of it still runs.
-fn problems(snapshot: &mut Snapshot) -> Vec<String> {
+fn problems(snapshot: &mut HubStatus) -> Vec<String> {
     let mut sentences = Vec::new();
     for ConfigProblem { server, message } in &snapshot.config_problems {
         match server {
@@ -129,7 +129,7 @@ fn problems(snapshot: &mut Snapshot) -> Vec<String> {
 }
 
 /// The hub in a few lines, then its servers, what of theirs is not offered, and what else to know about it.
-fn lines(snapshot: &Snapshot, view: View) -> Vec<String> {
+fn lines(snapshot: &HubStatus, view: View) -> Vec<String> {
     let mut lines = head(snapshot, view.paint, view.columns);
     let mut servers: Vec<&ServerSnapshot> = snapshot.servers.iter().collect();
     sort_by_trouble(&mut servers);
@@ -140,7 +140,7 @@ fn lines(snapshot: &Snapshot, view: View) -> Vec<String> {
     lines
 }
 
-fn head(snapshot: &Snapshot, paint: Paint, columns: Option<usize>) -> Vec<String> {
+fn head(snapshot: &HubStatus, paint: Palette, columns: Option<usize>) -> Vec<String> {
     let mut hub = format!("Toolbay {}, process {}", clean(&snapshot.version), snapshot.pid);
     let config = snapshot.config.as_ref().map(|config| config.display().to_string());
     for part in [snapshot.url.clone(), config] {
@@ -152,7 +152,7 @@ fn head(snapshot: &Snapshot, paint: Paint, columns: Option<usize>) -> Vec<String
 }
 
 /// What servers offer that cannot be offered to clients.
-fn set_aside(snapshot: &Snapshot) -> Vec<String> {
+fn set_aside(snapshot: &HubStatus) -> Vec<String> {
     let line = |offer: &serde_json::value::RawValue| {
         let value: serde_json::Value = serde_json::from_str(offer.get()).unwrap_or_default();
         let part = |key: &str| clean_line(value[key].as_str().unwrap_or("?"));

@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     cycle,
     error::CliError,
-    hub::{self, Plan},
+    hub::{self, HubPlan},
 };
 
 /// How long the last answers may take to be written.
@@ -39,7 +39,7 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
             "This is an MCP server that waits for JSON-RPC messages, one per line; MCP clients start it. Ctrl-D ends it.",
         );
     }
-    let mut plan = Plan::read(context)?;
+    let mut plan = HubPlan::read(context)?;
     cycle::refuse(&plan.chain)?;
     // A server of another hub ends with that one, and so would a hub that it started.
     let may_share = plan.hub.shares() && !context.env.is_supervised();

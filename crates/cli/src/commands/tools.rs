@@ -2,7 +2,7 @@
 
 mod detail;
 
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 use toolbay_protocol::view::Tool;
 
 use super::listing::{self, Offer};
@@ -18,8 +18,8 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
-        let mut offers = offers(session.client.list(Kind::Tools).await?);
-        listing::find_owners(session, Kind::Tools, &mut offers).await?;
+        let mut offers = offers(session.client.list(CatalogKind::Tools).await?);
+        listing::find_owners(session, CatalogKind::Tools, &mut offers).await?;
         let one = args.pattern.as_ref().and_then(|name| named(&offers, name, args.server.as_deref()));
         if let Some(index) = one {
             let tool = offers.swap_remove(index);

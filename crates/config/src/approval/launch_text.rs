@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::{
-    Written, WrittenBuiltIn,
+    WrittenBuiltIn, WrittenServer,
     hashing::{Fields, hex},
     powerful_env::decides_what_runs,
     redact,
@@ -46,7 +46,7 @@ pub(super) struct LaunchText {
 }
 
 impl LaunchText {
-    pub(super) fn of(launch: &Written) -> Self {
+    pub(super) fn of(launch: &WrittenServer) -> Self {
         // Change its number when the fields change their meaning.
         let mut text = Self { hash: Fields::new("toolbay approval 2"), lines: Vec::new() };
         if let Some(command) = &launch.command {
@@ -98,7 +98,7 @@ impl LaunchText {
     }
 
     /// Those first that are as good as a command.
-    fn add_variables(&mut self, launch: &Written) {
+    fn add_variables(&mut self, launch: &WrittenServer) {
         let (first, others): (Vec<_>, Vec<_>) =
             launch.env.iter().partition(|(name, _)| decides_what_runs(name));
         for (name, value) in first {
@@ -113,7 +113,7 @@ impl LaunchText {
     }
 
     /// Files whose content is given to the server.
-    fn add_files(&mut self, launch: &Written) {
+    fn add_files(&mut self, launch: &WrittenServer) {
         let files: BTreeSet<&str> = launch.texts().flat_map(Template::files).collect();
         files.into_iter().for_each(|file| self.add("reads file", file, &quoted(file)));
     }

@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ownership::{self, Distrust},
+    ownership::{self, OwnershipError},
     private_file::{self, beside},
     small_file::SmallFile,
 };
@@ -27,7 +27,7 @@ pub(super) type Projects = BTreeMap<String, BTreeMap<String, Record>>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
-    pub(super) said: Said,
+    pub(super) decision: Decision,
     /// Of the launch that it was said about.
     pub(super) hash: String,
     /// That launch in lines, without secrets.
@@ -36,7 +36,7 @@ pub(super) struct Record {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Said {
+pub(super) enum Decision {
     Approved,
     Rejected,
 }
@@ -87,7 +87,7 @@ pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
         Err(error) => return Err(unreadable(error)),
     };
     match ownership::judge(file.metadata()) {
-        Err(Distrust::Owner(uid)) => {
+        Err(OwnershipError::Owner(uid)) => {
             return Err(ApprovalError::ForeignOwner { path: path.to_owned(), uid });
         }
         // We write it for its owner alone, so even a group of one's own is a sign.

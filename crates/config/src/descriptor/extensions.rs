@@ -2,7 +2,7 @@
 
 use toolbay_protocol::ServerName;
 
-use super::{Confirmed, Descriptors, Surroundings};
+use super::{Confirmed, Descriptors, Machine};
 use crate::{Extension, Problem, ServerConfig};
 
 /// What such entries come to.
@@ -20,7 +20,7 @@ impl Descriptors {
     pub fn resolve_all(
         &self,
         extensions: &[Extension],
-        here: &Surroundings,
+        here: &Machine,
         finds: impl Fn(&str) -> bool,
     ) -> Resolved {
         let mut resolved = Resolved::default();
@@ -29,7 +29,7 @@ impl Descriptors {
             // A file can ask for what the extension offers, not confirm what reaches beyond.
             match self.resolve(&extension.name, name, &extension.settings, Confirmed::No, here, &finds) {
                 Ok(server) => {
-                    resolved.servers.push(ServerConfig { standing: extension.standing, ..server });
+                    resolved.servers.push(ServerConfig { permission: extension.standing, ..server });
                 }
                 Err(error) => resolved.problems.push(Problem {
                     server: Some(extension.name.clone()),

@@ -6,10 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Described, Descriptor, DescriptorError, DescriptorSource, Origin, Surroundings, settings,
-    template::Values,
+    Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values,
 };
-use crate::{Command, Reach};
+use crate::{Command, ServerEndpoint};
 
 /// Where servers find their settings, as JSON; `${settings.<name>}` in `args` and `env` is another way.
 const SETTINGS_VARIABLE: &str = "CONTEXT_SERVER_SETTINGS";
@@ -92,7 +91,11 @@ impl DescriptorSource for ManifestServer {
         &self.descriptor
     }
 
-    fn reach(&self, settings: &Map<String, Value>, here: &Surroundings) -> Result<Reach, DescriptorError> {
+    fn reach(
+        &self,
+        settings: &Map<String, Value>,
+        here: &Machine,
+    ) -> Result<ServerEndpoint, DescriptorError> {
         let mut values = Values::default();
         values.set("HOME", here.home.to_string_lossy());
         let declared = self.descriptor.settings_schema["properties"].as_object();
@@ -106,6 +109,6 @@ impl DescriptorSource for ManifestServer {
                 .or_insert_with(|| Value::Object(settings.clone()).to_string());
         }
         let args = values.arguments(&self.command.args);
-        Ok(Reach::Command(Command { command: self.command.path.clone(), args, env, cwd: None }))
+        Ok(ServerEndpoint::Command(Command { command: self.command.path.clone(), args, env, cwd: None }))
     }
 }

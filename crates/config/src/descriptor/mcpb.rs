@@ -10,10 +10,8 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{
-    Descriptor, DescriptorError, DescriptorSource, Origin, Surroundings, settings, template::Values,
-};
-use crate::{Command, Reach, small_file::read_small_text};
+use super::{Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values};
+use crate::{Command, ServerEndpoint, small_file::read_small_text};
 use user_config::UserConfigFile;
 
 /// The name of the manifest in a bundle.
@@ -139,7 +137,7 @@ impl Bundle {
     }
 
     /// What `${names}` in the manifest mean.
-    fn values(&self, settings: &Map<String, Value>, here: &Surroundings) -> Values {
+    fn values(&self, settings: &Map<String, Value>, here: &Machine) -> Values {
         let mut values = Values::default();
         values.set("__dirname", self.folder.to_string_lossy());
         values.set("HOME", here.home.to_string_lossy());
@@ -170,7 +168,11 @@ impl DescriptorSource for Bundle {
         &self.descriptor
     }
 
-    fn reach(&self, settings: &Map<String, Value>, here: &Surroundings) -> Result<Reach, DescriptorError> {
+    fn reach(
+        &self,
+        settings: &Map<String, Value>,
+        here: &Machine,
+    ) -> Result<ServerEndpoint, DescriptorError> {
         let platform = here.platform.word();
         if let Some(platforms) = &self.manifest.compatibility.platforms
             && !platforms.iter().any(|name| name == platform)
@@ -189,7 +191,7 @@ impl DescriptorSource for Bundle {
         let env = config.env.iter().chain(here_only.into_iter().flat_map(|here| &here.env));
 
         let values = self.values(settings, here);
-        Ok(Reach::Command(Command {
+        Ok(ServerEndpoint::Command(Command {
             command: values.one(command).unwrap_or_default(),
             args: values.arguments(args),
             env: env.filter_map(|(name, value)| Some((name.clone(), values.one(value)?))).collect(),

@@ -11,8 +11,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{Described, Descriptor, DescriptorError, DescriptorSource, Origin, Surroundings, settings};
-use crate::{Reach, remote};
+use super::{Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings};
+use crate::{ServerEndpoint, remote};
 use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;
@@ -21,11 +21,11 @@ use package::Package;
 #[derive(Debug)]
 struct RegistryServer {
     descriptor: Descriptor,
-    way: Way,
+    way: LaunchMethod,
 }
 
 #[derive(Debug)]
-enum Way {
+enum LaunchMethod {
     Package(Package),
     /// Something to be fetched and installed first.
     Bundle {
@@ -109,14 +109,14 @@ fn read_way(id: &str, file: &ServerFile, listed: Listed<'_>) -> Result<RegistryS
     Ok(RegistryServer { descriptor, way })
 }
 
-fn read_remote(remote: &Value, inputs: &mut Inputs) -> Result<Way, String> {
+fn read_remote(remote: &Value, inputs: &mut Inputs) -> Result<LaunchMethod, String> {
     let remote: RemoteFile = serde_json::from_value(remote.clone()).map_err(|error| error.to_string())?;
     let url = inputs.url(&remote.url, &remote.variables);
     let headers = remote
         .headers
         .iter()
         .map(|header| (header.name.clone(), inputs.filler(&header.name, &header.input, false)));
-    Ok(Way::Remote { url, kind: remote.kind, headers: headers.collect() })
+    Ok(LaunchMethod::Remote { url, kind: remote.kind, headers: headers.collect() })
 }
 
 impl DescriptorSource for RegistryServer {
@@ -124,19 +124,19 @@ impl DescriptorSource for RegistryServer {
         &self.descriptor
     }
 
-    fn reach(&self, settings: &Map<String, Value>, _: &Surroundings) -> Result<Reach, DescriptorError> {
+    fn reach(&self, settings: &Map<String, Value>, _: &Machine) -> Result<ServerEndpoint, DescriptorError> {
         let id = || self.descriptor.id.clone();
         match &self.way {
-            Way::Package(package) => Ok(Reach::Command(package.command(settings))),
-            Way::Bundle { url, sha256 } => {
+            LaunchMethod::Package(package) => Ok(ServerEndpoint::Command(package.command(settings))),
+            LaunchMethod::Bundle { url, sha256 } => {
                 Err(DescriptorError::NeedsBundle { id: id(), url: url.clone(), sha256: sha256.clone() })
             }
-            Way::Remote { url, kind, headers } => {
+            LaunchMethod::Remote { url, kind, headers } => {
                 let url = url.one(settings).unwrap_or_default();
                 let filled = |(name, value): &(String, Filler)| Some((name.clone(), value.one(settings)?));
                 let headers: BTreeMap<String, String> = headers.iter().filter_map(filled).collect();
                 remote::check(&url, Some(kind), &headers)
-                    .map(Reach::Url)
+                    .map(ServerEndpoint::Url)
                     .map_err(|message| DescriptorError::Broken { id: id(), message })
             }
         }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::home;
 use crate::{
-    Format, Standing, Syntax, Transport, Written, WrittenBuiltIn,
-    template::{Style, Template, Unsayable},
+    Format, Permission, Syntax, Transport, WrittenBuiltIn, WrittenServer,
+    template::{NotExpressible, Style, Template},
 };
 
 /// An entry for a file, its keys in the order in which people write them.
@@ -19,7 +19,7 @@ pub(crate) struct Exported {
 pub(crate) type Pairs = Vec<(String, Value)>;
 
 /// The entry of a server in a format; the error says why there can be none.
-pub(crate) fn entry(server: &Written, format: Format) -> Result<Exported, String> {
+pub(crate) fn entry(server: &WrittenServer, format: Format) -> Result<Exported, String> {
     if format == Format::Goose {
         return Err("the file of goose is YAML, which is not written".to_owned());
     }
@@ -32,7 +32,7 @@ pub(crate) fn entry(server: &Written, format: Format) -> Result<Exported, String
             None => return Err("it has neither a `command` nor a `url`".to_owned()),
         },
     }
-    writer.standing(server.standing)?;
+    writer.standing(server.permission)?;
     writer.tuning(&server.tuning);
     writer.extra(server);
     Ok(Exported { entry: writer.entry, lost: writer.lost })
@@ -54,10 +54,10 @@ impl Writer {
         match self.format {
             Format::Toolbay => Ok(text.native()),
             format => text.in_style(self.style).map_err(|why| match why {
-                Unsayable::Variable(variable) => {
+                NotExpressible::Variable(variable) => {
                     format!("it uses the variable {variable}, and {format} has no way to write that there")
                 }
-                Unsayable::Literal => {
+                NotExpressible::Literal => {
                     format!("a text in it looks like a variable of {format}, and is none")
                 }
             }),
@@ -68,7 +68,7 @@ impl Writer {
         texts.iter().map(|text| self.text(text)).collect()
     }
 
-    fn program(&mut self, command: &Template, server: &Written) -> Result<(), String> {
+    fn program(&mut self, command: &Template, server: &WrittenServer) -> Result<(), String> {
         let command = self.text(command)?;
         let args = self.texts(&server.args)?;
         match self.format {
@@ -107,7 +107,7 @@ impl Writer {
         Ok(())
     }
 
-    fn env(&mut self, server: &Written) -> Result<(), String> {
+    fn env(&mut self, server: &WrittenServer) -> Result<(), String> {
         // Codex lists the names of variables that pass; it has no other way.
         let passes = |name: &String, text: &Template| {
             self.format == Format::Codex && text.as_env() == Some(("", name))
@@ -154,7 +154,7 @@ impl Writer {
         Ok(())
     }
 
-    fn remote(&mut self, url: &Template, server: &Written) -> Result<(), String> {
+    fn remote(&mut self, url: &Template, server: &WrittenServer) -> Result<(), String> {
         use Format::{
             Antigravity, ClaudeCode, ClaudeDesktop, ClaudeManaged, ClaudePlugin, ClaudeUser, Cline,
             CopilotCli, Devin, Factory, Gemini, McpServers, OpenCode, Roo, Rovo, Toolbay, VsCode, Windsurf,
@@ -187,7 +187,7 @@ impl Writer {
         Ok(())
     }
 
-    fn headers(&mut self, server: &Written) -> Result<(), String> {
+    fn headers(&mut self, server: &WrittenServer) -> Result<(), String> {
         let (mut said, mut named) = (Map::new(), Map::new());
         for (name, text) in &server.headers {
             match text.as_env().filter(|_| self.format == Format::Codex) {
@@ -211,8 +211,8 @@ impl Writer {
         Ok(())
     }
 
-    fn standing(&mut self, standing: Standing) -> Result<(), String> {
-        if standing != Standing::Disabled {
+    fn standing(&mut self, standing: Permission) -> Result<(), String> {
+        if standing != Permission::Disabled {
             return Ok(());
         }
         let (key, value) = switch(self.format).ok_or_else(|| {
@@ -251,7 +251,7 @@ impl Writer {
     }
 
     /// What the program had in its entry before.
-    fn extra(&mut self, server: &Written) {
+    fn extra(&mut self, server: &WrittenServer) {
         if self.format == Format::Toolbay {
             if !server.extra.is_empty() {
                 self.put("extra", json!(server.extra));

@@ -1,15 +1,15 @@
 //! Headers, and the ways in which formats name variables instead of writing secrets.
 
 use crate::{
-    Written,
-    table::Fields,
-    template::{Lack, Style, Template},
+    WrittenServer,
+    table::EntryFields,
+    template::{MissingValue, Style, Template},
     tree::Node,
 };
 
 pub(super) fn read(
-    fields: &mut Fields<'_>,
-    written: &mut Written,
+    fields: &mut EntryFields<'_>,
+    written: &mut WrittenServer,
     style: Style,
     notes: &mut Vec<String>,
 ) -> Result<(), String> {
@@ -18,15 +18,16 @@ pub(super) fn read(
     }
     // Codex: values are names of variables.
     for (name, variable) in fields.map(&["env_http_headers"])? {
-        written.headers.insert(name, Template::of_env("", &variable, Lack::LeavesOut));
+        written.headers.insert(name, Template::of_env("", &variable, MissingValue::LeavesOut));
     }
     if let Some(variable) = fields.text(&["bearer_token_env_var"])? {
-        written
-            .headers
-            .insert("Authorization".to_owned(), Template::of_env("Bearer ", variable, Lack::LeavesOut));
+        written.headers.insert(
+            "Authorization".to_owned(),
+            Template::of_env("Bearer ", variable, MissingValue::LeavesOut),
+        );
     }
     // Codex passes what there is; goose has these in its keyring, and needs them.
-    for (key, lack) in [("env_vars", Lack::IsFine), ("env_keys", Lack::LeavesOut)] {
+    for (key, lack) in [("env_vars", MissingValue::IsFine), ("env_keys", MissingValue::LeavesOut)] {
         let Some((key, node)) = fields.take(&[key]) else { continue };
         let names =
             node.list().ok_or_else(|| format!("`{key}` must be a list, but it is {}", node.kind()))?;

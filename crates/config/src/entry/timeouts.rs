@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{Format, duration, format::Timeout, table::Fields};
+use crate::{Format, duration, format::Timeout, table::EntryFields};
 
 /// The most that Cline and Roo know; more is a number of milliseconds, most likely.
 const HOUR: f64 = 3600.0;
@@ -15,7 +15,7 @@ const START: &[&str] = &["startup_timeout"];
 
 /// Turns timeouts into ours. A value that cannot be meant is told and never fails an entry.
 pub(super) fn read(
-    fields: &mut Fields<'_>,
+    fields: &mut EntryFields<'_>,
     format: Format,
     tuning: &mut Map<String, Value>,
     notes: &mut Vec<String>,

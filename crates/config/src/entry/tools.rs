@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::table::{self, Fields};
+use crate::table::{self, EntryFields};
 
-pub(super) fn read(entry: &mut Fields<'_>, tuning: &mut Map<String, Value>) -> Result<(), String> {
+pub(super) fn read(entry: &mut EntryFields<'_>, tuning: &mut Map<String, Value>) -> Result<(), String> {
     let mut allow = entry.texts(&["includeTools", "enabled_tools"])?;
     // For goose, none in the list means all.
     let available = entry.texts(&["available_tools"])?.filter(|tools| !tools.is_empty());

@@ -10,8 +10,9 @@ use toolbay_protocol::ServerName;
 
 use super::dotenv;
 use crate::{
-    Command, Reach, ReadFiles, Remote, ServerConfig, Stderr, Tuning, Variables, Written, built_in, remote,
-    template::{Lack, Template},
+    Command, ReadFiles, Remote, ServerConfig, ServerEndpoint, ServerOptions, Stderr, Variables,
+    WrittenServer, built_in, remote,
+    template::{MissingValue, Template},
     variables::Missing,
 };
 
@@ -26,12 +27,12 @@ pub(crate) struct Checked {
 
 /// Checks a server; the error is a sentence for people. Relative folders start at `base`.
 pub(crate) fn check(
-    written: &Written,
+    written: &WrittenServer,
     base: &Path,
     usual_cwd: Option<PathBuf>,
     variables: &Variables,
 ) -> Result<Checked, String> {
-    let mut tuning: Tuning =
+    let mut tuning: ServerOptions =
         serde_json::from_value(Value::Object(written.tuning.clone())).map_err(|error| error.to_string())?;
     if let Stderr::File(file) = &mut tuning.stderr {
         *file = base.join(&file);
@@ -44,7 +45,7 @@ pub(crate) fn check(
                 return Err("`toolbay.ca` is for servers at a `url`".to_owned());
             }
             let program = program(command, written, base, variables, &mut missing)?;
-            Reach::Command(Command { cwd: program.cwd.or(usual_cwd), ..program })
+            ServerEndpoint::Command(Command { cwd: program.cwd.or(usual_cwd), ..program })
         }
         (None, Some(url)) => {
             let ca = tuning.ca.as_deref().filter(|_| variables.files == ReadFiles::Now);
@@ -57,20 +58,20 @@ pub(crate) fn check(
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` has no value: {hint}"),
                 None => why,
             })?;
-            Reach::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
+            ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
         }
         (None, None) => match &written.built_in {
             Some(written) => {
                 let base = usual_cwd.as_deref().unwrap_or(base);
-                Reach::BuiltIn(built_in::check(written, base, variables, &mut missing)?)
+                ServerEndpoint::BuiltIn(built_in::check(written, base, variables, &mut missing)?)
             }
             None => return Err("`command` is missing, or `url`".to_owned()),
         },
     };
     let server = ServerConfig {
         name: ServerName::new(written.name.as_str()),
-        reach,
-        standing: written.standing,
+        endpoint: reach,
+        permission: written.permission,
         tuning,
     };
     Ok(Checked { server, missing })
@@ -78,7 +79,7 @@ pub(crate) fn check(
 
 fn program(
     command: &Template,
-    written: &Written,
+    written: &WrittenServer,
     base: &Path,
     variables: &Variables,
     missing: &mut Vec<Missing>,
@@ -111,7 +112,7 @@ fn expand_all(
     for (name, text) in texts {
         let before = missing.len();
         let value = text.expand(variables, missing);
-        let is_left_out = |it: &Missing| matches!(it.lack, Lack::LeavesOut | Lack::IsFine);
+        let is_left_out = |it: &Missing| matches!(it.lack, MissingValue::LeavesOut | MissingValue::IsFine);
         if !missing[before..].iter().any(is_left_out) {
             all.insert(name.clone(), value);
         }

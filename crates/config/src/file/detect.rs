@@ -4,7 +4,7 @@ mod dialect;
 
 use std::path::Path;
 
-use crate::{Format, Syntax, place::At, tree::Node};
+use crate::{Format, Syntax, place::Position, tree::Node};
 
 /// Servers in a file.
 pub(crate) struct Found<'a> {
@@ -20,7 +20,7 @@ pub(crate) struct Found<'a> {
 #[derive(Clone)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: String,
-    pub(crate) at: At,
+    pub(crate) at: Position,
     pub(crate) node: &'a Node,
     /// The project that it belongs to, where a file holds several.
     pub(crate) project: Option<&'a str>,
@@ -109,7 +109,7 @@ fn entries(servers: &Node) -> Vec<Entry<'_>> {
 /// An entry of a list.
 fn named(node: &Node) -> Entry<'_> {
     let name = ["id", "name"].iter().find_map(|key| node.get(key)?.text()).unwrap_or_default();
-    let at = node.entries().and_then(<[_]>::first).map_or(At::Byte(0), |(key, _)| key.at);
+    let at = node.entries().and_then(<[_]>::first).map_or(Position::Byte(0), |(key, _)| key.at);
     Entry { name: name.to_owned(), at, node, project: None }
 }
 

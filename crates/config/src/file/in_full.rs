@@ -4,25 +4,27 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{BuiltIn, Reach, ServerConfig, Stderr, Variables, Written, template::Template};
+use crate::{BuiltIn, ServerConfig, ServerEndpoint, Stderr, Variables, WrittenServer, template::Template};
 
 /// A server as written, in which nothing depends any more on where the file is.
 pub(crate) fn in_full(
-    written: &Written,
+    written: &WrittenServer,
     server: &ServerConfig,
     folder: &Path,
     variables: &Variables,
-) -> Written {
+) -> WrittenServer {
     let mut moved = written.clone();
     moved.texts_mut().for_each(|text| *text = text.with_places(variables));
     moved.env_file = moved.env_file.map(|file| file.below(folder));
     // What was said about it, or where the program of this file would run it.
-    moved.cwd = match (&server.reach, moved.cwd) {
+    moved.cwd = match (&server.endpoint, moved.cwd) {
         (_, Some(cwd)) => Some(cwd.below(folder)),
-        (Reach::Command(command), None) => command.cwd.as_deref().map(Template::of_path),
-        (Reach::Url(_) | Reach::BuiltIn(_), None) => None,
+        (ServerEndpoint::Command(command), None) => command.cwd.as_deref().map(Template::of_path),
+        (ServerEndpoint::Url(_) | ServerEndpoint::BuiltIn(_), None) => None,
     };
-    if let (Some(moved), Reach::BuiltIn(BuiltIn::Codebase(codebase))) = (&mut moved.built_in, &server.reach) {
+    if let (Some(moved), ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase))) =
+        (&mut moved.built_in, &server.endpoint)
+    {
         moved.root = match moved.root.take() {
             Some(root) => Some(root.below(folder)),
             None => Some(Template::of_path(&codebase.root)),

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::{Format, Standing, Written, tree::Node};
+use crate::{Format, Permission, WrittenServer, tree::Node};
 
 /// Applies what the file says beside its entries; gives what was switched off, and by which list.
 pub(crate) fn apply(
     root: &Node,
     format: Format,
     project: Option<&str>,
-    server: &mut Written,
+    server: &mut WrittenServer,
 ) -> Option<String> {
     let by = match format {
         Format::Gemini => gemini(root, &server.name),
@@ -21,8 +21,8 @@ pub(crate) fn apply(
         }
         _ => None,
     };
-    let by = by.filter(|_| server.standing == Standing::Enabled)?;
-    server.standing = Standing::Disabled;
+    let by = by.filter(|_| server.permission == Permission::Enabled)?;
+    server.permission = Permission::Disabled;
     Some(format!("`{by}` switches it off"))
 }
 
@@ -47,7 +47,7 @@ fn claude(root: &Node, project: Option<&str>, name: &str) -> Option<&'static str
 }
 
 /// What an organisation allows. A list that denies counts more than one that allows.
-fn managed(root: &Node, server: &Written) -> Option<&'static str> {
+fn managed(root: &Node, server: &WrittenServer) -> Option<&'static str> {
     let rules = |key| root.get(key).and_then(Node::list);
     let names_it = |rules: &[Node]| rules.iter().any(|rule| matches(rule, server));
     if rules("deniedMcpServers").is_some_and(names_it) {
@@ -56,7 +56,7 @@ fn managed(root: &Node, server: &Written) -> Option<&'static str> {
     rules("allowedMcpServers").is_some_and(|rules| !names_it(rules)).then_some("allowedMcpServers")
 }
 
-fn matches(rule: &Node, server: &Written) -> bool {
+fn matches(rule: &Node, server: &WrittenServer) -> bool {
     if let Some(name) = rule.get("serverName").and_then(Node::text) {
         return name == server.name;
     }
@@ -84,7 +84,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 }
 
 /// opencode switches single tools at the root, by `<server>_<tool>`.
-fn tools(root: &Node, server: &mut Written) {
+fn tools(root: &Node, server: &mut WrittenServer) {
     let switches = root.get("tools").and_then(Node::entries).unwrap_or_default();
     let prefix = format!("{}_", server.name);
     let off = switches.iter().filter(|(_, node)| node.flag() == Some(false));

@@ -39,7 +39,7 @@ pub(crate) const ENTRY: [&str; 16] = [
     "extra",
 ];
 
-/// In `[servers.NAME]`: how it is treated, the fields of `Tuning`.
+/// In `[servers.NAME]`: how it is treated, the fields of `ServerOptions`.
 pub(crate) const TUNING: [&str; 26] = [
     "startup_timeout",
     "idle_timeout",
@@ -74,11 +74,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Tuning;
+    use crate::ServerOptions;
 
     #[test]
     fn the_keys_are_the_fields() {
-        let error = serde_json::from_value::<Tuning>(json!({ "no such": 1 })).unwrap_err().to_string();
+        let error = serde_json::from_value::<ServerOptions>(json!({ "no such": 1 })).unwrap_err().to_string();
         let (_, fields) = error.split_once("expected one of ").unwrap();
         let fields: Vec<&str> = fields.split(", ").map(|field| field.trim_matches('`')).collect();
         assert_eq!(fields, TUNING);

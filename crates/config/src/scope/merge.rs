@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::PathBuf};
 use toolbay_protocol::ServerName;
 
 use super::{Scope, ScopedFile, filters};
-use crate::{ConfigFile, ServerConfig, Standing, Written};
+use crate::{ConfigFile, Permission, ServerConfig, WrittenServer};
 
 /// What one file says.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Declared {
     /// The server.
     pub server: ServerConfig,
     /// What an [approval](crate::Approvals) of it shows and binds.
-    pub launch: Written,
+    pub launch: WrittenServer,
 }
 
 impl From<ServerConfig> for Declared {
@@ -45,7 +45,7 @@ pub struct Placed {
     /// The server.
     pub server: ServerConfig,
     /// What an [approval](crate::Approvals) of it shows and binds.
-    pub launch: Written,
+    pub launch: WrittenServer,
     /// The file that says so.
     pub file: ScopedFile,
 }
@@ -130,5 +130,5 @@ impl Merged {
 }
 
 fn is_inert(entry: &Placed) -> bool {
-    entry.file.scope == Scope::Project && entry.server.standing != Standing::Enabled
+    entry.file.scope == Scope::Project && entry.server.permission != Permission::Enabled
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Declared, Layer, Merged, Scope, ScopedFile, merge};
-use crate::{Approvals, ConfigError, ConfigFile, HubFile, Origin, Problem, Standing, Written};
+use crate::{Approvals, ConfigError, ConfigFile, HubFile, Origin, Permission, Problem, WrittenServer};
 
 /// Reads the files of all scopes.
 ///
@@ -67,7 +67,7 @@ impl ScopeReader {
         for (file, last) in self.files.iter().zip(&mut self.last) {
             // Without a folder nobody can have approved of anything in it.
             let project = self.project.as_deref().or(file.path.parent()).unwrap_or(Path::new(""));
-            let is_approved = |launch: &Written| approvals.is_approved(project, launch);
+            let is_approved = |launch: &WrittenServer| approvals.is_approved(project, launch);
             let origin = match file.scope {
                 Scope::Project => Origin::Project { is_approved: &is_approved },
                 _ => Origin::Own,
@@ -93,14 +93,14 @@ impl ScopeReader {
             if file.scope == Scope::Project {
                 let project = self.project.as_deref().or(file.path.parent()).unwrap_or(Path::new(""));
                 for Declared { server, launch } in &mut servers {
-                    server.standing = approvals.judge(project, server.standing, launch);
+                    server.permission = approvals.judge(project, server.permission, launch);
                 }
             }
             Layer { file: file.clone(), servers }
         }));
         let merged = &reading.merged;
         let all = merged.servers.iter().chain(merged.outranked.iter().map(|other| &other.entry));
-        let waits = all.into_iter().any(|placed| placed.server.standing == Standing::Pending);
+        let waits = all.into_iter().any(|placed| placed.server.permission == Permission::Pending);
         reading.approvals = approvals.problem().filter(|_| waits).map(ToString::to_string);
         reading
     }

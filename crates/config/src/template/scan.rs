@@ -1,6 +1,6 @@
 //! Finding variables in a text.
 
-use super::{Lack, Part, Source, Variable, Word};
+use super::{Keyword, MissingValue, Part, Source, Variable};
 
 /// How variables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
         },
     };
     let empties = style == Style::Editor && matches!(source, Source::Env(_));
-    let lack = if empties { Lack::Empties } else { Lack::Stays };
+    let lack = if empties { MissingValue::Empties } else { MissingValue::Stays };
     Some((Variable { source, default, written: text[..length].to_owned(), lack }, length))
 }
 
@@ -129,13 +129,13 @@ fn braced(inner: &str, style: Style) -> Option<(Source, Option<String>)> {
     Some((source, None))
 }
 
-fn word(name: &str) -> Option<Word> {
+fn word(name: &str) -> Option<Keyword> {
     Some(match name {
-        "workspaceFolder" | "workspaceRoot" | "CLAUDE_PROJECT_DIR" => Word::Workspace,
-        "workspaceFolderBasename" => Word::WorkspaceName,
-        "userHome" => Word::Home,
-        "pathSeparator" | "/" => Word::Separator,
-        "CLAUDE_PLUGIN_ROOT" | "__dirname" | "extensionPath" => Word::Folder,
+        "workspaceFolder" | "workspaceRoot" | "CLAUDE_PROJECT_DIR" => Keyword::Workspace,
+        "workspaceFolderBasename" => Keyword::WorkspaceName,
+        "userHome" => Keyword::Home,
+        "pathSeparator" | "/" => Keyword::Separator,
+        "CLAUDE_PLUGIN_ROOT" | "__dirname" | "extensionPath" => Keyword::Folder,
         _ => return None,
     })
 }

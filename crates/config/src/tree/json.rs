@@ -6,7 +6,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, ast::Value as Ast, common::Rang
 use serde_json::{Number, Value};
 
 use super::{Key, Node, SyntaxError};
-use crate::{Place, place::At};
+use crate::{Location, place::Position};
 
 /// Comments and trailing commas, and nothing else: a forgotten comma is a mistake worth a word.
 pub(crate) const JSONC: ParseOptions = ParseOptions {
@@ -24,8 +24,8 @@ pub(crate) const JSONC: ParseOptions = ParseOptions {
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &JSONC)
-        .map_err(|error| (Place::of(text, error.range().start), error.kind().to_string()))?;
-    let root = parsed.value.ok_or_else(|| (Place::START, "it is empty".to_owned()))?;
+        .map_err(|error| (Location::of(text, error.range().start), error.kind().to_string()))?;
+    let root = parsed.value.ok_or_else(|| (Location::START, "it is empty".to_owned()))?;
     Ok(node(root))
 }
 
@@ -34,7 +34,7 @@ fn node(ast: Ast<'_>) -> Node {
         Ast::Object(object) => {
             let mut seen = HashSet::new();
             let entries = object.properties.into_iter().map(|property| {
-                let (at, text) = (At::Byte(property.start()), property.name.into_string());
+                let (at, text) = (Position::Byte(property.start()), property.name.into_string());
                 let is_repeated = !seen.insert(text.clone());
                 (Key { text, at, is_repeated }, node(property.value))
             });

@@ -4,12 +4,12 @@ use serde_json::Number;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::{Key, Node, SyntaxError, count};
-use crate::{Place, place::At};
+use crate::{Location, place::Position};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let document = Document::parse(text).map_err(|error| {
         let byte = error.span().map_or(0, |span| span.start);
-        (Place::of(text, byte), error.message().to_owned())
+        (Location::of(text, byte), error.message().to_owned())
     })?;
     Ok(table(document.as_table()))
 }
@@ -37,7 +37,7 @@ fn table(table: &dyn TableLike) -> Node {
         let key = table.key(name).and_then(toml_edit::Key::span);
         let byte = key.or_else(|| item.span()).map_or(0, |span| span.start);
         // The parser refuses what stands twice.
-        (Key { text: name.to_owned(), at: At::Byte(byte), is_repeated: false }, node(item))
+        (Key { text: name.to_owned(), at: Position::Byte(byte), is_repeated: false }, node(item))
     });
     Node::Map(entries.collect())
 }

@@ -6,7 +6,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInpu
 use serde_json::Number;
 
 use super::{Key, Node, SyntaxError};
-use crate::{Place, place::At};
+use crate::{Location, place::Position};
 
 /// Deeper or larger is no configuration, but perhaps an attack with aliases.
 const MAX_DEPTH: usize = 64;
@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         let failed = |error: ScanError| (place(error.marker()), error.info().to_owned());
         match self.events.next() {
             Some(event) => event.map_err(failed),
-            None => Err((Place::START, "it ends too early".to_owned())),
+            None => Err((Location::START, "it ends too early".to_owned())),
         }
     }
 
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
             };
             let (event, span) = self.next()?;
             let is_repeated = !seen.insert(text.clone());
-            let key = Key { text, at: At::Known(place), is_repeated };
+            let key = Key { text, at: Position::Known(place), is_repeated };
             entries.push((key, self.node(event, span, depth + 1)?));
         }
     }
@@ -126,6 +126,6 @@ fn number(text: &str) -> Option<Number> {
     Number::from_f64(text.parse().ok().filter(|_| looks_so)?)
 }
 
-fn place(marker: &Marker) -> Place {
-    Place { line: marker.line(), column: marker.col() + 1 }
+fn place(marker: &Marker) -> Location {
+    Location { line: marker.line(), column: marker.col() + 1 }
 }

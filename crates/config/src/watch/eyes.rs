@@ -15,7 +15,7 @@ use notify::{
 };
 use tokio::sync::Notify;
 
-use super::{WatchWay, trail::Trail};
+use super::{WatchMethod, trail::WatchedPaths};
 
 /// How often files are looked at when the system will not report changes.
 const POLL: Duration = Duration::from_secs(1);
@@ -32,14 +32,14 @@ const EMFILE: i32 = 24;
 /// The names that matter; shared with the thread that gets the reports.
 type Names = Arc<Mutex<BTreeSet<PathBuf>>>;
 
-pub(super) struct Eyes {
+pub(super) struct FileWatcher {
     paths: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     names: Names,
-    sight: Sight,
+    sight: Notice,
 }
 
-enum Sight {
+enum Notice {
     Reported { watcher: RecommendedWatcher, watched: BTreeSet<PathBuf> },
     Polled { reason: Arc<str> },
 }
@@ -53,7 +53,7 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-impl Eyes {
+impl FileWatcher {
     /// Reports become pokes.
     pub(super) fn open(paths: &[PathBuf], poke: Arc<Notify>) -> Self {
         let names = Names::default();
@@ -64,26 +64,26 @@ impl Eyes {
     pub(super) fn with(paths: &[PathBuf], names: Names, watcher: notify::Result<RecommendedWatcher>) -> Self {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let sight = match watcher {
-            Ok(watcher) => Sight::Reported { watcher, watched: BTreeSet::new() },
-            Err(error) => Sight::Polled { reason: reason(&error) },
+            Ok(watcher) => Notice::Reported { watcher, watched: BTreeSet::new() },
+            Err(error) => Notice::Polled { reason: reason(&error) },
         };
         let mut eyes = Self { paths: paths.iter().map(absolute).collect(), stamps: Vec::new(), names, sight };
         eyes.walk_again();
         eyes
     }
 
-    pub(super) fn way(&self) -> WatchWay {
+    pub(super) fn way(&self) -> WatchMethod {
         match &self.sight {
-            Sight::Reported { .. } => WatchWay::Reported,
-            Sight::Polled { reason } => WatchWay::Polled { reason: Arc::clone(reason) },
+            Notice::Reported { .. } => WatchMethod::Reported,
+            Notice::Polled { reason } => WatchMethod::Polled { reason: Arc::clone(reason) },
         }
     }
 
     /// How long to wait for reports before looking by hand.
     pub(super) fn next_look(&self) -> Duration {
         match self.sight {
-            Sight::Reported { .. } => BESIDES,
-            Sight::Polled { .. } => POLL,
+            Notice::Reported { .. } => BESIDES,
+            Notice::Polled { .. } => POLL,
         }
     }
 
@@ -94,10 +94,10 @@ impl Eyes {
 
     /// Watches what must be watched now. Whatever changes after this is noticed.
     pub(super) fn walk_again(&mut self) {
-        if let Sight::Reported { watcher, watched } = &mut self.sight
+        if let Notice::Reported { watcher, watched } = &mut self.sight
             && let Err(error) = watch_trail(&self.paths, &self.names, watcher, watched)
         {
-            self.sight = Sight::Polled { reason: reason(&error) };
+            self.sight = Notice::Polled { reason: reason(&error) };
         }
         self.stamps = stamps(&self.paths);
     }
@@ -110,7 +110,7 @@ fn watch_trail(
     watcher: &mut RecommendedWatcher,
     watched: &mut BTreeSet<PathBuf>,
 ) -> notify::Result<()> {
-    let mut trail = Trail::to(paths);
+    let mut trail = WatchedPaths::to(paths);
     for _ in 0..MOST_WALKS {
         for folder in std::mem::take(watched) {
             // It may be gone, and its watch with it.
@@ -127,7 +127,7 @@ fn watch_trail(
                 Err(error) => return Err(error),
             }
         }
-        let now = Trail::to(paths);
+        let now = WatchedPaths::to(paths);
         if now == trail {
             break;
         }

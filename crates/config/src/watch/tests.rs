@@ -13,9 +13,9 @@ async fn without_reports_files_are_polled_and_the_reason_is_told() {
     let file = folder.path().join("toolbay.toml");
     let tasks = TaskTracker::new();
     let limit = Err(notify::Error::new(ErrorKind::MaxFilesWatch));
-    let eyes = Eyes::with(std::slice::from_ref(&file), Arc::default(), limit);
+    let eyes = FileWatcher::with(std::slice::from_ref(&file), Arc::default(), limit);
     let mut watch = start(eyes, Arc::default(), &tasks);
-    let WatchWay::Polled { reason } = watch.way() else { panic!("{:?}", watch.way()) };
+    let WatchMethod::Polled { reason } = watch.way() else { panic!("{:?}", watch.way()) };
     assert!(reason.contains("max_user_watches"), "{reason}");
 
     for step in 0..3 {

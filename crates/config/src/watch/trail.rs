@@ -12,7 +12,7 @@ const MOST_LINKS: usize = 40;
 
 /// Where something may happen that matters for some files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Trail {
+pub(super) struct WatchedPaths {
     /// Folders to watch.
     pub(super) folders: BTreeSet<PathBuf>,
     /// Folders to watch if we may: those above, which tell when one of the others is put in place anew.
@@ -21,7 +21,7 @@ pub(super) struct Trail {
     pub(super) names: BTreeSet<PathBuf>,
 }
 
-impl Trail {
+impl WatchedPaths {
     /// The way to all of these, as it is now. They are absolute.
     pub(super) fn to(paths: &[PathBuf]) -> Self {
         let mut trail = Self::default();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use toolbay_config::{ApprovalError, Approvals, Standing, Verdict, Written};
+use toolbay_config::{ApprovalError, ApprovalState, Approvals, Permission, WrittenServer};
 
 use crate::support::launch;
 
@@ -35,49 +35,50 @@ impl Stage {
         Approvals::load(&self.file())
     }
 
-    fn approve(&self, launch: &Written) {
+    fn approve(&self, launch: &WrittenServer) {
         self.approvals().approve(&self.project(), launch).unwrap();
     }
 
-    fn verdict(&self, launch: &Written) -> Verdict {
+    fn verdict(&self, launch: &WrittenServer) -> ApprovalState {
         self.approvals().verdict(&self.project(), launch)
     }
 
-    fn diff(&self, launch: &Written) -> String {
+    fn diff(&self, launch: &WrittenServer) -> String {
         let lines = self.approvals().diff(&self.project(), launch);
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
-fn git() -> Written {
+fn git() -> WrittenServer {
     launch("git", r#"{"command": "uvx", "args": ["mcp-server-git"], "env": {"TOKEN": "s3cret"}}"#)
 }
 
 #[test]
 fn s22_what_came_with_a_project_waits_until_somebody_approves() {
     let stage = Stage::new();
-    let standing = |launch: &Written| stage.approvals().judge(&stage.project(), launch.standing, launch);
-    assert_eq!(standing(&git()), Standing::Pending);
+    let standing =
+        |launch: &WrittenServer| stage.approvals().judge(&stage.project(), launch.permission, launch);
+    assert_eq!(standing(&git()), Permission::Pending);
     stage.approve(&git());
-    assert_eq!(standing(&git()), Standing::Enabled);
+    assert_eq!(standing(&git()), Permission::Enabled);
     assert!(stage.approvals().is_approved(&stage.project(), &git()));
 
     // S11: edited on disk, it waits again.
     let edited =
         launch("git", r#"{"command": "uvx", "args": ["mcp-server-evil"], "env": {"TOKEN": "s3cret"}}"#);
-    assert_eq!(standing(&edited), Standing::Pending);
+    assert_eq!(standing(&edited), Permission::Pending);
 
     stage.approvals().reject(&stage.project(), &git()).unwrap();
-    assert_eq!(standing(&git()), Standing::Disabled);
-    assert_eq!(standing(&edited), Standing::Pending);
+    assert_eq!(standing(&git()), Permission::Disabled);
+    assert_eq!(standing(&edited), Permission::Pending);
     assert!(stage.approvals().forget(&stage.project(), "git").unwrap());
     assert!(!stage.approvals().forget(&stage.project(), "git").unwrap());
-    assert_eq!(standing(&git()), Standing::Pending);
+    assert_eq!(standing(&git()), Permission::Pending);
 
     // What is off stays off, approved or not.
-    let off = Written { standing: Standing::Disabled, ..git() };
+    let off = WrittenServer { permission: Permission::Disabled, ..git() };
     stage.approve(&off);
-    assert_eq!(standing(&off), Standing::Disabled);
+    assert_eq!(standing(&off), Permission::Disabled);
 }
 
 #[test]
@@ -107,37 +108,37 @@ fn s11_whatever_changes_about_a_launch_asks_again() {
     let changed = |from: &str, to: &str| base.replace(from, to);
     let with = |tuning: &str| entry(r#""x.js""#, env, &format!(r#", "toolbay": {{{tuning}}}"#));
     for (entry, expected) in [
-        (base.clone(), Verdict::Approved),
-        (with(r#""idle_timeout": 9, "start": "on-demand", "heartbeat": 5"#), Verdict::Approved),
+        (base.clone(), ApprovalState::Approved),
+        (with(r#""idle_timeout": 9, "start": "on-demand", "heartbeat": 5"#), ApprovalState::Approved),
         // When the same launch runs again, and how calls wait for it.
-        (with(r#""restart": "never", "serialize_writes": true"#), Verdict::Approved),
-        (changed("node", "nodejs"), Verdict::Changed),
-        (changed("x.js", "y.js"), Verdict::Changed),
-        (changed(r#"["x.js"]"#, r#"["x.js", ""]"#), Verdict::Changed),
-        (changed("--no-warnings", "--require=./evil.js"), Verdict::Changed),
-        (changed(r#""TOKEN""#, r#""X": "1", "TOKEN""#), Verdict::Changed),
+        (with(r#""restart": "never", "serialize_writes": true"#), ApprovalState::Approved),
+        (changed("node", "nodejs"), ApprovalState::Changed),
+        (changed("x.js", "y.js"), ApprovalState::Changed),
+        (changed(r#"["x.js"]"#, r#"["x.js", ""]"#), ApprovalState::Changed),
+        (changed("--no-warnings", "--require=./evil.js"), ApprovalState::Changed),
+        (changed(r#""TOKEN""#, r#""X": "1", "TOKEN""#), ApprovalState::Changed),
         // Another literal, another secret, or the same one with something else around it.
-        (changed("${TOKEN}", "1"), Verdict::Changed),
-        (changed("${TOKEN}", "${AWS_SECRET_ACCESS_KEY}"), Verdict::Changed),
-        (changed("${TOKEN}", "${TOKEN:-x}"), Verdict::Changed),
-        (changed("${TOKEN}", "x${TOKEN}"), Verdict::Changed),
-        (changed("${TOKEN}", "${file:/etc/shadow}"), Verdict::Changed),
-        (entry(r#""x.js""#, env, r#", "cwd": "/tmp""#), Verdict::Changed),
-        (entry(r#""x.js""#, env, r#", "envFile": ".env""#), Verdict::Changed),
-        (with(r#""inherit_env": "all""#), Verdict::Changed),
-        (with(r#""stderr": {"file": "/home/me/.bashrc"}"#), Verdict::Changed),
+        (changed("${TOKEN}", "1"), ApprovalState::Changed),
+        (changed("${TOKEN}", "${AWS_SECRET_ACCESS_KEY}"), ApprovalState::Changed),
+        (changed("${TOKEN}", "${TOKEN:-x}"), ApprovalState::Changed),
+        (changed("${TOKEN}", "x${TOKEN}"), ApprovalState::Changed),
+        (changed("${TOKEN}", "${file:/etc/shadow}"), ApprovalState::Changed),
+        (entry(r#""x.js""#, env, r#", "cwd": "/tmp""#), ApprovalState::Changed),
+        (entry(r#""x.js""#, env, r#", "envFile": ".env""#), ApprovalState::Changed),
+        (with(r#""inherit_env": "all""#), ApprovalState::Changed),
+        (with(r#""stderr": {"file": "/home/me/.bashrc"}"#), ApprovalState::Changed),
         // What gives more than others have.
-        (with(r#""roots": ["file:///"]"#), Verdict::Changed),
-        (with(r#""instances": {"pool": 64}"#), Verdict::Changed),
-        (with(r#""max_message": 1000000000000"#), Verdict::Changed),
-        (with(r#""max_in_flight": 100000"#), Verdict::Changed),
-        (with(r#""validate": "off""#), Verdict::Changed),
-        (with(r#""tools": {"allow": ["*"]}"#), Verdict::Changed),
-        (with(r#""tools": {"deny": ["x"]}"#), Verdict::Changed),
-        (r#"{"url": "http://h/"}"#.to_owned(), Verdict::Changed),
+        (with(r#""roots": ["file:///"]"#), ApprovalState::Changed),
+        (with(r#""instances": {"pool": 64}"#), ApprovalState::Changed),
+        (with(r#""max_message": 1000000000000"#), ApprovalState::Changed),
+        (with(r#""max_in_flight": 100000"#), ApprovalState::Changed),
+        (with(r#""validate": "off""#), ApprovalState::Changed),
+        (with(r#""tools": {"allow": ["*"]}"#), ApprovalState::Changed),
+        (with(r#""tools": {"deny": ["x"]}"#), ApprovalState::Changed),
+        (r#"{"url": "http://h/"}"#.to_owned(), ApprovalState::Changed),
     ] {
         assert_eq!(stage.verdict(&launch("s", &entry)), expected, "{entry}");
-        assert_eq!(stage.verdict(&launch("other", &entry)), Verdict::Unknown);
+        assert_eq!(stage.verdict(&launch("other", &entry)), ApprovalState::Unknown);
     }
 }
 
@@ -146,13 +147,19 @@ fn s11_a_url_and_its_headers_are_bound_too() {
     let stage = Stage::new();
     stage.approve(&launch("s", r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}"}}"#));
     for (entry, expected) in [
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"x-key": "${KEY}"}}"#, Verdict::Approved),
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "2"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${OTHER}"}}"#, Verdict::Changed),
-        (r#"{"url": "https://evil/mcp?k=1", "headers": {"X-Key": "${KEY}"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=2", "headers": {"X-Key": "${KEY}"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}", "Cookie": "1"}}"#, Verdict::Changed),
-        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}"}, "type": "sse"}"#, Verdict::Changed),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"x-key": "${KEY}"}}"#, ApprovalState::Approved),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "2"}}"#, ApprovalState::Changed),
+        (r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${OTHER}"}}"#, ApprovalState::Changed),
+        (r#"{"url": "https://evil/mcp?k=1", "headers": {"X-Key": "${KEY}"}}"#, ApprovalState::Changed),
+        (r#"{"url": "https://h/mcp?k=2", "headers": {"X-Key": "${KEY}"}}"#, ApprovalState::Changed),
+        (
+            r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}", "Cookie": "1"}}"#,
+            ApprovalState::Changed,
+        ),
+        (
+            r#"{"url": "https://h/mcp?k=1", "headers": {"X-Key": "${KEY}"}, "type": "sse"}"#,
+            ApprovalState::Changed,
+        ),
     ] {
         assert_eq!(stage.verdict(&launch("s", entry)), expected, "{entry}");
     }
@@ -170,8 +177,8 @@ fn s11_defaults_of_inputs_are_bound() {
         toolbay_config::parse(&text, Path::new("/p/.vscode/mcp.json")).unwrap().launches.remove(0)
     };
     stage.approve(&with("good"));
-    assert_eq!(stage.verdict(&with("good")), Verdict::Approved);
-    assert_eq!(stage.verdict(&with("evil")), Verdict::Changed);
+    assert_eq!(stage.verdict(&with("good")), ApprovalState::Approved);
+    assert_eq!(stage.verdict(&with("evil")), ApprovalState::Changed);
     assert!(stage.diff(&with("evil")).contains("+ argument: ${input:a:-evil}\n"));
 }
 
@@ -252,7 +259,7 @@ fn s23_values_of_variables_are_neither_shown_nor_kept() {
     stage.approve(&with("s3nt1nel"));
     assert!(!fs::read_to_string(stage.file()).unwrap().contains("s3nt1nel"));
     assert!(!stage.diff(&with("s3nt1nel")).contains("s3nt1nel"));
-    assert_eq!(stage.verdict(&with("another")), Verdict::Approved, "a secret may be renewed");
+    assert_eq!(stage.verdict(&with("another")), ApprovalState::Approved, "a secret may be renewed");
 }
 
 /// One that was approved when less of it was shown is asked about again.
@@ -267,9 +274,9 @@ fn approvals_of_an_earlier_version_ask_again() {
     let mut approvals = stage.approvals();
     assert!(matches!(approvals.problem(), Some(ApprovalError::Outdated { .. })));
     assert!(approvals.problem().unwrap().to_string().contains("please approve again"));
-    assert_eq!(stage.verdict(&git()), Verdict::Unknown);
+    assert_eq!(stage.verdict(&git()), ApprovalState::Unknown);
     approvals.approve(&stage.project(), &git()).unwrap();
-    assert_eq!(stage.verdict(&git()), Verdict::Approved);
+    assert_eq!(stage.verdict(&git()), ApprovalState::Approved);
     assert_eq!(fs::read_to_string(stage.file().with_extension("json.broken")).unwrap(), old);
 }
 
@@ -328,7 +335,7 @@ fn s23_no_secret_is_stored_or_shown() {
     assert!(said.contains("--token=***") && said.contains("https://h/s/***/mcp?token=***"), "{said}");
 
     // A change that cannot be seen is told all the same.
-    assert_eq!(stage.verdict(&command("0ther53cret")), Verdict::Changed);
+    assert_eq!(stage.verdict(&command("0ther53cret")), ApprovalState::Changed);
     assert!(stage.diff(&command("0ther53cret")).contains("not shown here changed"));
 }
 
@@ -364,7 +371,7 @@ fn a_broken_file_approves_of_nothing_and_is_kept() {
         // Approving makes it whole again.
         approvals.approve(&stage.project(), &git()).unwrap();
         assert!(approvals.problem().is_none());
-        assert_eq!(stage.verdict(&git()), Verdict::Approved);
+        assert_eq!(stage.verdict(&git()), ApprovalState::Approved);
         assert_eq!(fs::read_to_string(stage.file().with_extension("json.broken")).unwrap(), broken);
     }
 }
@@ -393,6 +400,6 @@ fn approvals_of_many_processes_add_up() {
         }
     });
     for name in &names {
-        assert_eq!(stage.verdict(&launch(name, r#"{"command": "c"}"#)), Verdict::Approved, "{name}");
+        assert_eq!(stage.verdict(&launch(name, r#"{"command": "c"}"#)), ApprovalState::Approved, "{name}");
     }
 }

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde_json::json;
 use toolbay_config::{
-    BuiltIn, Codebase, ConfigFile, Edit, Format, Reach, Variables, edit_text, parse, parse_with, schema,
+    BuiltIn, Codebase, ConfigFile, Edit, Format, ServerEndpoint, Variables, edit_text, parse, parse_with,
+    schema,
 };
 
 /// A file of each kind with the same entry, and whose it is.
@@ -29,8 +30,8 @@ const FILES: [(&str, &str, Format); 9] = [
 ];
 
 fn codebase(file: &ConfigFile) -> &Codebase {
-    match &file.servers[0].reach {
-        Reach::BuiltIn(BuiltIn::Codebase(codebase)) => codebase,
+    match &file.servers[0].endpoint {
+        ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) => codebase,
         other => panic!("{other:?}"),
     }
 }

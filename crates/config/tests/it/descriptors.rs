@@ -9,10 +9,10 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolbay_config::{
-    Reach, ServerConfig, Standing,
+    Permission, ServerConfig, ServerEndpoint,
     descriptor::{
-        Bundle, Confirmed, Described, DescriptorError, DescriptorSource, Descriptors, Origin, Platform,
-        Surroundings, read_manifest,
+        Bundle, Confirmed, Described, DescriptorError, DescriptorSource, Descriptors, Machine, Origin,
+        Platform, read_manifest,
     },
     parse,
 };
@@ -35,8 +35,8 @@ const FILESYSTEM: &str = r#"{
   }
 }"#;
 
-pub(crate) fn here() -> Surroundings {
-    Surroundings { home: PathBuf::from("/home/me"), platform: Platform::Linux }
+pub(crate) fn here() -> Machine {
+    Machine { home: PathBuf::from("/home/me"), platform: Platform::Linux }
 }
 
 pub(crate) fn all(sources: Vec<Arc<dyn DescriptorSource>>) -> Descriptors {
@@ -61,7 +61,7 @@ pub(crate) fn resolve(
 
 /// The command line, each word quoted, and the variables.
 pub(crate) fn line(server: &ServerConfig) -> String {
-    let Reach::Command(command) = &server.reach else { panic!("{server:?}") };
+    let ServerEndpoint::Command(command) = &server.endpoint else { panic!("{server:?}") };
     let args: String = command.args.iter().map(|arg| format!(" {arg:?}")).collect();
     let env: String = command.env.iter().map(|(name, value)| format!(" {name}={value:?}")).collect();
     format!("{}{args}{env}", command.command)
@@ -78,8 +78,8 @@ fn r091_an_extension_of_the_source_document_is_understood() {
 
     let settings = json!({"rootPath": "/workspace", "allowedPaths": ["/workspace", "/tmp"]});
     let server = resolve(&descriptors, "mcp-server-filesystem", &settings).unwrap();
-    assert_eq!((server.name.as_str(), server.standing), ("s", Standing::Enabled));
-    let Reach::Command(command) = &server.reach else { panic!() };
+    assert_eq!((server.name.as_str(), server.permission), ("s", Permission::Enabled));
+    let ServerEndpoint::Command(command) = &server.endpoint else { panic!() };
     assert_eq!(command.args, ["-y", "@modelcontextprotocol/server-filesystem"]);
     // R093: the settings reach the server.
     assert_eq!(serde_json::from_str::<Value>(&command.env["CONTEXT_SERVER_SETTINGS"]).unwrap(), settings);
@@ -211,7 +211,7 @@ fn entries_of_extensions_in_a_file_become_servers() {
     descriptors.add(bad[0].clone()).unwrap();
     let resolved = descriptors.resolve_all(&file.extensions, &here(), |_| true);
     let [server] = &resolved.servers[..] else { panic!("{resolved:?}") };
-    assert_eq!((server.name.as_str(), server.standing), ("mcp-server-filesystem", Standing::Disabled));
+    assert_eq!((server.name.as_str(), server.permission), ("mcp-server-filesystem", Permission::Disabled));
     assert!(line(server).starts_with(r#"npx "-y""#));
     let said: Vec<String> = resolved.problems.iter().map(ToString::to_string).collect();
     assert!(said[0].contains("JSON schema validation failed") && said[0].contains("/rootPath"), "{said:?}");
@@ -311,7 +311,7 @@ fn a_bundle_heeds_the_platform() {
     let (_folder, bundle) = bundle(&notes());
     let descriptors = all(vec![Arc::new(bundle.unwrap())]);
     let on = |platform| {
-        let here = Surroundings { platform, ..here() };
+        let here = Machine { platform, ..here() };
         let settings = json!({"api_key": "k"});
         descriptors.resolve("notes", ServerName::new("s"), &settings, Confirmed::No, &here, |_| true)
     };

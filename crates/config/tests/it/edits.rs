@@ -3,15 +3,15 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, thread};
 
 use serde_json::json;
-use toolbay_config::{Edit, EditError, Format, Written, edit, edit_text, parse};
+use toolbay_config::{Edit, EditError, Format, WrittenServer, edit, edit_text, parse};
 
 /// A server to put somewhere.
-fn server(name: &str, entry: serde_json::Value) -> Written {
+fn server(name: &str, entry: serde_json::Value) -> WrittenServer {
     let text = json!({ "mcpServers": { name: entry } }).to_string();
     parse(&text, Path::new("mcp.json")).unwrap().written.remove(0)
 }
 
-fn git() -> Written {
+fn git() -> WrittenServer {
     server("git", json!({"command": "uvx", "args": ["mcp-server-git"], "env": {"TOKEN": "${GIT_TOKEN}"}}))
 }
 

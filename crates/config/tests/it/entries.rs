@@ -3,7 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use toolbay_config::{
-    ConfigFile, Era, Reach, ReadFiles, Standing, Transport, Validate, Variables, parse_with,
+    ConfigFile, Permission, ReadFiles, RevisionSetting, ServerEndpoint, Transport, Validate, Variables,
+    parse_with,
 };
 
 fn one(entry: &str) -> ConfigFile {
@@ -113,7 +114,7 @@ fn an_entry_is_taken_as_it_stands() {
     );
     assert_eq!(file.problems, []);
     let [server] = &file.servers[..] else { panic!("{file:?}") };
-    let Reach::Command(command) = &server.reach else { panic!("{server:?}") };
+    let ServerEndpoint::Command(command) = &server.endpoint else { panic!("{server:?}") };
     assert_eq!(command.command, "sh -c 'x'", "never split, never given to a shell");
     assert_eq!(command.args, ["$(touch MARK)", ""]);
     assert_eq!(command.cwd.as_deref(), Some(Path::new("/etc/sub")), "relative to the file");
@@ -122,7 +123,7 @@ fn an_entry_is_taken_as_it_stands() {
     assert_eq!(tuning.idle_timeout, Some(Duration::from_secs(90)));
     assert_eq!(tuning.total_timeout, Some(Duration::from_secs(600)));
     assert_eq!(tuning.stop_grace, Some(Duration::from_millis(500)));
-    assert_eq!((tuning.era, tuning.validate), (Era::Legacy, Validate::Warn));
+    assert_eq!((tuning.era, tuning.validate), (RevisionSetting::Legacy, Validate::Warn));
     assert_eq!(tuning.max_waiting, Some(3));
 }
 
@@ -135,10 +136,10 @@ fn a_url_is_taken_with_its_headers() {
         ));
         assert_eq!(file.problems, []);
         let [server] = &file.servers[..] else { panic!("{file:?}") };
-        let Reach::Url(remote) = &server.reach else { panic!("{server:?}") };
+        let ServerEndpoint::Url(remote) = &server.endpoint else { panic!("{server:?}") };
         assert_eq!(remote.url, "https://h:1/mcp?a=b");
         assert_eq!(remote.headers["authorization"], "Bearer p4ss");
-        assert_eq!(server.tuning.era, Era::Modern);
+        assert_eq!(server.tuning.era, RevisionSetting::Modern);
         assert!(!format!("{file:?}").contains("p4ss"), "{file:?}");
     }
 }
@@ -158,7 +159,7 @@ fn the_type_says_what_is_spoken_at_a_url() {
     ] {
         let file = one(&format!(r#"{{{kind} "url": "{url}"}}"#));
         assert_eq!(file.problems, [], "{kind} {url}");
-        let Reach::Url(remote) = &file.servers[0].reach else { panic!("{file:?}") };
+        let ServerEndpoint::Url(remote) = &file.servers[0].endpoint else { panic!("{file:?}") };
         assert_eq!(remote.transport, transport, "{kind} {url}");
     }
 }
@@ -166,6 +167,6 @@ fn the_type_says_what_is_spoken_at_a_url() {
 #[test]
 fn an_entry_can_be_switched_off() {
     for entry in [r#"{"command": "x", "disabled": true}"#, r#"{"command": "x", "enabled": false}"#] {
-        assert_eq!(one(entry).servers[0].standing, Standing::Disabled, "{entry}");
+        assert_eq!(one(entry).servers[0].permission, Permission::Disabled, "{entry}");
     }
 }

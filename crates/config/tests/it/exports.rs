@@ -3,9 +3,9 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use toolbay_config::{Edit, EditError, Folders, Format, Written, client_files, edit_text, parse};
+use toolbay_config::{Edit, EditError, Folders, Format, WrittenServer, client_files, edit_text, parse};
 
-fn sample(name: &str) -> Vec<Written> {
+fn sample(name: &str) -> Vec<WrittenServer> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats").join(name);
     parse(&fs::read_to_string(&path).unwrap(), &path).unwrap().written
 }
@@ -16,7 +16,7 @@ fn path_of(format: Format) -> std::path::PathBuf {
 }
 
 /// The text of a new file with these servers.
-fn exported(servers: &[Written], format: Format) -> Result<String, EditError> {
+fn exported(servers: &[WrittenServer], format: Format) -> Result<String, EditError> {
     let edits: Vec<Edit<'_>> = servers.iter().map(Edit::Put).collect();
     edit_text("", &path_of(format), Some(format), &edits).map(|edited| edited.text)
 }
@@ -42,7 +42,7 @@ fn there_and_back() {
         }
         let text = exported(&servers, format).unwrap();
         let file = parse(&text, &path_of(format)).unwrap();
-        let wanted: Vec<Value> = servers.iter().map(Written::normalised).collect();
+        let wanted: Vec<Value> = servers.iter().map(WrittenServer::normalised).collect();
         assert_eq!(json!(file.normalised()), json!(wanted), "{format}: {text}");
         assert!(!text.contains("lost"), "{text}");
     }
@@ -205,7 +205,9 @@ fn what_is_no_variable_does_not_become_one() {
     let servers = parse(codex, Path::new("/h/.codex/config.toml")).unwrap().written;
     let native = exported(&servers, Format::Toolbay).unwrap();
     let file = parse(&native, Path::new("/h/toolbay.toml")).unwrap();
-    let toolbay_config::Reach::Command(command) = &file.servers[0].reach else { panic!("{file:?}") };
+    let toolbay_config::ServerEndpoint::Command(command) = &file.servers[0].endpoint else {
+        panic!("{file:?}")
+    };
     assert_eq!(command.args, ["${HOME}/y", "$${z"], "{native}");
     assert!(file.warnings.is_empty() && exported(&servers, Format::Zed).is_ok());
     let error = exported(&servers, Format::ClaudeCode).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use toolbay_config::{ConfigError, Origin, Reach, Variables, inherited, load, load_from, parse};
+use toolbay_config::{ConfigError, Origin, ServerEndpoint, Variables, inherited, load, load_from, parse};
 
 #[test]
 fn a_file_that_is_none_says_where() {
@@ -28,12 +28,12 @@ fn good_entries_stay_in_order_beside_bad_ones() {
       "other": {"anything": true},
     }"#;
     let file = parse(text, Path::new("f.json")).unwrap();
-    let command = |reach: &Reach| match reach {
-        Reach::Command(command) => command.command.clone(),
-        Reach::Url(_) | Reach::BuiltIn(_) => panic!("{reach:?}"),
+    let command = |reach: &ServerEndpoint| match reach {
+        ServerEndpoint::Command(command) => command.command.clone(),
+        ServerEndpoint::Url(_) | ServerEndpoint::BuiltIn(_) => panic!("{reach:?}"),
     };
     let names: Vec<(&str, String)> =
-        file.servers.iter().map(|it| (it.name.as_str(), command(&it.reach))).collect();
+        file.servers.iter().map(|it| (it.name.as_str(), command(&it.endpoint))).collect();
     assert_eq!(names, [("z", "1".to_owned()), ("a", "2".to_owned())]);
     let problems: Vec<&str> =
         file.problems.iter().map(|problem| problem.server.as_deref().unwrap()).collect();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigFile, Format, Problem, Reach, ServerConfig, Tuning, Variables, parse, parse_with,
+    ConfigFile, Format, Problem, ServerConfig, ServerEndpoint, ServerOptions, Variables, parse, parse_with,
 };
 
 /// Each sample, where such a file usually lies, and whose it is.
@@ -60,7 +60,7 @@ fn sample(name: &str) -> ConfigFile {
     parse_with(&read(name), Path::new(path), &variables).unwrap()
 }
 
-fn tuning(sample_name: &str) -> Tuning {
+fn tuning(sample_name: &str) -> ServerOptions {
     sample(sample_name).servers[0].tuning.clone()
 }
 
@@ -119,9 +119,9 @@ fn every_format_has_its_variables() {
         let file = sample(name);
         assert!(file.incomplete.is_empty(), "{name}: {}", said(&file.warnings));
         let [files, search, _] = &file.servers[..] else { panic!("{name}: {file:?}") };
-        let Reach::Command(command) = &files.reach else { panic!("{name}: {files:?}") };
+        let ServerEndpoint::Command(command) = &files.endpoint else { panic!("{name}: {files:?}") };
         assert_eq!(command.env["FILES_KEY"], "f1", "{name}");
-        let Reach::Url(remote) = &search.reach else { panic!("{name}: {search:?}") };
+        let ServerEndpoint::Url(remote) = &search.endpoint else { panic!("{name}: {search:?}") };
         assert_eq!(remote.headers["authorization"], "Bearer s1", "{name}");
         let shown = json!(file.normalised()).to_string();
         assert!(
@@ -154,7 +154,7 @@ fn timeouts_have_the_unit_of_their_format() {
     assert!(warnings.contains("3:5: server `files`: `timeout` counts seconds, of which 3600"), "{warnings}");
     let odd = r#"{"mcpServers": {"a": {"command": "x", "timeout": 30}}}"#;
     let file = parse(odd, Path::new(".mcp.json")).unwrap();
-    assert_eq!(file.servers[0].tuning, Tuning::default());
+    assert_eq!(file.servers[0].tuning, ServerOptions::default());
     assert!(said(&file.warnings).contains("30 are too few"), "{}", said(&file.warnings));
 }
 
@@ -227,9 +227,9 @@ fn what_is_no_server_of_the_file_is_told_and_left_out() {
 
 #[test]
 fn folders_are_those_of_the_program() {
-    let cwd = |server: &ServerConfig| match &server.reach {
-        Reach::Command(command) => command.cwd.clone(),
-        Reach::Url(_) | Reach::BuiltIn(_) => None,
+    let cwd = |server: &ServerConfig| match &server.endpoint {
+        ServerEndpoint::Command(command) => command.cwd.clone(),
+        ServerEndpoint::Url(_) | ServerEndpoint::BuiltIn(_) => None,
     };
     for name in ["warp.json", "jetbrains.json"] {
         assert_eq!(cwd(&sample(name).servers[0]).as_deref(), Some(Path::new("/srv")), "{name}");

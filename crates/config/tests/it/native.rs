@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use serde_json::Value;
 use toolbay_config::{
-    ConfigFile, Format, InheritEnv, Listen, Reach, Restart, Sharing, Standing, Start, Stderr, Transport,
-    parse, schema,
+    ConfigFile, Format, InheritEnv, Listen, Permission, Restart, ServerEndpoint, Sharing, Start, Stderr,
+    Transport, parse, schema,
 };
 
 const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
@@ -114,14 +114,14 @@ fn everything_in_it_is_read() {
     assert_eq!((file.hub.share, file.hub.linger()), (Some(true), Duration::from_secs(300)));
     assert_eq!(file.hub.first_list_wait(), Duration::from_secs(2));
     let [files, issues, code, git, browser, intranet] = &file.servers[..] else { panic!("{file:?}") };
-    let Reach::Command(command) = &files.reach else { panic!("{files:?}") };
+    let ServerEndpoint::Command(command) = &files.endpoint else { panic!("{files:?}") };
     assert_eq!((command.command.as_str(), command.cwd.as_deref()), ("npx", Some(Path::new("/etc/."))));
-    let Reach::Url(remote) = &issues.reach else { panic!("{issues:?}") };
+    let ServerEndpoint::Url(remote) = &issues.endpoint else { panic!("{issues:?}") };
     assert_eq!(remote.transport, Transport::Http);
-    assert!(matches!(&code.reach, Reach::BuiltIn(_)), "{code:?}");
+    assert!(matches!(&code.endpoint, ServerEndpoint::BuiltIn(_)), "{code:?}");
     assert_eq!(git.tuning.tools.deny, ["git_push", "git_reset*"]);
     assert_eq!(git.tuning.tool["git_clone"].idle_timeout.map(|time| time.as_secs()), Some(300));
-    assert_eq!(browser.standing, Standing::Disabled);
+    assert_eq!(browser.permission, Permission::Disabled);
     assert_eq!((browser.tuning.start, browser.tuning.instances), (Start::OnDemand, Sharing::PerSession));
     assert_eq!(browser.tuning.stderr, Stderr::File("/var/log/browser-mcp.log".into()));
     assert_eq!(browser.tuning.inherit_env, InheritEnv::Also(vec!["DISPLAY".into(), "WAYLAND_*".into()]));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    Reach, Transport,
+    ServerEndpoint, Transport,
     descriptor::{Confirmed, Described, Descriptors, Origin, read_server_json},
 };
 use toolbay_protocol::ServerName;
@@ -143,7 +143,7 @@ fn addresses_of_the_registry_become_servers_at_a_url() {
     assert_eq!(schema["required"], json!(["tenant", "path", "token"]));
     let server =
         resolve(&descriptors, ids[0], &json!({"tenant": "eu", "path": "p", "token": "t0ken"})).unwrap();
-    let Reach::Url(remote) = &server.reach else { panic!() };
+    let ServerEndpoint::Url(remote) = &server.endpoint else { panic!() };
     assert_eq!(remote.url, "https://eu.example.com/p/mcp");
     let settings = json!({"tenant": "eu", "path": "a b", "token": "t0ken"});
     let said = resolve(&descriptors, ids[0], &settings).unwrap_err().to_string();
@@ -155,7 +155,7 @@ fn addresses_of_the_registry_become_servers_at_a_url() {
         "headers": [{"name": "Authorization", "value": "Bearer {token}", "variables": {"token": {"isSecret": true}}}]}]}),
     );
     let server = resolve(&registry(&text), ids[0], &json!({"token": "t0ken"})).unwrap();
-    let Reach::Url(remote) = &server.reach else { panic!() };
+    let ServerEndpoint::Url(remote) = &server.endpoint else { panic!() };
     assert_eq!(
         (remote.url.to_string().as_str(), remote.transport),
         ("https://eu.example.com/mcp", Transport::Http)
@@ -164,14 +164,14 @@ fn addresses_of_the_registry_become_servers_at_a_url() {
     assert!(remote.headers["authorization"].is_sensitive());
     // A header whose variable is not set is not sent.
     let server = resolve(&registry(&text), ids[0], &json!({})).unwrap();
-    let Reach::Url(remote) = &server.reach else { panic!() };
+    let ServerEndpoint::Url(remote) = &server.endpoint else { panic!() };
     assert!(remote.headers.is_empty());
     assert_eq!(line_of_sse(&descriptors), Transport::Sse);
 }
 
 fn line_of_sse(descriptors: &Descriptors) -> Transport {
-    match resolve(descriptors, "io.github.somebody/weather#remote", &json!({})).unwrap().reach {
-        Reach::Url(remote) => remote.transport,
+    match resolve(descriptors, "io.github.somebody/weather#remote", &json!({})).unwrap().endpoint {
+        ServerEndpoint::Url(remote) => remote.transport,
         other => panic!("{other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use toolbay_config::{
-    Approvals, Origin, Reach, ReadFiles, ServerConfig, Standing, Variables, load, load_from,
+    Approvals, Origin, Permission, ReadFiles, ServerConfig, ServerEndpoint, Variables, load, load_from,
     scope::{
         Declared, Layer, Merged, Placed, Scope, ScopeReader, ScopedFile, Why, find_project, merge,
         scoped_files,
@@ -20,9 +20,9 @@ fn layer(scope: Scope, path: &str, servers: Vec<ServerConfig>) -> Layer {
 /// One line per server: its name, command, standing and file.
 fn lines(merged: &Merged) -> Vec<String> {
     let line = |placed: &Placed| {
-        let Reach::Command(command) = &placed.server.reach else { panic!("a command") };
+        let ServerEndpoint::Command(command) = &placed.server.endpoint else { panic!("a command") };
         let file = placed.file.path.display();
-        format!("{} {} {:?} {file}", placed.server.name, command.command, placed.server.standing)
+        format!("{} {} {:?} {file}", placed.server.name, command.command, placed.server.permission)
     };
     merged.servers.iter().map(line).collect()
 }
@@ -68,9 +68,9 @@ fn of_one_scope_the_first_file_counts() {
 /// A repository must not replace, nor switch off, a server that the user trusts (S12, S22).
 #[test]
 fn s12_an_entry_that_nobody_approved_takes_nobodys_place() {
-    for standing in [Standing::Pending, Standing::Disabled] {
-        let evil = ServerConfig { standing, ..server("github", r#"{"command": "evil"}"#) };
-        let fresh = ServerConfig { standing, ..server("fresh", r#"{"command": "fresh"}"#) };
+    for standing in [Permission::Pending, Permission::Disabled] {
+        let evil = ServerConfig { permission: standing, ..server("github", r#"{"command": "evil"}"#) };
+        let fresh = ServerConfig { permission: standing, ..server("fresh", r#"{"command": "fresh"}"#) };
         let merged = merge([
             layer(Scope::Project, ".mcp.json", vec![evil, fresh]),
             layer(Scope::User, "user", servers(r#""github": {"command": "mine"}"#)),
@@ -82,7 +82,8 @@ fn s12_an_entry_that_nobody_approved_takes_nobodys_place() {
         assert_eq!((merged.outranked[0].why, merged.outranked[0].by.to_str()), (Why::Inert, Some("user")));
     }
     // Nor does it turn their order.
-    let pending = |name| ServerConfig { standing: Standing::Pending, ..server(name, r#"{"command": "x"}"#) };
+    let pending =
+        |name| ServerConfig { permission: Permission::Pending, ..server(name, r#"{"command": "x"}"#) };
     let merged = merge([
         layer(Scope::Project, ".mcp.json", vec![pending("b"), pending("a")]),
         layer(Scope::User, "user", servers(r#""a": {"command": "a"}, "b": {"command": "b"}"#)),
@@ -100,7 +101,7 @@ fn s12_an_entry_that_nobody_approved_takes_nobodys_place() {
 fn filters_of_two_scopes_allow_what_both_allow() {
     let filtered = |higher: &str, lower: &str, standing| {
         let entry = |tools: &str| format!(r#"{{"command": "c", "toolbay": {{"tools": {tools}}}}}"#);
-        let lower = ServerConfig { standing, ..server("s", &entry(lower)) };
+        let lower = ServerConfig { permission: standing, ..server("s", &entry(lower)) };
         let merged = merge([
             layer(Scope::Managed, "high", vec![server("s", &entry(higher))]),
             layer(Scope::Project, "low", vec![lower]),
@@ -120,11 +121,11 @@ fn filters_of_two_scopes_allow_what_both_allow() {
         // Nothing that both certainly allow.
         (r#"{"allow": ["a*"]}"#, r#"{"allow": ["*b"]}"#, (some(""), "")),
     ] {
-        let (allow, deny) = filtered(higher, lower, Standing::Enabled);
+        let (allow, deny) = filtered(higher, lower, Permission::Enabled);
         assert_eq!((allow, deny.as_str()), expected, "{higher} {lower}");
     }
     // What nobody approved of has no say.
-    assert_eq!(filtered("{}", r#"{"deny": ["*"]}"#, Standing::Pending), (None, String::new()));
+    assert_eq!(filtered("{}", r#"{"deny": ["*"]}"#, Permission::Pending), (None, String::new()));
 }
 
 #[test]
@@ -218,12 +219,12 @@ fn s22_files_that_a_project_names_are_read_after_the_approval() {
         let waiting = read(&approvals);
         assert!(waiting.problems.is_empty(), "{entry}: {:?}", waiting.problems);
         let placed = &waiting.merged.servers[0];
-        assert_eq!(placed.server.standing, Standing::Pending, "{entry}");
+        assert_eq!(placed.server.permission, Permission::Pending, "{entry}");
         assert!(!format!("{:?}", placed.server).contains("s3nt1nel"), "{entry}");
         approvals.approve(folder.path(), &placed.launch).unwrap();
         let approved = read(&approvals);
-        match approved.merged.servers.first().map(|placed| placed.server.standing) {
-            Some(Standing::Enabled) if approved.problems.is_empty() => {}
+        match approved.merged.servers.first().map(|placed| placed.server.permission) {
+            Some(Permission::Enabled) if approved.problems.is_empty() => {}
             // It is no certificate, and no URL.
             standing => {
                 assert!(entry.contains("url") && approved.problems.len() == 1, "{entry}: {standing:?}")

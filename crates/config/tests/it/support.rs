@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolbay_config::{ServerConfig, Written, parse};
+use toolbay_config::{ServerConfig, WrittenServer, parse};
 
 /// The server that an entry comes to.
 pub(crate) fn server(name: &str, entry: &str) -> ServerConfig {
@@ -19,7 +19,7 @@ pub(crate) fn servers(entries: &str) -> Vec<ServerConfig> {
 }
 
 /// What an approval binds of an entry.
-pub(crate) fn launch(name: &str, entry: &str) -> Written {
+pub(crate) fn launch(name: &str, entry: &str) -> WrittenServer {
     let text = format!("{{\"mcpServers\": {{{name:?}: {entry}}}}}");
     let mut file = parse(&text, Path::new("/etc/mcp.json")).unwrap();
     assert_eq!(file.problems, []);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::json;
-use toolbay_config::{Command, ConfigFile, Reach, ReadFiles, Variables, parse_with};
+use toolbay_config::{Command, ConfigFile, ReadFiles, ServerEndpoint, Variables, parse_with};
 
 fn variables() -> Variables {
     let env = [("KEY", "p4ss"), ("EMPTY", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -15,8 +15,8 @@ fn read(text: &str, path: &str) -> ConfigFile {
 }
 
 fn command(file: &ConfigFile) -> &Command {
-    match &file.servers[0].reach {
-        Reach::Command(command) => command,
+    match &file.servers[0].endpoint {
+        ServerEndpoint::Command(command) => command,
         other => panic!("{other:?}"),
     }
 }
@@ -154,7 +154,7 @@ fn files_are_read_when_servers_start_and_not_before() {
 fn a_url_may_be_a_variable() {
     let text = r#"{"mcpServers": {"a": {"url": "${BASE:-https://h}/mcp"}, "b": {"url": "${NONE}/mcp"}}}"#;
     let file = read(text, "/p/.mcp.json");
-    let Reach::Url(remote) = &file.servers[0].reach else { panic!("{file:?}") };
+    let ServerEndpoint::Url(remote) = &file.servers[0].endpoint else { panic!("{file:?}") };
     assert_eq!(remote.url, "https://h/mcp");
     assert_eq!(file.normalised()[0]["url"], "${BASE:-https://h}/mcp");
     let [problem] = &file.problems[..] else { panic!("{:?}", file.problems) };
@@ -213,7 +213,7 @@ fn variables_that_are_passed_on_are_left_out_without_a_value() {
 [mcp_servers.b]\nurl = 'https://h/'\nbearer_token_env_var = 'NONE'\nenv_http_headers = { X = 'KEY' }\n";
     let file = read(text, "/h/.codex/config.toml");
     assert_eq!(command(&file).env, BTreeMap::from([("KEY".into(), "p4ss".into())]));
-    let Reach::Url(remote) = &file.servers[1].reach else { panic!("{file:?}") };
+    let ServerEndpoint::Url(remote) = &file.servers[1].endpoint else { panic!("{file:?}") };
     assert_eq!((remote.headers.get("authorization"), remote.headers.len()), (None, 1));
     let incomplete: Vec<&str> = file.incomplete.keys().map(|name| name.as_str()).collect();
     assert_eq!(incomplete, ["b"], "Codex passes what there is, but needs the token");

@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
-use toolbay_config::{ConfigWatch, WatchWay, watch_files};
+use toolbay_config::{ConfigWatch, WatchMethod, watch_files};
 
 /// Longer than any debounce; enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ impl Stage {
     fn watch(&self, names: &[&str]) -> ConfigWatch {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.path(name)).collect();
         let watch = watch_files(&paths, &self.tasks);
-        assert_eq!(watch.way(), WatchWay::Reported);
+        assert_eq!(watch.way(), WatchMethod::Reported);
         watch
     }
 }

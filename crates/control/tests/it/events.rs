@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolbay_control::{About, Api, Client, Snapshot, method};
+use toolbay_control::{About, Api, Client, HubStatus, method};
 use toolbay_host::{ConfigProblem, Host, HostOptions};
 
 fn hub() -> (Host, Client) {
@@ -11,7 +11,7 @@ fn hub() -> (Host, Client) {
     (host.clone(), Client::Local(Api::new(host, About::default())))
 }
 
-async fn after(client: &Client, revision: u64) -> Snapshot {
+async fn after(client: &Client, revision: u64) -> HubStatus {
     client
         .ask(method::EVENTS, Some(&json!({ "after": revision }).to_string()))
         .await

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use toolbay_protocol::{ErrorCode, ErrorObject, Malformed, Message, Revision, method, parse_batch};
+use toolbay_protocol::{ErrorCode, ErrorObject, Message, ParseError, Revision, method, parse_batch};
 
-use super::{Door, Early, early};
+use super::{EarlyResponse, HttpListener, early};
 use crate::{
-    answer::{Answer, empty, json},
+    answer::{HttpResponse, empty, json},
     client::Client,
-    exchange::{Final, Step},
+    exchange::{CallStep, FinalResponse},
     gateway::Gateway,
     headers::{self, single},
     reply,
     serve::Served,
 };
 
-impl Door {
+impl HttpListener {
     /// Batches exist in 2025-03-26 only. Each element is judged alone; answers come in the order of the requests.
-    pub(super) async fn batch(&self, body: Bytes, headers: &HeaderMap) -> Early<Answer> {
+    pub(super) async fn batch(&self, body: Bytes, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         let session = self.session(headers)?.map(|(_, session)| session);
         let named = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
         let revision = match (&session, named) {
@@ -28,7 +28,7 @@ impl Door {
             (None, Some(named)) => named.parse().ok(),
         };
         if revision != Some(Revision::V2025_03_26) {
-            return early(StatusCode::BAD_REQUEST, None, &reply::malformed(&Malformed::Batch));
+            return early(StatusCode::BAD_REQUEST, None, &reply::malformed(&ParseError::Batch));
         }
         let messages = match parse_batch(body) {
             Ok(messages) => messages,
@@ -43,7 +43,7 @@ impl Door {
                 Ok(Message::Request(request)) if request.call.method() == method::INITIALIZE => {
                     let error =
                         ErrorObject::new(ErrorCode::INVALID_REQUEST, "`initialize` must not be in a batch");
-                    served.push(Served::Known(Final::error(Some(&request.id), &error)));
+                    served.push(Served::Known(FinalResponse::error(Some(&request.id), &error)));
                 }
                 Ok(Message::Request(request)) => served.push(self.gateway.serve(&client, request.into())),
                 Ok(Message::Notification(notification)) => {
@@ -52,7 +52,7 @@ impl Door {
                 Ok(Message::Response(response)) => {
                     self.response(&response, headers)?;
                 }
-                Err(why) => served.push(Served::Known(Final::error(None, &reply::malformed(&why)))),
+                Err(why) => served.push(Served::Known(FinalResponse::error(None, &reply::malformed(&why)))),
             }
         }
         if served.is_empty() {
@@ -73,7 +73,7 @@ impl Door {
 }
 
 /// The end of a request in a batch; what happens before is left out.
-async fn last_step(gateway: &Arc<Gateway>, mut served: Served) -> Option<Final> {
+async fn last_step(gateway: &Arc<Gateway>, mut served: Served) -> Option<FinalResponse> {
     loop {
         match served {
             Served::Known(known) => return Some(known),
@@ -81,7 +81,7 @@ async fn last_step(gateway: &Arc<Gateway>, mut served: Served) -> Option<Final> 
             Served::Soon(answer) => return Some(answer.await),
             Served::Later(later) => served = later.serve(gateway).await,
             Served::Running(mut exchange) => loop {
-                if let Step::Final(known) = exchange.next().await {
+                if let CallStep::Final(known) = exchange.next().await {
                     return Some(known);
                 }
             },

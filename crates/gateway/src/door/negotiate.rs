@@ -3,7 +3,7 @@
 use http::{HeaderMap, StatusCode, header};
 use toolbay_protocol::{ErrorCode, ErrorObject};
 
-use super::{Early, early};
+use super::{EarlyResponse, early};
 use crate::headers::single;
 
 /// Whether a client can read a stream of events.
@@ -18,7 +18,7 @@ const JSON: &str = "application/json";
 const JSON_OR_STREAM: &str = "application/json, text/event-stream";
 
 /// Only JSON is taken: a form or a text is what a page could send without asking.
-pub(super) fn check_content_type(headers: &HeaderMap) -> Early<()> {
+pub(super) fn check_content_type(headers: &HeaderMap) -> EarlyResponse<()> {
     // Two of them, and whoever stands between us and the client may have looked at the other.
     let value = single(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
     if value == JSON {
@@ -33,7 +33,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Early<()> {
 }
 
 /// What the client can read. A client that says nothing reads JSON.
-pub(super) fn accepted(headers: &HeaderMap) -> Early<Accepts> {
+pub(super) fn accepted(headers: &HeaderMap) -> EarlyResponse<Accepts> {
     let mut any = false;
     let mut json = false;
     let mut accepts = Accepts::Json;

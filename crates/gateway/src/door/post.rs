@@ -4,29 +4,29 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode, request::Parts};
 use hyper::body::Incoming;
 use toolbay_protocol::{
-    ErrorObject, Malformed, Message, Notification, Request, RequestId, Response, Revision, meta, method,
+    ErrorObject, Message, Notification, ParseError, Request, RequestId, Response, Revision, meta, method,
 };
 use toolbay_transport::http::read_body;
 
 use super::{
-    Door, Early, KEEP_ALIVE, early,
+    EarlyResponse, HttpListener, KEEP_ALIVE, early,
     negotiate::{Accepts, accepted, check_content_type},
     streams::{read, stream},
 };
 use crate::{
-    answer::{Answer, empty, final_answer, json, json_error, too_many},
+    answer::{HttpResponse, empty, final_answer, json, json_error, too_many},
     client::{Client, open_session},
     clients::name_of,
-    era::{self, Era},
-    exchange::{Exchange, Step},
+    era::{self, RequestRevision},
+    exchange::{CallStep, ClientCall},
     headers, reply,
     serve::Served,
-    streams::{Source, TooMany},
-    tap::{ClientTap, TappedClient},
+    streams::{StreamSource, TooManyStreams},
+    tap::{CapturedClient, ClientCapture},
 };
 
-impl Door {
-    pub(super) async fn post(&self, request: HttpRequest<Incoming>) -> Early<Answer> {
+impl HttpListener {
+    pub(super) async fn post(&self, request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
         let (Parts { headers, .. }, body) = request.into_parts();
         check_content_type(&headers)?;
         let accepts = accepted(&headers)?;
@@ -37,7 +37,7 @@ impl Door {
             Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
             Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
             Ok(Message::Response(response)) => self.response(&response, &headers),
-            Err(Malformed::Batch) => self.batch(body, &headers).await,
+            Err(ParseError::Batch) => self.batch(body, &headers).await,
             Err(why) => early(StatusCode::BAD_REQUEST, None, &reply::malformed(&why)),
         };
         match tap {
@@ -49,10 +49,10 @@ impl Door {
     /// Shows what came to whoever watches. Nothing when nobody does, unless somebody may before the answer is complete.
     fn tap(
         &self,
-        message: &Result<Message, Malformed>,
+        message: &Result<Message, ParseError>,
         body: &Bytes,
         headers: &HeaderMap,
-    ) -> Option<Box<ClientTap>> {
+    ) -> Option<Box<ClientCapture>> {
         let is_subscription =
             matches!(message, Ok(Message::Request(request)) if request.call.method() == method::LISTEN);
         if !is_subscription && !self.gateway.host.capture().is_on() {
@@ -66,10 +66,10 @@ impl Door {
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
         };
         let client = match (info, self.session(headers)) {
-            (None, Ok(Some((_, session)))) => TappedClient::Session(session),
-            (info, _) => TappedClient::Named(info.and_then(name_of).map(Into::into)),
+            (None, Ok(Some((_, session)))) => CapturedClient::Session(session),
+            (info, _) => CapturedClient::Named(info.and_then(name_of).map(Into::into)),
         };
-        let tap = ClientTap::new(&self.gateway.host, client);
+        let tap = ClientCapture::new(&self.gateway.host, client);
         match message {
             Ok(message) => tap.received(message),
             Err(_) => tap.received_text(body.clone()),
@@ -78,7 +78,7 @@ impl Door {
     }
 
     /// A whole body, within the limits.
-    pub(super) async fn read_body(&self, body: Incoming) -> Early<Bytes> {
+    pub(super) async fn read_body(&self, body: Incoming) -> EarlyResponse<Bytes> {
         let limits = &self.gateway.options.limits;
         read_body(body, limits.max_body, limits.body_timeout).await.or_else(|error| {
             let (status, error) = reply::body(&error);
@@ -86,11 +86,16 @@ impl Door {
         })
     }
 
-    async fn request(&self, request: Box<Request>, headers: HeaderMap, accepts: Accepts) -> Early<Answer> {
+    async fn request(
+        &self,
+        request: Box<Request>,
+        headers: HeaderMap,
+        accepts: Accepts,
+    ) -> EarlyResponse<HttpResponse> {
         let client = match self.client_of(&request, &headers)? {
-            Opened::Client(client) if accepts == Accepts::Json => client.without_events(),
-            Opened::Client(client) => client,
-            Opened::Introduced(answer) => return Ok(*answer),
+            OpenedPost::Client(client) if accepts == Accepts::Json => client.without_events(),
+            OpenedPost::Client(client) => client,
+            OpenedPost::Introduced(answer) => return Ok(*answer),
         };
         let client = client.on_http();
         let modern = client.revision.is_modern();
@@ -118,7 +123,7 @@ impl Door {
     }
 
     /// Runs an exchange: JSON when the answer comes first, a stream of events when something else does.
-    async fn run(&self, mut exchange: Box<Exchange>, client: &Client, accepts: Accepts) -> Answer {
+    async fn run(&self, mut exchange: Box<ClientCall>, client: &Client, accepts: Accepts) -> HttpResponse {
         loop {
             let step = if accepts == Accepts::Streams {
                 tokio::select! {
@@ -130,48 +135,48 @@ impl Door {
                 Some(exchange.next().await)
             };
             let first = match step {
-                Some(Step::Final(known)) => return final_answer(known, client.revision.is_modern()),
-                Some(Step::Event(_)) if accepts == Accepts::Json => continue,
-                Some(Step::Event(text)) => Some(text),
+                Some(CallStep::Final(known)) => return final_answer(known, client.revision.is_modern()),
+                Some(CallStep::Event(_)) if accepts == Accepts::Json => continue,
+                Some(CallStep::Event(text)) => Some(text),
                 None => None,
             };
             let Some(session) = &client.session else { return stream(exchange, first) };
-            let source = Source::Request(exchange, first);
+            let source = StreamSource::Request(exchange, first);
             let opened = session.streams.open(source, session, self.stop.clone(), self.gateway.host.tasks());
             return match opened {
                 Ok(reader) => read(reader),
-                Err(TooMany(Source::Request(exchange, first))) => stream(exchange, first),
-                Err(TooMany(Source::Changes(..))) => unreachable!("it was a request"),
+                Err(TooManyStreams(StreamSource::Request(exchange, first))) => stream(exchange, first),
+                Err(TooManyStreams(StreamSource::Changes(..))) => unreachable!("it was a request"),
             };
         }
     }
 
     /// Finds out who asks, by the rules of the request's era.
-    fn client_of(&self, request: &Request, headers: &HeaderMap) -> Early<Opened> {
+    fn client_of(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<OpenedPost> {
         let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&request.id), error);
-        match era::era_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
-            Era::Modern => {
+        match era::revision_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
+            RequestRevision::Modern => {
                 era::check_meta(&request.call)
                     .and_then(|()| era::check_headers(request, headers))
                     .map_err(|error| Box::new(bad(&error)))?;
                 let client = Client::of_request(Revision::LATEST, &request.call);
-                Ok(Opened::Client(client))
+                Ok(OpenedPost::Client(client))
             }
-            Era::Legacy(_) if request.call.method() == method::INITIALIZE => {
-                Ok(Opened::Introduced(Box::new(self.initialize(request)?)))
+            RequestRevision::Legacy(_) if request.call.method() == method::INITIALIZE => {
+                Ok(OpenedPost::Introduced(Box::new(self.initialize(request)?)))
             }
-            Era::Legacy(revision) => {
+            RequestRevision::Legacy(revision) => {
                 let client = match self.session(headers)? {
                     Some((_, session)) => Client::of_session(session),
                     None => Client::unknown(revision),
                 };
-                Ok(Opened::Client(client))
+                Ok(OpenedPost::Client(client))
             }
         }
     }
 
     /// Checks the headers that the tool of a call wants; a tool whose server is on its way up is waited for.
-    async fn check_params(&self, request: &Request, headers: &HeaderMap) -> Early<()> {
+    async fn check_params(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<()> {
         let arrival = self.gateway.host.arrival(request).map(Box::pin); // rare, and large
         if let Some(arrival) = arrival {
             arrival.await;
@@ -184,10 +189,10 @@ impl Door {
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))
     }
 
-    fn initialize(&self, request: &Request) -> Early<Answer> {
+    fn initialize(&self, request: &Request) -> EarlyResponse<HttpResponse> {
         let session = open_session(&request.call)
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-        let result = self.gateway.introduction(session.revision, &request.call);
+        let result = self.gateway.initialize_result(session.revision, &request.call);
         let Some(id) = self.gateway.sessions.add(session) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };
@@ -198,7 +203,11 @@ impl Door {
         Ok(answer)
     }
 
-    pub(super) fn notification(&self, notification: &Notification, headers: &HeaderMap) -> Early<Answer> {
+    pub(super) fn notification(
+        &self,
+        notification: &Notification,
+        headers: &HeaderMap,
+    ) -> EarlyResponse<HttpResponse> {
         if let Some((_, session)) = self.session(headers)? {
             session.touch();
             if notification.method() == method::CANCELLED {
@@ -212,7 +221,7 @@ impl Door {
     }
 
     /// A client's answer to a question of a server.
-    pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> Early<Answer> {
+    pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         if let Some((_, session)) = self.session(headers)? {
             session.answered(response);
         }
@@ -220,8 +229,8 @@ impl Door {
     }
 }
 
-enum Opened {
+enum OpenedPost {
     Client(Client),
     /// It was `initialize`, and this is the answer.
-    Introduced(Box<Answer>),
+    Introduced(Box<HttpResponse>),
 }

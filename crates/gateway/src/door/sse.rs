@@ -8,27 +8,27 @@ use hyper::body::Incoming as HttpBody;
 use tokio::sync::mpsc;
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope};
 use toolbay_transport::{
-    Incoming, Wire,
+    Connection, Incoming,
     http::{Body, event, keep_alive},
 };
 
 use super::{
-    Door, Early, KEEP_ALIVE, early,
+    EarlyResponse, HttpListener, KEEP_ALIVE, early,
     negotiate::{accepted, check_content_type},
 };
 use crate::{
-    answer::{Answer, empty, sse, too_many},
+    answer::{HttpResponse, empty, sse, too_many},
     bounded::AHEAD,
     clients::ClientTransport,
     reply,
     sessions::SessionId,
-    unread::{self, Ended, Reader},
+    unread::{self, ForwardEnd, QueueReader},
     wire,
 };
 
-impl Door {
+impl HttpListener {
     /// Opens a client's stream. Its session ends with it.
-    pub(super) fn open_sse(&self, headers: &HeaderMap) -> Early<Answer> {
+    pub(super) fn open_sse(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         accepted(headers)?;
         let Some((mailbox, incoming)) = self.gateway.mailboxes.open() else {
             return Err(Box::new(too_many("too many streams; try again later", None)));
@@ -39,19 +39,19 @@ impl Door {
         let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
         self.gateway.host.tasks().spawn(async move {
             let forward = async {
-                if sender.forward(texts).await == Ended::Stuck {
+                if sender.forward(texts).await == ForwardEnd::Stuck {
                     tracing::warn!("a client does not read its stream on /sse, and is dropped");
                 }
             };
             let client = gateway.clients.enter(ClientTransport::Sse, None);
-            tokio::join!(wire::run(&gateway, Wire { outgoing, incoming }, client, stop), forward);
+            tokio::join!(wire::run(&gateway, Connection { outgoing, incoming }, client, stop), forward);
             drop(mailbox);
         });
         Ok(sse(events(first, reader)))
     }
 
     /// Takes a message of a client that has a stream; the answer comes there.
-    pub(super) async fn message(&self, request: HttpRequest<HttpBody>) -> Early<Answer> {
+    pub(super) async fn message(&self, request: HttpRequest<HttpBody>) -> EarlyResponse<HttpResponse> {
         let (head, body) = request.into_parts();
         check_content_type(&head.headers)?;
         let id = session_id(head.uri.query().unwrap_or_default());
@@ -82,7 +82,7 @@ fn session_id(query: &str) -> Option<SessionId> {
 }
 
 /// The stream: where to POST, then every message as an event.
-fn events(first: Rope, reader: Reader) -> Body {
+fn events(first: Rope, reader: QueueReader) -> Body {
     Body::stream(unfold((Some(first), reader), |(first, mut reader)| async move {
         let text = match first {
             Some(first) => first,

@@ -6,21 +6,21 @@ use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
 use toolbay_transport::http::{Body, event, keep_alive};
 
 use super::{
-    Door, Early, KEEP_ALIVE, early,
+    EarlyResponse, HttpListener, KEEP_ALIVE, early,
     negotiate::{Accepts, accepted},
 };
 use crate::{
-    answer::{Answer, not_allowed, sse, too_many},
-    exchange::{Exchange, Step},
+    answer::{HttpResponse, not_allowed, sse, too_many},
+    exchange::{CallStep, ClientCall},
     headers::{self, Unreadable, single},
     listen::{SessionStream, Subscription},
-    streams::{Reader, Resumed, Source, TooMany},
-    tap::{ClientTap, TappedClient},
+    streams::{Reader, ResumedStream, StreamSource, TooManyStreams},
+    tap::{CapturedClient, ClientCapture},
 };
 
-impl Door {
+impl HttpListener {
     /// The stream of a session for what belongs to no request.
-    pub(super) fn get(&self, headers: &HeaderMap) -> Early<Answer> {
+    pub(super) fn get(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         if accepted(headers)? == Accepts::Json {
             let error =
                 ErrorObject::new(ErrorCode::INVALID_REQUEST, "the client must accept text/event-stream");
@@ -30,32 +30,33 @@ impl Door {
             return Ok(not_allowed("POST"));
         };
         session.touch();
-        let tap = ClientTap::new(&self.gateway.host, TappedClient::Session(session.clone()));
+        let tap = ClientCapture::new(&self.gateway.host, CapturedClient::Session(session.clone()));
         let resumed = match single(headers, &headers::LAST_EVENT_ID) {
             Ok(last_event) => last_event.map(|last_event| session.streams.resume(last_event)),
-            Err(Unreadable) => Some(Resumed::Nothing),
+            Err(Unreadable) => Some(ResumedStream::Nothing),
         };
         match resumed {
-            Some(Resumed::Rest(reader)) => return Ok(tap.answered(read(reader))),
-            Some(Resumed::Nothing) => {
+            Some(ResumedStream::Rest(reader)) => return Ok(tap.answered(read(reader))),
+            Some(ResumedStream::Nothing) => {
                 let message = "nothing is kept of the stream with that event";
                 let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
                 return early(StatusCode::BAD_REQUEST, None, &error);
             }
-            Some(Resumed::NewChanges) | None => {}
+            Some(ResumedStream::NewChanges) | None => {}
         }
         let replaced = session.take_stream();
-        let source = Source::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
+        let source =
+            StreamSource::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
         match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {
             Ok(reader) => Ok(tap.answered(read(reader))),
-            Err(TooMany(_)) => {
+            Err(TooManyStreams(_)) => {
                 let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too many streams of this session");
                 early(StatusCode::TOO_MANY_REQUESTS, None, &error)
             }
         }
     }
 
-    pub(super) fn listen(&self, subscription: Subscription) -> Answer {
+    pub(super) fn listen(&self, subscription: Subscription) -> HttpResponse {
         let Ok(place) = self.gateway.listening.clone().try_acquire_owned() else {
             return too_many("too many subscriptions; try again later", Some(subscription.id()));
         };
@@ -76,7 +77,7 @@ impl Door {
 }
 
 /// What a client reads that can come back.
-pub(super) fn read(reader: Reader) -> Answer {
+pub(super) fn read(reader: Reader) -> HttpResponse {
     sse(Body::stream(unfold(reader, |mut reader| async move {
         let text = tokio::select! {
             text = reader.next() => text?,
@@ -87,7 +88,7 @@ pub(super) fn read(reader: Reader) -> Answer {
 }
 
 /// The events of a request, for a client that cannot come back: when it goes away, the request is cancelled.
-pub(super) fn stream(exchange: Box<Exchange>, first: Option<Rope>) -> Answer {
+pub(super) fn stream(exchange: Box<ClientCall>, first: Option<Rope>) -> HttpResponse {
     let first = Some(first.map_or_else(keep_alive, event));
     sse(Body::stream(unfold((first, Some(exchange)), |(first, exchange)| async move {
         if let Some(first) = first {
@@ -99,8 +100,8 @@ pub(super) fn stream(exchange: Box<Exchange>, first: Option<Rope>) -> Answer {
             () = tokio::time::sleep(KEEP_ALIVE) => return Some((keep_alive(), (None, Some(exchange)))),
         };
         Some(match step {
-            Step::Event(text) => (event(text), (None, Some(exchange))),
-            Step::Final(known) => (event(known.text), (None, None)),
+            CallStep::Event(text) => (event(text), (None, Some(exchange))),
+            CallStep::Final(known) => (event(known.text), (None, None)),
         })
     })))
 }

@@ -8,14 +8,14 @@ use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::{
-    Wire,
-    http::{Taken, take_over},
+    Connection,
+    http::{UpgradedStream, take_over},
     ws,
 };
 
-use super::{Door, Early, early};
+use super::{EarlyResponse, HttpListener, early};
 use crate::{
-    answer::{Answer, empty, json_error, too_many},
+    answer::{HttpResponse, empty, json_error, too_many},
     bounded::{AHEAD, pass},
     clients::ClientTransport,
     gateway::Gateway,
@@ -27,9 +27,9 @@ const VERSION: &str = "13";
 /// How long the last answers may take to be passed on.
 const FLUSH: Duration = Duration::from_secs(2);
 
-impl Door {
+impl HttpListener {
     /// Makes the connection a WebSocket and serves the client there. Host, Origin and token are judged already.
-    pub(super) fn open_ws(&self, mut request: HttpRequest<Incoming>) -> Early<Answer> {
+    pub(super) fn open_ws(&self, mut request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
         let key = asked(request.headers())?;
         let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
         let headers = answer.headers_mut();
@@ -57,11 +57,16 @@ impl Door {
     }
 }
 
-async fn serve(gateway: &Arc<Gateway>, stream: Taken, stop: CancellationToken, cut: CancellationToken) {
+async fn serve(
+    gateway: &Arc<Gateway>,
+    stream: UpgradedStream,
+    stop: CancellationToken,
+    cut: CancellationToken,
+) {
     let tasks = TaskTracker::new();
     let client = ws::accept(stream, gateway.options.limits.max_body, &tasks);
     let (outgoing, texts) = mpsc::channel(AHEAD);
-    let wire = Wire { outgoing, incoming: client.incoming };
+    let wire = Connection { outgoing, incoming: client.incoming };
     let served = async {
         let client = gateway.clients.enter(ClientTransport::WebSocket, None);
         wire::run(gateway, wire, client, stop).await;
@@ -83,7 +88,7 @@ async fn serve(gateway: &Arc<Gateway>, stream: Taken, stop: CancellationToken, c
 }
 
 /// What proves to the client that we understood, if it asks for a WebSocket as it should.
-fn asked(headers: &HeaderMap) -> Early<HeaderValue> {
+fn asked(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
     let wants =
         names(headers, &header::UPGRADE, "websocket") && names(headers, &header::CONNECTION, "upgrade");
     if !wants || single(headers, &header::SEC_WEBSOCKET_VERSION) != Ok(Some(VERSION)) {

@@ -8,43 +8,43 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use toolbay_host::{Question, Reply};
+use toolbay_host::{ClientReply, ServerRequest};
 use toolbay_protocol::method;
 use toolbay_translate as translate;
 
-use super::{Exchange, Final, Source};
+use super::{CallStage, ClientCall, FinalResponse};
 use crate::{
     park::{self, GATHER, answerable},
-    questions::Put,
+    questions::PendingServerRequest,
     reply,
     seal::Binding,
 };
 
 /// Questions that the client was asked in messages of their own, and has not answered yet.
 #[derive(Default)]
-pub(super) struct Asking(Vec<Open>);
+pub(super) struct OpenServerRequests(Vec<OpenServerRequest>);
 
-struct Open {
+struct OpenServerRequest {
     id: u64,
-    reply: oneshot::Receiver<Reply>,
-    asker: Asker,
+    reply: oneshot::Receiver<ClientReply>,
+    asker: RequestOrigin,
 }
 
 /// Who wants to know.
-pub(super) enum Asker {
+pub(super) enum RequestOrigin {
     /// A server that waits in the middle of the call.
-    Server(Box<Question>),
+    Server(Box<ServerRequest>),
     /// One that gets the answers in a request of ours: under this key, in answer to this method.
     Retry { key: String, method: String },
 }
 
-impl Asking {
+impl OpenServerRequests {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn add(&mut self, put: Put, asker: Asker) {
-        self.0.push(Open { id: put.id, reply: put.reply, asker });
+    pub(super) fn add(&mut self, put: PendingServerRequest, asker: RequestOrigin) {
+        self.0.push(OpenServerRequest { id: put.id, reply: put.reply, asker });
     }
 }
 
@@ -54,9 +54,9 @@ pub(super) fn elicitation_id() -> String {
     format!("elicitation-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-impl Exchange {
+impl ClientCall {
     /// Takes a question to the client, in the way of its era.
-    pub(super) fn question(&mut self, question: Question) {
+    pub(super) fn question(&mut self, question: ServerRequest) {
         let Some(session) = &self.client.session else {
             // The end of this request is the question.
             self.gathered.push(question);
@@ -67,14 +67,19 @@ impl Exchange {
             return question.refuse();
         }
         let (asked, from) = (question.method(), question.revision);
-        let put =
-            translate::question(asked, question.params(), from, self.client.revision, &elicitation_id())
-                .ok()
-                .and_then(|params| session.ask(asked, &self.with_sealed_question(params)));
+        let put = translate::translate_server_request(
+            asked,
+            question.params(),
+            from,
+            self.client.revision,
+            &elicitation_id(),
+        )
+        .ok()
+        .and_then(|params| session.ask(asked, &self.with_sealed_question(params)));
         match put {
             Some(put) => {
                 self.due.push_back(put.text.clone().into());
-                self.asking.add(put, Asker::Server(Box::new(question)));
+                self.asking.add(put, RequestOrigin::Server(Box::new(question)));
             }
             None => question.refuse(),
         }
@@ -86,10 +91,10 @@ impl Exchange {
         let mut happened = false;
         while let Some(open) = self.asking.0.get_mut(index) {
             if let Poll::Ready(reply) = Pin::new(&mut open.reply).poll(context) {
-                let Open { asker, .. } = self.asking.0.swap_remove(index);
+                let OpenServerRequest { asker, .. } = self.asking.0.swap_remove(index);
                 self.replied(asker, reply.ok());
                 happened = true;
-            } else if let Asker::Server(question) = &mut open.asker
+            } else if let RequestOrigin::Server(question) = &mut open.asker
                 && question.poll_withdrawn(context).is_ready()
             {
                 let params = format!(r#"{{"requestId":{}}}"#, open.id);
@@ -103,45 +108,45 @@ impl Exchange {
         happened
     }
 
-    fn replied(&mut self, asker: Asker, reply: Option<Reply>) {
+    fn replied(&mut self, asker: RequestOrigin, reply: Option<ClientReply>) {
         match (asker, reply) {
-            (Asker::Server(question), Some(Reply::Result(result))) => {
+            (RequestOrigin::Server(question), Some(ClientReply::Result(result))) => {
                 let (from, to) = (self.client.revision, question.revision);
-                let result = translate::question_answer(question.method(), &result, from, to);
+                let result = translate::translate_client_response(question.method(), &result, from, to);
                 let task = question.params().and_then(translate::related_task);
                 // An answer says which task it is about, too.
-                question.answer(Reply::Result(match task {
+                question.answer(ClientReply::Result(match task {
                     Some(id) => translate::with_related_task(&result, &id),
                     None => result,
                 }));
             }
-            (Asker::Server(question), Some(error)) => question.answer(error),
-            (Asker::Server(_), None) => {} // dropping the question tells the server
-            (Asker::Retry { key, method }, reply) => self.answered_for_retry(key, &method, reply),
+            (RequestOrigin::Server(question), Some(error)) => question.answer(error),
+            (RequestOrigin::Server(_), None) => {} // dropping the question tells the server
+            (RequestOrigin::Retry { key, method }, reply) => self.answered_for_retry(key, &method, reply),
         }
     }
 
     /// Ends this request with the questions that were gathered; the call waits for the answers. What the client
     /// cannot be asked is refused, and if that is all of it, the call goes on.
-    pub(super) fn park(&mut self) -> Option<Final> {
+    pub(super) fn park(&mut self) -> Option<FinalResponse> {
         self.gathering = None;
         let abilities = self.client.abilities();
         let (questions, refused) = answerable(std::mem::take(&mut self.gathered), abilities);
         if questions.is_empty() {
-            refused.into_iter().for_each(Question::refuse);
+            refused.into_iter().for_each(ServerRequest::refuse);
             return None;
         }
-        let source = std::mem::replace(&mut self.source, Source::Gone);
-        let Source::Call(live) = source else {
+        let source = std::mem::replace(&mut self.source, CallStage::Gone);
+        let CallStage::Call(live) = source else {
             return Some(self.failed(&reply::too_many_questions()));
         };
         let binding = Binding::of(self.client.principal(), &self.request.call);
-        let asker = park::Asker { revision: self.client.revision, abilities, binding };
-        let parked = self.gateway.lot.park(live, questions, asker);
+        let asker = park::SuspendedRequest { revision: self.client.revision, abilities, binding };
+        let parked = self.gateway.suspended.park(live, questions, asker);
         // Only now, so that what the server makes of it finds the call parked.
-        refused.into_iter().for_each(Question::refuse);
+        refused.into_iter().for_each(ServerRequest::refuse);
         Some(match parked {
-            Ok(result) => Final::result(self.id(), &result),
+            Ok(result) => FinalResponse::result(self.id(), &result),
             Err(_) => self.failed(&reply::too_many_questions()),
         })
     }

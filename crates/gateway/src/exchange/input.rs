@@ -8,18 +8,18 @@ use std::{
 };
 
 use tokio::time::{Sleep, sleep};
-use toolbay_host::{Answer, Reply};
+use toolbay_host::{CallResponse, ClientReply};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Revision, encode_string, method};
 use toolbay_translate::{self as translate, InputRequest, InputRequired};
 
 use super::{
-    Exchange, Final, Source, Step,
-    asking::{Asker, Asking, elicitation_id},
+    CallStage, CallStep, ClientCall, FinalResponse,
+    asking::{OpenServerRequests, RequestOrigin, elicitation_id},
 };
 use crate::{
     park::THINKING_TIME,
     reply,
-    seal::{Binding, Carried},
+    seal::{Binding, SealedContent},
 };
 
 /// A server that asks more often than this asks in circles.
@@ -29,7 +29,7 @@ const LATER: Duration = Duration::from_millis(200);
 
 /// A call that will be made again.
 pub(super) struct Retry {
-    answers: Answers,
+    answers: InputResponses,
     /// The server's own state, as JSON text.
     state: Option<String>,
     pause: Option<Pin<Box<Sleep>>>,
@@ -37,7 +37,7 @@ pub(super) struct Retry {
 
 /// What the client answered so far.
 #[derive(Default)]
-pub(super) struct Answers {
+pub(super) struct InputResponses {
     /// Results as JSON text, by the server's keys.
     pub(super) given: Vec<(String, String)>,
     /// What the client could not or would not answer.
@@ -46,7 +46,7 @@ pub(super) struct Answers {
 
 impl Retry {
     /// Ready when nothing is asked any more and it is time.
-    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>, asking: &Asking) -> Poll<()> {
+    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>, asking: &OpenServerRequests) -> Poll<()> {
         if !asking.is_empty() {
             return Poll::Pending;
         }
@@ -54,23 +54,23 @@ impl Retry {
     }
 }
 
-impl Exchange {
+impl ClientCall {
     /// Passes the questions on; what is given back ends the request.
-    pub(super) fn input_required(&mut self, answered: &Answer) -> Option<Final> {
+    pub(super) fn input_required(&mut self, answered: &CallResponse) -> Option<FinalResponse> {
         if self.client.revision.is_modern() {
             return Some(self.wrapped(answered));
         }
-        self.rounds += 1;
+        self.input_rounds += 1;
         let wanted = translate::input_requests(&answered.response);
-        let (Some(wanted), true) = (wanted, self.rounds <= MAX_ROUNDS) else {
+        let (Some(wanted), true) = (wanted, self.input_rounds <= MAX_ROUNDS) else {
             return Some(self.failed(&cannot_answer("more than it can answer")));
         };
         let InputRequired { requests, request_state: state } = wanted;
-        let pause = requests.is_empty().then(|| Box::pin(sleep(LATER * self.rounds)));
+        let pause = requests.is_empty().then(|| Box::pin(sleep(LATER * self.input_rounds)));
         if let Err(error) = self.ask_session(requests) {
             return Some(self.failed(&error));
         }
-        self.source = Source::Retry(Retry { answers: Answers::default(), state, pause });
+        self.source = CallStage::Retry(Retry { answers: InputResponses::default(), state, pause });
         None
     }
 
@@ -79,63 +79,70 @@ impl Exchange {
         for InputRequest { key, method, params } in requests {
             let (params, to) = (params.as_deref(), self.client.revision);
             let can = self.client.can_answer(&method, params);
-            let params = translate::question(&method, params, Revision::LATEST, to, &elicitation_id());
+            let params =
+                translate::translate_server_request(&method, params, Revision::LATEST, to, &elicitation_id());
             let session = self.client.session.as_ref().filter(|_| can);
             let put = params.ok().zip(session).and_then(|(params, session)| session.ask(&method, &params));
             let put = put.ok_or_else(|| cannot_answer(&method))?;
             self.due.push_back(put.text.clone().into());
-            self.asking.add(put, Asker::Retry { key, method });
+            self.asking.add(put, RequestOrigin::Retry { key, method });
         }
         Ok(())
     }
 
-    pub(super) fn answered_for_retry(&mut self, key: String, asked: &str, reply: Option<Reply>) {
+    pub(super) fn answered_for_retry(&mut self, key: String, asked: &str, reply: Option<ClientReply>) {
         let answers = match &mut self.source {
-            Source::Retry(retry) => &mut retry.answers,
-            Source::Task(waiting) => &mut waiting.answers,
+            CallStage::Retry(retry) => &mut retry.answers,
+            CallStage::Task(waiting) => &mut waiting.answers,
             _ => return,
         };
         match reply {
-            Some(Reply::Result(result)) => {
-                let result =
-                    translate::question_answer(asked, &result, self.client.revision, Revision::LATEST);
+            Some(ClientReply::Result(result)) => {
+                let result = translate::translate_client_response(
+                    asked,
+                    &result,
+                    self.client.revision,
+                    Revision::LATEST,
+                );
                 answers.given.push((key, result));
             }
             // A person who is not there has not answered; that is something a server understands.
-            Some(Reply::Error(_)) | None if asked == method::ELICIT => {
+            Some(ClientReply::Error(_)) | None if asked == method::ELICIT => {
                 answers.given.push((key, r#"{"action":"cancel"}"#.to_owned()));
             }
-            Some(Reply::Error(error)) => answers.failed = Some(error),
+            Some(ClientReply::Error(error)) => answers.failed = Some(error),
             None => answers.failed = Some(cannot_answer(asked)),
         }
     }
 
     /// Makes the call again, with the client's answers.
-    pub(super) fn retry(&mut self) -> Option<Step> {
-        let Source::Retry(retry) = std::mem::replace(&mut self.source, Source::Gone) else { return None };
+    pub(super) fn retry(&mut self) -> Option<CallStep> {
+        let CallStage::Retry(retry) = std::mem::replace(&mut self.source, CallStage::Gone) else {
+            return None;
+        };
         if let Some(error) = retry.answers.failed {
-            return Some(Step::Final(self.failed(&error)));
+            return Some(CallStep::Final(self.failed(&error)));
         }
         let text = translate::retry(&self.request, &retry.answers.given, retry.state.as_deref());
         let request = match Message::parse(text) {
             Ok(Message::Request(request)) => request,
-            _ => return Some(Step::Final(self.failed(&cannot_answer("more than fits into a request")))),
+            _ => return Some(CallStep::Final(self.failed(&cannot_answer("more than fits into a request")))),
         };
         match self.send(request.into(), None) {
             Ok(source) => {
                 self.source = source;
                 None
             }
-            Err(known) => Some(Step::Final(known)),
+            Err(known) => Some(CallStep::Final(known)),
         }
     }
 
     /// The questions as they are, but with the server's state under our seal: it then fits this request alone.
-    fn wrapped(&self, answered: &Answer) -> Final {
+    fn wrapped(&self, answered: &CallResponse) -> FinalResponse {
         let plain = self.answered(answered);
         let Some(span) = answered.response.result_field("requestState") else { return plain };
-        let Source::Call(live) = &self.source else { return plain };
-        let carried = Carried::Upstream {
+        let CallStage::Call(live) = &self.source else { return plain };
+        let carried = SealedContent::Upstream {
             server: live.server().to_string(),
             state: answered.response.raw(span).to_owned(),
         };
@@ -145,7 +152,7 @@ impl Exchange {
         };
         let mut splice = answered.response.with_id(self.id());
         splice.replace(span, encode_string(&state));
-        Final { text: answered.response.edited(splice), error: None }
+        FinalResponse { text: answered.response.edited(splice), error: None }
     }
 }
 

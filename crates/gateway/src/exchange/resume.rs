@@ -1,15 +1,15 @@
 //! A client of the stateless era comes back with answers.
 
 use bytes::Bytes;
-use toolbay_host::Resumes;
+use toolbay_host::Resume;
 use toolbay_protocol::{ErrorCode, ErrorObject, Notification, ServerName};
 
-use super::{Exchange, may_ask};
+use super::{ClientCall, may_ask};
 use crate::{
-    park::Attachment,
+    park::CallLink,
     reply,
-    seal::{Binding, Carried},
-    tasks::{Kind, Task},
+    seal::{Binding, SealedContent},
+    tasks::{Task, TaskProtocol},
 };
 
 /// What a request goes on with.
@@ -17,18 +17,20 @@ pub(super) enum Resumed {
     /// Nothing: it is a new one.
     Anew,
     /// The state of a server, or its task.
-    At(Resumes),
+    At(Resume),
     /// A parked call.
-    Parked(Attachment),
+    Parked(CallLink),
     /// Something that is not there.
     Refused(ErrorObject),
 }
 
-impl Exchange {
+impl ClientCall {
     /// Finds out what a request goes on with.
     pub(super) fn resumed(&self) -> Resumed {
         let call = &self.request.call;
-        if let Some(kind) = Kind::of(self.client.revision).filter(|kind| kind.has_method(self.method())) {
+        if let Some(kind) =
+            TaskProtocol::of(self.client.revision).filter(|kind| kind.has_method(self.method()))
+        {
             return self.task(call, kind);
         }
         if !self.client.revision.is_modern() || !may_ask(self.method()) {
@@ -40,10 +42,12 @@ impl Exchange {
         };
         let binding = Binding::of(self.client.principal(), call);
         let resumed = match self.gateway.seal.open(&state, &binding) {
-            Ok(Carried::Park { id, round }) => self.gateway.lot.attach(id, round, call).map(Resumed::Parked),
-            Ok(Carried::Upstream { server, state }) => {
+            Ok(SealedContent::Park { id, round }) => {
+                self.gateway.suspended.attach(id, round, call).map(Resumed::Parked)
+            }
+            Ok(SealedContent::Upstream { server, state }) => {
                 let server = ServerName::new(server);
-                Some(Resumed::At(Resumes { server, state: Some((span, Bytes::from(state))) }))
+                Some(Resumed::At(Resume { server, state: Some((span, Bytes::from(state))) }))
             }
             Err(_) => None,
         };
@@ -55,16 +59,16 @@ impl Exchange {
     }
 }
 
-impl Exchange {
+impl ClientCall {
     /// Finds the task that a request is about.
-    fn task(&self, call: &Notification, kind: Kind) -> Resumed {
+    fn task(&self, call: &Notification, kind: TaskProtocol) -> Resumed {
         let task = call.string_param("taskId").map(|id| {
             let task = self.gateway.task_seal.open(&id, self.client.principal()).ok();
             task.filter(|task| task.kind == kind)
         });
         match (task, call.param("taskId")) {
             (Some(Some(Task { server, id, .. })), Some(span)) => {
-                Resumed::At(Resumes { server, state: Some((span, Bytes::from(id))) })
+                Resumed::At(Resume { server, state: Some((span, Bytes::from(id))) })
             }
             (Some(None), _) => Resumed::Refused(reply::unknown_task()),
             _ => Resumed::Refused(invalid("`params.taskId` is missing or not a string")),

@@ -10,12 +10,12 @@ use std::{
 
 use bytes::Bytes;
 use tokio::time::{Instant, Sleep, sleep};
-use toolbay_host::{Answer, CallError, InFlight};
+use toolbay_host::{CallError, CallResponse, InFlight};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Response, Revision, decode_string, method};
 use toolbay_translate as translate;
 
-use super::{Exchange, Source, Step, asking::Asking, input::Answers};
-use crate::{reply, tasks::Awaited};
+use super::{CallStage, CallStep, ClientCall, asking::OpenServerRequests, input::InputResponses};
+use crate::{reply, tasks::AwaitedTask};
 
 /// How often a task is looked at whose server does not say how often it wants that; and never more often than this.
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
@@ -25,19 +25,19 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const MAX_QUESTIONS: usize = 256;
 
 /// A task, and what is being done about it.
-pub(super) struct Waiting {
-    task: Awaited,
-    doing: Doing,
+pub(super) struct TaskWait {
+    task: AwaitedTask,
+    doing: TaskWaitState,
     total: Duration,
     deadline: Pin<Box<Sleep>>,
     pause: Duration,
     /// Questions that were put to the client; a server may show one until it has the answer.
     asked: HashSet<String>,
     /// What the client answered to those that are open.
-    pub(super) answers: Answers,
+    pub(super) answers: InputResponses,
 }
 
-enum Doing {
+enum TaskWaitState {
     Pausing(Pin<Box<Sleep>>),
     Looking(InFlight),
     /// The client is asked, and the clock stands still since then.
@@ -46,53 +46,57 @@ enum Doing {
 }
 
 /// What is to be done next.
-pub(super) enum Turn {
+pub(super) enum TaskWaitStep {
     Look,
-    Looked(Result<Answer, CallError>),
+    Looked(Result<CallResponse, CallError>),
     Tell,
-    Told(Result<Answer, CallError>),
+    Told(Result<CallResponse, CallError>),
     TooLate,
 }
 
-impl Waiting {
+impl TaskWait {
     /// Waits for a task, no longer than `total`. `first` is how it stood when it began.
-    pub(super) fn new(task: Awaited, total: Duration, first: &Response) -> Self {
+    pub(super) fn new(task: AwaitedTask, total: Duration, first: &Response) -> Self {
         let pause = pause_of(first).unwrap_or(USUAL_PAUSE);
         let at_once = status_of(first).is_some_and(|status| status != "working");
         let first = if at_once { SHORTEST_PAUSE } else { pause };
         Self {
             task,
-            doing: Doing::Pausing(Box::pin(sleep(first))),
+            doing: TaskWaitState::Pausing(Box::pin(sleep(first))),
             total,
             deadline: Box::pin(sleep(total)),
             pause,
             asked: HashSet::new(),
-            answers: Answers::default(),
+            answers: InputResponses::default(),
         }
     }
 
-    pub(super) fn poll_turn(&mut self, context: &mut Context<'_>, asking: &Asking) -> Poll<Turn> {
-        if let Doing::Asking(since) = &self.doing {
+    pub(super) fn poll_turn(
+        &mut self,
+        context: &mut Context<'_>,
+        asking: &OpenServerRequests,
+    ) -> Poll<TaskWaitStep> {
+        if let TaskWaitState::Asking(since) = &self.doing {
             if !asking.is_empty() {
                 return Poll::Pending;
             }
             let until = self.deadline.deadline() + since.elapsed();
             self.deadline.as_mut().reset(until);
-            return Poll::Ready(Turn::Tell);
+            return Poll::Ready(TaskWaitStep::Tell);
         }
         if self.deadline.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Turn::TooLate);
+            return Poll::Ready(TaskWaitStep::TooLate);
         }
         match &mut self.doing {
-            Doing::Pausing(pause) => pause.as_mut().poll(context).map(|()| Turn::Look),
-            Doing::Looking(call) => Pin::new(call).poll(context).map(Turn::Looked),
-            Doing::Telling(call) => Pin::new(call).poll(context).map(Turn::Told),
-            Doing::Asking(_) => Poll::Pending,
+            TaskWaitState::Pausing(pause) => pause.as_mut().poll(context).map(|()| TaskWaitStep::Look),
+            TaskWaitState::Looking(call) => Pin::new(call).poll(context).map(TaskWaitStep::Looked),
+            TaskWaitState::Telling(call) => Pin::new(call).poll(context).map(TaskWaitStep::Told),
+            TaskWaitState::Asking(_) => Poll::Pending,
         }
     }
 
     fn pause(&mut self) {
-        self.doing = Doing::Pausing(Box::pin(sleep(self.pause)));
+        self.doing = TaskWaitState::Pausing(Box::pin(sleep(self.pause)));
     }
 
     /// Sends a request about the task; what is given back ends the wait.
@@ -100,7 +104,7 @@ impl Waiting {
         &mut self,
         asked: &str,
         more: &str,
-        doing: impl FnOnce(InFlight) -> Doing,
+        doing: impl FnOnce(InFlight) -> TaskWaitState,
     ) -> Result<(), ErrorObject> {
         self.doing = doing(self.task.request(asked, more, None)?);
         Ok(())
@@ -108,19 +112,19 @@ impl Waiting {
 }
 
 /// How a task ended.
-enum End {
+enum TaskEnd {
     /// With an answer to the call: a message under an id of ours.
     Answer(Bytes),
     Error(ErrorObject),
 }
 
-impl Exchange {
+impl ClientCall {
     /// Does what is next about a task; nothing while it goes on.
-    pub(super) fn take_turn(&mut self, turn: Turn) -> Option<Step> {
-        let Source::Task(waiting) = &mut self.source else { return None };
+    pub(super) fn take_turn(&mut self, turn: TaskWaitStep) -> Option<CallStep> {
+        let CallStage::Task(waiting) = &mut self.source else { return None };
         let done = match turn {
-            Turn::Look => waiting.send(method::TASKS_GET, "", Doing::Looking),
-            Turn::Tell => match waiting.answers.failed.take() {
+            TaskWaitStep::Look => waiting.send(method::TASKS_GET, "", TaskWaitState::Looking),
+            TaskWaitStep::Tell => match waiting.answers.failed.take() {
                 Some(error) => Err(error),
                 None => {
                     let given = std::mem::take(&mut waiting.answers.given);
@@ -128,63 +132,65 @@ impl Exchange {
                     waiting.send(
                         method::TASKS_UPDATE,
                         &format!(",\"inputResponses\":{responses}"),
-                        Doing::Telling,
+                        TaskWaitState::Telling,
                     )
                 }
             },
-            Turn::Told(Ok(told)) if told.response.error().is_none() => {
+            TaskWaitStep::Told(Ok(told)) if told.response.error().is_none() => {
                 waiting.pause();
                 Ok(())
             }
-            Turn::Looked(Ok(looked)) if looked.response.error().is_none() => {
+            TaskWaitStep::Looked(Ok(looked)) if looked.response.error().is_none() => {
                 return self.looked(&looked.response);
             }
             // It forgot the task, or will not have it: that is how the call ends.
-            Turn::Looked(Ok(answered)) | Turn::Told(Ok(answered)) => {
-                return Some(Step::Final(self.answered(&answered)));
+            TaskWaitStep::Looked(Ok(answered)) | TaskWaitStep::Told(Ok(answered)) => {
+                return Some(CallStep::Final(self.answered(&answered)));
             }
-            Turn::Looked(Err(error)) | Turn::Told(Err(error)) => Err(reply::call_failed(&error)),
-            Turn::TooLate => {
+            TaskWaitStep::Looked(Err(error)) | TaskWaitStep::Told(Err(error)) => {
+                Err(reply::call_failed(&error))
+            }
+            TaskWaitStep::TooLate => {
                 let (server, total) = (waiting.task.task().server.clone(), waiting.total);
                 Err(reply::call_failed(&CallError::TooLong { server, total }))
             }
         };
-        done.err().map(|error| Step::Final(self.failed(&error)))
+        done.err().map(|error| CallStep::Final(self.failed(&error)))
     }
 
     /// Takes how a task stands now.
-    fn looked(&mut self, task: &Response) -> Option<Step> {
-        let Source::Task(waiting) = &mut self.source else { return None };
+    fn looked(&mut self, task: &Response) -> Option<CallStep> {
+        let CallStage::Task(waiting) = &mut self.source else { return None };
         if let Some(pause) = pause_of(task) {
             waiting.pause = pause;
         }
         if let Some(end) = end_of(task) {
-            if let Source::Task(waiting) = std::mem::replace(&mut self.source, Source::Gone) {
+            if let CallStage::Task(waiting) = std::mem::replace(&mut self.source, CallStage::Gone) {
                 waiting.task.ended();
             }
-            return Some(Step::Final(self.task_ended(end)));
+            return Some(CallStep::Final(self.task_ended(end)));
         }
-        let mut questions = translate::task_questions(task).unwrap_or_default();
+        let mut questions = translate::task_input_requests(task).unwrap_or_default();
         questions.retain(|question| waiting.asked.insert(question.key.clone()));
         if questions.is_empty() {
             waiting.pause();
             return None;
         }
         if waiting.asked.len() > MAX_QUESTIONS {
-            return Some(Step::Final(self.failed(&reply::too_many_questions())));
+            return Some(CallStep::Final(self.failed(&reply::too_many_questions())));
         }
-        waiting.doing = Doing::Asking(Instant::now());
-        self.ask_session(questions).err().map(|error| Step::Final(self.failed(&error)))
+        waiting.doing = TaskWaitState::Asking(Instant::now());
+        self.ask_session(questions).err().map(|error| CallStep::Final(self.failed(&error)))
     }
 
-    fn task_ended(&self, end: End) -> super::Final {
+    fn task_ended(&self, end: TaskEnd) -> super::FinalResponse {
         let answer = match end {
-            End::Answer(answer) => Message::parse(answer),
-            End::Error(error) => return self.failed(&error),
+            TaskEnd::Answer(answer) => Message::parse(answer),
+            TaskEnd::Error(error) => return self.failed(&error),
         };
         match answer {
             Ok(Message::Response(response)) => {
-                self.answered(&Answer { response, revision: Revision::LATEST })
+                self.answered(&CallResponse { response, revision: Revision::LATEST })
             }
             _ => self.failed(&ended("with something that is no result")),
         }
@@ -201,16 +207,16 @@ fn pause_of(task: &Response) -> Option<Duration> {
 }
 
 /// How a task ended, if it did.
-fn end_of(task: &Response) -> Option<End> {
+fn end_of(task: &Response) -> Option<TaskEnd> {
     let field = |name| task.result_field(name).map(|span| task.raw(span));
     Some(match (status_of(task)?.as_ref(), field("result"), field("error")) {
-        ("completed", Some(result), _) => End::Answer(toolbay_protocol::result(&0.into(), result)),
-        ("failed", _, Some(error)) => End::Answer(
+        ("completed", Some(result), _) => TaskEnd::Answer(toolbay_protocol::result(&0.into(), result)),
+        ("failed", _, Some(error)) => TaskEnd::Answer(
             format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{error}}}").replace(['\n', '\r'], " ").into(),
         ),
-        ("completed", None, _) => End::Error(ended("without a result")),
-        ("failed", _, None) => End::Error(ended("without an error that says why")),
-        ("cancelled", ..) => End::Error(ended("because the server cancelled it")),
+        ("completed", None, _) => TaskEnd::Error(ended("without a result")),
+        ("failed", _, None) => TaskEnd::Error(ended("without an error that says why")),
+        ("cancelled", ..) => TaskEnd::Error(ended("because the server cancelled it")),
         _ => return None,
     })
 }

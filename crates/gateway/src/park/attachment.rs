@@ -7,14 +7,14 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use toolbay_host::{Answer, CallError, CallEvent, EventSender, Events, events};
+use toolbay_host::{CallError, CallEvent, CallEventSender, CallEvents, CallResponse, events};
 use toolbay_protocol::{ErrorCode, ErrorObject};
 
 /// How a request that goes on with a parked call ends.
 #[derive(Debug, Clone)]
-pub(crate) enum Ended {
+pub(crate) enum LinkEnd {
     /// The server answered.
-    Answered(Answer),
+    Answered(CallResponse),
     /// The call failed.
     Failed(CallError),
     /// The server asks something else: a result, as JSON text.
@@ -25,45 +25,45 @@ pub(crate) enum Ended {
 
 /// What happens next to such a request.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum LinkEvent {
     Event(CallEvent),
-    Ended(Box<Ended>),
+    Ended(Box<LinkEnd>),
 }
 
 /// The request's end of the link.
 #[derive(Debug)]
-pub(crate) struct Attachment {
-    ended: oneshot::Receiver<Ended>,
-    events: Events,
-    last: Option<Box<Ended>>,
+pub(crate) struct CallLink {
+    ended: oneshot::Receiver<LinkEnd>,
+    events: CallEvents,
+    last: Option<Box<LinkEnd>>,
 }
 
 /// The call's end of the link.
 #[derive(Debug)]
-pub(super) struct Attached {
-    pub(super) ended: oneshot::Sender<Ended>,
-    pub(super) events: EventSender,
+pub(super) struct RequestLink {
+    pub(super) ended: oneshot::Sender<LinkEnd>,
+    pub(super) events: CallEventSender,
 }
 
-pub(super) fn pair() -> (Attached, Attachment) {
+pub(super) fn pair() -> (RequestLink, CallLink) {
     let (ended, end) = oneshot::channel();
     let (sender, seen) = events();
-    (Attached { ended, events: sender }, Attachment { ended: end, events: seen, last: None })
+    (RequestLink { ended, events: sender }, CallLink { ended: end, events: seen, last: None })
 }
 
-impl Attachment {
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+impl CallLink {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<LinkEvent> {
         if let Poll::Ready(Some(event)) = self.events.poll_recv(context) {
-            return Poll::Ready(Next::Event(event));
+            return Poll::Ready(LinkEvent::Event(event));
         }
         if self.last.is_none() {
             let Poll::Ready(ended) = Pin::new(&mut self.ended).poll(context) else { return Poll::Pending };
-            self.last = Some(Box::new(ended.unwrap_or_else(|_| Ended::Refused(taken_over()))));
+            self.last = Some(Box::new(ended.unwrap_or_else(|_| LinkEnd::Refused(taken_over()))));
             if let Poll::Ready(Some(event)) = self.events.poll_recv(context) {
-                return Poll::Ready(Next::Event(event));
+                return Poll::Ready(LinkEvent::Event(event));
             }
         }
-        self.last.take().map_or(Poll::Pending, |ended| Poll::Ready(Next::Ended(ended)))
+        self.last.take().map_or(Poll::Pending, |ended| Poll::Ready(LinkEvent::Ended(ended)))
     }
 }
 

@@ -6,45 +6,47 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
 };
-use toolbay_host::{CallEvent, Question, Reply};
+use toolbay_host::{CallEvent, ClientReply, ServerRequest};
 use toolbay_protocol::{ErrorCode, ErrorObject, encode_string};
 use toolbay_translate::{self as translate, InputRequest, InputRequired};
 
-use super::{Asker, Attach, Ended, RETURN_TIME, THINKING_TIME, answerable, attachment::Attached};
+use super::{
+    LinkEnd, RETURN_TIME, ResumeRequest, SuspendedRequest, THINKING_TIME, answerable, attachment::RequestLink,
+};
 use crate::{
-    live::{Happening, Live},
-    seal::{Carried, Seal},
+    live::{LiveCall, LiveEvent},
+    seal::{SealedContent, StateSeal},
 };
 
 /// Servers that ask several things at once send them one after the other.
 pub(crate) const GATHER: Duration = Duration::from_millis(10);
 
 /// A call, the questions of its server, and the request that waits for it now.
-pub(super) struct Held {
+pub(super) struct SuspendedCall {
     id: u64,
     /// Gone once it has ended.
-    live: Option<Live>,
-    asker: Asker,
-    seal: Arc<Seal>,
+    live: Option<LiveCall>,
+    asker: SuspendedRequest,
+    seal: Arc<StateSeal>,
     round: u32,
     /// What the client was asked in this round, by key.
-    open: Vec<(String, Question)>,
+    open: Vec<(String, ServerRequest)>,
     /// What the server asked since, and when that is asked in turn.
-    arrived: Vec<Question>,
+    arrived: Vec<ServerRequest>,
     gathers_until: Instant,
     asked_so_far: usize,
     /// The round answered last, and the digest of its answers.
     answered: Option<(u32, u64)>,
     /// What became of those answers.
-    outcome: Option<Ended>,
-    attached: Option<Attached>,
+    outcome: Option<LinkEnd>,
+    attached: Option<RequestLink>,
     /// The last sign of progress while nobody was attached.
     progress: Option<CallEvent>,
     deadline: Instant,
 }
 
-impl Held {
-    pub(super) fn new(id: u64, live: Live, asker: Asker, seal: Arc<Seal>) -> Self {
+impl SuspendedCall {
+    pub(super) fn new(id: u64, live: LiveCall, asker: SuspendedRequest, seal: Arc<StateSeal>) -> Self {
         Self {
             id,
             live: Some(live),
@@ -64,27 +66,28 @@ impl Held {
     }
 
     /// Starts a round with more questions: the result that asks them all.
-    pub(super) fn ask(&mut self, questions: Vec<Question>) -> String {
+    pub(super) fn ask(&mut self, questions: Vec<ServerRequest>) -> String {
         for question in questions {
             self.asked_so_far += 1;
             self.open.push((format!("question-{}", self.asked_so_far), question));
         }
         self.round += 1;
         self.deadline = Instant::now() + THINKING_TIME;
-        let request = |(key, question): &(String, Question)| {
+        let request = |(key, question): &(String, ServerRequest)| {
             let (asked, from) = (question.method(), question.revision);
-            let params = translate::question(asked, question.params(), from, self.asker.revision, key);
+            let params =
+                translate::translate_server_request(asked, question.params(), from, self.asker.revision, key);
             InputRequest { key: key.clone(), method: asked.to_owned(), params: params.ok() }
         };
         let requests = self.open.iter().map(request).collect();
-        let carried = Carried::Park { id: self.id, round: self.round };
+        let carried = SealedContent::Park { id: self.id, round: self.round };
         // Without randomness nothing can be sealed, and the retry will be refused.
         let state = self.seal.close(carried, THINKING_TIME, &self.asker.binding).unwrap_or_default();
         InputRequired { requests, request_state: Some(encode_string(&state)) }.to_result()
     }
 
     /// Lives until the call has ended and its end was kept long enough, or until nobody wants it any more.
-    pub(super) async fn run(&mut self, mut inbox: mpsc::Receiver<Attach>) {
+    pub(super) async fn run(&mut self, mut inbox: mpsc::Receiver<ResumeRequest>) {
         loop {
             let is_gathering = self.open.is_empty() && !self.arrived.is_empty();
             tokio::select! {
@@ -103,8 +106,8 @@ impl Held {
         }
     }
 
-    fn attach(&mut self, attach: Attach) {
-        let Attach { round, mut answers, digest, attached } = attach;
+    fn attach(&mut self, attach: ResumeRequest) {
+        let ResumeRequest { round, mut answers, digest, attached } = attach;
         if self.answered == Some((round, digest)) {
             return self.attach_again(attached);
         }
@@ -116,7 +119,7 @@ impl Held {
         if round != self.round || self.open.is_empty() {
             let message =
                 "this `requestState` was used before, with other answers; send the request anew without it";
-            let refused = Ended::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
+            let refused = LinkEnd::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             let _ = attached.ended.send(refused); // it may be gone again
             return;
         }
@@ -126,9 +129,9 @@ impl Held {
             match answers.remove(&key) {
                 Some(result) => {
                     let (from, to) = (self.asker.revision, question.revision);
-                    let result = translate::question_answer(question.method(), &result, from, to);
+                    let result = translate::translate_client_response(question.method(), &result, from, to);
                     let task = question.params().and_then(translate::related_task);
-                    question.answer(Reply::Result(match task {
+                    question.answer(ClientReply::Result(match task {
                         Some(id) => translate::with_related_task(&result, &id),
                         None => result,
                     }));
@@ -140,12 +143,12 @@ impl Held {
         if !self.open.is_empty() {
             // What is missing is asked for once more.
             let asked = self.ask(Vec::new());
-            self.publish(Ended::Asked(asked));
+            self.publish(LinkEnd::Asked(asked));
         }
     }
 
     /// A newer request takes the place of an older one.
-    fn attach_again(&mut self, attached: Attached) {
+    fn attach_again(&mut self, attached: RequestLink) {
         if let Some(progress) = self.progress.take() {
             let _ = attached.events.send(progress);
         }
@@ -157,24 +160,24 @@ impl Held {
         }
     }
 
-    fn take(&mut self, happening: Happening) {
+    fn take(&mut self, happening: LiveEvent) {
         match happening {
-            Happening::Event(CallEvent::Question(question)) => {
+            LiveEvent::Event(CallEvent::Question(question)) => {
                 if self.arrived.is_empty() {
                     self.gathers_until = Instant::now() + GATHER;
                 }
                 self.arrived.push(*question);
             }
-            Happening::Event(event) => match &self.attached {
+            LiveEvent::Event(event) => match &self.attached {
                 Some(attached) => drop(attached.events.send(event)),
                 None if matches!(event, CallEvent::Progress(_)) => self.progress = Some(event),
                 None => {}
             },
-            Happening::Ended(outcome) => {
+            LiveEvent::Ended(outcome) => {
                 self.live = None;
                 self.open.clear();
                 self.deadline = Instant::now() + RETURN_TIME;
-                self.publish(outcome.map_or_else(Ended::Failed, Ended::Answered));
+                self.publish(outcome.map_or_else(LinkEnd::Failed, LinkEnd::Answered));
             }
         }
     }
@@ -183,13 +186,13 @@ impl Held {
         let (questions, refused) = answerable(std::mem::take(&mut self.arrived), self.asker.abilities);
         if !questions.is_empty() {
             let asked = self.ask(questions);
-            self.publish(Ended::Asked(asked));
+            self.publish(LinkEnd::Asked(asked));
         }
-        refused.into_iter().for_each(Question::refuse);
+        refused.into_iter().for_each(ServerRequest::refuse);
     }
 
     /// Tells the request that waits, or the one that will come back.
-    fn publish(&mut self, ended: Ended) {
+    fn publish(&mut self, ended: LinkEnd) {
         if let Some(attached) = self.attached.take() {
             let _ = attached.ended.send(ended.clone()); // it may just have gone; then it comes back
         }
@@ -197,7 +200,7 @@ impl Held {
     }
 }
 
-async fn next(live: &mut Option<Live>) -> Happening {
+async fn next(live: &mut Option<LiveCall>) -> LiveEvent {
     match live {
         Some(live) => live.next().await,
         None => std::future::pending().await,
@@ -205,7 +208,7 @@ async fn next(live: &mut Option<Live>) -> Happening {
 }
 
 /// Resolves when the request that waits goes away.
-async fn left(attached: &mut Option<Attached>) {
+async fn left(attached: &mut Option<RequestLink>) {
     match attached {
         Some(attached) => attached.ended.closed().await,
         None => std::future::pending().await,

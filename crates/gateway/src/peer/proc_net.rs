@@ -6,10 +6,10 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use super::Ends;
+use super::SocketAddresses;
 
 /// The user whose socket is at the other end; nothing if it is nobody's, or not there.
-pub(super) fn uid_of(ends: Ends) -> Option<u32> {
+pub(super) fn uid_of(ends: SocketAddresses) -> Option<u32> {
     // A client may use a socket of IPv6 to reach an address of IPv4.
     let tables: &[&str] = if ends.peer.is_ipv4() { &["tcp", "tcp6"] } else { &["tcp6"] };
     tables.iter().find_map(|table| {

@@ -11,7 +11,7 @@ use rustix::net::{
     recv, sendto, socket_with,
 };
 
-use super::Ends;
+use super::SocketAddresses;
 
 const HEADER: usize = 16;
 const REQUEST: usize = HEADER + 56;
@@ -25,7 +25,7 @@ const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 
 /// The user whose socket is at the other end; nothing if it is nobody's any more.
-pub(super) fn uid_of(ends: Ends) -> io::Result<Option<u32>> {
+pub(super) fn uid_of(ends: SocketAddresses) -> io::Result<Option<u32>> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     sendto(&socket, &request(ends), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
@@ -36,7 +36,7 @@ pub(super) fn uid_of(ends: Ends) -> io::Result<Option<u32>> {
 }
 
 /// `nlmsghdr` and `inet_diag_req_v2`, in the byte order of the machine but for addresses and ports.
-fn request(ends: Ends) -> [u8; REQUEST] {
+fn request(ends: SocketAddresses) -> [u8; REQUEST] {
     let mut bytes = [0; REQUEST];
     bytes[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -51,7 +51,7 @@ fn request(ends: Ends) -> [u8; REQUEST] {
 }
 
 /// The ports and addresses of an `inet_diag_sockid`, seen from the other end, whose own address comes first.
-fn socket_id(ends: Ends) -> [u8; 36] {
+fn socket_id(ends: SocketAddresses) -> [u8; 36] {
     let mut id = [0; 36];
     let mut put = |address: SocketAddr, port: usize, ip: usize| {
         id[port..port + 2].copy_from_slice(&address.port().to_be_bytes());
@@ -66,7 +66,7 @@ fn socket_id(ends: Ends) -> [u8; 36] {
 }
 
 /// `nlmsghdr` and either `nlmsgerr` or `inet_diag_msg`.
-fn read(response: &[u8], ends: Ends) -> io::Result<Option<u32>> {
+fn read(response: &[u8], ends: SocketAddresses) -> io::Result<Option<u32>> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     let word = |at: usize| -> io::Result<u32> {
         let bytes = response.get(at..at + 4).ok_or_else(malformed)?;

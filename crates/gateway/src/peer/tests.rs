@@ -16,8 +16,8 @@ fn connection(listener: &TcpListener, address: SocketAddr) -> (TcpStream, TcpStr
     (client, listener.accept().unwrap().0)
 }
 
-fn ends(server: &TcpStream) -> Ends {
-    Ends::new(server.peer_addr().unwrap(), server.local_addr().unwrap())
+fn ends(server: &TcpStream) -> SocketAddresses {
+    SocketAddresses::new(server.peer_addr().unwrap(), server.local_addr().unwrap())
 }
 
 fn us() -> u32 {
@@ -59,7 +59,7 @@ fn a_socket_that_was_closed_is_nobodys() {
 fn a_listener_on_the_same_port_is_not_taken_for_the_peer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = listener.local_addr().unwrap();
-    let ends = Ends::new(peer, SocketAddr::new(peer.ip(), 1));
+    let ends = SocketAddresses::new(peer, SocketAddr::new(peer.ip(), 1));
     assert!(!matches!(sock_diag::uid_of(ends), Ok(Some(_))));
     assert_eq!(proc_net::uid_of(ends), None);
 }

@@ -30,10 +30,10 @@ const MAX_SESSION_BYTES: usize = 32 * 1024 * 1024;
 
 /// One stream.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct ReplayStream {
     number: u64,
     is_changes: bool,
-    kept: Mutex<Kept>,
+    kept: Mutex<StoredEvent>,
     /// What all streams of its session keep.
     session_bytes: Arc<AtomicUsize>,
     /// Says that something below changed.
@@ -41,7 +41,7 @@ pub(super) struct Stream {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredEvent {
     /// Events as they are sent; the last one has the number `last`, and they are numbered without gaps.
     events: VecDeque<Rope>,
     bytes: usize,
@@ -58,13 +58,13 @@ struct Kept {
 }
 
 /// What a reader finds.
-pub(super) enum Found {
+pub(super) enum ReadOutcome {
     Event(u64, Rope),
     Nothing,
     End,
 }
 
-impl Stream {
+impl ReplayStream {
     pub(super) fn new(number: u64, is_changes: bool, session_bytes: Arc<AtomicUsize>) -> Self {
         let changed = watch::Sender::new(());
         Self { number, is_changes, kept: Mutex::default(), session_bytes, changed }
@@ -91,7 +91,7 @@ impl Stream {
         kept.bytes += text.len();
         let mut in_session = self.session_bytes.fetch_add(text.len(), Relaxed) + text.len();
         kept.events.push_back(text);
-        let is_too_much = |kept: &Kept, in_session: usize| {
+        let is_too_much = |kept: &StoredEvent, in_session: usize| {
             kept.events.len() > MAX_EVENTS || kept.bytes > MAX_BYTES || in_session > MAX_SESSION_BYTES
         };
         while kept.events.len() > 1 && is_too_much(&kept, in_session) {
@@ -131,25 +131,25 @@ impl Stream {
     }
 
     /// What a reader that has seen everything up to the event `seen` finds next.
-    pub(super) fn after(&self, reader: u64, seen: u64) -> Found {
+    pub(super) fn after(&self, reader: u64, seen: u64) -> ReadOutcome {
         let mut kept = self.lock();
         if kept.reader != reader {
-            return Found::End;
+            return ReadOutcome::End;
         }
         if seen < kept.last {
             let first = kept.last + 1 - kept.events.len() as u64;
             let next = first.max(seen + 1);
             if let Some(event) = kept.events.get((next - first) as usize) {
-                return Found::Event(next, event.clone());
+                return ReadOutcome::Event(next, event.clone());
             }
         }
         if kept.has_ended {
             kept.was_read = Some(Instant::now());
             drop(kept);
             self.changed.send_replace(());
-            return Found::End;
+            return ReadOutcome::End;
         }
-        Found::Nothing
+        ReadOutcome::Nothing
     }
 
     /// Whether all of it was read, and how much that is.
@@ -181,7 +181,7 @@ impl Stream {
         self.until(|kept| kept.is_forgotten).await;
     }
 
-    async fn until(&self, is_over: impl Fn(&Kept) -> bool) {
+    async fn until(&self, is_over: impl Fn(&StoredEvent) -> bool) {
         let mut changed = self.changed.subscribe();
         loop {
             let deadline = {
@@ -200,12 +200,12 @@ impl Stream {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, StoredEvent> {
         self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl Drop for Stream {
+impl Drop for ReplayStream {
     fn drop(&mut self) {
         let bytes = self.lock().bytes;
         self.session_bytes.fetch_sub(bytes, Relaxed);
@@ -231,11 +231,11 @@ pub(super) fn parse(id: &str) -> Option<(u64, u64, bool)> {
 mod tests {
     use super::*;
 
-    fn texts(stream: &Stream, seen: u64) -> Vec<String> {
+    fn texts(stream: &ReplayStream, seen: u64) -> Vec<String> {
         let (reader, _) = stream.attach();
         let mut seen = seen;
         let mut texts = Vec::new();
-        while let Found::Event(next, text) = stream.after(reader, seen) {
+        while let ReadOutcome::Event(next, text) = stream.after(reader, seen) {
             seen = next;
             texts.push(String::from_utf8(text.into_bytes().to_vec()).unwrap());
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn events_are_numbered_and_read_from_where_one_was() {
-        let stream = Stream::new(7, false, Arc::default());
+        let stream = ReplayStream::new(7, false, Arc::default());
         stream.prime();
         stream.push("{}".to_owned().into());
         let all = ["id: r7-1\nretry: 1000\ndata: \n\n", "id: r7-2\nevent: message\ndata: {}\n\n"];
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_the_newest_is_always_there() {
-        let stream = Stream::new(1, true, Arc::default());
+        let stream = ReplayStream::new(1, true, Arc::default());
         for _ in 0..2 * MAX_EVENTS {
             stream.push("{}".to_owned().into());
         }
@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn what_a_session_keeps_is_bounded_over_all_its_streams() {
         let bytes = Arc::<AtomicUsize>::default();
-        let streams: Vec<Stream> = (0..100).map(|number| Stream::new(number, false, bytes.clone())).collect();
+        let streams: Vec<ReplayStream> =
+            (0..100).map(|number| ReplayStream::new(number, false, bytes.clone())).collect();
         for stream in &streams {
             for _ in 0..100 {
                 stream.push("x".repeat(20_000).into());

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use toolbay_protocol::Rope;
 
-use super::kept::{Found, Stream};
+use super::kept::{ReadOutcome, ReplayStream};
 
 /// Reads a stream for one connection. Dropping it lets the stream wait for the next.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    stream: Arc<Stream>,
+    stream: Arc<ReplayStream>,
     number: u64,
     /// The last event that was read.
     seen: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn attach(stream: Arc<Stream>, seen: u64) -> Self {
+    pub(super) fn attach(stream: Arc<ReplayStream>, seen: u64) -> Self {
         let (number, changed) = stream.attach();
         Self { stream, number, seen, changed }
     }
@@ -27,13 +27,13 @@ impl Reader {
     pub(crate) async fn next(&mut self) -> Option<Rope> {
         loop {
             match self.stream.after(self.number, self.seen) {
-                Found::Event(number, text) => {
+                ReadOutcome::Event(number, text) => {
                     self.seen = number;
                     return Some(text);
                 }
-                Found::End => return None,
+                ReadOutcome::End => return None,
                 // The other end lives as long as the stream.
-                Found::Nothing => self.changed.changed().await.ok()?,
+                ReadOutcome::Nothing => self.changed.changed().await.ok()?,
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A task that somebody waits for.
 
-use toolbay_host::{Asked, Dispatched, EventSender, Host, InFlight, Resumes};
+use toolbay_host::{CallEventSender, Host, HostRequest, InFlight, Resume, Routed};
 use toolbay_protocol::{ErrorObject, method};
 
 use super::{Task, our_request};
@@ -8,14 +8,14 @@ use crate::client::Client;
 
 /// A task that is waited for on behalf of a client which gets its end as the answer to a call. Dropping it before that
 /// cancels the task.
-pub(crate) struct Awaited {
+pub(crate) struct AwaitedTask {
     host: Host,
     client: Client,
     task: Task,
     ended: bool,
 }
 
-impl Awaited {
+impl AwaitedTask {
     pub(crate) fn new(host: Host, client: Client, task: Task) -> Self {
         Self { host, client, task, ended: false }
     }
@@ -34,21 +34,21 @@ impl Awaited {
         &self,
         asked: &str,
         more: &str,
-        events: Option<EventSender>,
+        events: Option<CallEventSender>,
     ) -> Result<InFlight, ErrorObject> {
         let params = format!("\"taskId\":{}{more}", self.task.id);
         let request = our_request(&self.client, asked, &params).ok_or_else(crate::reply::unknown_task)?;
-        let resumes = Some(Resumes { server: self.task.server.clone(), state: None });
+        let resumes = Some(Resume { server: self.task.server.clone(), state: None });
         let caller = self.client.caller(asked);
-        match self.host.dispatch(Asked { request: request.into(), caller, events, resumes }) {
-            Dispatched::Sent(call) => Ok(call),
-            Dispatched::Refused(error) => Err(error),
-            Dispatched::Answered(_) => Err(crate::reply::unknown_task()), // only arguments are answered by the host
+        match self.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
+            Routed::Sent(call) => Ok(call),
+            Routed::Refused(error) => Err(error),
+            Routed::Answered(_) => Err(crate::reply::unknown_task()), // only arguments are answered by the host
         }
     }
 }
 
-impl Drop for Awaited {
+impl Drop for AwaitedTask {
     fn drop(&mut self) {
         // At the end of the process there may be no runtime any more, and then no server either.
         let (false, Ok(runtime)) = (self.ended, tokio::runtime::Handle::try_current()) else { return };
@@ -59,7 +59,7 @@ impl Drop for Awaited {
     }
 }
 
-impl std::fmt::Debug for Awaited {
+impl std::fmt::Debug for AwaitedTask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Awaited").field(&self.task).finish()
     }

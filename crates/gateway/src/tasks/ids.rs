@@ -6,18 +6,18 @@ use toolbay_protocol::{
     view::Item,
 };
 
-use super::{Kind, Task, TaskSeal};
+use super::{Task, TaskProtocol, TaskSeal};
 
 /// The task that a call was answered with, as the server knows it; nothing if it was answered with something else.
 pub(crate) fn task_of(response: &Response, revision: Revision, server: &ServerName) -> Option<Task> {
-    let kind = Kind::of(revision)?;
+    let kind = TaskProtocol::of(revision)?;
     let id = match kind {
-        Kind::Extension => {
+        TaskProtocol::Extension => {
             let says_so = |span: &Span| response.raw(*span) == "\"task\"";
             response.result_field("resultType").filter(says_so)?;
             response.result_field("taskId")?
         }
-        Kind::Experiment => inside(&response.text, response.result_field("task")?, "taskId")?,
+        TaskProtocol::Experiment => inside(&response.text, response.result_field("task")?, "taskId")?,
     };
     let id = response.raw(id);
     id.starts_with('"').then(|| Task { server: server.clone(), kind, id: id.to_owned() })
@@ -30,7 +30,7 @@ pub(crate) struct Sealing<'a> {
     /// The client's.
     pub(crate) principal: &'a str,
     pub(crate) server: &'a ServerName,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TaskProtocol,
 }
 
 impl Sealing<'_> {

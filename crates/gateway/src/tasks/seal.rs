@@ -10,7 +10,7 @@ use chacha20poly1305::{
 use sha2::{Digest, Sha256};
 use toolbay_protocol::ServerName;
 
-use super::{Kind, Task, key};
+use super::{Task, TaskProtocol, key};
 
 const NONCE: usize = 24;
 
@@ -31,7 +31,7 @@ struct Keys {
 
 /// The id was not given out by us, or not to this client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotOurs;
+pub(crate) struct InvalidTaskId;
 
 impl Keys {
     fn of(key: &[u8; 32]) -> Self {
@@ -71,8 +71,8 @@ impl TaskSeal {
     pub(crate) fn close(&self, task: &Task, principal: &str) -> Option<String> {
         let keys = self.keys()?;
         let kind = match task.kind {
-            Kind::Extension => 'x',
-            Kind::Experiment => 'e',
+            TaskProtocol::Extension => 'x',
+            TaskProtocol::Experiment => 'e',
         };
         let content = serde_json::to_vec(&(kind, task.server.as_str(), &task.id)).ok()?;
         let mut digest = Sha256::new_with_prefix(keys.nonces);
@@ -85,22 +85,22 @@ impl TaskSeal {
     }
 
     /// The task behind an id that `principal` brought.
-    pub(crate) fn open(&self, id: &str, principal: &str) -> Result<Task, NotOurs> {
-        let bytes = URL_SAFE_NO_PAD.decode(id).map_err(|_| NotOurs)?;
-        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or(NotOurs)?;
+    pub(crate) fn open(&self, id: &str, principal: &str) -> Result<Task, InvalidTaskId> {
+        let bytes = URL_SAFE_NO_PAD.decode(id).map_err(|_| InvalidTaskId)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or(InvalidTaskId)?;
         let payload = Payload { msg: sealed, aad: principal.as_bytes() };
         let content = self
             .keys()
-            .ok_or(NotOurs)?
+            .ok_or(InvalidTaskId)?
             .cipher
             .decrypt(&XNonce::from(*nonce), payload)
-            .map_err(|_| NotOurs)?;
+            .map_err(|_| InvalidTaskId)?;
         let (kind, server, id): (char, String, String) =
-            serde_json::from_slice(&content).map_err(|_| NotOurs)?;
+            serde_json::from_slice(&content).map_err(|_| InvalidTaskId)?;
         let kind = match kind {
-            'x' => Kind::Extension,
-            'e' => Kind::Experiment,
-            _ => return Err(NotOurs),
+            'x' => TaskProtocol::Extension,
+            'e' => TaskProtocol::Experiment,
+            _ => return Err(InvalidTaskId),
         };
         Ok(Task { server: ServerName::new(server), kind, id })
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn task(server: &str, id: &str) -> Task {
-        Task { server: ServerName::new(server), kind: Kind::Extension, id: format!("\"{id}\"") }
+        Task { server: ServerName::new(server), kind: TaskProtocol::Extension, id: format!("\"{id}\"") }
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let id = ours.close(&task("s", "1"), "local").unwrap();
         assert_eq!(ours.close(&task("s", "1"), "local").unwrap(), id);
         assert_eq!(seal(7).open(&id, "local"), Ok(task("s", "1")), "after a restart");
-        let experiment = Task { kind: Kind::Experiment, ..task("s", "1") };
+        let experiment = Task { kind: TaskProtocol::Experiment, ..task("s", "1") };
         let others = [task("s", "2"), task("t", "1"), experiment];
         for other in &others {
             let other_id = ours.close(other, "local").unwrap();
@@ -144,16 +144,20 @@ mod tests {
     fn what_is_not_ours_does_not_open() {
         let ours = seal(7);
         let id = ours.close(&task("s", "1"), "local").unwrap();
-        assert_eq!(ours.open(&id, "someone"), Err(NotOurs), "someone else's");
-        assert_eq!(seal(8).open(&id, "local"), Err(NotOurs), "another key");
-        assert_eq!(TaskSeal::new(None).open(&id, "local"), Err(NotOurs), "a new key");
+        assert_eq!(ours.open(&id, "someone"), Err(InvalidTaskId), "someone else's");
+        assert_eq!(seal(8).open(&id, "local"), Err(InvalidTaskId), "another key");
+        assert_eq!(TaskSeal::new(None).open(&id, "local"), Err(InvalidTaskId), "a new key");
         for index in 0..id.len() {
             let mut changed = id.clone().into_bytes();
             changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };
-            assert_eq!(ours.open(std::str::from_utf8(&changed).unwrap(), "local"), Err(NotOurs), "{index}");
+            assert_eq!(
+                ours.open(std::str::from_utf8(&changed).unwrap(), "local"),
+                Err(InvalidTaskId),
+                "{index}"
+            );
         }
         for id in ["", "1", &id[1..], &format!("{id}A")] {
-            assert_eq!(ours.open(id, "local"), Err(NotOurs), "{id}");
+            assert_eq!(ours.open(id, "local"), Err(InvalidTaskId), "{id}");
         }
     }
 }

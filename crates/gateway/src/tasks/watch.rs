@@ -15,14 +15,14 @@ use std::{
 use futures_util::future::join_all;
 use serde::Deserialize;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
-use toolbay_host::{Asked, CallEvent, Dispatched, Resumes, events};
+use toolbay_host::{CallEvent, HostRequest, Resume, Routed, events};
 use toolbay_protocol::{Notification, ServerName, decode_string, method};
 
-use super::{Kind, Sealing, Task, our_request};
+use super::{Sealing, Task, TaskProtocol, our_request};
 use crate::{
     client::Client,
     gateway::Gateway,
-    live::{Happening, Live},
+    live::{LiveCall, LiveEvent},
 };
 
 /// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.
@@ -37,22 +37,22 @@ const MAX_WATCHED: usize = 1024;
 pub(crate) struct TaskWatch {
     gateway: Arc<Gateway>,
     client: Client,
-    watched: Vec<Watched>,
+    watched: Vec<WatchedServer>,
     opened: Instant,
 }
 
 /// Those of one server.
-struct Watched {
+struct WatchedServer {
     server: ServerName,
     /// The server's ids as JSON text, with those of the client.
     ids: BTreeMap<String, String>,
     agreed: Option<Vec<String>>,
-    source: Source,
+    source: TaskSource,
     pause: Duration,
 }
 
-enum Source {
-    Listening(Box<Live>),
+enum TaskSource {
+    Listening(Box<LiveCall>),
     /// It ended; it is tried again in a moment.
     Pausing(Pin<Box<Sleep>>),
 }
@@ -60,7 +60,7 @@ enum Source {
 /// What a server agreed to.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Agreed {
+struct AgreedTasks {
     task_ids: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl TaskWatch {
     pub(crate) fn open(gateway: &Arc<Gateway>, client: &Client, ids: &[String]) -> Self {
         let mut by_server: BTreeMap<ServerName, BTreeMap<String, String>> = BTreeMap::new();
         for sealed in ids.iter().take(MAX_WATCHED) {
-            if let Ok(Task { server, kind: Kind::Extension, id }) =
+            if let Ok(Task { server, kind: TaskProtocol::Extension, id }) =
                 gateway.task_seal.open(sealed, client.principal())
             {
                 by_server.entry(server).or_default().insert(id, sealed.clone());
@@ -77,7 +77,7 @@ impl TaskWatch {
         }
         let watched = by_server.into_iter().map(|(server, ids)| {
             let source = listen(gateway, client, &server, &ids, FIRST_PAUSE);
-            Watched { server, ids, agreed: None, source, pause: FIRST_PAUSE }
+            WatchedServer { server, ids, agreed: None, source, pause: FIRST_PAUSE }
         });
         Self {
             watched: watched.collect(),
@@ -110,15 +110,15 @@ impl TaskWatch {
     }
 }
 
-impl Watched {
+impl WatchedServer {
     /// Waits until the server has said what it agrees to, or that it does not.
     async fn acknowledged(&mut self) {
         while self.agreed.is_none() {
-            let Source::Listening(live) = &mut self.source else { return };
+            let TaskSource::Listening(live) = &mut self.source else { return };
             match live.next().await {
-                Happening::Event(CallEvent::Told(told)) if told.method() == method::LISTEN_ACKNOWLEDGED => {
+                LiveEvent::Event(CallEvent::Told(told)) if told.method() == method::LISTEN_ACKNOWLEDGED => {
                     let agreed = told.param("notifications").map(|span| told.raw(span));
-                    let agreed: Agreed =
+                    let agreed: AgreedTasks =
                         agreed.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                     let names = |id: &str| {
                         decode_string(id.as_bytes())
@@ -127,8 +127,8 @@ impl Watched {
                     let known = self.ids.iter().filter(|(id, _)| names(id));
                     self.agreed = Some(known.map(|(_, sealed)| sealed.clone()).collect());
                 }
-                Happening::Event(_) => {}
-                Happening::Ended(_) => self.source = Source::Pausing(Box::pin(sleep(self.pause))),
+                LiveEvent::Event(_) => {}
+                LiveEvent::Ended(_) => self.source = TaskSource::Pausing(Box::pin(sleep(self.pause))),
             }
         }
     }
@@ -141,20 +141,20 @@ impl Watched {
     ) -> Poll<Box<Notification>> {
         loop {
             match &mut self.source {
-                Source::Listening(live) => match live.poll_next(context) {
-                    Poll::Ready(Happening::Event(CallEvent::Told(told))) => {
+                TaskSource::Listening(live) => match live.poll_next(context) {
+                    Poll::Ready(LiveEvent::Event(CallEvent::Told(told))) => {
                         if let Some(told) = self.told(&told, gateway, client) {
                             return Poll::Ready(told);
                         }
                     }
-                    Poll::Ready(Happening::Event(_)) => {}
-                    Poll::Ready(Happening::Ended(_)) => {
-                        self.source = Source::Pausing(Box::pin(sleep(self.pause)));
+                    Poll::Ready(LiveEvent::Event(_)) => {}
+                    Poll::Ready(LiveEvent::Ended(_)) => {
+                        self.source = TaskSource::Pausing(Box::pin(sleep(self.pause)));
                         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                     }
                     Poll::Pending => return Poll::Pending,
                 },
-                Source::Pausing(pause) => {
+                TaskSource::Pausing(pause) => {
                     if pause.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
                     }
@@ -171,7 +171,7 @@ impl Watched {
             return None;
         }
         let (seal, principal) = (&gateway.task_seal, client.principal());
-        Sealing { seal, principal, server: &self.server, kind: Kind::Extension }.notification(told)
+        Sealing { seal, principal, server: &self.server, kind: TaskProtocol::Extension }.notification(told)
     }
 }
 
@@ -182,20 +182,27 @@ fn listen(
     server: &ServerName,
     ids: &BTreeMap<String, String>,
     pause: Duration,
-) -> Source {
+) -> TaskSource {
     let ids: Vec<&str> = ids.keys().map(String::as_str).collect();
     let params = format!("\"notifications\":{{\"taskIds\":[{}]}}", ids.join(","));
     let sent = our_request(client, method::LISTEN, &params).map(|request| {
         let (sender, told) = events();
-        let resumes = Some(Resumes { server: server.clone(), state: None });
+        let resumes = Some(Resume { server: server.clone(), state: None });
         let caller = client.caller(method::LISTEN);
         (
-            gateway.host.dispatch(Asked { request: request.into(), caller, events: Some(sender), resumes }),
+            gateway.host.dispatch(HostRequest {
+                request: request.into(),
+                caller,
+                events: Some(sender),
+                resumes,
+            }),
             told,
         )
     });
     match sent {
-        Some((Dispatched::Sent(call), events)) => Source::Listening(Box::new(Live::new(call, Some(events)))),
-        _ => Source::Pausing(Box::pin(sleep(pause))),
+        Some((Routed::Sent(call), events)) => {
+            TaskSource::Listening(Box::new(LiveCall::new(call, Some(events))))
+        }
+        _ => TaskSource::Pausing(Box::pin(sleep(pause))),
     }
 }

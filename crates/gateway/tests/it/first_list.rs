@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use toolbay_config::{Command, Reach, ServerConfig, Standing, Tuning};
+use toolbay_config::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Connector, Host, HostOptions, InProcess, Source};
+use toolbay_host::{Connector, Endpoint, Host, HostOptions, InProcess};
 use toolbay_protocol::{Message, ServerName};
 use toolbay_testkit::TestServer;
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 use crate::hub::{initialize, rpc};
 
@@ -42,17 +42,17 @@ fn late(seconds: u64) -> InProcess {
 fn caching(folder: &Path, servers: &[&str]) -> Host {
     let config = |name: &&str| ServerConfig {
         name: ServerName::new(*name),
-        reach: Reach::Command(Command {
+        endpoint: ServerEndpoint::Command(Command {
             command: (*name).to_owned(),
             args: Vec::new(),
             env: BTreeMap::new(),
             cwd: None,
         }),
-        standing: Standing::Enabled,
-        tuning: Tuning::default(),
+        permission: Permission::Enabled,
+        tuning: ServerOptions::default(),
     };
     let connector = Connector::new(|config: &ServerConfig| {
-        Some(Source::InProcess(late(config.name.as_str().parse().unwrap())))
+        Some(Endpoint::InProcess(late(config.name.as_str().parse().unwrap())))
     });
     let options =
         HostOptions { cache: Some(folder.to_owned()), connector: Some(connector), ..HostOptions::default() };
@@ -61,7 +61,7 @@ fn caching(folder: &Path, servers: &[&str]) -> Host {
 
 /// One client on a wire that has shaken hands.
 struct Talk {
-    wire: Wire,
+    wire: Connection,
     began: Instant,
 }
 

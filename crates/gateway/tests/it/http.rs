@@ -117,7 +117,7 @@ impl Answer {
         Self::try_read(stream).await.expect("an answer")
     }
 
-    /// As [`Answer::read`]; nothing when the connection is cut.
+    /// As [`HttpResponse::read`]; nothing when the connection is cut.
     pub(crate) async fn try_read(mut stream: BufReader<TcpStream>) -> Option<Self> {
         let first = line(&mut stream).await?;
         let status = first.split(' ').nth(1).unwrap().parse().unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_gateway::{Gateway, GatewayOptions};
-use toolbay_host::{Host, HostOptions, InProcess, Kind};
+use toolbay_host::{CatalogKind, Host, HostOptions, InProcess};
 use toolbay_protocol::ServerName;
 use toolbay_testkit::{TestServer, TestServerHandle, ToolContext};
 
@@ -67,7 +67,7 @@ impl Hub {
         let host_options = HostOptions::default();
         let host = Host::start(&[], servers, &host_options);
         host.settled().await;
-        assert!(host.table().count(Kind::Tools) > 0);
+        assert!(host.table().count(CatalogKind::Tools) > 0);
         let gateway = Gateway::new(host.clone(), options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -73,7 +73,7 @@ async fn a_list_that_ran_out_is_listed_again_for_the_next_one_who_looks() {
     let stale = result(&hub, "resources/list").await;
     assert_eq!((count(&stale), &stale["ttlMs"]), (1, &json!(0)), "answered from memory");
     eventually("it is listed again", || listed() > before).await;
-    eventually("the hub knows", || hub.host.table().count(toolbay_host::Kind::Resources) == 2).await;
+    eventually("the hub knows", || hub.host.table().count(toolbay_host::CatalogKind::Resources) == 2).await;
     assert_eq!(count(&result(&hub, "resources/list").await), 2);
 }
 

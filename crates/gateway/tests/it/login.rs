@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use http::HeaderValue;
 use toolbay_gateway::{GatewayOptions, Token};
-use toolbay_host::{Host, Kind, News, NotAuthenticated, ServerState};
+use toolbay_host::{AuthenticationError, CatalogKind, Host, HostEventKind, ServerState};
 
 use crate::hub::{Hub, eventually};
 
@@ -30,9 +30,12 @@ async fn what_a_server_wants_to_see_is_obtained_and_shown_to_it() {
     };
     host.authenticate("far", obtained).await.unwrap();
     eventually("it is up", || host.status("far").unwrap().state.is_up()).await;
-    assert!(host.table().count(Kind::Tools) > 0);
+    assert!(host.table().count(CatalogKind::Tools) > 0);
     let first = events.next().await.unwrap();
-    assert!(matches!(first.news, News::State { state: ServerState::Authenticating, .. }), "{first:?}");
+    assert!(
+        matches!(first.kind, HostEventKind::State { state: ServerState::Authenticating, .. }),
+        "{first:?}"
+    );
     host.stop(Duration::from_secs(10)).await;
 }
 
@@ -40,7 +43,7 @@ async fn what_a_server_wants_to_see_is_obtained_and_shown_to_it() {
 async fn what_was_not_obtained_or_is_not_right_changes_nothing() {
     let (_hub, host) = stage().await;
     let failed = host.authenticate("far", async { Err("no browser") }).await;
-    assert!(matches!(failed, Err(NotAuthenticated::NotObtained { why: "no browser", .. })), "{failed:?}");
+    assert!(matches!(failed, Err(AuthenticationError::NotObtained { why: "no browser", .. })), "{failed:?}");
     assert!(matches!(host.status("far").unwrap().state, ServerState::AuthRequired { .. }));
     // Whoever gives up in the middle leaves nothing behind.
     let never = host.authenticate("far", std::future::pending::<Result<HeaderValue, Infallible>>());
@@ -51,6 +54,6 @@ async fn what_was_not_obtained_or_is_not_right_changes_nothing() {
     host.settled().await;
     assert!(matches!(host.status("far").unwrap().state, ServerState::AuthRequired { .. }));
     let unknown = host.authenticate("nobody", async { Err("never asked") }).await;
-    assert!(matches!(unknown, Err(NotAuthenticated::Store(_))));
+    assert!(matches!(unknown, Err(AuthenticationError::Store(_))));
     host.stop(Duration::from_secs(10)).await;
 }

@@ -18,7 +18,7 @@ use crate::{
 async fn hub(head: u64, rest: u64) -> Hub {
     let mut options = GatewayOptions::default();
     options.limits.header_timeout = Duration::from_millis(head);
-    options.limits.rest = Duration::from_millis(rest);
+    options.limits.idle = Duration::from_millis(rest);
     Hub::with(options).await
 }
 

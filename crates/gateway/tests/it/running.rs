@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use toolbay_gateway::GatewayOptions;
-use toolbay_host::Kind;
+use toolbay_host::CatalogKind;
 
 use crate::{
     http::{Answer, Ask},
@@ -168,7 +168,7 @@ async fn a_call_that_fails_says_whose_fault_it_is_and_what_to_do() {
     let error = &answer["error"];
     assert_eq!((&error["code"], &error["data"]["server"]), (&json!(-32603), &json!("s")), "{answer}");
     assert_eq!(error["data"]["retryable"], false, "the server had it already");
-    eventually("it is no longer listed", || hub.host.table().count(Kind::Tools) == 0).await;
+    eventually("it is no longer listed", || hub.host.table().count(CatalogKind::Tools) == 0).await;
     let answer = hub.send(Ask::post(&call(2, "echo", json!({})))).await.json().await;
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("server `s` is stopped"), "{answer}");

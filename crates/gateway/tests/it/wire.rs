@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 use crate::{
     http::PATIENCE,
@@ -15,7 +15,7 @@ use crate::{
 /// A client on a wire.
 struct Client {
     hub: Hub,
-    wire: Wire,
+    wire: Connection,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -67,7 +67,7 @@ impl Client {
     /// Closes our end; gives what still arrives, and how long the gateway took to end.
     async fn close(self) -> (Vec<Value>, Duration) {
         let since = Instant::now();
-        let Wire { outgoing, mut incoming } = self.wire;
+        let Connection { outgoing, mut incoming } = self.wire;
         drop(outgoing);
         let mut rest = Vec::new();
         while let Some(Incoming::Message(message)) = timeout(PATIENCE, incoming.recv()).await.unwrap() {

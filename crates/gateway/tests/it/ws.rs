@@ -230,7 +230,7 @@ async fn frames_that_nobody_may_send_end_the_connection() {
 async fn a_quiet_client_is_kept() {
     let mut options = GatewayOptions::default();
     options.limits.header_timeout = Duration::from_millis(100);
-    options.limits.rest = Duration::from_millis(100);
+    options.limits.idle = Duration::from_millis(100);
     let hub = Hub::with(options).await;
     let mut client = Client::legacy(&hub).await;
     for id in 0..3 {

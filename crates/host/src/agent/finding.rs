@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::UpstreamHandle;
+use toolbay_upstream::ServerHandle;
 
 use super::Agent;
 use crate::{Error, ServerStatus, exchange::request};
@@ -25,7 +25,7 @@ impl Agent {
         }
         let Some(handle) = self.host.server(server) else {
             let servers = self.host.servers();
-            let known = servers.iter().map(UpstreamHandle::name).map(ServerName::to_string).collect();
+            let known = servers.iter().map(ServerHandle::name).map(ServerName::to_string).collect();
             return Err(Error::ServerNotFound { server: server.to_owned(), known });
         };
         self.host.settled_for_a_while(&[handle]).await;

@@ -1,35 +1,35 @@
 //! Everything that all servers offer, as one list.
 
 use bytes::Bytes;
-use toolbay_protocol::view::{NotAnItem, Prompt, Resource, ResourceTemplate, Tool, list_items};
-use toolbay_upstream::Kind;
+use toolbay_protocol::view::{InvalidItem, Prompt, Resource, ResourceTemplate, Tool, list_items};
+use toolbay_upstream::CatalogKind;
 
-use crate::{Host, Table};
+use crate::{Host, RouteTable};
 
 impl Host {
     /// The tools of all servers that are up now, under the names that the host has for them.
     pub fn all_tools(&self) -> Vec<Tool> {
-        items(&self.table(), Kind::Tools, Tool::parse)
+        items(&self.table(), CatalogKind::Tools, Tool::parse)
     }
 
     /// The resources of all servers that are up now.
     pub fn all_resources(&self) -> Vec<Resource> {
-        items(&self.table(), Kind::Resources, Resource::parse)
+        items(&self.table(), CatalogKind::Resources, Resource::parse)
     }
 
     /// The resource templates of all servers that are up now.
     pub fn all_templates(&self) -> Vec<ResourceTemplate> {
-        items(&self.table(), Kind::ResourceTemplates, ResourceTemplate::parse)
+        items(&self.table(), CatalogKind::ResourceTemplates, ResourceTemplate::parse)
     }
 
     /// The prompts of all servers that are up now, under the names that the host has for them.
     pub fn all_prompts(&self) -> Vec<Prompt> {
-        items(&self.table(), Kind::Prompts, Prompt::parse)
+        items(&self.table(), CatalogKind::Prompts, Prompt::parse)
     }
 }
 
 /// All items of a list, over all its pages. Only what can be read is in the table.
-fn items<T>(table: &Table, kind: Kind, read: impl Fn(Bytes) -> Result<T, NotAnItem>) -> Vec<T> {
+fn items<T>(table: &RouteTable, kind: CatalogKind, read: impl Fn(Bytes) -> Result<T, InvalidItem>) -> Vec<T> {
     let mut all = Vec::new();
     let mut cursor = None;
     while let Some((page, next)) = table.page(kind, cursor.as_deref()) {

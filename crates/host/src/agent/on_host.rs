@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::{
-    Agent, CallToolResult, CompleteResult, Completing, Error, GetPromptResult, Host, ReadResourceResult,
+    Agent, CallToolResult, CompleteResult, CompletionReference, Error, GetPromptResult, Host,
+    ReadResourceResult,
 };
 
 impl Host {
@@ -60,7 +61,7 @@ impl Host {
     /// As there.
     pub async fn complete(
         &self,
-        what: &Completing,
+        what: &CompletionReference,
         argument: &str,
         begun: &str,
     ) -> Result<CompleteResult, Error> {

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use toolbay_protocol::{ErrorCode, method};
-use toolbay_upstream::{Interest, NotWatched};
+use toolbay_upstream::{ResourceSubscription, SubscribeError};
 
 use super::Client;
 use crate::{
-    CallToolResult, CompleteResult, Completing, Error, GetPromptResult, ReadResourceResult,
-    agent::named_params, exchange::Exchange,
+    CallToolResult, CompleteResult, CompletionReference, Error, GetPromptResult, ReadResourceResult,
+    agent::named_params, exchange::CallEngine,
 };
 
 impl Client {
@@ -53,7 +53,7 @@ impl Client {
     /// When the server cannot be reached, or completes nothing.
     pub async fn complete(
         &self,
-        what: &Completing,
+        what: &CompletionReference,
         argument: &str,
         begun: &str,
     ) -> Result<CompleteResult, Error> {
@@ -97,12 +97,12 @@ impl Client {
     /// # Errors
     ///
     /// When the server does not tell of changes, or is not there.
-    pub async fn watch(&self, uri: &str) -> Result<Interest, Error> {
+    pub async fn watch(&self, uri: &str) -> Result<ResourceSubscription, Error> {
         let running = self.running()?;
         let server = running.handle.name();
         running.handle.watch(uri).await.map_err(|why| match why {
-            NotWatched::Refused(error) => Error::answered(server, *error),
-            NotWatched::Down(error) => error.into(),
+            SubscribeError::Refused(error) => Error::answered(server, *error),
+            SubscribeError::Down(error) => error.into(),
             why => Error::Server {
                 server: server.clone(),
                 code: ErrorCode::METHOD_NOT_FOUND,
@@ -127,7 +127,7 @@ impl Client {
     /// Sends a request; `what` is for people.
     async fn ask(&self, what: &str, asked: &str, params: Map<String, Value>) -> Result<String, Error> {
         let running = self.running()?;
-        let exchange = Exchange { line: &*running, sender: &self.sender, server: self.shared.name.clone() };
+        let exchange = CallEngine { line: &*running, sender: &self.sender, server: self.shared.name.clone() };
         self.sender.within(what, exchange.ask(asked, params)).await
     }
 }

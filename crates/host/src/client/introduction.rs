@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolbay_protocol::Revision;
-use toolbay_upstream::Status;
+use toolbay_upstream::UpstreamStatus;
 
 /// Who a server is.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +20,8 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    pub(super) fn of(status: &Status) -> Self {
-        let catalogue = &status.catalogue;
+    pub(super) fn of(status: &UpstreamStatus) -> Self {
+        let catalogue = &status.catalog;
         let raw: Value = catalogue
             .server_info
             .as_deref()

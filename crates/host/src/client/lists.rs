@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use serde_json::{Map, json};
-use toolbay_protocol::view::{Item, NotAnItem, Prompt, Resource, ResourceTemplate, Tool, list_items};
-use toolbay_upstream::Kind;
+use toolbay_protocol::view::{InvalidItem, Item, Prompt, Resource, ResourceTemplate, Tool, list_items};
+use toolbay_upstream::CatalogKind;
 
 use super::Client;
-use crate::{Error, exchange::Exchange};
+use crate::{Error, exchange::CallEngine};
 
 /// A server with more pages than this has no end.
 const MAX_PAGES: usize = 100;
@@ -22,13 +22,13 @@ macro_rules! lists {
                 ///
                 /// When the server does not answer, or with something that is no such list.
                 pub async fn $list(&self) -> Result<Vec<$item>, Error> {
-                    self.list(Kind::$kind, $item::parse).await
+                    self.list(CatalogKind::$kind, $item::parse).await
                 }
 
                 #[doc = concat!("The server's ", $what, " as they were listed last. They are kept up to date for as long as")]
                 /// the server announces changes.
                 pub fn $cached(&self) -> Vec<$item> {
-                    self.cached(Kind::$kind, $item::parse)
+                    self.cached(CatalogKind::$kind, $item::parse)
                 }
             )*
         }
@@ -45,12 +45,12 @@ lists! {
 impl Client {
     async fn list<T>(
         &self,
-        kind: Kind,
-        read: impl Fn(Bytes) -> Result<T, NotAnItem>,
+        kind: CatalogKind,
+        read: impl Fn(Bytes) -> Result<T, InvalidItem>,
     ) -> Result<Vec<T>, Error> {
         let running = self.running()?;
         let server = running.handle.name().clone();
-        let exchange = Exchange { line: &*running, sender: &self.sender, server: server.clone() };
+        let exchange = CallEngine { line: &*running, sender: &self.sender, server: server.clone() };
         let unusable = |reason: String| Error::protocol(&server, format!("{}: {reason}", kind.list_method()));
         let work = async {
             let (mut all, mut params) = (Vec::new(), Map::new());
@@ -72,8 +72,8 @@ impl Client {
         self.sender.within(kind.list_method(), work).await
     }
 
-    fn cached<T>(&self, kind: Kind, read: impl Fn(Bytes) -> Result<T, NotAnItem>) -> Vec<T> {
+    fn cached<T>(&self, kind: CatalogKind, read: impl Fn(Bytes) -> Result<T, InvalidItem>) -> Vec<T> {
         let Some(status) = self.status() else { return Vec::new() };
-        status.catalogue.list(kind).iter().filter_map(|item| read(item.clone()).ok()).collect()
+        status.catalog.list(kind).iter().filter_map(|item| read(item.clone()).ok()).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::{broadcast, mpsc, watch};
 use toolbay_protocol::{Notification, ServerName, method};
-use toolbay_upstream::{Catalogue, Kind, State, Status};
+use toolbay_upstream::{Catalog, CatalogKind, UpstreamState, UpstreamStatus};
 
 /// How many a reader may fall behind.
 pub(super) const BEHIND: usize = 256;
@@ -20,7 +20,7 @@ pub(super) const BEHIND: usize = 256;
 #[non_exhaustive]
 pub enum ServerNotification {
     /// A list is another now; the cached one is the new one.
-    ListChanged(Kind),
+    ListChanged(CatalogKind),
     /// A resource that is watched changed.
     ResourceUpdated {
         /// Which one.
@@ -79,10 +79,10 @@ impl fmt::Debug for Notifications {
 /// Passes on what a server says, until it is gone for good.
 pub(super) async fn forward(
     mut updates: mpsc::Receiver<(ServerName, Box<Notification>)>,
-    mut status: watch::Receiver<Status>,
+    mut status: watch::Receiver<UpstreamStatus>,
     told: broadcast::Sender<ServerNotification>,
 ) {
-    let mut known: Option<Arc<Catalogue>> = None;
+    let mut known: Option<Arc<Catalog>> = None;
     let mut was_up = false;
     // Nobody listening is fine, here and below.
     let tell = |notification| drop(told.send(notification));
@@ -98,15 +98,15 @@ pub(super) async fn forward(
             },
             changed = status.changed() => {
                 let now = status.borrow_and_update().clone();
-                let is_up = matches!(now.state, State::Running);
+                let is_up = matches!(now.state, UpstreamState::Running);
                 if is_up != was_up {
                     tell(if is_up { ServerNotification::Connected } else { ServerNotification::Disconnected });
                     was_up = is_up;
                 }
                 // The first lists are no change.
-                if let Some(before) = known.replace(now.catalogue.clone()).filter(|before| before.server_info.is_some()) {
-                    for kind in Kind::ALL {
-                        if before.list(kind) != now.catalogue.list(kind) {
+                if let Some(before) = known.replace(now.catalog.clone()).filter(|before| before.server_info.is_some()) {
+                    for kind in CatalogKind::ALL {
+                        if before.list(kind) != now.catalog.list(kind) {
                             tell(ServerNotification::ListChanged(kind));
                         }
                     }

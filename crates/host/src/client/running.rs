@@ -4,22 +4,22 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
-use toolbay_upstream::{Call, Failure, State, UpstreamHandle, start};
+use toolbay_upstream::{Call, Failure, ServerHandle, UpstreamState, start};
 
 use super::{Shared, notifications::forward};
-use crate::{Asked, Dispatched, Error, exchange::Line};
+use crate::{Error, HostRequest, Routed, exchange::CallTarget};
 
 /// How many notifications may wait for being passed on.
 const UPDATES: usize = 256;
 /// How long a server may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct Running {
-    pub(super) handle: UpstreamHandle,
+pub(super) struct OpenClient {
+    pub(super) handle: ServerHandle,
     tasks: TaskTracker,
 }
 
-impl Running {
+impl OpenClient {
     /// `roots` is what the server is told about its folders whenever it asks, as JSON text of an array.
     pub(super) fn start(shared: &Shared, roots: Option<String>) -> Result<Self, Error> {
         let (mut settings, source) = shared.setup.ready(&shared.name)?;
@@ -34,9 +34,9 @@ impl Running {
     /// Waits until the server is up, or known not to be; then why, unless it was stopped.
     pub(super) async fn settled(&self) -> Result<(), Option<Arc<Failure>>> {
         let mut status = self.handle.status();
-        let settled = status.wait_for(|status| !matches!(status.state, State::Starting { .. })).await;
+        let settled = status.wait_for(|status| !matches!(status.state, UpstreamState::Starting { .. })).await;
         match settled.as_deref().map(|status| &status.state) {
-            Ok(State::Running) => Ok(()),
+            Ok(UpstreamState::Running) => Ok(()),
             Ok(state) => Err(state.failure().cloned()),
             Err(_) => Err(None),
         }
@@ -51,16 +51,16 @@ impl Running {
     }
 }
 
-impl Line for Running {
-    fn send(&self, asked: Asked) -> Dispatched {
-        let Asked { request, caller, events, resumes: _ } = asked;
+impl CallTarget for OpenClient {
+    fn send(&self, asked: HostRequest) -> Routed {
+        let HostRequest { request, caller, events, resumes: _ } = asked;
         let only_as_task = request.call.param("task").is_some();
-        Dispatched::Sent(self.handle.call(Call {
+        Routed::Sent(self.handle.call(Call {
             request,
             revision: caller.revision,
             renamed: Default::default(),
             client: caller.identity,
-            owner: caller.owner,
+            caller: caller.owner,
             events,
             may_be_asked: caller.may_be_asked,
             logs: caller.logs,

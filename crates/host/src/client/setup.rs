@@ -9,15 +9,15 @@ use std::{
 };
 
 use tokio::sync::{broadcast, mpsc};
-use toolbay_config::{Reach, ServerConfig, Tuning};
+use toolbay_config::{ServerConfig, ServerEndpoint, ServerOptions};
 use toolbay_protocol::ServerName;
-use toolbay_transport::Wire;
-use toolbay_upstream::{Settings, Shim, Source, custom};
+use toolbay_transport::Connection;
+use toolbay_upstream::{Endpoint, ServerSettings, Shim, custom};
 
-use super::{Client, Shared, Slot, notifications::BEHIND};
+use super::{Client, ConnectionSlot, Shared, notifications::BEHIND};
 use crate::{
     Error, Handlers, InProcess, entry,
-    exchange::Sender,
+    exchange::CallSender,
     launch::{settings, source},
 };
 
@@ -25,20 +25,20 @@ use crate::{
 #[must_use = "nothing happens before `connect`, or `build` and `initialize`"]
 pub struct ClientBuilder {
     name: String,
-    setup: Setup,
-    sender: Sender,
+    setup: ClientSettings,
+    sender: CallSender,
 }
 
-pub(super) struct Setup {
-    way: Result<Way, Error>,
+pub(super) struct ClientSettings {
+    way: Result<ClientEndpoint, Error>,
     environment: BTreeMap<OsString, OsString>,
     shim: Shim,
-    tuning: Option<Tuning>,
+    tuning: Option<ServerOptions>,
 }
 
-enum Way {
+enum ClientEndpoint {
     Configured(Box<ServerConfig>),
-    Given(Source),
+    Given(Endpoint),
 }
 
 impl Client {
@@ -49,41 +49,41 @@ impl Client {
         let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or("server");
         ClientBuilder::new(
             name,
-            entry::program(name, command, args, &[]).map(|config| Way::Configured(config.into())),
+            entry::program(name, command, args, &[]).map(|config| ClientEndpoint::Configured(config.into())),
         )
     }
 
     /// A server at a URL. What is spoken there is found out: Streamable HTTP, HTTP+SSE, or WebSocket for `ws` and `wss`.
     pub fn http(url: &str) -> ClientBuilder {
-        let way = entry::remote("server", url, &[]).map(|config| Way::Configured(config.into()));
+        let way = entry::remote("server", url, &[]).map(|config| ClientEndpoint::Configured(config.into()));
         ClientBuilder::new("server", way)
     }
 
     /// A server behind a transport of one's own.
     pub fn transport(transport: Arc<dyn custom::Transport>) -> ClientBuilder {
-        ClientBuilder::new(transport.name(), Ok(Way::Given(Source::Custom(transport))))
+        ClientBuilder::new(transport.name(), Ok(ClientEndpoint::Given(Endpoint::Custom(transport))))
     }
 
     /// A server in this process.
     pub fn in_process(server: InProcess) -> ClientBuilder {
-        ClientBuilder::new("in-process", Ok(Way::Given(Source::InProcess(server))))
+        ClientBuilder::new("in-process", Ok(ClientEndpoint::Given(Endpoint::InProcess(server))))
     }
 
     /// A server at the other end of a connection that stands already. When it ends, there is no other.
-    pub fn wire(wire: Wire) -> ClientBuilder {
+    pub fn wire(wire: Connection) -> ClientBuilder {
         let wire = Mutex::new(Some(wire));
         let once = move |_: &_| {
             let wire = wire.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-            wire.unwrap_or_else(|| Wire { outgoing: mpsc::channel(1).0, incoming: mpsc::channel(1).1 })
+            wire.unwrap_or_else(|| Connection { outgoing: mpsc::channel(1).0, incoming: mpsc::channel(1).1 })
         };
         Self::in_process(Arc::new(once))
     }
 }
 
 impl ClientBuilder {
-    fn new(name: &str, way: Result<Way, Error>) -> Self {
-        let setup = Setup { way, environment: BTreeMap::new(), shim: Shim::none(), tuning: None };
-        Self { name: name.to_owned(), setup, sender: Sender::new() }
+    fn new(name: &str, way: Result<ClientEndpoint, Error>) -> Self {
+        let setup = ClientSettings { way, environment: BTreeMap::new(), shim: Shim::none(), tuning: None };
+        Self { name: name.to_owned(), setup, sender: CallSender::new() }
     }
 
     /// What people call the server; errors have it.
@@ -110,8 +110,8 @@ impl ClientBuilder {
 
     /// A variable for the server.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        if let Ok(Way::Configured(config)) = &mut self.setup.way
-            && let Reach::Command(command) = &mut config.reach
+        if let Ok(ClientEndpoint::Configured(config)) = &mut self.setup.way
+            && let ServerEndpoint::Command(command) = &mut config.endpoint
         {
             command.env.insert(name.into(), value.into());
         }
@@ -120,8 +120,8 @@ impl ClientBuilder {
 
     /// Where the server runs.
     pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
-        if let Ok(Way::Configured(config)) = &mut self.setup.way
-            && let Reach::Command(command) = &mut config.reach
+        if let Ok(ClientEndpoint::Configured(config)) = &mut self.setup.way
+            && let ServerEndpoint::Command(command) = &mut config.endpoint
         {
             command.cwd = Some(folder.into());
         }
@@ -131,9 +131,9 @@ impl ClientBuilder {
     /// A header for every request to a server at a URL. It is never printed.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let headers = entry::remote("server", "http://server", &[(name.to_owned(), value.to_owned())]);
-        match (headers.map(|config| config.reach), &mut self.setup.way) {
-            (Ok(Reach::Url(checked)), Ok(Way::Configured(config))) => {
-                if let Reach::Url(remote) = &mut config.reach {
+        match (headers.map(|config| config.endpoint), &mut self.setup.way) {
+            (Ok(ServerEndpoint::Url(checked)), Ok(ClientEndpoint::Configured(config))) => {
+                if let ServerEndpoint::Url(remote) = &mut config.endpoint {
                     remote.headers.extend(checked.headers);
                 }
             }
@@ -144,7 +144,7 @@ impl ClientBuilder {
     }
 
     /// Time limits and whatever else a configuration may say about a server, under `toolbay` of its entry.
-    pub fn tuning(mut self, tuning: Tuning) -> Self {
+    pub fn tuning(mut self, tuning: ServerOptions) -> Self {
         self.setup.tuning = Some(tuning);
         self
     }
@@ -160,7 +160,7 @@ impl ClientBuilder {
         let shared = Shared {
             name: ServerName::new(self.name),
             setup: self.setup,
-            slot: Mutex::new(Slot::Idle),
+            slot: Mutex::new(ConnectionSlot::Idle),
             notifications: broadcast::Sender::new(BEHIND),
         };
         Client { shared: Arc::new(shared), sender: Arc::new(self.sender) }
@@ -178,18 +178,18 @@ impl ClientBuilder {
     }
 }
 
-impl Setup {
+impl ClientSettings {
     /// How to reach the server, and how to treat it.
-    pub(super) fn ready(&self, name: &ServerName) -> Result<(Settings, Source), Error> {
+    pub(super) fn ready(&self, name: &ServerName) -> Result<(ServerSettings, Endpoint), Error> {
         match self.way.as_ref().map_err(Clone::clone)? {
-            Way::Configured(config) => {
+            ClientEndpoint::Configured(config) => {
                 let mut config = ServerConfig { name: name.clone(), ..(**config).clone() };
                 if let Some(tuning) = &self.tuning {
                     config.tuning = tuning.clone();
                 }
                 Ok((settings(&config), source(&config, &self.environment, &self.shim, None)))
             }
-            Way::Given(source) => Ok((Settings::new(name.clone()), source.clone())),
+            ClientEndpoint::Given(source) => Ok((ServerSettings::new(name.clone()), source.clone())),
         }
     }
 }

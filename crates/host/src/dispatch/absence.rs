@@ -9,14 +9,14 @@ use crate::{Host, ServerState, registry::slug_of};
 
 /// Why a named tool or prompt cannot be used now, although its server is known.
 #[derive(Debug, Clone)]
-pub struct Absence {
+pub struct Unavailable {
     /// The server it belongs to.
     pub server: ServerName,
-    why: Why,
+    why: UnavailableReason,
 }
 
 #[derive(Debug, Clone)]
-enum Why {
+enum UnavailableReason {
     /// The server is down.
     Down(ServerState),
     /// The server is up, but this was set aside.
@@ -26,7 +26,7 @@ enum Why {
 impl Host {
     /// Why what is named cannot be used now; nothing where the name tells of no server, or where the server is up and has
     /// nothing of that name.
-    pub fn absence(&self, name: &str) -> Option<Absence> {
+    pub fn absence(&self, name: &str) -> Option<Unavailable> {
         let table = self.peek_table();
         let owner = self.member_of(name);
         let bare = if owner.is_some() { name.split_once("__").map_or(name, |(_, bare)| bare) } else { name };
@@ -36,36 +36,39 @@ impl Host {
         let set_aside = table.quarantined.iter().find(|it| is_named(&it.name) && is_meant(&it.server));
         if let Some(it) = set_aside {
             let (kind, name, reason) = (it.kind, it.name.clone(), it.reason.clone());
-            return Some(Absence { server: it.server.clone(), why: Why::SetAside { kind, name, reason } });
+            return Some(Unavailable {
+                server: it.server.clone(),
+                why: UnavailableReason::SetAside { kind, name, reason },
+            });
         }
         let owner = owner?;
-        Absence::of_server(&owner.name, owner.state())
+        Unavailable::of_server(&owner.name, owner.state())
     }
 
-    fn member_of(&self, name: &str) -> Option<std::sync::Arc<crate::roster::Member>> {
-        self.shared.roster.load().by_slug(slug_of(name)?).cloned()
+    fn member_of(&self, name: &str) -> Option<std::sync::Arc<crate::roster::RegisteredServer>> {
+        self.shared.servers.load().by_slug(slug_of(name)?).cloned()
     }
 }
 
-impl Absence {
+impl Unavailable {
     /// Why nothing of a server can be used now; nothing where it is up, or will be in a moment.
     pub(crate) fn of_server(server: &ServerName, state: ServerState) -> Option<Self> {
         let is_down = !state.is_up() && !matches!(state, ServerState::Starting { .. });
-        is_down.then(|| Self { server: server.clone(), why: Why::Down(state) })
+        is_down.then(|| Self { server: server.clone(), why: UnavailableReason::Down(state) })
     }
 
     /// The state of the server, in a word or two.
     pub fn state(&self) -> &'static str {
         match &self.why {
-            Why::Down(state) => state.word(),
-            Why::SetAside { .. } => "set aside",
+            UnavailableReason::Down(state) => state.word(),
+            UnavailableReason::SetAside { .. } => "set aside",
         }
     }
 
     /// What to do about it, where something can be done.
     pub fn hint(&self) -> Option<String> {
         let server = &self.server;
-        let Why::Down(state) = &self.why else { return None };
+        let UnavailableReason::Down(state) = &self.why else { return None };
         Some(match state {
             ServerState::Disabled => format!("`toolbay enable {server}` enables it"),
             ServerState::Pending => format!("look at it, then `toolbay approve {server}`"),
@@ -81,14 +84,14 @@ impl Absence {
     }
 }
 
-impl fmt::Display for Absence {
+impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = &self.server;
         match &self.why {
-            Why::SetAside { kind, name, reason } => {
+            UnavailableReason::SetAside { kind, name, reason } => {
                 write!(f, "the {kind} `{name}` of server `{server}` was set aside: {reason}")
             }
-            Why::Down(state) => {
+            UnavailableReason::Down(state) => {
                 write!(f, "server `{server}` {}", state.predicate())?;
                 if let Some(until) = state.next_attempt() {
                     let wait = until.saturating_duration_since(Instant::now()).as_secs_f32().ceil();

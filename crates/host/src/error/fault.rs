@@ -1,7 +1,7 @@
 //! Who must do something about an error.
 
 use toolbay_protocol::ErrorCode;
-use toolbay_upstream::{CallError, Failure, NoAnswer};
+use toolbay_upstream::{CallError, Failure, HttpError};
 
 use super::Error;
 
@@ -62,10 +62,10 @@ fn fault_of(failure: &Failure) -> Fault {
     }
 }
 
-fn fault_on_the_way(why: &NoAnswer) -> Fault {
+fn fault_on_the_way(why: &HttpError) -> Fault {
     match why {
         why if why.is_unauthorized() => Fault::Setup,
-        NoAnswer::Garbled { .. } | NoAnswer::TooLong { .. } => Fault::Server,
+        HttpError::Garbled { .. } | HttpError::TooLong { .. } => Fault::Server,
         _ => Fault::Network,
     }
 }

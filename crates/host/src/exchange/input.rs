@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolbay_protocol::method;
-use toolbay_upstream::Answer;
+use toolbay_upstream::CallResponse;
 
-use super::Exchange;
+use super::CallEngine;
 use crate::Error;
 
 /// How long a server that only wants to be asked again later gets.
 const LATER: Duration = Duration::from_millis(200);
 
 /// What an answer asks for, if it is no result yet.
-pub(super) fn wanted(answer: &Answer) -> Option<Value> {
+pub(super) fn wanted(answer: &CallResponse) -> Option<Value> {
     let kind = answer.response.result_field("resultType").map(|span| answer.response.raw(span));
     if !answer.revision.is_modern() || kind != Some("\"input_required\"") {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn wanted(answer: &Answer) -> Option<Value> {
     serde_json::from_str(answer.response.result_text()?).ok()
 }
 
-impl Exchange<'_> {
+impl CallEngine<'_> {
     /// Has the questions answered, and makes the parameters those of the next round.
     pub(super) async fn give_input(
         &self,

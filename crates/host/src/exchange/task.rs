@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 use toolbay_protocol::{Revision, method};
-use toolbay_upstream::Answer;
+use toolbay_upstream::CallResponse;
 
-use super::{Exchange, Sent};
-use crate::{Error, Resumes};
+use super::{CallEngine, SendOutcome};
+use crate::{Error, Resume};
 
 /// The id of the task that a call became, if it became one.
-pub(super) fn task_of(answer: &Answer) -> Option<Value> {
+pub(super) fn task_of(answer: &CallResponse) -> Option<Value> {
     if answer.revision != Revision::V2025_11_25 {
         return None;
     }
@@ -17,13 +17,13 @@ pub(super) fn task_of(answer: &Answer) -> Option<Value> {
     task.get("taskId").filter(|id| id.is_string()).cloned()
 }
 
-impl Exchange<'_> {
+impl CallEngine<'_> {
     /// Waits for the end of a task. Dropping the future cancels it.
     pub(super) async fn await_task(&self, id: Value) -> Result<String, Error> {
         let mut task = Task { exchange: self, id, has_ended: false };
         let answer = match task.send(method::TASKS_RESULT)? {
-            Sent::Known(result) => return Ok(result),
-            Sent::Call(call, events) => self.follow(call, events).await?,
+            SendOutcome::Known(result) => return Ok(result),
+            SendOutcome::Call(call, events) => self.follow(call, events).await?,
         };
         task.has_ended = true;
         Ok(self.result(&answer)?.to_owned())
@@ -32,15 +32,15 @@ impl Exchange<'_> {
 
 /// A task that somebody waits for.
 struct Task<'a, 'b> {
-    exchange: &'a Exchange<'b>,
+    exchange: &'a CallEngine<'b>,
     id: Value,
     has_ended: bool,
 }
 
 impl Task<'_, '_> {
-    fn send(&self, asked: &str) -> Result<Sent, Error> {
+    fn send(&self, asked: &str) -> Result<SendOutcome, Error> {
         let params = Map::from_iter([("taskId".to_owned(), self.id.clone())]);
-        let resumes = Resumes { server: self.exchange.server.clone(), state: None };
+        let resumes = Resume { server: self.exchange.server.clone(), state: None };
         self.exchange.send(asked, &params, Some(resumes))
     }
 }
@@ -49,7 +49,7 @@ impl Drop for Task<'_, '_> {
     fn drop(&mut self) {
         // At the end of the process there may be no runtime any more, and then no server either.
         let (false, Ok(runtime)) = (self.has_ended, tokio::runtime::Handle::try_current()) else { return };
-        if let Ok(Sent::Call(call, _)) = self.send(method::TASKS_CANCEL) {
+        if let Ok(SendOutcome::Call(call, _)) = self.send(method::TASKS_CANCEL) {
             // Nobody waits for the answer, but a call that is dropped is not sent.
             self.exchange.line.tasks().spawn_on(async move { drop(call.await) }, &runtime);
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use tokio::time::Instant;
-use toolbay_upstream::UpstreamHandle;
+use toolbay_upstream::ServerHandle;
 
 /// How many projects have an instance at once; when there are more, the one that was unused longest ends.
 const MAX_ROOTS: usize = 32;
@@ -18,27 +18,27 @@ const MAX_ROOTS: usize = 32;
 const IDLE: Duration = Duration::from_secs(300);
 
 /// Starts the instance of a project; nothing where the server is not bound to folders, or not to be used in that one.
-pub(crate) type StartIn = Arc<dyn Fn(&Path) -> Option<UpstreamHandle> + Send + Sync>;
+pub(crate) type StartInRoot = Arc<dyn Fn(&Path) -> Option<ServerHandle> + Send + Sync>;
 
 /// The instances of one server, by project.
-pub(crate) struct Roots {
-    start: StartIn,
-    all: Mutex<Vec<InRoot>>,
+pub(crate) struct RootInstances {
+    start: StartInRoot,
+    all: Mutex<Vec<RootInstance>>,
 }
 
-struct InRoot {
+struct RootInstance {
     root: PathBuf,
-    handle: UpstreamHandle,
+    handle: ServerHandle,
     used: Instant,
 }
 
-impl Roots {
-    pub(crate) fn new(start: StartIn) -> Self {
+impl RootInstances {
+    pub(crate) fn new(start: StartInRoot) -> Self {
         Self { start, all: Mutex::default() }
     }
 
     /// The instance of a project, if the server has one there.
-    pub(crate) fn instance(&self, root: &Path) -> Option<UpstreamHandle> {
+    pub(crate) fn instance(&self, root: &Path) -> Option<ServerHandle> {
         let mut all = self.lock();
         if let Some(known) = all.iter_mut().find(|known| known.root == root) {
             known.used = Instant::now();
@@ -50,7 +50,7 @@ impl Roots {
                 (0..all.len()).filter(|index| all[*index].is_unused()).min_by_key(|index| all[*index].used);
             all.swap_remove(oldest.unwrap_or_default());
         }
-        all.push(InRoot { root: root.to_owned(), handle: handle.clone(), used: Instant::now() });
+        all.push(RootInstance { root: root.to_owned(), handle: handle.clone(), used: Instant::now() });
         Some(handle)
     }
 
@@ -66,12 +66,12 @@ impl Roots {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<InRoot>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RootInstance>> {
         self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl InRoot {
+impl RootInstance {
     fn is_unused(&self) -> bool {
         let counts = self.handle.counts();
         counts.in_flight == 0 && counts.waiting == 0

@@ -33,7 +33,7 @@ impl SamplingRequest {
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Sampled {
+pub struct SamplingResult {
     /// `assistant`, as a rule.
     pub role: String,
     /// The model that answered.
@@ -45,7 +45,7 @@ pub struct Sampled {
     pub stop_reason: Option<String>,
 }
 
-impl Sampled {
+impl SamplingResult {
     /// A text.
     pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl ElicitRequest {
 
 /// What a person answered.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Elicited {
+pub enum ElicitResult {
     /// The form, filled in; for a page nothing.
     Accept(Option<Value>),
     /// The person does not want to say.
@@ -94,7 +94,7 @@ pub enum Elicited {
     Cancel,
 }
 
-impl Elicited {
+impl ElicitResult {
     /// The form, filled in.
     pub fn accept(form: Value) -> Self {
         Self::Accept(Some(form))

@@ -4,7 +4,7 @@ use std::{future::poll_fn, pin::pin};
 
 use serde_json::{Value, json};
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName, method};
-use toolbay_upstream::{Question, Reply};
+use toolbay_upstream::{ClientReply, ServerRequest};
 
 use super::{ElicitRequest, Handlers, SamplingRequest};
 
@@ -13,7 +13,7 @@ const REJECTED: ErrorCode = ErrorCode(-1);
 
 impl Handlers {
     /// Answers a question of a server with a handshake, unless the server loses interest first.
-    pub(crate) async fn answer(&self, server: &ServerName, mut question: Box<Question>) {
+    pub(crate) async fn answer(&self, server: &ServerName, mut question: Box<ServerRequest>) {
         let params = question.params().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let asked = question.method().to_owned();
         let reply = {
@@ -24,8 +24,8 @@ impl Handlers {
             }
         };
         question.answer(match reply {
-            Ok(result) => Reply::Result(result.to_string()),
-            Err(error) => Reply::Error(error),
+            Ok(result) => ClientReply::Result(result.to_string()),
+            Err(error) => ClientReply::Error(error),
         });
     }
 

@@ -51,14 +51,14 @@ const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// The nodes of a schema that can apply to values, by the depth of the values.
 #[derive(Debug)]
-pub(super) struct Effort {
+pub(super) struct ValidationCost {
     /// For arguments that hold nothing, for those whose values hold nothing, and so on.
     by_depth: Vec<u64>,
     /// Whether deeper arguments need no more than the last.
     is_final: bool,
 }
 
-impl Effort {
+impl ValidationCost {
     /// Estimates a schema; says why where it is too much work for any arguments.
     pub(super) fn of(schema: &Value) -> Result<Self, &'static str> {
         let graph = Graph::of(schema).ok_or("its schema has references that are not followed")?;
@@ -207,21 +207,21 @@ impl<'a> Graph<'a> {
         }
     }
 
-    fn effort(&self) -> Effort {
+    fn effort(&self) -> ValidationCost {
         let mut by_depth = Vec::new();
         let mut below: Vec<u64> = vec![0; self.nodes.len()];
         for _ in 0..=MAX_DEPTH {
             let level = self.level(&below);
             by_depth.push(level[0]);
             if level == below {
-                return Effort { by_depth, is_final: true };
+                return ValidationCost { by_depth, is_final: true };
             }
             if level[0] > MAX_WORK {
                 break;
             }
             below = level;
         }
-        Effort { by_depth, is_final: false }
+        ValidationCost { by_depth, is_final: false }
     }
 
     /// The nodes that can apply to values of one depth, given those for values that are less deep. Per node.
@@ -332,32 +332,32 @@ mod tests {
 
     #[test]
     fn references_count_as_often_as_they_are_reached() {
-        assert!(Effort::of(&doubling(8)).is_ok());
+        assert!(ValidationCost::of(&doubling(8)).is_ok());
         for levels in [14, 24, 60, 100] {
-            assert!(Effort::of(&doubling(levels)).is_err(), "{levels}");
+            assert!(ValidationCost::of(&doubling(levels)).is_err(), "{levels}");
         }
         let anchored = json!({"$defs": {
             "a": {"$anchor": "a", "allOf": vec![json!({"$ref": "#b"}); 120]},
             "b": {"$anchor": "b", "anyOf": vec![json!({"type": "string"}); 120]}},
             "properties": {"x": {"$ref": "#a"}}});
-        assert!(Effort::of(&anchored).is_err());
-        assert!(Effort::of(&json!({"allOf": [{"$ref": "#"}]})).is_err(), "it leads back to itself");
+        assert!(ValidationCost::of(&anchored).is_err());
+        assert!(ValidationCost::of(&json!({"allOf": [{"$ref": "#"}]})).is_err(), "it leads back to itself");
         let embedded =
             json!({"$defs": {"a": {"$id": "https://example.com/a"}}, "$ref": "https://example.com/a"});
-        assert!(Effort::of(&embedded).is_err(), "what is not followed is not trusted");
+        assert!(ValidationCost::of(&embedded).is_err(), "what is not followed is not trusted");
         let encoded = json!({"$defs": {"List<a>": {"type": "string"}}, "$ref": "#/$defs/List%3Ca%3e"});
-        assert!(Effort::of(&encoded).is_ok());
+        assert!(ValidationCost::of(&encoded).is_ok());
     }
 
     #[test]
     fn work_is_what_applies_times_what_it_applies_to() {
         let wide =
             json!({"properties": {"list": {"items": {"anyOf": vec![json!({"required": ["a"]}); 2300]}}}});
-        let effort = Effort::of(&wide).unwrap();
+        let effort = ValidationCost::of(&wide).unwrap();
         assert!(effort.with(&json!({"list": [{}]})).is_some());
         assert!(effort.with(&json!({"list": vec![json!({}); 80_000]})).is_none());
         let long = json!({"properties": {"text": {"enum": (0..5000).collect::<Vec<u32>>()}}});
-        assert!(Effort::of(&long).unwrap().with(&json!({"text": "x".repeat(1 << 14)})).is_none());
+        assert!(ValidationCost::of(&long).unwrap().with(&json!({"text": "x".repeat(1 << 14)})).is_none());
     }
 
     #[test]
@@ -365,10 +365,10 @@ mod tests {
         let twice = json!({"properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
         let once = json!({"properties": {"x": {"$ref": "#"}, "list": {"items": {"$ref": "#"}}}});
         let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"x": inner}));
-        let (twice, once) = (Effort::of(&twice).unwrap(), Effort::of(&once).unwrap());
+        let (twice, once) = (ValidationCost::of(&twice).unwrap(), ValidationCost::of(&once).unwrap());
         assert!(twice.with(&nested(4)).is_some() && once.with(&nested(10)).is_some());
         assert!(twice.with(&nested(60)).is_none() && once.with(&nested(60)).is_none());
-        let finite = Effort::of(&json!({"properties": {"x": {"type": "object"}}})).unwrap();
+        let finite = ValidationCost::of(&json!({"properties": {"x": {"type": "object"}}})).unwrap();
         assert!(finite.with(&nested(100)).is_some(), "what is not recursive is checked at any depth");
     }
 }

@@ -37,11 +37,11 @@ pub struct Quarantined {
 }
 
 /// What was found out about a tool: how it is offered, or why it is not.
-pub(crate) type CheckedTool = Result<Arc<FitTool>, String>;
+pub(crate) type CheckedTool = Result<Arc<AcceptedTool>, String>;
 
 /// A tool that may be offered.
 #[derive(Debug)]
-pub(crate) struct FitTool {
+pub(crate) struct AcceptedTool {
     /// Checks its arguments.
     pub(super) validator: Arc<Validator>,
     /// Its definition as clients see it; nothing if it is as the server wrote it.
@@ -50,7 +50,7 @@ pub(crate) struct FitTool {
     pub(super) notes: Vec<String>,
 }
 
-impl FitTool {
+impl AcceptedTool {
     fn new(tool: &Tool, validator: Validator, text: Option<Bytes>, mut notes: Vec<String>) -> Self {
         if let Some(reason) = validator.unchecked() {
             notes.push(format!("tool `{}`: arguments are not checked: {reason}", tool.name()));
@@ -71,12 +71,12 @@ impl FitTool {
 
 /// Tools that nobody has checked yet. Checking many takes long: that is for a thread of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Unchecked {
+pub(crate) struct UncheckedTools {
     /// Definitions, by server.
     pub(crate) lists: Vec<Vec<Bytes>>,
 }
 
-impl Unchecked {
+impl UncheckedTools {
     /// Whether to check them takes no longer than anybody may wait: a few milliseconds.
     pub(crate) fn is_little(&self) -> bool {
         let effort = |text: &Bytes| {
@@ -116,7 +116,7 @@ pub(super) fn check_tool(tool: &Tool, compiles: bool) -> CheckedTool {
         true => Validator::new(schema).map_err(|reason| format!("`inputSchema` is not usable: {reason}"))?,
         false => Validator::off(schema, "its server has too many schemas"),
     };
-    Ok(Arc::new(FitTool::new(tool, validator, text, notes)))
+    Ok(Arc::new(AcceptedTool::new(tool, validator, text, notes)))
 }
 
 /// Whether a server says that calls of its tools may become tasks, as 2025-11-25 has them.

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    effort::{Effort, check_size},
+    effort::{ValidationCost, check_size},
     schema::compile,
 };
 
@@ -40,7 +40,7 @@ pub(super) fn fault(schema: &Value) -> Option<String> {
     if schema.get("$schema").is_some_and(|dialect| !dialect.is_string()) {
         return Some("its `$schema` is not a string".to_owned());
     }
-    if let Err(reason) = check_size(schema).and_then(|()| Effort::of(schema)) {
+    if let Err(reason) = check_size(schema).and_then(|()| ValidationCost::of(schema)) {
         return Some(reason.replace("its schema", "it"));
     }
     walk(schema).or_else(|| compile(schema).err())

@@ -17,7 +17,7 @@ const ANNOTATIONS: [&str; 8] =
 
 /// What a plain schema demands.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct SimpleSchema {
     fields: Vec<Field>,
     /// Whether there may be other fields.
     is_open: bool,
@@ -26,12 +26,12 @@ pub(super) struct Plain {
 #[derive(Debug)]
 struct Field {
     name: String,
-    demand: Demand,
+    demand: Constraint,
     is_required: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Demand {
+enum Constraint {
     Nothing,
     /// One of these types.
     Types(Vec<Type>),
@@ -50,7 +50,7 @@ enum Type {
     Null,
 }
 
-impl Plain {
+impl SimpleSchema {
     /// Reads a schema (JSON text); nothing if it demands something of the whole that is not understood here, or requires
     /// what it does not describe.
     pub(super) fn read(schema: &str) -> Option<Self> {
@@ -62,7 +62,7 @@ impl Plain {
                 "properties" => {
                     let field = |(name, schema): (&String, &Value)| Field {
                         name: name.clone(),
-                        demand: Demand::of(schema),
+                        demand: Constraint::of(schema),
                         is_required: false,
                     };
                     plain.fields.extend(value.as_object()?.iter().map(field));
@@ -114,7 +114,7 @@ impl Plain {
     }
 }
 
-impl Demand {
+impl Constraint {
     fn of(schema: &Value) -> Self {
         match schema {
             Value::Bool(true) => Self::Nothing,
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_certain_needs_no_tree() {
-        let plain = Plain::read(SCHEMA).unwrap();
+        let plain = SimpleSchema::read(SCHEMA).unwrap();
         for fitting in [
             r#"{"path":"a"}"#,
             r#"{"count":-12,"path":"\"","any":[1,{}],"either":null}"#,
@@ -219,7 +219,7 @@ mod tests {
         ] {
             assert!(!plain.fits(open.as_bytes()), "{open}");
         }
-        let closed = Plain::read(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
+        let closed = SimpleSchema::read(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
         assert!(closed.fits(br#"{"a":1}"#) && closed.fits(b"{}") && !closed.fits(br#"{"b":1}"#));
     }
 
@@ -233,10 +233,10 @@ mod tests {
             r##"{"$ref":"#/$defs/a"}"##,
             "true",
         ] {
-            assert!(Plain::read(schema).is_none(), "{schema}");
+            assert!(SimpleSchema::read(schema).is_none(), "{schema}");
         }
         let many: Vec<String> = (0..=MAX_FIELDS).map(|index| format!("\"{index}\":{{}}")).collect();
-        assert!(Plain::read(&format!("{{\"properties\":{{{}}}}}", many.join(","))).is_none());
+        assert!(SimpleSchema::read(&format!("{{\"properties\":{{{}}}}}", many.join(","))).is_none());
     }
 
     /// Small pieces of schemas and values, so that they meet often.
@@ -276,7 +276,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_said_to_fit_fits(schema in schema(), arguments in arguments()) {
-            let plain = Plain::read(&schema).filter(|plain| plain.fits(arguments.as_bytes()));
+            let plain = SimpleSchema::read(&schema).filter(|plain| plain.fits(arguments.as_bytes()));
             if plain.is_some() {
                 let compiled = Validator::of_known(&schema);
                 prop_assert_eq!(compiled.faults_in_tree(arguments.as_bytes()), Vec::<String>::new());

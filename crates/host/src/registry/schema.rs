@@ -6,8 +6,8 @@ use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
 
 use super::{
-    effort::{Effort, check_size},
-    plain::Plain,
+    effort::{ValidationCost, check_size},
+    plain::SimpleSchema,
 };
 
 /// Arguments longer than this are passed on unchecked: the check needs a tree in memory.
@@ -30,14 +30,14 @@ pub struct Validator {
     /// Why arguments are not checked at all, if so.
     unchecked: Option<&'static str>,
     /// What it demands, where that can be told without a tree.
-    plain: OnceLock<Option<Plain>>,
+    plain: OnceLock<Option<SimpleSchema>>,
     compiled: OnceLock<Option<Compiled>>,
 }
 
 #[derive(Debug)]
 struct Compiled {
     validator: jsonschema::Validator,
-    effort: Effort,
+    effort: ValidationCost,
 }
 
 impl Validator {
@@ -49,7 +49,7 @@ impl Validator {
         let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         let unchecked = match check_size(&value) {
             Err(reason) => Some(reason),
-            Ok(()) if compile(&value).is_ok() => Effort::of(&value).err(),
+            Ok(()) if compile(&value).is_ok() => ValidationCost::of(&value).err(),
             Ok(()) => {
                 compile_with(&value, LARGEST_PATTERN)?;
                 Some("its schema has regular expressions that are too large")
@@ -63,7 +63,7 @@ impl Validator {
         let is_little = schema.len() < SHORT && !schema.contains("Ref\"") && !schema.contains("$ref");
         let judge = || {
             let value = serde_json::from_str(schema).unwrap_or_default();
-            check_size(&value).and_then(|()| Effort::of(&value)).err()
+            check_size(&value).and_then(|()| ValidationCost::of(&value)).err()
         };
         let unchecked = if is_little { None } else { judge() };
         Self { unchecked, ..Self::unjudged(schema) }
@@ -88,7 +88,7 @@ impl Validator {
         if arguments.len() > MAX_CHECKED {
             return false;
         }
-        let plain = self.plain.get_or_init(|| Plain::read(&self.schema));
+        let plain = self.plain.get_or_init(|| SimpleSchema::read(&self.schema));
         plain.as_ref().is_some_and(|plain| plain.fits(arguments))
     }
 
@@ -125,7 +125,7 @@ impl Validator {
 impl Compiled {
     fn new(schema: &str) -> Option<Self> {
         let schema: Value = serde_json::from_str(schema).ok()?;
-        let effort = Effort::of(&schema).ok()?;
+        let effort = ValidationCost::of(&schema).ok()?;
         Some(Self { validator: compile(&schema).ok()?, effort })
     }
 }

@@ -3,33 +3,34 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use toolbay_config::{ToolTuning, Tuning, Validate};
+use toolbay_config::{ServerOptions, ToolOptions, Validate};
 use toolbay_protocol::{
     Rope, ServerName, Splice, encode_string,
     mirrored::{HeaderParam, header_params, without_annotations},
     view::{Prompt, Resource, ResourceTemplate, Tool},
 };
-use toolbay_upstream::{Catalogue, Kind, Timeouts, UpstreamHandle};
+use toolbay_upstream::{Catalog, CatalogKind, ServerHandle, Timeouts};
 
 use super::{
     ingest::{
-        CheckedTool, FitTool, Quarantined, check_description, check_name, check_tool, has_tasks, needs_task,
+        AcceptedTool, CheckedTool, Quarantined, check_description, check_name, check_tool, has_tasks,
+        needs_task,
     },
     naming::{Naming, exposed, origin, qualified_uri, similar, slug_of, slugs, split_qualified},
     pages::Pages,
     schema::Validator,
-    template::Template,
+    template::UriTemplate,
 };
 
 /// One server's part of the table.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct ServerPart {
     /// Who to call.
-    pub server: UpstreamHandle,
+    pub server: ServerHandle,
     /// What it offers now.
-    pub catalogue: Arc<Catalogue>,
+    pub catalog: Arc<Catalog>,
     /// How it is treated.
-    pub tuning: Arc<Tuning>,
+    pub tuning: Arc<ServerOptions>,
     /// Whether the catalogue is one that was kept: what is wrong in it was left out then.
     pub is_kept: bool,
 }
@@ -38,7 +39,7 @@ pub struct Offer {
 #[derive(Debug, Clone)]
 pub struct Route {
     /// Who owns the name.
-    pub server: UpstreamHandle,
+    pub server: ServerHandle,
     /// The name as the owner knows it, as a JSON string; nothing when it is the same.
     pub renamed: Option<Bytes>,
     /// Checks the arguments.
@@ -57,14 +58,14 @@ pub struct Route {
 #[derive(Debug, Clone)]
 pub struct ResourceRoute {
     /// Who has it.
-    pub server: UpstreamHandle,
+    pub server: ServerHandle,
     /// The URI as the server knows it; nothing when it is the same.
     pub renamed: Option<Bytes>,
 }
 
 /// Everything all servers offer, at one moment.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct RouteTable {
     /// One version per kind; a list that changed has another.
     versions: [u64; 4],
     lists: [Pages; 4],
@@ -74,10 +75,10 @@ pub struct Table {
     tools: HashMap<String, Route>,
     prompts: HashMap<String, Route>,
     resources: HashMap<String, ResourceRoute>,
-    templates: Vec<(Template, String, ResourceRoute)>,
+    templates: Vec<(UriTemplate, String, ResourceRoute)>,
     /// Scheme and authority of every listed URI, with its servers.
-    origins: HashMap<String, Vec<UpstreamHandle>>,
-    slugs: HashMap<String, UpstreamHandle>,
+    origins: HashMap<String, Vec<ServerHandle>>,
+    slugs: HashMap<String, ServerHandle>,
     /// What was found out about each tool, by its text: checking one anew costs more than all else.
     checked: HashMap<Bytes, CheckedTool>,
     /// The same of the table before, while this one is made.
@@ -87,11 +88,11 @@ pub struct Table {
     /// Offers that were set aside.
     pub quarantined: Vec<Quarantined>,
     /// What people should know about the offers of servers.
-    pub(crate) remarks: Vec<(UpstreamHandle, String)>,
+    pub(crate) remarks: Vec<(ServerHandle, String)>,
 }
 
 /// An offer under the name that clients see.
-struct Named {
+struct NamedItem {
     name: String,
     bare: String,
     route: Route,
@@ -100,13 +101,13 @@ struct Named {
     text_on_http: Option<Rope>,
 }
 
-impl Table {
+impl RouteTable {
     /// Makes the table. `offers` stand in the order of the configuration.
-    pub fn new(offers: &[Offer], naming: Naming, versions: [u64; 4]) -> Self {
+    pub fn new(offers: &[ServerPart], naming: Naming, versions: [u64; 4]) -> Self {
         Self { versions, ..Self::default() }.made(offers, naming)
     }
 
-    fn made(self, offers: &[Offer], naming: Naming) -> Self {
+    fn made(self, offers: &[ServerPart], naming: Naming) -> Self {
         let names: Vec<ServerName> = offers.iter().map(|offer| offer.server.name().clone()).collect();
         let slugs = slugs(&names);
         let mut table = self;
@@ -114,20 +115,20 @@ impl Table {
         let mut listed: [Vec<Rope>; 4] = Default::default();
         for (offer, slug) in offers.iter().zip(&slugs) {
             table.slugs.insert(slug.clone(), offer.server.clone());
-            let notes = offer.catalogue.notes.iter().map(|note| (offer.server.clone(), note.clone()));
+            let notes = offer.catalog.notes.iter().map(|note| (offer.server.clone(), note.clone()));
             table.remarks.extend(notes);
             table.take_tools(offer, slug, naming, &mut tools);
             table.take_prompts(offer, slug, naming, &mut prompts);
-            table.take_resources(offer, slug, &mut listed[Kind::Resources as usize]);
-            table.take_templates(offer, &mut listed[Kind::ResourceTemplates as usize]);
+            table.take_resources(offer, slug, &mut listed[CatalogKind::Resources as usize]);
+            table.take_templates(offer, &mut listed[CatalogKind::ResourceTemplates as usize]);
         }
         let has_others = tools.iter().any(|tool| tool.text_on_http.is_some());
-        table.tools = table.enter("tool", &tools, naming, &mut listed[Kind::Tools as usize]);
+        table.tools = table.enter("tool", &tools, naming, &mut listed[CatalogKind::Tools as usize]);
         table.tools_on_http = has_others.then(|| {
             let stays = tools.iter().filter(|tool| table.tools.contains_key(&tool.name));
             Pages::new(stays.map(|tool| tool.text_on_http.as_ref().unwrap_or(&tool.text).clone()))
         });
-        table.prompts = table.enter("prompt", &prompts, naming, &mut listed[Kind::Prompts as usize]);
+        table.prompts = table.enter("prompt", &prompts, naming, &mut listed[CatalogKind::Prompts as usize]);
         table.templates.sort_by_key(|(template, ..)| std::cmp::Reverse(template.literal_len));
         table.counts = [0, 1, 2, 3].map(|kind| listed[kind].len());
         table.lists = listed.map(|list| Pages::new(list.into_iter()));
@@ -140,10 +141,10 @@ impl Table {
     /// `checked` is what was found out meanwhile about tools that this table does not know.
     pub(crate) fn next(
         &self,
-        offers: &[Offer],
+        offers: &[ServerPart],
         naming: Naming,
         checked: Vec<(Bytes, CheckedTool)>,
-    ) -> (Self, Vec<Kind>) {
+    ) -> (Self, Vec<CatalogKind>) {
         let mut known = self.checked.clone();
         known.extend(checked);
         let known = Self { versions: self.versions, known, ..Self::default() };
@@ -156,35 +157,35 @@ impl Table {
         (next, changed)
     }
 
-    fn differs_from(&self, before: &Self) -> Vec<Kind> {
-        let is_other = |kind: &Kind| {
-            let same_on_http = *kind != Kind::Tools || self.tools_on_http == before.tools_on_http;
+    fn differs_from(&self, before: &Self) -> Vec<CatalogKind> {
+        let is_other = |kind: &CatalogKind| {
+            let same_on_http = *kind != CatalogKind::Tools || self.tools_on_http == before.tools_on_http;
             self.lists[*kind as usize] != before.lists[*kind as usize] || !same_on_http
         };
-        Kind::ALL.into_iter().filter(is_other).collect()
+        CatalogKind::ALL.into_iter().filter(is_other).collect()
     }
 
     /// A page of a list as a JSON array, and the cursor of the next; nothing for a cursor that is not ours.
-    pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Option<(&Bytes, Option<String>)> {
+    pub fn page(&self, kind: CatalogKind, cursor: Option<&str>) -> Option<(&Bytes, Option<String>)> {
         self.lists[kind as usize].get(cursor, self.version(kind))
     }
 
-    /// As [`Table::page`], for a client that must refuse tools whose `x-mcp-header` is against the rules: those stand
+    /// As [`RouteTable::page`], for a client that must refuse tools whose `x-mcp-header` is against the rules: those stand
     /// there without it.
-    pub fn page_on_http(&self, kind: Kind, cursor: Option<&str>) -> Option<(&Bytes, Option<String>)> {
+    pub fn page_on_http(&self, kind: CatalogKind, cursor: Option<&str>) -> Option<(&Bytes, Option<String>)> {
         match &self.tools_on_http {
-            Some(tools) if kind == Kind::Tools => tools.get(cursor, self.version(kind)),
+            Some(tools) if kind == CatalogKind::Tools => tools.get(cursor, self.version(kind)),
             _ => self.page(kind, cursor),
         }
     }
 
     /// Which version of a list this is; 0 only before any server came up.
-    pub fn version(&self, kind: Kind) -> u64 {
+    pub fn version(&self, kind: CatalogKind) -> u64 {
         self.versions[kind as usize]
     }
 
     /// How many items of a kind there are.
-    pub fn count(&self, kind: Kind) -> usize {
+    pub fn count(&self, kind: CatalogKind) -> usize {
         self.counts[kind as usize]
     }
 
@@ -229,7 +230,7 @@ impl Table {
         similar(name, self.tools.keys())
     }
 
-    /// As [`Table::similar_tools`].
+    /// As [`RouteTable::similar_tools`].
     pub fn similar_prompts(&self, name: &str) -> Vec<&str> {
         similar(name, self.prompts.keys())
     }
@@ -262,9 +263,9 @@ impl Table {
         found.map(|(.., route)| route)
     }
 
-    fn take_tools(&mut self, offer: &Offer, slug: &str, naming: Naming, tools: &mut Vec<Named>) {
-        let has_tasks = has_tasks(offer.catalogue.capabilities.as_deref());
-        for text in offer.catalogue.list(Kind::Tools) {
+    fn take_tools(&mut self, offer: &ServerPart, slug: &str, naming: Naming, tools: &mut Vec<NamedItem>) {
+        let has_tasks = has_tasks(offer.catalog.capabilities.as_deref());
+        for text in offer.catalog.list(CatalogKind::Tools) {
             let checked = Tool::parse(text.clone())
                 .map_err(|error| error.to_string())
                 .and_then(|tool| Ok((self.check(offer, &tool)?, tool)))
@@ -294,7 +295,7 @@ impl Table {
                             self.remarks.push((offer.server.clone(), note));
                         }
                     }
-                    tools.push(Named { text, text_on_http, route, bare: tool.name().to_owned(), name });
+                    tools.push(NamedItem { text, text_on_http, route, bare: tool.name().to_owned(), name });
                 }
                 Err(reason) => {
                     self.withhold(offer.server.name());
@@ -304,13 +305,13 @@ impl Table {
         }
     }
 
-    fn check(&mut self, offer: &Offer, tool: &Tool) -> CheckedTool {
+    fn check(&mut self, offer: &ServerPart, tool: &Tool) -> CheckedTool {
         let text = tool.item().text();
         let checked = match self.known.get(text).or_else(|| self.checked.get(text)) {
             Some(known) => known.clone(),
             None => match tool.input_schema().filter(|_| offer.is_kept) {
                 // It was fit when it was kept, and is the same word for word: a list of hundreds is there at once.
-                Some(schema) => Ok(Arc::new(FitTool::known(tool, schema))),
+                Some(schema) => Ok(Arc::new(AcceptedTool::known(tool, schema))),
                 None => check_tool(tool, true),
             },
         };
@@ -318,8 +319,8 @@ impl Table {
         checked
     }
 
-    fn take_prompts(&mut self, offer: &Offer, slug: &str, naming: Naming, prompts: &mut Vec<Named>) {
-        for text in offer.catalogue.list(Kind::Prompts) {
+    fn take_prompts(&mut self, offer: &ServerPart, slug: &str, naming: Naming, prompts: &mut Vec<NamedItem>) {
+        for text in offer.catalog.list(CatalogKind::Prompts) {
             let checked = Prompt::parse(text.clone()).map_err(|error| error.to_string()).and_then(|prompt| {
                 check_name(prompt.name())?;
                 check_description(prompt.description().as_deref())?;
@@ -328,7 +329,7 @@ impl Table {
             match checked {
                 Ok(prompt) => {
                     let name = exposed_name(slug, prompt.name(), naming);
-                    prompts.push(Named {
+                    prompts.push(NamedItem {
                         text: renamed_text(prompt.item(), Prompt::KEY, prompt.name(), &name),
                         route: route(offer, prompt.name(), &name, None),
                         text_on_http: None,
@@ -341,8 +342,8 @@ impl Table {
         }
     }
 
-    fn take_resources(&mut self, offer: &Offer, slug: &str, listed: &mut Vec<Rope>) {
-        for text in offer.catalogue.list(Kind::Resources) {
+    fn take_resources(&mut self, offer: &ServerPart, slug: &str, listed: &mut Vec<Rope>) {
+        for text in offer.catalog.list(CatalogKind::Resources) {
             let resource = match Resource::parse(text.clone()) {
                 Ok(resource) => resource,
                 Err(error) => {
@@ -363,14 +364,14 @@ impl Table {
         }
     }
 
-    fn take_templates(&mut self, offer: &Offer, listed: &mut Vec<Rope>) {
-        for text in offer.catalogue.list(Kind::ResourceTemplates) {
+    fn take_templates(&mut self, offer: &ServerPart, listed: &mut Vec<Rope>) {
+        for text in offer.catalog.list(CatalogKind::ResourceTemplates) {
             match ResourceTemplate::parse(text.clone()) {
                 Ok(template) => {
                     let uri = template.uri_template();
                     self.note_origin(uri, &offer.server);
                     let route = ResourceRoute { server: offer.server.clone(), renamed: None };
-                    self.templates.push((Template::new(uri), uri.to_owned(), route));
+                    self.templates.push((UriTemplate::new(uri), uri.to_owned(), route));
                     listed.push(text.clone().into());
                 }
                 Err(error) => self.set_aside(offer, "resource template", text, error.to_string()),
@@ -382,7 +383,7 @@ impl Table {
     fn enter(
         &mut self,
         kind: &'static str,
-        named: &[Named],
+        named: &[NamedItem],
         naming: Naming,
         listed: &mut Vec<Rope>,
     ) -> HashMap<String, Route> {
@@ -426,14 +427,14 @@ impl Table {
         *self.withheld.entry(server.clone()).or_default() += 1;
     }
 
-    fn note_origin(&mut self, uri: &str, server: &UpstreamHandle) {
+    fn note_origin(&mut self, uri: &str, server: &ServerHandle) {
         let servers = self.origins.entry(origin(uri).to_owned()).or_default();
         if !servers.iter().any(|known| known.name() == server.name()) {
             servers.push(server.clone());
         }
     }
 
-    fn set_aside(&mut self, offer: &Offer, kind: &'static str, text: &Bytes, reason: String) {
+    fn set_aside(&mut self, offer: &ServerPart, kind: &'static str, text: &Bytes, reason: String) {
         let name = toolbay_protocol::view::Item::parse(text.clone()).ok();
         let name = name.and_then(|item| item.string("name").map(|name| name.chars().take(128).collect()));
         let name = name.unwrap_or_else(|| String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned());
@@ -455,7 +456,7 @@ fn exposed_name(slug: &str, name: &str, naming: Naming) -> String {
     }
 }
 
-fn route(offer: &Offer, raw: &str, name: &str, validator: Option<Arc<Validator>>) -> Route {
+fn route(offer: &ServerPart, raw: &str, name: &str, validator: Option<Arc<Validator>>) -> Route {
     Route {
         server: offer.server.clone(),
         renamed: (raw != name).then(|| encode_string(raw).into()),
@@ -467,7 +468,7 @@ fn route(offer: &Offer, raw: &str, name: &str, validator: Option<Arc<Validator>>
     }
 }
 
-fn timeouts(offer: &Offer, tuning: ToolTuning) -> Timeouts {
+fn timeouts(offer: &ServerPart, tuning: ToolOptions) -> Timeouts {
     let usual = offer.server.timeouts();
     Timeouts {
         idle: tuning.idle_timeout.unwrap_or(usual.idle),

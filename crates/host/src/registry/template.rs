@@ -2,7 +2,7 @@
 
 /// A URI template as a row of literals and gaps.
 #[derive(Debug, Clone)]
-pub(super) struct Template {
+pub(super) struct UriTemplate {
     parts: Vec<Part>,
     /// More literal characters make a better match.
     pub(super) literal_len: usize,
@@ -17,7 +17,7 @@ enum Part {
     },
 }
 
-impl Template {
+impl UriTemplate {
     /// Reads a template of RFC 6570. What is no expression is taken literally.
     pub(super) fn new(text: &str) -> Self {
         let mut parts = Vec::new();

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use toolbay_protocol::ServerName;
 
-use super::{Whole, views};
+use super::{RawResult, views};
 use crate::Error;
 
 /// How an argument may go on.
 #[derive(Debug, Clone)]
 pub struct CompleteResult {
     server: ServerName,
-    pub(super) whole: Whole,
+    pub(super) whole: RawResult,
     known: Completion,
 }
 
@@ -37,7 +37,7 @@ impl CompleteResult {
     ///
     /// When it is not what the specification says a result is.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
-        let (whole, Known { completion: known }) = Whole::read(server, json)?;
+        let (whole, Known { completion: known }) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 

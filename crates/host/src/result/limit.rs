@@ -25,7 +25,7 @@ pub struct OutputLimit {
 
 /// A text that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limited {
+pub struct Truncated {
     /// The text itself, or its beginning and its end.
     pub text: String,
     /// Where all of it is, if it did not fit and could be kept.
@@ -65,24 +65,24 @@ impl OutputLimit {
     /// Makes a text fit. `about` becomes part of the name of the file.
     ///
     /// A text that cannot be kept is shortened all the same, and says why there is no file.
-    pub async fn apply(&self, about: &str, text: String) -> Limited {
+    pub async fn apply(&self, about: &str, text: String) -> Truncated {
         let total_bytes = text.len();
         if total_bytes <= self.max_bytes {
-            return Limited { text, file: None, total_bytes };
+            return Truncated { text, file: None, total_bytes };
         }
         let Some(folder) = &self.spill_dir else {
             let text = preview(&text, self.max_bytes, "the rest is lost");
-            return Limited { text, file: None, total_bytes };
+            return Truncated { text, file: None, total_bytes };
         };
         let (kept, text) = self.keep(folder, about, text).await;
         match kept {
             Ok(file) => {
                 let place = format!("all of it is in the file {}", file.display());
-                Limited { text: preview(&text, self.max_bytes, &place), file: Some(file), total_bytes }
+                Truncated { text: preview(&text, self.max_bytes, &place), file: Some(file), total_bytes }
             }
             Err(error) => {
                 let place = format!("the rest is lost: cannot write to {}: {error}", folder.display());
-                Limited { text: preview(&text, self.max_bytes, &place), file: None, total_bytes }
+                Truncated { text: preview(&text, self.max_bytes, &place), file: None, total_bytes }
             }
         }
     }

@@ -5,14 +5,14 @@ use toolbay_protocol::{
     view::{self, PromptMessage},
 };
 
-use super::{Whole, views};
+use super::{RawResult, views};
 use crate::Error;
 
 /// The conversation that a prompt starts.
 #[derive(Debug, Clone)]
 pub struct GetPromptResult {
     server: ServerName,
-    pub(super) whole: Whole,
+    pub(super) whole: RawResult,
     known: view::GetPromptResult,
 }
 
@@ -25,7 +25,7 @@ impl GetPromptResult {
     ///
     /// When it is not what the specification says a result is.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
-        let (whole, known) = Whole::read(server, json)?;
+        let (whole, known) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 

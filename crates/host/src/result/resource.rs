@@ -5,14 +5,14 @@ use toolbay_protocol::{
     view::{self, ResourceContents},
 };
 
-use super::{Whole, views};
+use super::{RawResult, views};
 use crate::Error;
 
 /// What a resource holds.
 #[derive(Debug, Clone)]
 pub struct ReadResourceResult {
     server: ServerName,
-    pub(super) whole: Whole,
+    pub(super) whole: RawResult,
     known: view::ReadResourceResult,
 }
 
@@ -25,7 +25,7 @@ impl ReadResourceResult {
     ///
     /// When it is not what the specification says a result is.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
-        let (whole, known) = Whole::read(server, json)?;
+        let (whole, known) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 

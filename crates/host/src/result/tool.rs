@@ -6,14 +6,14 @@ use toolbay_protocol::{
     view::{self, ContentBlock},
 };
 
-use super::{Whole, views};
+use super::{RawResult, views};
 use crate::Error;
 
 /// What a tool said.
 #[derive(Debug, Clone)]
 pub struct CallToolResult {
     server: ServerName,
-    pub(super) whole: Whole,
+    pub(super) whole: RawResult,
     known: view::CallToolResult,
 }
 
@@ -26,7 +26,7 @@ impl CallToolResult {
     ///
     /// When it is not what the specification says a result is.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
-        let (whole, known) = Whole::read(server, json)?;
+        let (whole, known) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Revision, Rope, meta, method,
 };
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 use super::{Tool, ToolContext, ToolOutput};
 use crate::{CallOptions, InProcess, Progress};
@@ -36,8 +36,8 @@ pub fn serve_tools(tools: Vec<Arc<dyn Tool>>) -> InProcess {
 }
 
 /// Invariant: the task awaits only in its `select!`, and takes the next message only when there is room for its answer.
-async fn serve(wire: Wire, tools: Arc<[Arc<dyn Tool>]>) {
-    let Wire { outgoing, mut incoming } = wire;
+async fn serve(wire: Connection, tools: Arc<[Arc<dyn Tool>]>) {
+    let Connection { outgoing, mut incoming } = wire;
     let mut calls = FuturesUnordered::new();
     let mut running: HashMap<RequestId, AbortHandle> = HashMap::new();
     loop {

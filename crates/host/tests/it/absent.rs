@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
-use toolbay_config::{Standing, Start};
+use toolbay_config::{Permission, Start};
 use toolbay_host::{
     ConnectionState, ContextServerStatus, Error, Host, ManagedState, ServerState, ToolContext,
 };
@@ -26,9 +26,9 @@ async fn host(servers: &[toolbay_config::ServerConfig]) -> (Host, Arc<Troupe>) {
 #[tokio::test(start_paused = true)]
 async fn who_calls_is_told_why_a_server_does_not_run() {
     let mut off = config("off", &["x"]);
-    off.standing = Standing::Disabled;
+    off.permission = Permission::Disabled;
     let mut new = config("new", &["x"]);
-    new.standing = Standing::Pending;
+    new.permission = Permission::Pending;
     let (host, _) = host(&[off, new, config("up", &["x"])]).await;
     let tools = host.as_tools();
     host.stop_server("up").await.unwrap();

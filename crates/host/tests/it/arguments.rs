@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolbay_config::Validate;
-use toolbay_host::{Dispatched, Host, Naming, Table};
+use toolbay_host::{Host, Naming, RouteTable, Routed};
 use toolbay_testkit::TestServer;
 
 use crate::bay::{ask, dispatch, host, offers};
@@ -54,7 +54,7 @@ async fn large_arguments_and_wide_numbers_are_passed_on_unchecked() {
     assert!(call(&host, long).await.get("isError").is_none());
     for wide in ["123456789012345678901234567890", "1.00000000000000000000000000001"] {
         let sent = dispatch(&host, "tools/call", &format!(r#"{{"name":"s__t","arguments":{{"n":{wide}}}}}"#));
-        assert!(matches!(sent, Dispatched::Sent(_)), "{wide}: {sent:?}");
+        assert!(matches!(sent, Routed::Sent(_)), "{wide}: {sent:?}");
     }
 }
 
@@ -62,7 +62,7 @@ async fn large_arguments_and_wide_numbers_are_passed_on_unchecked() {
 async fn whether_to_look_is_up_to_the_server() {
     let host = host(&[("s", &strict())], Naming::Prefix).await;
     for validate in [Validate::Enforce, Validate::Warn, Validate::Off] {
-        let table = Table::new(&offers(&host, validate), Naming::Prefix, [1; 4]);
+        let table = RouteTable::new(&offers(&host, validate), Naming::Prefix, [1; 4]);
         let route = table.tool("s__t").unwrap();
         assert_eq!(route.validate, validate);
         assert!(!route.validator.as_ref().unwrap().faults(br#"{"n":"x"}"#, true).is_empty());

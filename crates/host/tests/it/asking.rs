@@ -8,7 +8,9 @@ use std::{
 use serde_json::{Value, json};
 use toolbay_host::{
     BoxError, Error, Handlers, Host, Naming,
-    questions::{BoxFuture, ElicitRequest, Elicited, Root, Roots, Sampled, Sampling, SamplingRequest},
+    questions::{
+        BoxFuture, ElicitRequest, ElicitResult, Root, Roots, Sampling, SamplingRequest, SamplingResult,
+    },
 };
 use toolbay_protocol::{Message, ServerName};
 use toolbay_testkit::{Era, TestServer};
@@ -25,10 +27,10 @@ async fn demo(era: Era) -> Host {
 struct Parrot;
 
 impl Sampling for Parrot {
-    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<Sampled, BoxError>> {
+    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>> {
         Box::pin(async move {
             let said = asked.messages()[0]["content"]["text"].as_str().unwrap_or_default().to_owned();
-            Ok(Sampled::text("parrot", format!("{} {said}", asked.server)))
+            Ok(SamplingResult::text("parrot", format!("{} {said}", asked.server)))
         })
     }
 }
@@ -46,9 +48,9 @@ fn all() -> Handlers {
     Handlers::new().sampling(Parrot).roots(OwnFolder).elicitation(|asked: ElicitRequest| async move {
         assert!(!asked.message().is_empty());
         match asked.url() {
-            Some(url) if url.starts_with("https://") => Elicited::Accept(None),
-            Some(_) => Elicited::Decline,
-            None => Elicited::accept(json!({"name": "Ada", "colour": "red"})),
+            Some(url) if url.starts_with("https://") => ElicitResult::Accept(None),
+            Some(_) => ElicitResult::Decline,
+            None => ElicitResult::accept(json!({"name": "Ada", "colour": "red"})),
         }
     })
 }
@@ -118,8 +120,8 @@ async fn without_a_handler_the_server_gets_the_proper_error() {
 async fn a_handler_may_refuse() {
     for era in ERAS {
         let refusing = Handlers::new()
-            .sampling(|_: SamplingRequest| async { Err::<Sampled, BoxError>("not today".into()) })
-            .elicitation(|_: ElicitRequest| async { Elicited::Decline });
+            .sampling(|_: SamplingRequest| async { Err::<SamplingResult, BoxError>("not today".into()) })
+            .elicitation(|_: ElicitRequest| async { ElicitResult::Decline });
         let agent = demo(era).await.agent().handlers(refusing);
         let declined = agent.call_tool("demo__elicit", Value::Null).await.unwrap();
         assert!(declined.to_text().contains("declined"), "{era:?}: {}", declined.to_text());
@@ -143,7 +145,7 @@ async fn a_slow_answer_keeps_nothing_waiting() {
             let gate = gate.clone();
             async move {
                 let _opened = gate.acquire().await;
-                Elicited::accept(json!({"name": "late"}))
+                ElicitResult::accept(json!({"name": "late"}))
             }
         })
     };
@@ -205,7 +207,7 @@ async fn a_question_that_is_withdrawn_is_not_answered() {
         async move {
             std::future::pending::<()>().await;
             drop(shown);
-            Elicited::Cancel
+            ElicitResult::Cancel
         }
     });
     let host = Host::builder().in_process("fickle", fickle()).build().await.unwrap();

@@ -3,10 +3,10 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolbay_config::{Tuning, Validate};
+use toolbay_config::{ServerOptions, Validate};
 use toolbay_host::{
-    Asked, Caller, ClientIdentity, Dispatched, Host, HostOptions, InProcess, Kind, LogWish, Naming, Offer,
-    Owner, Table,
+    Caller, CallerId, CatalogKind, ClientIdentity, Host, HostOptions, HostRequest, InProcess, LogFilter,
+    Naming, RouteTable, Routed, ServerPart,
 };
 use toolbay_protocol::{Message, Revision, ServerName};
 use toolbay_testkit::TestServer;
@@ -25,13 +25,13 @@ pub(crate) async fn host(servers: &[(&str, &TestServer)], naming: Naming) -> Hos
 }
 
 /// The offers of a host's servers, in order.
-pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<Offer> {
-    let offer = |server: toolbay_host::UpstreamHandle| {
-        let catalogue = server.status().borrow().catalogue.clone();
-        Offer {
+pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<ServerPart> {
+    let offer = |server: toolbay_host::ServerHandle| {
+        let catalogue = server.status().borrow().catalog.clone();
+        ServerPart {
             server,
-            catalogue,
-            tuning: Arc::new(Tuning { validate, ..Tuning::default() }),
+            catalog: catalogue,
+            tuning: Arc::new(ServerOptions { validate, ..ServerOptions::default() }),
             is_kept: false,
         }
     };
@@ -39,7 +39,7 @@ pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<Offer> {
 }
 
 /// All items of a list, over all pages.
-pub(crate) fn items(table: &Table, kind: Kind) -> Vec<Value> {
+pub(crate) fn items(table: &RouteTable, kind: CatalogKind) -> Vec<Value> {
     let mut all = Vec::new();
     let mut cursor = None;
     loop {
@@ -50,45 +50,45 @@ pub(crate) fn items(table: &Table, kind: Kind) -> Vec<Value> {
     }
 }
 
-pub(crate) fn names(table: &Table, kind: Kind) -> Vec<String> {
+pub(crate) fn names(table: &RouteTable, kind: CatalogKind) -> Vec<String> {
     let name = |item: &Value| {
         let key = match kind {
-            Kind::Resources => "uri",
-            Kind::ResourceTemplates => "uriTemplate",
-            Kind::Tools | Kind::Prompts => "name",
+            CatalogKind::Resources => "uri",
+            CatalogKind::ResourceTemplates => "uriTemplate",
+            CatalogKind::Tools | CatalogKind::Prompts => "name",
         };
         item[key].as_str().unwrap().to_owned()
     };
     items(table, kind).iter().map(name).collect()
 }
 
-pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Dispatched {
+pub(crate) fn dispatch(host: &Host, method: &str, params: &str) -> Routed {
     dispatch_in(host, None, method, params)
 }
 
 /// As [`dispatch`], for a client that works in a project.
-pub(crate) fn dispatch_in(host: &Host, root: Option<&Path>, method: &str, params: &str) -> Dispatched {
+pub(crate) fn dispatch_in(host: &Host, root: Option<&Path>, method: &str, params: &str) -> Routed {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let Ok(Message::Request(request)) = Message::parse(text.clone().into()) else { panic!("{text}") };
     let identity = ClientIdentity::new(Revision::LATEST_LEGACY, "{}", "{}");
     let caller = Caller {
         revision: Revision::LATEST_LEGACY,
         identity: Arc::new(identity),
-        owner: Owner::new(),
+        owner: CallerId::new(),
         may_be_asked: false,
         awaits_tasks: false,
-        logs: LogWish::Nothing,
+        logs: LogFilter::Nothing,
         root: root.map(Arc::from),
     };
-    host.dispatch(Asked { request: request.into(), caller, events: None, resumes: None })
+    host.dispatch(HostRequest { request: request.into(), caller, events: None, resumes: None })
 }
 
 /// Sends a request and waits: the answer of the server, our own result, or the error.
 pub(crate) async fn ask(host: &Host, method: &str, params: Value) -> Value {
     match dispatch(host, method, &params.to_string()) {
-        Dispatched::Sent(call) => serde_json::from_slice(&call.await.unwrap().response.text).unwrap(),
-        Dispatched::Answered(result) => json!({"result": serde_json::from_str::<Value>(&result).unwrap()}),
-        Dispatched::Refused(error) => json!({"error": serde_json::to_value(&error).unwrap()}),
+        Routed::Sent(call) => serde_json::from_slice(&call.await.unwrap().response.text).unwrap(),
+        Routed::Answered(result) => json!({"result": serde_json::from_str::<Value>(&result).unwrap()}),
+        Routed::Refused(error) => json!({"error": serde_json::to_value(&error).unwrap()}),
     }
 }
 
@@ -96,13 +96,13 @@ pub(crate) async fn ask(host: &Host, method: &str, params: Value) -> Value {
 pub(crate) async fn text_of(host: &Host, tool: &str, ms: u64) -> Result<String, String> {
     let params = json!({ "name": tool, "arguments": { "ms": ms } }).to_string();
     match dispatch(host, "tools/call", &params) {
-        Dispatched::Sent(call) => {
+        Routed::Sent(call) => {
             let response = call.await.map_err(|error| error.to_string())?.response;
             let answer: Value = serde_json::from_slice(&response.text).unwrap();
             Ok(answer["result"]["content"][0]["text"].as_str().unwrap().to_owned())
         }
-        Dispatched::Answered(result) => Err(result),
-        Dispatched::Refused(error) => Err(error.message),
+        Routed::Answered(result) => Err(result),
+        Routed::Refused(error) => Err(error.message),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolbay_host::{Hints, Host, HostOptions, InProcess, Kind};
+use toolbay_host::{CacheHints, CatalogKind, Host, HostOptions, InProcess};
 use toolbay_protocol::ServerName;
 use toolbay_testkit::Era;
 use toolbay_transport::memory;
@@ -25,10 +25,10 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
     let servers = vec![(ServerName::new("quick"), quick), (ServerName::new("silent"), silent)];
     let options = HostOptions::default();
     let host = Host::start(&[], servers, &options);
-    let table_is_there = || host.table().count(Kind::Tools) == 1;
+    let table_is_there = || host.table().count(CatalogKind::Tools) == 1;
     crate::bay::eventually("the quick one is up", table_is_there).await;
-    let nothing = Hints { ttl: Duration::ZERO, is_public: false };
-    assert_eq!((host.list_hints(Kind::Tools), host.introduction_hints()), (nothing, nothing));
+    let nothing = CacheHints { ttl: Duration::ZERO, is_public: false };
+    assert_eq!((host.list_hints(CatalogKind::Tools), host.introduction_hints()), (nothing, nothing));
     // It is given up after a while, and tried again.
     let is_waiting = || !host.is_starting();
     for _ in 0..200 {
@@ -38,5 +38,8 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     assert!(is_waiting());
-    assert_eq!(host.list_hints(Kind::Tools), Hints { ttl: Duration::from_secs(60), is_public: false });
+    assert_eq!(
+        host.list_hints(CatalogKind::Tools),
+        CacheHints { ttl: Duration::from_secs(60), is_public: false }
+    );
 }

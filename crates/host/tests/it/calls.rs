@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
-use toolbay_host::{CallOptions, Completing, Error, Host, InProcess, Naming};
+use toolbay_host::{CallOptions, CompletionReference, Error, Host, InProcess, Naming};
 use toolbay_protocol::LogLevel;
 use toolbay_testkit::{Era, TestServer};
 
@@ -26,9 +26,10 @@ async fn everything_a_server_offers_can_be_used() {
         assert_eq!(host.read_resource("test://user/7").await.unwrap().to_text(), "The user 7");
         let prompt = host.get_prompt("demo__greet", json!({"name": "Ada"})).await.unwrap();
         assert_eq!(prompt.to_text(), "user: Greet Ada.");
-        let names = host.complete(&Completing::Prompt("demo__greet".into()), "name", "A").await.unwrap();
+        let names =
+            host.complete(&CompletionReference::Prompt("demo__greet".into()), "name", "A").await.unwrap();
         assert_eq!(names.values(), ["Ada", "Alan"]);
-        let ids = Completing::Template("test://user/{id}".into());
+        let ids = CompletionReference::Template("test://user/{id}".into());
         assert_eq!(host.complete(&ids, "id", "1").await.unwrap().values(), ["1", "10"]);
     }
 }
@@ -209,7 +210,7 @@ async fn calls_can_be_spawned() {
         agent.call_tool("demo__add", json!({"a": 1, "b": 1})).await.unwrap();
         agent.read_resource("test://readme").await.unwrap();
         agent.get_prompt("demo__hello", Value::Null).await.unwrap();
-        agent.complete(&Completing::Prompt("demo__greet".into()), "name", "").await.unwrap();
+        agent.complete(&CompletionReference::Prompt("demo__greet".into()), "name", "").await.unwrap();
         let tools = toolbay_host::adapter::ToolSet::new(agent.as_tools());
         tools.run(Vec::new(), &toolbay_host::ToolContext::new()).await.len()
     });

@@ -5,11 +5,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_config::Tuning;
+use toolbay_config::ServerOptions;
 use toolbay_host::{
-    BoxError, BoxFuture, CallOptions, Client, Completing, Error, Handlers, InProcess, Kind, MessageTransport,
-    Opening, ServerNotification, one_by_one,
-    questions::{ElicitRequest, Elicited},
+    BoxError, BoxFuture, CallOptions, CatalogKind, Client, CompletionReference, Error, Handlers, InProcess,
+    MessageTransport, OpenedTransport, ServerNotification, one_by_one,
+    questions::{ElicitRequest, ElicitResult},
 };
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::{Era, TestServer, ToolContext};
@@ -54,7 +54,7 @@ async fn a_client_does_everything_in_both_eras() {
         assert_eq!(client.read_resource("test://readme").await.unwrap().to_text(), "Read me.");
         let prompt = client.get_prompt("greet", json!({"name": "Ada"})).await.unwrap();
         assert_eq!(prompt.messages()[0].role, "user");
-        let names = client.complete(&Completing::Prompt("greet".into()), "name", "G").await.unwrap();
+        let names = client.complete(&CompletionReference::Prompt("greet".into()), "name", "G").await.unwrap();
         assert_eq!(names.values(), ["Grace"]);
         let raw = client
             .request("tools/call", json!({"name": "echo", "arguments": {"text": "raw"}}))
@@ -103,7 +103,7 @@ async fn what_the_server_says_comes_as_a_stream() {
     let client = Client::in_process(in_memory(&server)).connect().await.unwrap();
     let mut said = client.notifications();
     server.handle().add_tool("new", |_| Ok(json!(1)));
-    assert!(matches!(said.recv().await, Some(ServerNotification::ListChanged(Kind::Tools))));
+    assert!(matches!(said.recv().await, Some(ServerNotification::ListChanged(CatalogKind::Tools))));
     assert!(client.cached_tools().iter().any(|tool| tool.name() == "new"), "the cache is the new list");
     let watched = client.watch("test://readme").await.unwrap();
     server.handle().notify_updated("test://readme");
@@ -161,7 +161,7 @@ async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_strea
 async fn handlers_and_options_are_the_same_as_with_a_host() {
     for era in [Era::Legacy, Era::Modern] {
         let handlers = Handlers::new()
-            .elicitation(|_: ElicitRequest| async { Elicited::accept(json!({"name": "Ada"})) });
+            .elicitation(|_: ElicitRequest| async { ElicitResult::accept(json!({"name": "Ada"})) });
         let server = TestServer::demo().era(era);
         let client = Client::in_process(in_memory(&server)).handlers(handlers).connect().await.unwrap();
         assert_eq!(client.call_tool("elicit", Value::Null).await.unwrap().to_text(), "Ada", "{era:?}");
@@ -209,7 +209,7 @@ async fn a_client_finds_out_what_is_spoken_at_a_url() {
         client.close().await;
     }
     stop.cancel();
-    let tuning = Tuning { connect_timeout: Some(Duration::from_secs(2)), ..Tuning::default() };
+    let tuning = ServerOptions { connect_timeout: Some(Duration::from_secs(2)), ..ServerOptions::default() };
     let error = Client::http("http://127.0.0.1:9/mcp").tuning(tuning).connect().await.unwrap_err();
     assert!(matches!(error, Error::Init { .. }) && error.is_retryable(), "{error:?}");
     let error = Client::http("no url").connect().await.unwrap_err();
@@ -271,7 +271,7 @@ async fn roots_are_told_at_any_time() {
 }
 
 /// One end of a wire, as a transport that does one thing at a time.
-struct Turns(Option<toolbay_transport::Wire>);
+struct Turns(Option<toolbay_transport::Connection>);
 
 impl MessageTransport for Turns {
     fn send(&mut self, message: String) -> BoxFuture<'_, Result<(), BoxError>> {
@@ -308,7 +308,7 @@ async fn a_transport_that_does_one_thing_at_a_time_will_do() {
     let (tasks, server) = (TaskTracker::new(), TestServer::demo());
     let open = {
         let (tasks, server) = (tasks.clone(), server.clone());
-        move || -> Opening {
+        move || -> OpenedTransport {
             let wire = server.in_memory(&tasks);
             Box::pin(async { Ok(Box::new(Turns(Some(wire))) as Box<dyn MessageTransport>) })
         }

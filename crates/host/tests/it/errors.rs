@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolbay_config::Tuning;
+use toolbay_config::ServerOptions;
 use toolbay_host::{Client, Error, Fault, Host, Naming};
 use toolbay_testkit::TestServer;
 
@@ -38,7 +38,8 @@ async fn an_address_in_use_is_told_with_what_to_do() {
 
 #[tokio::test]
 async fn an_initialize_timeout_is_told_with_what_to_do() {
-    let tuning = Tuning { startup_timeout: Some(Duration::from_millis(300)), ..Tuning::default() };
+    let tuning =
+        ServerOptions { startup_timeout: Some(Duration::from_millis(300)), ..ServerOptions::default() };
     let error = script("exec sleep 60").tuning(tuning).connect().await.unwrap_err();
     assert_eq!(error.whose_fault(), Fault::Server);
     let told = error.explained();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::json;
 use toolbay_config::Validate;
-use toolbay_host::{Kind, Naming, Table, slugs};
+use toolbay_host::{CatalogKind, Naming, RouteTable, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::bay::{ask, host, names, offers, owner, server};
@@ -86,7 +86,7 @@ async fn exposed_names_are_different_short_and_of_few_characters() {
     )
     .await;
     let table = host.table();
-    let shown = names(&table, Kind::Tools);
+    let shown = names(&table, CatalogKind::Tools);
     assert_eq!(shown.len(), 3 * tools.len());
     assert_eq!(shown.iter().collect::<HashSet<_>>().len(), shown.len());
     for name in &shown {
@@ -134,17 +134,17 @@ async fn names_do_not_depend_on_which_servers_are_up() {
     )
     .await;
     let all = offers(&host, Validate::Enforce);
-    let full = Table::new(&all, Naming::Prefix, [1; 4]);
-    let shown = names(&full, Kind::Tools);
+    let full = RouteTable::new(&all, Naming::Prefix, [1; 4]);
+    let shown = names(&full, CatalogKind::Tools);
     for up in 0..16_u32 {
         let mut some = all.clone();
         for (place, offer) in some.iter_mut().enumerate() {
             if up & (1 << place) == 0 {
-                offer.catalogue = Default::default();
+                offer.catalog = Default::default();
             }
         }
-        let table = Table::new(&some, Naming::Prefix, [1; 4]);
-        for name in names(&table, Kind::Tools) {
+        let table = RouteTable::new(&some, Naming::Prefix, [1; 4]);
+        for name in names(&table, CatalogKind::Tools) {
             assert!(shown.contains(&name), "{name}");
             assert_eq!(table.tool(&name).unwrap().server.name(), full.tool(&name).unwrap().server.name());
         }
@@ -156,7 +156,7 @@ async fn without_prefixes_equal_names_hide_each_other_and_it_is_said() {
     let (one, two) = (server("one", &["same", "only"]), server("two", &["same"]));
     let host = host(&[("one", &one), ("two", &two)], Naming::None).await;
     let table = host.table();
-    assert_eq!(names(&table, Kind::Tools), ["only"]);
+    assert_eq!(names(&table, CatalogKind::Tools), ["only"]);
     assert!(table.tool("same").is_none() && table.tool("one__only").is_none());
     let told: Vec<(&str, &str)> =
         table.quarantined.iter().map(|one| (one.server.as_str(), one.name.as_str())).collect();
@@ -168,7 +168,7 @@ async fn without_prefixes_equal_names_hide_each_other_and_it_is_said() {
 async fn aliases_are_accepted_but_not_listed() {
     let (one, two) = (server("one", &["same", "only"]), server("two", &["same"]));
     let host = host(&[("one", &one), ("two", &two)], Naming::PrefixAndAlias).await;
-    assert_eq!(names(&host.table(), Kind::Tools), ["one__same", "one__only", "two__same"]);
+    assert_eq!(names(&host.table(), CatalogKind::Tools), ["one__same", "one__only", "two__same"]);
     assert_eq!(owner(&host, "only").await, "one");
     assert_eq!(owner(&host, "two__same").await, "two");
     let refused = ask(&host, "tools/call", json!({"name": "same"})).await;

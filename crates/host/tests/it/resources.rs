@@ -1,7 +1,7 @@
 //! Who has a URI, and completions.
 
 use serde_json::{Value, json};
-use toolbay_host::{Host, Kind, Naming};
+use toolbay_host::{CatalogKind, Host, Naming};
 use toolbay_testkit::TestServer;
 
 use crate::bay::{ask, host, names};
@@ -51,7 +51,7 @@ async fn a_shared_uri_stays_with_the_first_and_the_qualified_form_is_always_acce
     let two = TestServer::new("two").with_resource("test://same", "of two");
     let host = host(&[("one", &one), ("two", &two)], Naming::Prefix).await;
     assert_eq!(
-        names(&host.table(), Kind::Resources),
+        names(&host.table(), CatalogKind::Resources),
         ["test://same", "test://mine", "toolbay://two/test://same"]
     );
     for (uri, text) in [

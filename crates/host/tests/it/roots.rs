@@ -11,22 +11,22 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_config::parse;
-use toolbay_host::{Connector, Dispatched, Host, HostOptions, Source};
+use toolbay_host::{Connector, Endpoint, Host, HostOptions, Routed};
 use toolbay_testkit::TestServer;
 
 use crate::bay::dispatch_in;
 
 /// A server whose tool tells where it is.
-fn server_in(place: &Path) -> Source {
+fn server_in(place: &Path) -> Endpoint {
     let place = place.to_owned();
     let server = TestServer::new("code").with_tool("place", move |_| Ok(json!({ "place": place })));
-    Source::InProcess(Arc::new(move |tasks| server.in_memory(tasks)))
+    Endpoint::InProcess(Arc::new(move |tasks| server.in_memory(tasks)))
 }
 
 /// Where the tool is that a client in `root` calls.
 async fn place(host: &Host, tool: &str, root: Option<&str>) -> PathBuf {
     let params = json!({ "name": tool }).to_string();
-    let Dispatched::Sent(call) = dispatch_in(host, root.map(Path::new), "tools/call", &params) else {
+    let Routed::Sent(call) = dispatch_in(host, root.map(Path::new), "tools/call", &params) else {
         panic!("it is sent")
     };
     let answer: Value = serde_json::from_slice(&call.await.unwrap().response.text).unwrap();
@@ -75,7 +75,7 @@ fn holding(token: &Arc<()>) -> Connector {
             let _held = &token;
             Ok(json!({ "place": root }))
         });
-        Some(Source::InProcess(Arc::new(move |tasks| server.in_memory(tasks))))
+        Some(Endpoint::InProcess(Arc::new(move |tasks| server.in_memory(tasks))))
     })
 }
 

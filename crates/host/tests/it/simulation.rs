@@ -12,8 +12,8 @@ use std::{
 };
 
 use tokio::{task::JoinSet, time::sleep};
-use toolbay_config::{ServerConfig, Sharing, Standing, Start};
-use toolbay_host::{Host, Kind};
+use toolbay_config::{Permission, ServerConfig, Sharing, Start};
+use toolbay_host::{CatalogKind, Host};
 
 use crate::{
     bay::{names, text_of},
@@ -67,7 +67,8 @@ impl Dice {
                 continue;
             }
             let mut server = config(&format!("s{number}"), &TOOLS[self.roll(2)..]);
-            server.standing = [Standing::Enabled, Standing::Enabled, Standing::Disabled][self.roll(3)];
+            server.permission =
+                [Permission::Enabled, Permission::Enabled, Permission::Disabled][self.roll(3)];
             server.tuning.start = [Start::Eager, Start::OnDemand][self.roll(2)];
             server.tuning.idle_stop = [None, Some(Duration::from_secs(5))][self.roll(2)];
             server.tuning.heartbeat = Some(Duration::from_secs([0, 3][self.roll(2)]));
@@ -140,12 +141,12 @@ async fn settle(host: &Host, servers: &[ServerConfig]) {
     }
     sleep(Duration::from_secs(30)).await;
     let mut expected = Vec::new();
-    for server in servers.iter().filter(|server| server.standing == Standing::Enabled) {
+    for server in servers.iter().filter(|server| server.permission == Permission::Enabled) {
         let status = host.status(server.name.as_str()).unwrap();
         assert!(status.state.is_offered(), "{}: {}", server.name, status.state);
         assert_eq!((status.counts.in_flight, status.counts.waiting), (0, 0), "{}", server.name);
-        let toolbay_config::Reach::Command(command) = &server.reach else { unreachable!() };
+        let toolbay_config::ServerEndpoint::Command(command) = &server.endpoint else { unreachable!() };
         expected.extend(command.args.iter().map(|tool| format!("{}__{tool}", server.name)));
     }
-    assert_eq!(names(&host.table(), Kind::Tools), expected);
+    assert_eq!(names(&host.table(), CatalogKind::Tools), expected);
 }

@@ -7,9 +7,9 @@ use std::{
 
 use tokio::time::{Instant, sleep};
 use toolbay_config::{
-    Restart, ServerConfig, Sharing, Standing, Start, ToolFilter, ToolTuning, Tuning, Validate,
+    Permission, Restart, ServerConfig, ServerOptions, Sharing, Start, ToolFilter, ToolOptions, Validate,
 };
-use toolbay_host::{Applied, Host, HostOptions, Kind, News, StoreError};
+use toolbay_host::{ApplyReport, CatalogKind, Host, HostEventKind, HostOptions, ServerError};
 
 use crate::{
     bay::{names, text_of},
@@ -20,7 +20,7 @@ use crate::{
 struct Stage {
     troupe: Arc<Troupe>,
     host: Host,
-    events: toolbay_host::EventStream,
+    events: toolbay_host::HostEvents,
     began: Instant,
 }
 
@@ -46,11 +46,11 @@ impl Stage {
         let end = Instant::now() + Duration::from_secs(seconds);
         while let Ok(Some(event)) = tokio::time::timeout_at(end, self.events.next()).await {
             let at = self.began.elapsed().as_millis();
-            let what = match event.news {
-                News::State { server, state } => format!("{server} {state}"),
-                News::Removed { server } => format!("{server} removed"),
-                News::Applied(_) => "applied".to_owned(),
-                News::Rejected { problems } => format!("rejected {}", problems[0]),
+            let what = match event.kind {
+                HostEventKind::State { server, state } => format!("{server} {state}"),
+                HostEventKind::Removed { server } => format!("{server} removed"),
+                HostEventKind::Applied(_) => "applied".to_owned(),
+                HostEventKind::Rejected { problems } => format!("rejected {}", problems[0]),
                 other => format!("{other:?}"),
             };
             lines.push_str(&format!("{:>7.1} {}\n", at as f64 / 1000.0, what.replace("\n", " ")));
@@ -63,11 +63,11 @@ impl Stage {
     }
 
     fn tools(&self) -> Vec<String> {
-        names(&self.host.table(), Kind::Tools)
+        names(&self.host.table(), CatalogKind::Tools)
     }
 }
 
-fn with(config: ServerConfig, change: impl FnOnce(&mut Tuning)) -> ServerConfig {
+fn with(config: ServerConfig, change: impl FnOnce(&mut ServerOptions)) -> ServerConfig {
     let mut config = config;
     change(&mut config.tuning);
     config
@@ -121,7 +121,7 @@ async fn an_order_took_effect_when_it_returns() {
     host.enable_server("a").await.unwrap();
     assert_eq!(word(), "starting", "an order never waits for the start itself");
     assert!(host.wait_for("a").await.unwrap().is_up());
-    let off = ServerConfig { standing: Standing::Disabled, ..config("a", &["t"]) };
+    let off = ServerConfig { permission: Permission::Disabled, ..config("a", &["t"]) };
     host.apply(&[off]).await;
     assert_eq!(word(), "disabled");
     assert_eq!(began.elapsed().as_secs(), 6, "four starts, and nothing else took time");
@@ -154,7 +154,7 @@ async fn a_late_server_delays_nobody_and_joins_when_it_is_ready() {
     assert!(stage.call("quick__t", 0).await.is_ok());
     assert_eq!(stage.tools(), ["quick__t"]);
     let asked = Instant::now();
-    assert!(matches!(changes.recv().await, Ok(toolbay_host::Changed::List(Kind::Tools))));
+    assert!(matches!(changes.recv().await, Ok(toolbay_host::HostChange::List(CatalogKind::Tools))));
     assert_eq!(asked.elapsed().as_secs(), 45);
     assert_eq!(stage.tools(), ["quick__t", "late__t"]);
     assert!(stage.diary(1).await.contains("46.0 late ready"));
@@ -211,8 +211,8 @@ async fn a_server_that_is_not_to_be_restarted_stays_down_until_someone_asks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_is_switched_off_and_on() {
-    let off = ServerConfig { standing: Standing::Disabled, ..config("off", &["t"]) };
-    let new = ServerConfig { standing: Standing::Pending, ..config("new", &["t"]) };
+    let off = ServerConfig { permission: Permission::Disabled, ..config("off", &["t"]) };
+    let new = ServerConfig { permission: Permission::Pending, ..config("new", &["t"]) };
     let mut stage = Stage::set(&[off, new]);
     insta::assert_snapshot!(stage.diary(5).await, @r"
     0.0 off disabled
@@ -220,9 +220,9 @@ async fn a_server_is_switched_off_and_on() {
     0.0 applied
     ");
     assert_eq!(stage.troupe.lives("off") + stage.troupe.lives("new"), 0, "they are inert");
-    assert!(matches!(stage.host.start_server("off").await, Err(StoreError::Disabled(_))));
-    assert!(matches!(stage.host.restart_server("new").await, Err(StoreError::Pending(_))));
-    assert!(matches!(stage.host.start_server("nobody").await, Err(StoreError::Unknown(_))));
+    assert!(matches!(stage.host.start_server("off").await, Err(ServerError::Disabled(_))));
+    assert!(matches!(stage.host.restart_server("new").await, Err(ServerError::Pending(_))));
+    assert!(matches!(stage.host.start_server("nobody").await, Err(ServerError::Unknown(_))));
     let refused = stage.call("off__t", 0).await.unwrap_err();
     assert!(refused.contains("`off` is disabled\nhint: `toolbay enable off`"), "{refused}");
     let refused = stage.call("new__t", 0).await.unwrap_err();
@@ -252,12 +252,12 @@ async fn what_servers_offer_is_remembered() {
     let edited = [config("a", &["t"]), config("b", &["v"])];
     let second = Host::start(&edited, Vec::new(), &options);
     sleep(Duration::from_millis(1)).await;
-    assert_eq!(names(&second.table(), Kind::Tools), ["a__t"], "`b` is launched otherwise now");
+    assert_eq!(names(&second.table(), CatalogKind::Tools), ["a__t"], "`b` is launched otherwise now");
     let asked = Instant::now();
     assert_eq!(text_of(&second, "a__t", 0).await.unwrap(), "t of life 2 of a");
     assert_eq!(asked.elapsed().as_secs(), 19);
     second.settled().await;
-    assert_eq!(names(&second.table(), Kind::Tools), ["a__t", "b__v"]);
+    assert_eq!(names(&second.table(), CatalogKind::Tools), ["a__t", "b__v"]);
     second.stop(Duration::from_secs(10)).await;
     // A file that somebody broke is none.
     for file in std::fs::read_dir(folder.path().join("cache")).unwrap() {
@@ -265,7 +265,7 @@ async fn what_servers_offer_is_remembered() {
     }
     let third = Host::start(&edited, Vec::new(), &options);
     sleep(Duration::from_millis(1)).await;
-    assert_eq!(names(&third.table(), Kind::Tools), [""; 0]);
+    assert_eq!(names(&third.table(), CatalogKind::Tools), [""; 0]);
 }
 
 /// What was kept is listed without another look at it, so nothing unfit may be kept.
@@ -282,10 +282,10 @@ async fn what_is_unfit_is_not_remembered() {
     first.stop(Duration::from_secs(10)).await;
     troupe.start_ms.store(20_000, Ordering::Relaxed);
     let second = Host::start(&servers, Vec::new(), &options);
-    assert_eq!(names(&second.table(), Kind::Tools), ["a__t"], "before anything else happens");
+    assert_eq!(names(&second.table(), CatalogKind::Tools), ["a__t"], "before anything else happens");
     assert!(second.table().quarantined.is_empty());
     second.settled().await;
-    assert_eq!(names(&second.table(), Kind::Tools), ["a__t"]);
+    assert_eq!(names(&second.table(), CatalogKind::Tools), ["a__t"]);
     assert_eq!(second.table().quarantined.len(), 1, "the server still has it");
     second.stop(Duration::from_secs(10)).await;
 }
@@ -304,7 +304,7 @@ async fn an_edit_restarts_what_it_changes_and_fails_no_call() {
     let edit = async {
         sleep(Duration::from_secs(1)).await;
         let applied = stage.host.apply(&edited).await;
-        let replaced = Applied { replaced: vec![edited[7].name.clone()], ..Applied::default() };
+        let replaced = ApplyReport { replaced: vec![edited[7].name.clone()], ..ApplyReport::default() };
         assert_eq!(applied, replaced);
         sleep(Duration::from_millis(100)).await;
         assert_eq!(stage.call("s7__u", 0).await.unwrap(), "u of life 2 of s7");
@@ -316,7 +316,7 @@ async fn an_edit_restarts_what_it_changes_and_fails_no_call() {
     let told = stage.diary(20).await;
     assert!(told.lines().all(|line| line.contains(" s7 ") || line.contains("applied")), "{told}");
     assert!(!told.contains("stopp"), "the one that was replaced is nobody's business: {told}");
-    assert_eq!(stage.host.apply(&edited).await, Applied::default(), "nothing changed");
+    assert_eq!(stage.host.apply(&edited).await, ApplyReport::default(), "nothing changed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -327,7 +327,7 @@ async fn what_only_concerns_the_offers_restarts_nothing() {
     let filtered = with(plain.clone(), |tuning| {
         tuning.tools = ToolFilter { allow: None, deny: vec!["wr*".to_owned()] };
         tuning.validate = Validate::Off;
-        let soon = ToolTuning { idle_timeout: Some(Duration::from_secs(1)), total_timeout: None };
+        let soon = ToolOptions { idle_timeout: Some(Duration::from_secs(1)), total_timeout: None };
         tuning.tool.insert("slow".to_owned(), soon);
     });
     let applied = stage.host.apply(&[filtered]).await;
@@ -425,7 +425,7 @@ async fn a_slow_listener_misses_something_and_holds_nobody_up() {
         stage.host.wait_for("a").await.unwrap();
     }
     let first = stage.events.next().await.unwrap();
-    let News::Missed { count } = first.news else { panic!("{first:?}") };
+    let HostEventKind::Missed { count } = first.kind else { panic!("{first:?}") };
     assert_eq!(first.revision, count);
     let mut last = first.revision;
     while let Ok(Some(event)) = tokio::time::timeout(Duration::from_secs(1), stage.events.next()).await {

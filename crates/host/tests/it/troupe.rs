@@ -11,10 +11,10 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_config::{Command, Reach, ServerConfig, Standing, Tuning};
-use toolbay_host::{Connector, HostOptions, Source};
+use toolbay_config::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
+use toolbay_host::{Connector, Endpoint, HostOptions};
 use toolbay_protocol::{Message, Request, Rope, ServerName, method};
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 /// What all servers of a test have in common.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Troupe {
         let troupe = self.clone();
         let connector = Connector::new(move |config| {
             let (troupe, config) = (troupe.clone(), Arc::new(config.clone()));
-            Some(Source::InProcess(Arc::new(move |tasks| troupe.connect(&config, tasks))))
+            Some(Endpoint::InProcess(Arc::new(move |tasks| troupe.connect(&config, tasks))))
         });
         HostOptions { connector: Some(connector), ..HostOptions::default() }
     }
@@ -52,7 +52,7 @@ impl Troupe {
         self.lives.lock().unwrap().get(server).copied().unwrap_or_default()
     }
 
-    fn connect(self: &Arc<Self>, config: &Arc<ServerConfig>, tasks: &TaskTracker) -> Wire {
+    fn connect(self: &Arc<Self>, config: &Arc<ServerConfig>, tasks: &TaskTracker) -> Connection {
         let (inside, outside) = memory::pair(tasks);
         let life = {
             let mut lives = self.lives.lock().unwrap();
@@ -75,14 +75,20 @@ pub(crate) fn config(name: &str, tools: &[&str]) -> ServerConfig {
     };
     ServerConfig {
         name: ServerName::new(name),
-        reach: Reach::Command(command),
-        standing: Standing::Enabled,
-        tuning: Tuning { heartbeat: Some(Duration::ZERO), ..Tuning::default() },
+        endpoint: ServerEndpoint::Command(command),
+        permission: Permission::Enabled,
+        tuning: ServerOptions { heartbeat: Some(Duration::ZERO), ..ServerOptions::default() },
     }
 }
 
-async fn act(troupe: Arc<Troupe>, config: Arc<ServerConfig>, life: u64, wire: Wire, tasks: TaskTracker) {
-    let Wire { outgoing, mut incoming } = wire;
+async fn act(
+    troupe: Arc<Troupe>,
+    config: Arc<ServerConfig>,
+    life: u64,
+    wire: Connection,
+    tasks: TaskTracker,
+) {
+    let Connection { outgoing, mut incoming } = wire;
     while let Some(message) = incoming.recv().await {
         let Incoming::Message(Message::Request(request)) = message else { continue };
         if troupe.is_broken.load(Ordering::Relaxed) || life <= troupe.broken_lives.load(Ordering::Relaxed) {
@@ -133,7 +139,7 @@ async fn act(troupe: Arc<Troupe>, config: Arc<ServerConfig>, life: u64, wire: Wi
 }
 
 fn tools(config: &ServerConfig) -> Vec<Value> {
-    let Reach::Command(command) = &config.reach else { return Vec::new() };
+    let ServerEndpoint::Command(command) = &config.endpoint else { return Vec::new() };
     let tool = |name: &String| json!({ "name": name, "inputSchema": { "type": "object" } });
     command.args.iter().map(tool).collect()
 }

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use toolbay_search::{
-    meaning::{Explained, Feature, Index, Query, Standing, Weights},
+    meaning::{ExplainedCandidate, Feature, Index, Query, RankedCandidate, Weights},
     tree::{Entry, Root, Tree, TreeOptions},
 };
 
@@ -48,7 +48,7 @@ pub(super) struct Example {
     pub(super) group: usize,
     /// How many right answers there are.
     pub(super) targets: usize,
-    pub(super) candidates: Vec<Standing<u32, u32>>,
+    pub(super) candidates: Vec<RankedCandidate<u32, u32>>,
     /// Which targets each candidate is.
     pub(super) hits: Vec<u64>,
 }
@@ -124,7 +124,7 @@ fn places(group: usize, repository: &Repository, examples: &mut Vec<Example>) ->
     for task in &repository.tasks {
         let query = Query::new(&task.query, semble::TOP);
         let explained = index.explain(&query, &repository.entries, &repository.tree)?;
-        let hit = |one: &Explained| {
+        let hit = |one: &ExplainedCandidate| {
             let hit = &one.hit;
             task.hits(&repository.found(&hit.path.to_str_lossy(), hit.start_line, hit.end_line))
         };
@@ -144,7 +144,7 @@ fn functions(group: usize, entries: &Arc<[Entry]>, tree: &Tree, examples: &mut V
         index.update(entries, &stripped, &mut |_| (), &AtomicBool::new(false))?;
         for function in &stripped.functions {
             let explained = index.explain(&Query::new(&function.query, semble::TOP), entries, &stripped)?;
-            let hit = |one: &Explained| u64::from(is_answer(function, one));
+            let hit = |one: &ExplainedCandidate| u64::from(is_answer(function, one));
             examples.push(example(kind, group, 1, &explained, hit));
         }
     }
@@ -152,7 +152,7 @@ fn functions(group: usize, entries: &Arc<[Entry]>, tree: &Tree, examples: &mut V
 }
 
 /// Most of the hit is of the function, or most of the function is in the hit.
-fn is_answer(function: &Function, one: &Explained) -> bool {
+fn is_answer(function: &Function, one: &ExplainedCandidate) -> bool {
     let hit = &one.hit;
     let (lines, shown) = (&function.lines, hit.start_line..hit.end_line + 1);
     let both = lines.end.min(shown.end).saturating_sub(lines.start.max(shown.start)) as usize;
@@ -163,13 +163,13 @@ fn example(
     kind: Kind,
     group: usize,
     targets: usize,
-    explained: &[Explained],
-    hit: impl Fn(&Explained) -> u64,
+    explained: &[ExplainedCandidate],
+    hit: impl Fn(&ExplainedCandidate) -> u64,
 ) -> Example {
     let (mut files, mut symbols) = (Numbers::default(), Numbers::default());
     let candidates = explained.iter().map(|one| {
-        let Standing { file, symbol, features, bonus } = one.standing();
-        Standing {
+        let RankedCandidate { file, symbol, features, bonus } = one.standing();
+        RankedCandidate {
             file: files.number(file),
             symbol: symbol.map(|symbol| symbols.number(symbol)),
             features,

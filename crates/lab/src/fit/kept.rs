@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use toolbay_search::meaning::{Features, Standing};
+use toolbay_search::meaning::{Features, RankedCandidate};
 
 use super::examples::{Example, Kind};
 
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Example>> {
                 *feature = f32::from_bits(next()?);
             }
             let symbol = Some(symbol).filter(|symbol| *symbol != u32::MAX);
-            example.candidates.push(Standing { file, symbol, features, bonus });
+            example.candidates.push(RankedCandidate { file, symbol, features, bonus });
         }
         examples.push(example);
     }

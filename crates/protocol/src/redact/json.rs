@@ -10,8 +10,8 @@ const HARMLESS: [&str; 1] = ["progressToken"];
 /// replaced. Everything else stays as it was written. A text that ends too early is shown as far as it goes.
 pub fn json(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut open: Vec<Value> = Vec::new();
-    let mut next = Value::default();
+    let mut open: Vec<Token> = Vec::new();
+    let mut next = Token::default();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let length = match first {
@@ -24,7 +24,7 @@ pub fn json(text: &str) -> String {
         rest = after;
         match first {
             '{' | '[' => {
-                open.push(Value { is_object: first == '{', ..next });
+                open.push(Token { is_object: first == '{', ..next });
                 next = open.last().copied().unwrap_or_default().child(first == '{');
                 shown.push(first);
             }
@@ -70,7 +70,7 @@ pub fn json(text: &str) -> String {
 
 /// A value, or the name before it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Value {
+struct Token {
     is_object: bool,
     is_name: bool,
     /// Whether everything in it is secret.
@@ -79,7 +79,7 @@ struct Value {
     is_properties: bool,
 }
 
-impl Value {
+impl Token {
     /// What comes next inside of this one.
     fn child(self, is_name: bool) -> Self {
         Self { is_object: false, is_name, is_secret: self.is_secret, is_properties: false }

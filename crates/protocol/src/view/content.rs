@@ -9,12 +9,12 @@ use super::results::ResourceContents;
 #[derive(Debug, Clone)]
 pub struct ContentBlock {
     raw: Box<RawValue>,
-    kind: Kind,
+    kind: ContentKind,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Kind {
+enum ContentKind {
     Text {
         text: String,
     },
@@ -42,7 +42,7 @@ impl ContentBlock {
     /// The text, if this is a text block.
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text { text } => Some(text),
+            ContentKind::Text { text } => Some(text),
             _ => None,
         }
     }
@@ -50,12 +50,16 @@ impl ContentBlock {
     /// What a person reads: the text, or one line that says what is there.
     pub fn to_text(&self) -> String {
         match &self.kind {
-            Kind::Text { text } => text.clone(),
-            Kind::Image { data, mime_type } => format!("[image {mime_type}, {} bytes]", decoded_len(data)),
-            Kind::Audio { data, mime_type } => format!("[audio {mime_type}, {} bytes]", decoded_len(data)),
-            Kind::ResourceLink { uri } => format!("[link {uri}]"),
-            Kind::Resource { resource } => resource.to_text(),
-            Kind::Other => self.raw.get().to_owned(),
+            ContentKind::Text { text } => text.clone(),
+            ContentKind::Image { data, mime_type } => {
+                format!("[image {mime_type}, {} bytes]", decoded_len(data))
+            }
+            ContentKind::Audio { data, mime_type } => {
+                format!("[audio {mime_type}, {} bytes]", decoded_len(data))
+            }
+            ContentKind::ResourceLink { uri } => format!("[link {uri}]"),
+            ContentKind::Resource { resource } => resource.to_text(),
+            ContentKind::Other => self.raw.get().to_owned(),
         }
     }
 

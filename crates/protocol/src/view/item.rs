@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use crate::{
-    Fields, Malformed, Rope, Scanner, Span, Splice, decode_string, encode_string, keys::Guard,
+    Fields, ParseError, Rope, Scanner, Span, Splice, decode_string, encode_string, keys::KeyChecker,
     message::plain_fields,
 };
 
@@ -18,10 +18,10 @@ pub struct Item {
 
 /// Why a text is not the item it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotAnItem {
+pub enum InvalidItem {
     /// Not JSON, or no object.
     #[error("not an object")]
-    NotAnObject(#[from] Malformed),
+    NotAnObject(#[from] ParseError),
     /// A required field is missing or has the wrong type.
     #[error("`{field}` is missing or not {expected}")]
     BadField { field: &'static str, expected: &'static str },
@@ -32,13 +32,15 @@ pub enum NotAnItem {
 
 impl Item {
     /// Reads one object. Its fields must be unambiguous.
-    pub fn parse(text: Bytes) -> Result<Self, NotAnItem> {
+    pub fn parse(text: Bytes) -> Result<Self, InvalidItem> {
         let mut scanner = Scanner::new(&text);
         let fields =
-            plain_fields(&text, &mut scanner, Some(Guard::new(&text, &[]))).map_err(|why| match why {
-                Malformed::DuplicateKey { key, .. } => NotAnItem::Duplicate { field: key },
-                other => other.into(),
-            })?;
+            plain_fields(&text, &mut scanner, Some(KeyChecker::new(&text, &[]))).map_err(
+                |why| match why {
+                    ParseError::DuplicateKey { key, .. } => InvalidItem::Duplicate { field: key },
+                    other => other.into(),
+                },
+            )?;
         scanner.end()?;
         Ok(Self { text, fields })
     }
@@ -65,8 +67,8 @@ impl Item {
     }
 
     /// A string field that must be there.
-    pub(crate) fn require(&self, field: &'static str) -> Result<String, NotAnItem> {
-        let bad = NotAnItem::BadField { field, expected: "a string" };
+    pub(crate) fn require(&self, field: &'static str) -> Result<String, InvalidItem> {
+        let bad = InvalidItem::BadField { field, expected: "a string" };
         self.string(field).map(Cow::into_owned).ok_or(bad)
     }
 
@@ -100,7 +102,7 @@ impl Item {
 }
 
 /// The objects of an array.
-pub fn list_items(array: &Bytes) -> Result<Vec<Bytes>, Malformed> {
+pub fn list_items(array: &Bytes) -> Result<Vec<Bytes>, ParseError> {
     let mut items = Vec::new();
     let mut scanner = Scanner::new(array);
     scanner.array(|scanner| {

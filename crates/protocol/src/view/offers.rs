@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::item::{Item, NotAnItem};
+use super::item::{InvalidItem, Item};
 
 /// Makes a view of an [`Item`] whose key field is a required string.
 macro_rules! offer {
@@ -21,7 +21,7 @@ macro_rules! offer {
             pub const KEY: &'static str = $key;
 
             /// Reads it and checks that its key is there.
-            pub fn parse(text: Bytes) -> Result<Self, NotAnItem> {
+            pub fn parse(text: Bytes) -> Result<Self, InvalidItem> {
                 let item = Item::parse(text)?;
                 let key = item.require($key)?;
                 Ok(Self { key, item })

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use toolbay_protocol::{MAX_DEPTH, Malformed, Message, parse_batch};
+use toolbay_protocol::{MAX_DEPTH, Message, ParseError, parse_batch};
 
 /// A message whose deepest container stands at `depth`.
 fn nested(depth: usize, open: &str, close: &str) -> String {
@@ -10,7 +10,7 @@ fn nested(depth: usize, open: &str, close: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"a":{open}1{close}}}}}"#)
 }
 
-fn parse(text: String) -> Result<(), Malformed> {
+fn parse(text: String) -> Result<(), ParseError> {
     Message::parse(text.into()).map(drop)
 }
 
@@ -21,7 +21,7 @@ fn ends_at_128() {
         let width = if open.starts_with("[{") { 2 } else { 1 };
         let fits = (limit - 2) / width + 2;
         assert_eq!(parse(nested(fits, open, close)), Ok(()), "{open}");
-        assert_eq!(parse(nested(fits + 1, open, close)), Err(Malformed::TooDeep), "{open}");
+        assert_eq!(parse(nested(fits + 1, open, close)), Err(ParseError::TooDeep), "{open}");
     }
 }
 
@@ -30,10 +30,10 @@ fn hopeless_nesting_is_refused_at_once() {
     let started = Instant::now();
     for open in ["[", "{\"a\":", "[{\"a\":"] {
         let text = open.repeat(100_000);
-        assert_eq!(parse(text.clone()), Err(Malformed::TooDeep));
-        assert_eq!(parse(nested(100_000, open, "]")), Err(Malformed::TooDeep));
+        assert_eq!(parse(text.clone()), Err(ParseError::TooDeep));
+        assert_eq!(parse(nested(100_000, open, "]")), Err(ParseError::TooDeep));
         let batch = parse_batch(text.into()).map(|all| all.len());
-        assert_eq!(batch, Err(Malformed::TooDeep));
+        assert_eq!(batch, Err(ParseError::TooDeep));
     }
     assert!(started.elapsed() < Duration::from_secs(20), "it takes the square of the length");
 }

@@ -1,7 +1,7 @@
 //! What is a message, what is none, and why.
 
 use bytes::Bytes;
-use toolbay_protocol::{ErrorCode, Malformed, Message, parse_batch};
+use toolbay_protocol::{ErrorCode, Message, ParseError, parse_batch};
 
 /// A message in short: its kind, id and method, or why it is none.
 fn judge(text: &[u8]) -> String {
@@ -100,10 +100,13 @@ fn batches() {
     assert_eq!(batch(ping).unwrap().len(), 1);
     let each = batch(&format!("[{ping}, 5,[{ping}] ,{{}}]")).unwrap();
     let each: Vec<_> = each.into_iter().map(|message| message.map(drop)).collect();
-    assert_eq!(each, [Ok(()), Err(Malformed::NotAnObject), Err(Malformed::Batch), Err(Malformed::Version)]);
-    assert_eq!(batch("[]").unwrap_err(), Malformed::NotAnObject);
+    assert_eq!(
+        each,
+        [Ok(()), Err(ParseError::NotAnObject), Err(ParseError::Batch), Err(ParseError::Version)]
+    );
+    assert_eq!(batch("[]").unwrap_err(), ParseError::NotAnObject);
     assert_eq!(batch("[1,]").unwrap_err().code(), ErrorCode::PARSE_ERROR);
-    assert_eq!(batch("5").unwrap_err(), Malformed::NotAnObject);
+    assert_eq!(batch("5").unwrap_err(), ParseError::NotAnObject);
     let many = format!("[{}1]", "1,".repeat(5_000_000));
-    assert_eq!(batch(&many).unwrap_err(), Malformed::LongBatch { limit: 1024 });
+    assert_eq!(batch(&many).unwrap_err(), ParseError::LongBatch { limit: 1024 });
 }

@@ -1,8 +1,8 @@
 //! Ids are kept as they were written.
 
-use toolbay_protocol::{Malformed, Message, RequestId};
+use toolbay_protocol::{Message, ParseError, RequestId};
 
-fn id(raw: &str) -> Result<RequestId, Malformed> {
+fn id(raw: &str) -> Result<RequestId, ParseError> {
     let text = format!(r#"{{"jsonrpc":"2.0","id": {raw} ,"method":"ping"}}"#);
     match Message::parse(text.into())? {
         Message::Request(request) => Ok(request.id),
@@ -38,11 +38,11 @@ fn kept_as_written() {
 #[test]
 fn refused() {
     for raw in ["null", "true", "false", "{}", "[]", "[1]"] {
-        assert_eq!(id(raw), Err(Malformed::BadId), "{raw}");
+        assert_eq!(id(raw), Err(ParseError::BadId), "{raw}");
     }
     let long = format!("\"{}\"", "x".repeat(RequestId::MAX_LEN - 2));
     assert!(id(&long).is_ok());
-    assert_eq!(id(&long.replacen('x', "xx", 1)), Err(Malformed::BadId));
+    assert_eq!(id(&long.replacen('x', "xx", 1)), Err(ParseError::BadId));
     for raw in [&b""[..], b"1x", b"1 ", b" 1", b"\"a", b"\"\xff\"", b"-", b"01", b"null", b"\"a\nb\""] {
         assert_eq!(RequestId::from_raw(raw), None);
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use toolbay_protocol::{ErrorCode, Malformed, Message, view::Item, view::NotAnItem};
+use toolbay_protocol::{ErrorCode, Message, ParseError, view::InvalidItem, view::Item};
 
 /// What is wrong with the keys of a message, in short.
 fn judge(text: &str) -> String {
@@ -11,8 +11,8 @@ fn judge(text: &str) -> String {
         Err(why) => {
             assert_eq!(why.code(), ErrorCode::INVALID_REQUEST);
             match why {
-                Malformed::DuplicateKey { object, key } => format!("{object}: {key} twice"),
-                Malformed::CaseVariant { object, key, known } => format!("{object}: {key} for {known}"),
+                ParseError::DuplicateKey { object, key } => format!("{object}: {key} twice"),
+                ParseError::CaseVariant { object, key, known } => format!("{object}: {key} for {known}"),
                 other => format!("{other:?}"),
             }
         }
@@ -82,7 +82,7 @@ fn many_keys_take_linear_time() {
     assert!(Item::parse(object.clone().into()).is_ok());
     let twice = object.replace("\"k299999\"", "\"k7\"");
     assert_eq!(judge(&text.replace(&object, &twice)), "params: k7 twice");
-    assert_eq!(Item::parse(twice.into()).unwrap_err(), NotAnItem::Duplicate { field: "k7".into() });
+    assert_eq!(Item::parse(twice.into()).unwrap_err(), InvalidItem::Duplicate { field: "k7".into() });
 }
 
 proptest! {

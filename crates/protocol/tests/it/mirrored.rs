@@ -1,7 +1,7 @@
 //! Which parameters stand in headers, and how.
 
 use toolbay_protocol::mirrored::{
-    Ambiguous, BadAnnotation, HeaderParam, decode_header_value, encode_header_value, header_params,
+    AmbiguousArguments, BadAnnotation, HeaderParam, decode_header_value, encode_header_value, header_params,
     without_annotations,
 };
 
@@ -115,8 +115,8 @@ fn values_are_read_at_their_path() {
     assert_eq!(nested.value_in(br#"{"a":{"b":-7}}"#).unwrap().as_deref(), Some("-7"));
     assert_eq!(nested.value_in(br#"{"a":{"b":4.2e1}}"#).unwrap().as_deref(), Some("42"));
     assert_eq!(nested.value_in(br#"{"a":5}"#), Ok(None));
-    assert_eq!(nested.value_in(br#"{"a":{"b":1,"\u0062":2}}"#), Err(Ambiguous));
-    assert_eq!(nested.value_in(b"{"), Err(Ambiguous));
+    assert_eq!(nested.value_in(br#"{"a":{"b":1,"\u0062":2}}"#), Err(AmbiguousArguments));
+    assert_eq!(nested.value_in(b"{"), Err(AmbiguousArguments));
 }
 
 #[test]

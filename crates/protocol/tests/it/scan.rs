@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use toolbay_protocol::{MAX_DEPTH, Malformed, Scanner, decode_string, encode_string};
+use toolbay_protocol::{MAX_DEPTH, ParseError, Scanner, decode_string, encode_string};
 
 use crate::json;
 
-fn scan(text: &str) -> Result<(), Malformed> {
+fn scan(text: &str) -> Result<(), ParseError> {
     let mut scanner = Scanner::new(text.as_bytes());
     scanner.value()?;
     scanner.end()

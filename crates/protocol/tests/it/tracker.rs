@@ -1,13 +1,13 @@
 //! The id of a text that is thrown away.
 
 use proptest::prelude::*;
-use toolbay_protocol::IdTracker;
+use toolbay_protocol::IdRecovery;
 
 use crate::json;
 
 /// The id found when the text comes in pieces of `size` bytes.
 fn found(text: &[u8], size: usize) -> Option<String> {
-    let mut tracker = IdTracker::default();
+    let mut tracker = IdRecovery::default();
     text.chunks(size).for_each(|piece| tracker.feed(piece));
     tracker.into_id().map(|id| id.to_string())
 }

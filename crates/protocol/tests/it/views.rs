@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolbay_protocol::view::{
-    CallToolResult, ContentBlock, GetPromptResult, Item, NotAnItem, Prompt, ReadResourceResult, Resource,
+    CallToolResult, ContentBlock, GetPromptResult, InvalidItem, Item, Prompt, ReadResourceResult, Resource,
     ResourceTemplate, Tool, list_items,
 };
 use toolbay_protocol::{ErrorCode, Revision};
@@ -23,16 +23,16 @@ fn a_tool_keeps_what_it_does_not_know() {
 
 #[test]
 fn offers_need_their_key() {
-    let missing = |field| NotAnItem::BadField { field, expected: "a string" };
+    let missing = |field| InvalidItem::BadField { field, expected: "a string" };
     assert_eq!(Tool::parse("{}".into()).unwrap_err(), missing("name"));
     assert_eq!(Tool::parse(r#"{"name":1}"#.into()).unwrap_err(), missing("name"));
     assert_eq!(Prompt::parse(r#"{"Name":"x"}"#.into()).unwrap_err(), missing("name"));
     assert_eq!(Resource::parse(r#"{"name":"x"}"#.into()).unwrap_err(), missing("uri"));
     assert_eq!(ResourceTemplate::parse(r#"{"uri":"x"}"#.into()).unwrap_err(), missing("uriTemplate"));
-    let twice = NotAnItem::Duplicate { field: "name".into() };
+    let twice = InvalidItem::Duplicate { field: "name".into() };
     assert_eq!(Tool::parse(r#"{"name":"a","n\u0061me":"b"}"#.into()).unwrap_err(), twice);
     for text in ["[]", "1", "{", "{}x", ""] {
-        assert!(matches!(Item::parse(text.into()), Err(NotAnItem::NotAnObject(_))), "{text}");
+        assert!(matches!(Item::parse(text.into()), Err(InvalidItem::NotAnObject(_))), "{text}");
     }
 }
 

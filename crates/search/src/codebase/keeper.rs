@@ -22,12 +22,12 @@ const LOW: i32 = 10;
 
 /// The thread; it ends with this.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct Indexer {
     stop: Arc<AtomicBool>,
     _lives: mpsc::Sender<()>,
 }
 
-impl Keeper {
+impl Indexer {
     pub(super) fn start(codebase: &Arc<Codebase>) -> Self {
         let stop = Arc::<AtomicBool>::default();
         let (lives, ended) = mpsc::channel();
@@ -42,7 +42,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Indexer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::chunk::language;
-use crate::meaning::{self, MeaningError};
+use crate::meaning::{self, SemanticError};
 use crate::text::{self, UpdateError};
 use crate::tree::{Entry, TreeError};
 
@@ -123,7 +123,7 @@ pub enum IndexError {
     Text(#[from] UpdateError),
     /// That of meanings.
     #[error(transparent)]
-    Meaning(#[from] MeaningError),
+    Meaning(#[from] SemanticError),
     /// The tree cannot be read any more.
     #[error(transparent)]
     Tree(#[from] TreeError),

@@ -9,8 +9,8 @@ use super::{
     embed::{self, Embedder},
     features::{Candidate, Judge},
     lexical::Lexical,
-    listing::{Standing, list},
-    query::{Asked, Query, Ranking},
+    listing::{RankedCandidate, list},
+    query::{ParsedQuery, Query, Ranking},
     segment::Damaged,
     source::Source,
     term::Terms,
@@ -52,7 +52,7 @@ pub struct Hit {
 
 /// A candidate with what is known about it: for those who fit weights.
 #[derive(Debug, Clone)]
-pub struct Explained {
+pub struct ExplainedCandidate {
     /// What the answer would show.
     pub hit: Hit,
     /// What is known about it.
@@ -61,10 +61,10 @@ pub struct Explained {
     pub bonus: f32,
 }
 
-impl Explained {
+impl ExplainedCandidate {
     /// What its place in the order depends on.
-    pub fn standing(&self) -> Standing<&RelPath, &str> {
-        Standing {
+    pub fn standing(&self) -> RankedCandidate<&RelPath, &str> {
+        RankedCandidate {
             file: &self.hit.path,
             symbol: self.hit.symbol.as_deref(),
             features: self.features,
@@ -74,7 +74,7 @@ impl Explained {
 }
 
 /// What a search looks with.
-pub(super) struct Asking<'a> {
+pub(super) struct SearchContext<'a> {
     pub(super) view: &'a View,
     pub(super) source: &'a dyn Source,
     pub(super) embedder: Option<&'a dyn Embedder>,
@@ -90,14 +90,14 @@ pub(super) struct Page {
     pub(super) notice: Option<String>,
 }
 
-impl Asking<'_> {
-    pub(super) fn answer(&self, query: &Query, asked: &Asked) -> Result<Page, Damaged> {
+impl SearchContext<'_> {
+    pub(super) fn answer(&self, query: &Query, asked: &ParsedQuery) -> Result<Page, Damaged> {
         let (dense, notice) = self.dense(&query.text);
         let wanted = query.offset.saturating_add(query.limit);
         let mut page = match query.ranking {
             Ranking::Full => {
                 let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
-                let candidates: Vec<_> = explained.iter().map(Explained::standing).collect();
+                let candidates: Vec<_> = explained.iter().map(ExplainedCandidate::standing).collect();
                 let order = list(self.weights, &candidates, wanted);
                 let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
                     let mut hit = explained[at].hit.clone();
@@ -116,10 +116,10 @@ impl Asking<'_> {
     pub(super) fn explain(
         &self,
         query: &Query,
-        asked: &Asked,
+        asked: &ParsedQuery,
         dense: &Dense,
         most: usize,
-    ) -> Result<(Vec<Explained>, usize), Damaged> {
+    ) -> Result<(Vec<ExplainedCandidate>, usize), Damaged> {
         let lexical = Lexical::new(self.view, &asked.terms)?;
         let names = Probe::new(&embed::built_in_query(&query.text));
         let judge = Judge { view: self.view, asked, lexical: &lexical, dense, names: &names };
@@ -145,7 +145,7 @@ impl Asking<'_> {
             judge.read(&mut candidate, &confirmed.content, &mut terms);
             let literal = asked.literals().any(|literal| confirmed.content.contains(literal));
             let features = candidate.features;
-            explained.push(Explained {
+            explained.push(ExplainedCandidate {
                 hit: self.hit(candidate, confirmed),
                 features,
                 bonus: if literal { LITERAL } else { 0.0 },
@@ -185,7 +185,13 @@ impl Asking<'_> {
     }
 
     /// By words, by vectors, or by both in the plainest way.
-    fn plain(&self, query: &Query, asked: &Asked, dense: &Dense, ranking: Ranking) -> Result<Page, Damaged> {
+    fn plain(
+        &self,
+        query: &Query,
+        asked: &ParsedQuery,
+        dense: &Dense,
+        ranking: Ranking,
+    ) -> Result<Page, Damaged> {
         let wanted = query.offset.saturating_add(query.limit);
         let lexical = Lexical::new(self.view, &asked.terms)?;
         let by_words = |most| {

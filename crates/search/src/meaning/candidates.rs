@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{
     dense::Dense,
     lexical::Lexical,
-    query::Asked,
+    query::ParsedQuery,
     segment::Damaged,
     term::{self, Space},
     view::{Place, View},
@@ -23,7 +23,7 @@ const DEFINERS: usize = 80;
 /// Collects them, each once.
 pub(super) fn collect(
     view: &View,
-    asked: &Asked,
+    asked: &ParsedQuery,
     lexical: &Lexical,
     dense: &Dense,
 ) -> Result<Vec<Place>, Damaged> {

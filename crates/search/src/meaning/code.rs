@@ -22,9 +22,9 @@ pub(super) fn put_text(to: &mut Vec<u8>, text: &str) {
 
 /// Takes numbers and texts off the front of some bytes. `None` where they end too early.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn varint(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         let mut shift = 0;
@@ -78,7 +78,7 @@ mod tests {
             put_varint(&mut bytes, number);
         }
         put_text(&mut bytes, "größe");
-        let mut reader = Reader(&bytes);
+        let mut reader = ByteReader(&bytes);
         for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
             assert_eq!(reader.varint(), Some(number));
         }
@@ -89,7 +89,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..64)) {
-            let mut reader = Reader(&bytes);
+            let mut reader = ByteReader(&bytes);
             while reader.text().is_some() || reader.number().is_some() || reader.fixed::<8>().is_some() {}
         }
     }

@@ -5,7 +5,7 @@ use crate::store::StoreError;
 
 /// Why the index could not be updated or searched. Searches go on with what there is.
 #[derive(Debug, thiserror::Error)]
-pub enum MeaningError {
+pub enum SemanticError {
     /// The folder of the index cannot be written or read.
     #[error("the index cannot be kept on disk")]
     Store(#[from] StoreError),
@@ -25,7 +25,7 @@ pub enum MeaningError {
     },
 }
 
-impl From<Damaged> for MeaningError {
+impl From<Damaged> for SemanticError {
     fn from(damaged: Damaged) -> Self {
         Self::Damaged(Box::new(damaged))
     }

@@ -7,7 +7,7 @@ use super::{
     embed::{self, Code},
     lexical::Lexical,
     path,
-    query::Asked,
+    query::ParsedQuery,
     segment::{ChunkRow, Damaged, Labels},
     term::{self, Space, Terms},
     vector::Probe,
@@ -29,7 +29,7 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) view: &'a View,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ParsedQuery,
     pub(super) lexical: &'a Lexical,
     pub(super) dense: &'a Dense,
     /// The question by the built-in model: names are always compared by it.

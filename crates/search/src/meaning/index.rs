@@ -9,14 +9,14 @@ use std::{
 use ignore::overrides::{Override, OverrideBuilder};
 
 use super::{
-    answer::{Asking, Explained, Hit, Page},
+    answer::{ExplainedCandidate, Hit, Page, SearchContext},
     embed::Embedder,
-    error::MeaningError,
+    error::SemanticError,
     overlay::{Overlay, overlay},
-    query::{Asked, Query},
+    query::{ParsedQuery, Query},
     segment::Damaged,
     source::{Source, Until},
-    state::{Comparison, Kept, State},
+    state::{Comparison, LoadedSegment, State},
     stored,
     view::{Part, View},
     weights::Weights,
@@ -119,24 +119,24 @@ impl Index {
         query: &Query,
         entries: &Arc<[Entry]>,
         source: &dyn Source,
-    ) -> Result<Answer, MeaningError> {
+    ) -> Result<Answer, SemanticError> {
         self.search_until(query, entries, source, &AtomicBool::new(false))
     }
 
     /// The same, until somebody says that nobody waits any more.
     ///
     /// # Errors
-    /// As [`Index::search`], and [`MeaningError::Stopped`].
+    /// As [`Index::search`], and [`SemanticError::Stopped`].
     pub fn search_until(
         &self,
         query: &Query,
         entries: &Arc<[Entry]>,
         source: &dyn Source,
         stop: &AtomicBool,
-    ) -> Result<Answer, MeaningError> {
+    ) -> Result<Answer, SemanticError> {
         let source = &Until { source, stop };
         let globs = globs(&query.globs)?;
-        let asked = Asked::new(&query.text);
+        let asked = ParsedQuery::new(&query.text);
         let mut notices = Vec::new();
         loop {
             let found = self.view(entries, &asked, source).and_then(|looked| {
@@ -148,7 +148,7 @@ impl Index {
                 Ok((page, looked))
             });
             if source.is_over() {
-                return Err(MeaningError::Stopped);
+                return Err(SemanticError::Stopped);
             }
             match found {
                 Ok((Page { hits, total, notice }, looked)) => {
@@ -179,8 +179,8 @@ impl Index {
         query: &Query,
         entries: &Arc<[Entry]>,
         source: &dyn Source,
-    ) -> Result<Vec<Explained>, MeaningError> {
-        let asked = Asked::new(&query.text);
+    ) -> Result<Vec<ExplainedCandidate>, SemanticError> {
+        let asked = ParsedQuery::new(&query.text);
         let source = &Until { source, stop: &AtomicBool::new(false) };
         let view = self.view(entries, &asked, source)?.view;
         let asking = self.asking(&view, source);
@@ -199,12 +199,17 @@ impl Index {
         }
     }
 
-    fn asking<'a>(&'a self, view: &'a View, source: &'a dyn Source) -> Asking<'a> {
-        Asking { view, source, embedder: self.embedder.as_deref(), weights: &self.weights }
+    fn asking<'a>(&'a self, view: &'a View, source: &'a dyn Source) -> SearchContext<'a> {
+        SearchContext { view, source, embedder: self.embedder.as_deref(), weights: &self.weights }
     }
 
     /// What there is to look at: what the segments know, and what is pending.
-    fn view(&self, entries: &Arc<[Entry]>, asked: &Asked, source: &Until<'_>) -> Result<Looked, Damaged> {
+    fn view(
+        &self,
+        entries: &Arc<[Entry]>,
+        asked: &ParsedQuery,
+        source: &Until<'_>,
+    ) -> Result<Looked, Damaged> {
         self.refresh();
         let state = self.current();
         let (comparison, known) = {
@@ -240,7 +245,7 @@ impl Index {
         &self,
         entries: &Arc<[Entry]>,
         comparison: &Comparison,
-        asked: &Asked,
+        asked: &ParsedQuery,
         source: &Until<'_>,
     ) -> Result<Overlay, Damaged> {
         let overlay = overlay(&comparison.pending, asked, source)?;
@@ -273,7 +278,7 @@ impl Index {
                 Some(kept) => kept.segment.clone(),
                 None => Arc::new(stored::open(store, &name).ok()?),
             };
-            Some(Kept { name: Some(name), segment })
+            Some(LoadedSegment { name: Some(name), segment })
         });
         let kept = kept.collect();
         *loaded = Loaded { state: Arc::new(State::new(kept)), list: stamp };
@@ -287,7 +292,7 @@ impl Index {
     /// Forgets segments that cannot be read. Whether there were any.
     fn drop_damaged(&self) -> bool {
         let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (sound, damaged): (Vec<Kept>, Vec<Kept>) =
+        let (sound, damaged): (Vec<LoadedSegment>, Vec<LoadedSegment>) =
             loaded.state.kept.iter().cloned().partition(|kept| kept.segment.check().is_ok());
         if damaged.is_empty() {
             return false;
@@ -305,18 +310,18 @@ struct Looked {
     partial: bool,
 }
 
-fn globs(globs: &[String]) -> Result<Option<Override>, MeaningError> {
+fn globs(globs: &[String]) -> Result<Option<Override>, SemanticError> {
     if globs.is_empty() {
         return Ok(None);
     }
     let mut builder = OverrideBuilder::new("");
     for glob in globs {
         let refused =
-            |error: ignore::Error| MeaningError::Glob { glob: glob.clone(), reason: error.to_string() };
+            |error: ignore::Error| SemanticError::Glob { glob: glob.clone(), reason: error.to_string() };
         builder.add(glob).map_err(refused)?;
     }
     let refused =
-        |error: ignore::Error| MeaningError::Glob { glob: globs.join(", "), reason: error.to_string() };
+        |error: ignore::Error| SemanticError::Glob { glob: globs.join(", "), reason: error.to_string() };
     builder.build().map(Some).map_err(refused)
 }
 

@@ -4,7 +4,7 @@ use super::weights::{Features, Weights};
 
 /// A candidate as the order sees it.
 #[derive(Debug, Clone)]
-pub struct Standing<F, S> {
+pub struct RankedCandidate<F, S> {
     /// Tells files apart.
     pub file: F,
     /// Tells definitions of a file apart; none where nothing has a name.
@@ -21,7 +21,7 @@ pub struct Standing<F, S> {
 /// Gives places in `candidates` with their scores, best first, at most `most`.
 pub fn list<F: PartialEq, S: PartialEq>(
     weights: &Weights,
-    candidates: &[Standing<F, S>],
+    candidates: &[RankedCandidate<F, S>],
     most: usize,
 ) -> Vec<(usize, f32)> {
     let mut left: Vec<(usize, f32)> = candidates
@@ -58,7 +58,12 @@ mod tests {
         let with = |file: char, symbol: &'static str, score: f32, bonus: f32| {
             let mut features = Features::default();
             features[0] = score;
-            Standing { file, symbol: Some(symbol).filter(|symbol| !symbol.is_empty()), features, bonus }
+            RankedCandidate {
+                file,
+                symbol: Some(symbol).filter(|symbol| !symbol.is_empty()),
+                features,
+                bonus,
+            }
         };
         let candidates = [
             with('a', "f", 1.0, 0.0),

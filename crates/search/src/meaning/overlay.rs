@@ -13,7 +13,7 @@ use aho_corasick::AhoCorasick;
 
 use super::{
     path,
-    query::Asked,
+    query::ParsedQuery,
     segment::{Builder, Damaged, Segment},
     source::{Source, Text},
 };
@@ -45,7 +45,11 @@ impl Overlay {
 }
 
 /// Makes a segment in memory of pending files.
-pub(super) fn overlay(pending: &[Entry], asked: &Asked, source: &dyn Source) -> Result<Overlay, Damaged> {
+pub(super) fn overlay(
+    pending: &[Entry],
+    asked: &ParsedQuery,
+    source: &dyn Source,
+) -> Result<Overlay, Damaged> {
     let size: u64 = pending.iter().map(|entry| entry.stamp.size).sum();
     if size <= BUDGET && pending.len() <= MOST_FILES {
         let segment = build(pending.iter().map(|entry| &entry.path), source)?;
@@ -90,7 +94,7 @@ struct Match<'a> {
 }
 
 /// The files that have most of the question, as many as there is time for.
-fn choose<'a>(pending: &'a [Entry], asked: &Asked, source: &dyn Source) -> Vec<&'a Entry> {
+fn choose<'a>(pending: &'a [Entry], asked: &ParsedQuery, source: &dyn Source) -> Vec<&'a Entry> {
     let Ok(finder) = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .build(asked.words.iter().map(|word| beginning(&word.stem)))

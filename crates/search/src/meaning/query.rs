@@ -61,7 +61,7 @@ pub(super) struct Symbol {
 
 /// A question taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ParsedQuery {
     /// Each once, without those that say nothing.
     pub(super) words: Vec<Word>,
     /// The terms of all words, in order.
@@ -78,7 +78,7 @@ pub(super) struct Asked {
 /// Questions are cut here: more words than anybody asks with.
 const MOST_WORDS: usize = 64;
 
-impl Asked {
+impl ParsedQuery {
     pub(super) fn new(text: &str) -> Self {
         let mut asked = Self::default();
         let mut terms = Terms::default();
@@ -186,16 +186,16 @@ mod tests {
     use super::*;
 
     fn symbols(text: &str) -> Vec<String> {
-        Asked::new(text).symbols.into_iter().map(|symbol| symbol.name).collect()
+        ParsedQuery::new(text).symbols.into_iter().map(|symbol| symbol.name).collect()
     }
 
     #[test]
     fn words_are_stems_without_stop_words() {
-        let asked = Asked::new("where are the retries limited, and who retries?");
+        let asked = ParsedQuery::new("where are the retries limited, and who retries?");
         let stems: Vec<&str> = asked.words.iter().map(|word| word.stem.as_str()).collect();
         assert_eq!(stems, ["retri", "limit"]);
         assert_eq!(asked.sequence.len(), 3);
-        assert!(!Asked::new("what is this").words.is_empty());
+        assert!(!ParsedQuery::new("what is this").words.is_empty());
     }
 
     #[test]
@@ -203,13 +203,18 @@ mod tests {
         assert_eq!(symbols("how does readFile call open_file in HTTP"), ["readFile", "open_file"]);
         assert_eq!(symbols("what does `open` do"), ["open"]);
         assert_eq!(symbols("absl::string_view"), ["string_view"]);
-        assert!(Asked::new("Router.handle()").is_symbol && !Asked::new("router handle").is_symbol);
+        assert!(
+            ParsedQuery::new("Router.handle()").is_symbol && !ParsedQuery::new("router handle").is_symbol
+        );
     }
 
     #[test]
     fn messages_are_literals() {
-        assert_eq!(Asked::new("who says \"connection refused by\" here").literals, ["connection refused by"]);
-        assert_eq!(Asked::new("cannot open file").literals, ["cannot open file"]);
-        assert!(Asked::new("retry").literals.is_empty());
+        assert_eq!(
+            ParsedQuery::new("who says \"connection refused by\" here").literals,
+            ["connection refused by"]
+        );
+        assert_eq!(ParsedQuery::new("cannot open file").literals, ["cannot open file"]);
+        assert!(ParsedQuery::new("retry").literals.is_empty());
     }
 }

@@ -10,7 +10,7 @@ use crate::tree::{Entry, RelPath};
 
 /// A segment that counts.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct LoadedSegment {
     /// Its file in the store; none for one in memory.
     pub(super) name: Option<String>,
     pub(super) segment: Arc<Segment>,
@@ -19,7 +19,7 @@ pub(super) struct Kept {
 /// All segments, oldest first: of two versions of a file, that of the later segment counts.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<LoadedSegment>,
 }
 
 /// What there is in the segments, and what is not.
@@ -33,7 +33,7 @@ pub(super) struct Comparison {
 }
 
 impl State {
-    pub(super) fn new(kept: Vec<Kept>) -> Self {
+    pub(super) fn new(kept: Vec<LoadedSegment>) -> Self {
         Self { kept }
     }
 

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, io, sync::Arc};
 
 use super::{
-    code::{Reader, put_text, put_varint},
+    code::{ByteReader, put_text, put_varint},
     segment::{Bytes, Damaged, Section, Sections, Segment},
 };
 use crate::store::{self, Kind, Store, StoreError, WriterLock};
@@ -91,7 +91,7 @@ pub(super) fn write(
 pub(super) fn read_list(store: &Store) -> Result<Vec<String>, StoreError> {
     let container = store.read(LIST_NAME, LIST)?;
     let bytes = container.read("segments")?;
-    let mut reader = Reader(&bytes);
+    let mut reader = ByteReader(&bytes);
     let mut list = || -> Option<Vec<String>> {
         let count = reader.number()?;
         (0..count).map(|_| reader.text().map(str::to_owned)).collect()

@@ -7,12 +7,12 @@ use std::sync::{
 
 use super::{
     embed::Embedder,
-    error::MeaningError,
+    error::SemanticError,
     index::Index,
     merging,
     segment::{Builder, Sections, Segment, merge},
     source::Source,
-    state::{Comparison, Kept, State},
+    state::{Comparison, LoadedSegment, State},
     stored,
 };
 use crate::{
@@ -70,7 +70,7 @@ struct Work<'a> {
 struct Shared<'a> {
     report: Report,
     progress: &'a mut (dyn FnMut(Progress) + Send),
-    failed: Option<MeaningError>,
+    failed: Option<SemanticError>,
 }
 
 impl Index {
@@ -85,7 +85,7 @@ impl Index {
         source: &dyn Source,
         progress: &mut (dyn FnMut(Progress) + Send),
         stop: &AtomicBool,
-    ) -> Result<Report, MeaningError> {
+    ) -> Result<Report, SemanticError> {
         let lock = match &self.store {
             Some(store) => match store.lock()? {
                 Some(lock) => Some(lock),
@@ -129,7 +129,7 @@ impl Index {
     }
 
     /// Files whose segments say nothing about them, or lack vectors of the embedder there is now.
-    fn pending(&self, state: &State, entries: &[Entry]) -> Result<Vec<Entry>, MeaningError> {
+    fn pending(&self, state: &State, entries: &[Entry]) -> Result<Vec<Entry>, SemanticError> {
         let Comparison { mut pending, owners, .. } = state.compare(entries)?;
         let Some(embedder) = &self.embedder else { return Ok(pending) };
         let lacking = |owner: &Option<u32>| {
@@ -161,7 +161,7 @@ impl Index {
         sections: Sections,
         instead_of: &[Arc<Segment>],
         lock: Option<&WriterLock>,
-    ) -> Result<(), MeaningError> {
+    ) -> Result<(), SemanticError> {
         let (name, segment) = match (&self.store, lock) {
             (Some(store), Some(lock)) => {
                 // One thread at a time: names are given by what is there.
@@ -175,10 +175,10 @@ impl Index {
             _ => (None, Segment::open(Arc::new(sections))?),
         };
         let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let stays = |kept: &&Kept| !instead_of.iter().any(|gone| Arc::ptr_eq(gone, &kept.segment));
-        let mut kept: Vec<Kept> = loaded.state.kept.iter().filter(stays).cloned().collect();
+        let stays = |kept: &&LoadedSegment| !instead_of.iter().any(|gone| Arc::ptr_eq(gone, &kept.segment));
+        let mut kept: Vec<LoadedSegment> = loaded.state.kept.iter().filter(stays).cloned().collect();
         if segment.meta().files > 0 {
-            kept.push(Kept { name, segment: Arc::new(segment) });
+            kept.push(LoadedSegment { name, segment: Arc::new(segment) });
         }
         let state = State::new(kept);
         if let (Some(store), Some(lock)) = (&self.store, lock) {
@@ -190,7 +190,7 @@ impl Index {
     }
 
     /// Makes one segment of several small ones, or of those that are mostly about files that are gone.
-    fn merge_small(&self, entries: &[Entry], lock: Option<&WriterLock>) -> Result<(), MeaningError> {
+    fn merge_small(&self, entries: &[Entry], lock: Option<&WriterLock>) -> Result<(), SemanticError> {
         loop {
             let state = self.current();
             let comparison = state.compare(entries)?;
@@ -229,7 +229,7 @@ impl Work<'_> {
         }
     }
 
-    fn files(&self, builder: &mut Builder) -> Result<(), MeaningError> {
+    fn files(&self, builder: &mut Builder) -> Result<(), SemanticError> {
         loop {
             let start = self.next.fetch_add(STRIDE, Ordering::Relaxed);
             let Some(some) = self.pending.get(start..self.pending.len().min(start + STRIDE)) else {
@@ -284,7 +284,7 @@ impl Work<'_> {
         (shared.progress)(done);
     }
 
-    fn flush(&self, builder: &mut Builder) -> Result<(), MeaningError> {
+    fn flush(&self, builder: &mut Builder) -> Result<(), SemanticError> {
         if builder.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! [`Reader`]: searches one file after the other, as ripgrep does, on one thread.
+//! [`ByteReader`]: searches one file after the other, as ripgrep does, on one thread.
 //!
 //! ripgrep reads a file in pieces. A file that is plain text from end to end gives the same lines when it is searched as one
 //! piece, which takes one read instead of three and no copying; that is nearly every file of most trees. A file with a mark

@@ -24,7 +24,7 @@ use rustix::{
     thread::set_name,
 };
 
-use super::wire::{Order, Report, Request, Stdio, receive_order};
+use super::wire::{Report, Request, StartRequest, Stdio, receive_order};
 use crate::{sweep::ORPHAN_GRACE, tree};
 
 /// After that long we leave what SIGKILL does not end: another user's processes, or some in a dead file system.
@@ -66,13 +66,13 @@ fn start() -> io::Result<Option<(Shim, UnixStream)>> {
     let _ = chdir("/");
     let (mut write, events) = UnixStream::pair()?;
     thread::Builder::new().stack_size(64 << 10).spawn(move || reap(server, &mut write))?;
-    let goal = Goal::Serve;
+    let goal = ShimGoal::Serve;
     Ok(Some((Shim { server, goal, is_asked: false, is_reaped: false }, events)))
 }
 
 /// Invariant: on return this process holds none of the server's stdio, so that both sides see each other's end.
 #[expect(clippy::disallowed_methods, reason = "this is where servers are started")]
-fn execute(order: Order, stdio: Stdio) -> io::Result<Pid> {
+fn execute(order: StartRequest, stdio: Stdio) -> io::Result<Pid> {
     let mut command = Command::new(order.program);
     command.args(order.args).env_clear().envs(order.env).process_group(0);
     command.stdin(stdio.stdin).stdout(stdio.stdout).stderr(stdio.stderr);
@@ -97,13 +97,13 @@ fn reap(server: Pid, events: &mut UnixStream) {
 
 struct Shim {
     server: Pid,
-    goal: Goal,
+    goal: ShimGoal,
     /// Whether SIGTERM was sent on request: then the host decides when to kill.
     is_asked: bool,
     is_reaped: bool,
 }
 
-enum Goal {
+enum ShimGoal {
     Serve,
     /// The server has ended, what it left was sent SIGTERM.
     Linger {
@@ -148,13 +148,13 @@ impl Shim {
             [events.as_fd(), control.as_fd()].map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
         let sources = match self.goal {
             // The host has said all there is to say; at its end it would be ready for ever.
-            Goal::Kill { .. } => &mut sources[..1],
-            Goal::Serve | Goal::Linger { .. } => &mut sources[..],
+            ShimGoal::Kill { .. } => &mut sources[..1],
+            ShimGoal::Serve | ShimGoal::Linger { .. } => &mut sources[..],
         };
         let timeout = match self.goal {
-            Goal::Serve => None,
-            Goal::Linger { until } => Some(until),
-            Goal::Kill { next, .. } => Some(next),
+            ShimGoal::Serve => None,
+            ShimGoal::Linger { until } => Some(until),
+            ShimGoal::Kill { next, .. } => Some(next),
         };
         let timeout = timeout.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -183,9 +183,9 @@ impl Shim {
     fn on_end(&mut self, status: i32) {
         self.is_reaped = true;
         report(Report::Ended(status));
-        if matches!(self.goal, Goal::Serve) && !self.is_asked {
+        if matches!(self.goal, ShimGoal::Serve) && !self.is_asked {
             tree::signal_descendants(Signal::TERM);
-            self.goal = Goal::Linger { until: Instant::now() + ORPHAN_GRACE };
+            self.goal = ShimGoal::Linger { until: Instant::now() + ORPHAN_GRACE };
         }
     }
 
@@ -195,20 +195,20 @@ impl Shim {
             let _ = kill_process_group(self.server, Signal::KILL);
         }
         let (now, pause) = (Instant::now(), Duration::from_millis(2));
-        self.goal = Goal::Kill { since: now, next: now + pause, pause };
+        self.goal = ShimGoal::Kill { since: now, next: now + pause, pause };
     }
 
     fn on_time(&mut self) -> Option<i32> {
         let now = Instant::now();
         match &mut self.goal {
-            Goal::Linger { until } if now >= *until => self.kill(),
-            Goal::Kill { since, .. } if now - *since > PATIENCE => return Some(1),
-            Goal::Kill { next, pause, .. } if now >= *next => {
+            ShimGoal::Linger { until } if now >= *until => self.kill(),
+            ShimGoal::Kill { since, .. } if now - *since > PATIENCE => return Some(1),
+            ShimGoal::Kill { next, pause, .. } if now >= *next => {
                 tree::kill_descendants();
                 *pause = (*pause * 2).min(Duration::from_millis(100));
                 *next = Instant::now() + *pause;
             }
-            Goal::Serve | Goal::Linger { .. } | Goal::Kill { .. } => {}
+            ShimGoal::Serve | ShimGoal::Linger { .. } | ShimGoal::Kill { .. } => {}
         }
         None
     }

@@ -1,6 +1,6 @@
 //! What host and shim say to each other over the control socket.
 //!
-//! First the host sends one byte with four descriptors: an [`Order`] in memory, and the server's stdin, stdout, stderr.
+//! First the host sends one byte with four descriptors: an [`StartRequest`] in memory, and the server's stdin, stdout, stderr.
 //! Passed so, nothing blocks however long the order is, no descriptor can leak into another child, and no secret shows
 //! in a command line. Then the host sends [`Request`] bytes, the shim [`Report`]s of a fixed length.
 
@@ -29,7 +29,7 @@ const DESCRIPTORS: usize = 4;
 
 /// What the shim shall start.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct StartRequest {
     pub(crate) program: PathBuf,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) args: Vec<OsString>,
@@ -100,7 +100,7 @@ impl Report {
 }
 
 /// Sends order and stdio. Never blocks: one byte fits into a fresh socket.
-pub(crate) fn send_order(socket: impl AsFd, order: &Order, stdio: &Stdio) -> io::Result<()> {
+pub(crate) fn send_order(socket: impl AsFd, order: &StartRequest, stdio: &Stdio) -> io::Result<()> {
     let mut file = File::from(memfd_create("launch", MemfdFlags::CLOEXEC)?);
     file.write_all(&order.encode())?;
     let descriptors = [file.as_fd(), stdio.stdin.as_fd(), stdio.stdout.as_fd(), stdio.stderr.as_fd()];
@@ -112,7 +112,7 @@ pub(crate) fn send_order(socket: impl AsFd, order: &Order, stdio: &Stdio) -> io:
 }
 
 /// Receives order and stdio.
-pub(crate) fn receive_order(socket: impl AsFd) -> io::Result<(Order, Stdio)> {
+pub(crate) fn receive_order(socket: impl AsFd) -> io::Result<(StartRequest, Stdio)> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -128,14 +128,14 @@ pub(crate) fn receive_order(socket: impl AsFd) -> io::Result<(Order, Stdio)> {
     let mut bytes = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
-    Ok((Order::decode(&bytes).ok_or_else(malformed)?, stdio))
+    Ok((StartRequest::decode(&bytes).ok_or_else(malformed)?, stdio))
 }
 
 fn malformed() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
-impl Order {
+impl StartRequest {
     /// Length-prefixed strings: program, cwd (empty for none), the number of arguments, these, name and value by turns.
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn an_order_arrives_as_it_was_sent() {
-        let order = Order {
+        let order = StartRequest {
             program: "/bin/sh".into(),
             cwd: Some("/tmp".into()),
             args: vec!["".into(), OsString::from_vec(vec![0xff, b'\n'])],
@@ -192,8 +192,8 @@ mod tests {
         send_order(&host, &order, &sent).unwrap();
         let (received, _) = receive_order(&shim).unwrap();
         assert_eq!(received, order);
-        assert_eq!(Order::decode(&Order::default().encode()), Some(Order::default()));
-        assert_eq!(Order::decode(&order.encode()[..20]), None);
+        assert_eq!(StartRequest::decode(&StartRequest::default().encode()), Some(StartRequest::default()));
+        assert_eq!(StartRequest::decode(&order.encode()[..20]), None);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The echo server on a connection on which messages follow one another.
 
 use bytes::Bytes;
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Connection, Incoming};
 
 use super::answer::{Outcome, answer};
 
 /// Serves until the client is gone.
-pub(super) async fn serve(mut wire: Wire) {
+pub(super) async fn serve(mut wire: Connection) {
     while let Some(incoming) = wire.incoming.recv().await {
         let Incoming::Message(message) = incoming else { continue };
         let mut out = Vec::new();

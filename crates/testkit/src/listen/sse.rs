@@ -16,17 +16,17 @@ use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Message, Rope};
 use toolbay_transport::{
-    Incoming, Wire,
-    http::{Body, Limits, Respond, event, read_body, serve as serve_connections},
+    Connection, Incoming,
+    http::{Body, ConnectionLimits, Respond, event, read_body, serve as serve_connections},
 };
 
 /// Serves clients, each with `each`, until `stop`. Streams are cut then: nothing in a test waits for them.
 pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
 where
-    F: Fn(Wire) -> S + Send + Sync + 'static,
+    F: Fn(Connection) -> S + Send + Sync + 'static,
     S: Future<Output = ()> + Send + 'static,
 {
-    let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
+    let limits = ConnectionLimits { drain: Duration::from_millis(200), ..ConnectionLimits::default() };
     let tasks = TaskTracker::new();
     let service = Service { each, limits: limits.clone(), streams: Arc::default(), tasks: tasks.clone() };
     serve_connections(listener, Arc::new(service), limits, stop, tasks.clone()).await;
@@ -39,14 +39,14 @@ type Streams = Arc<Mutex<HashMap<u64, mpsc::Sender<Incoming>>>>;
 
 struct Service<F> {
     each: F,
-    limits: Limits,
+    limits: ConnectionLimits,
     streams: Streams,
     tasks: TaskTracker,
 }
 
 impl<F, S> Respond for Service<F>
 where
-    F: Fn(Wire) -> S + Send + Sync + 'static,
+    F: Fn(Connection) -> S + Send + Sync + 'static,
     S: Future<Output = ()> + Send + 'static,
 {
     async fn respond(&self, request: Request<Arriving>) -> Response<Body> {
@@ -61,17 +61,17 @@ where
 
 impl<F, S> Service<F>
 where
-    F: Fn(Wire) -> S,
+    F: Fn(Connection) -> S,
     S: Future<Output = ()> + Send + 'static,
 {
     fn open(&self) -> Response<Body> {
         // Distinct in this process, so that a stream of an earlier life is never mistaken for one of ours.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);
-        let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
-        let (messages, incoming) = mpsc::channel(Wire::QUEUE);
+        let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+        let (messages, incoming) = mpsc::channel(Connection::QUEUE);
         lock(&self.streams).insert(number, messages);
-        self.tasks.spawn((self.each)(Wire { outgoing, incoming }));
+        self.tasks.spawn((self.each)(Connection { outgoing, incoming }));
         let endpoint = format!("event: endpoint\ndata: /messages?stream={number}\n\n");
         let open = Open { streams: self.streams.clone(), number, texts, endpoint: Some(endpoint.into()) };
         let events = stream::unfold(open, async |mut open| {

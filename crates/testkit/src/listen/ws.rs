@@ -6,12 +6,12 @@ use tokio_tungstenite::{
     tungstenite::handshake::server::{ErrorResponse, Request, Response},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_transport::{Wire, stdio::MAX_MESSAGE, ws};
+use toolbay_transport::{Connection, stdio::MAX_MESSAGE, ws};
 
 /// Serves clients, each with `each`, until `stop`; connections are closed then.
 pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
 where
-    F: Fn(Wire) -> S + Clone + Send + Sync + 'static,
+    F: Fn(Connection) -> S + Clone + Send + Sync + 'static,
     S: Future<Output = ()> + Send,
 {
     let tasks = TaskTracker::new();
@@ -35,7 +35,11 @@ where
     tasks.wait().await;
 }
 
-async fn serve_one<S: Future<Output = ()>>(each: impl Fn(Wire) -> S, stream: TcpStream, tasks: TaskTracker) {
+async fn serve_one<S: Future<Output = ()>>(
+    each: impl Fn(Connection) -> S,
+    stream: TcpStream,
+    tasks: TaskTracker,
+) {
     let _ = stream.set_nodelay(true); // a slower connection is still one
     if let Ok(socket) = accept_hdr_async(stream, agree).await {
         each(ws::accept(socket.into_inner(), MAX_MESSAGE, &tasks)).await;

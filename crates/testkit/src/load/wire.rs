@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use tokio::time::{self, Instant};
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Incoming, Wire, http::client::Target, sse, ws};
+use toolbay_transport::{Connection, Incoming, http::client::Target, sse, ws};
 
 use super::call::{Call, Expected, FIRST_ID, INITIALIZED, Verdict, initialize};
 use super::options::Options;
@@ -29,7 +29,7 @@ pub(super) async fn run(options: &Options, url: &str) -> anyhow::Result<Report> 
     Ok(tally.report())
 }
 
-fn connect(url: &str, tasks: &TaskTracker) -> anyhow::Result<Wire> {
+fn connect(url: &str, tasks: &TaskTracker) -> anyhow::Result<Connection> {
     let is_web_socket = url.starts_with("ws://");
     let target = Target {
         url: url.parse()?,
@@ -42,7 +42,7 @@ fn connect(url: &str, tasks: &TaskTracker) -> anyhow::Result<Wire> {
 }
 
 /// Every answer brings about the next call, until the window is over and all are answered.
-async fn calls(wire: &mut Wire, tally: &Tally, options: &Options) {
+async fn calls(wire: &mut Connection, tally: &Tally, options: &Options) {
     let expected = Expected::of(options);
     let mut call = Call::new(options);
     let mut asked: Vec<Instant> = Vec::new();

@@ -7,7 +7,7 @@ use tokio::{
     task::JoinSet,
 };
 use toolbay_protocol::{ErrorObject, Message, Rope, error};
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Connection, Incoming};
 
 use super::{
     answer::{Call, respond},
@@ -17,8 +17,8 @@ use super::{
 };
 
 /// Serves until the client is gone; what still runs then is dropped.
-pub(super) async fn serve(shared: Arc<Shared>, wire: Wire) {
-    let Wire { outgoing, mut incoming } = wire;
+pub(super) async fn serve(shared: Arc<Shared>, wire: Connection) {
+    let Connection { outgoing, mut incoming } = wire;
     let session = Arc::new(Session::default());
     let mut running = JoinSet::new();
     running.spawn(tell_changes(shared.changes.subscribe(), session.clone(), outgoing.clone()));

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, RequestId, Rope, error, meta, method};
-use toolbay_transport::http::{Body, Limits, Respond, read_body, serve as serve_connections};
+use toolbay_transport::http::{Body, ConnectionLimits, Respond, read_body, serve as serve_connections};
 
 use super::{
     answer::{Answered, Call, respond},
@@ -22,7 +22,7 @@ use stream::Streaming;
 
 /// Serves until `stop`. Streams are cut then: nothing in a test waits for them.
 pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: CancellationToken) {
-    let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
+    let limits = ConnectionLimits { drain: Duration::from_millis(200), ..ConnectionLimits::default() };
     let tasks = TaskTracker::new();
     let service = Arc::new(Service { shared, limits: limits.clone() });
     serve_connections(listener, service, limits, stop, tasks.clone()).await;
@@ -32,7 +32,7 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, stop: Canc
 
 struct Service {
     shared: Arc<Shared>,
-    limits: Limits,
+    limits: ConnectionLimits,
 }
 
 impl Respond for Service {

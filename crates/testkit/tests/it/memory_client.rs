@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::TestServer;
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Connection, Incoming};
 
 pub(crate) struct Client {
-    wire: Wire,
+    wire: Connection,
     next_id: u64,
     pub(crate) meta: Option<Value>,
 }

@@ -6,28 +6,28 @@
 use bytes::Bytes;
 use toolbay_protocol::{Response, method};
 
-use super::Step;
+use super::RevisionStep;
 use crate::{
     content::{decoded_len, into_text, replace_blocks},
     json::{Object, changed, mapped},
-    question::NoCounterpart,
+    question::UnsupportedServerRequest,
 };
 
 pub(super) struct Changes;
 
 const AUDIO: &str = "\"audio\"";
 
-impl Step for Changes {
+impl RevisionStep for Changes {
     fn response_for_older(&self, response: &Response, asked: &str) -> Option<Bytes> {
         replace_blocks(response, asked, AUDIO, audio_as_resource)
     }
 
-    fn question_for_older(
+    fn server_request_for_older(
         &self,
         method: &str,
         params: &mut Object<'_>,
         _: &str,
-    ) -> Result<(), NoCounterpart> {
+    ) -> Result<(), UnsupportedServerRequest> {
         if method == method::SAMPLE {
             params.change("messages", |messages| {
                 mapped(messages, |message| {
@@ -38,7 +38,7 @@ impl Step for Changes {
         Ok(())
     }
 
-    fn question_answer_for_older(&self, method: &str, answer: &mut Object<'_>) {
+    fn client_response_for_older(&self, method: &str, answer: &mut Object<'_>) {
         if method == method::SAMPLE {
             answer.change("content", audio_as_text);
         }

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use toolbay_protocol::{Response, method};
 
-use super::{Step, with_outcome};
+use super::{RevisionStep, with_outcome};
 use crate::{
     content::{into_text, put_structured_text, replace_blocks, says_nothing},
     json::Object,
@@ -16,7 +16,7 @@ pub(super) struct Changes;
 
 const LINK: &str = "\"resource_link\"";
 
-impl Step for Changes {
+impl RevisionStep for Changes {
     fn params_unknown_to_older(&self, method: &str) -> &'static [&'static str] {
         if method == method::COMPLETE { &["context"] } else { &[] }
     }

@@ -8,10 +8,10 @@ mod sampling;
 use bytes::Bytes;
 use toolbay_protocol::{ErrorCode, Response, Revision, encode_string, method};
 
-use super::{Step, with_outcome};
+use super::{RevisionStep, with_outcome};
 use crate::{
     json::Object,
-    question::{Mode, NoCounterpart},
+    question::{ElicitationMode, UnsupportedServerRequest},
     related,
     rounds::url_elicitations,
 };
@@ -21,11 +21,11 @@ pub(super) struct Changes;
 /// Tasks were an experiment of this revision alone; who does not know them is to answer as if nobody had asked.
 pub(super) const TASK: &str = "task";
 
-fn lacks(what: &'static str) -> NoCounterpart {
-    NoCounterpart { what, revision: Revision::V2025_06_18 }
+fn lacks(what: &'static str) -> UnsupportedServerRequest {
+    UnsupportedServerRequest { what, revision: Revision::V2025_06_18 }
 }
 
-impl Step for Changes {
+impl RevisionStep for Changes {
     fn params_unknown_to_older(&self, method: &str) -> &'static [&'static str] {
         if method == method::TOOLS_CALL { &[TASK] } else { &[] }
     }
@@ -34,29 +34,29 @@ impl Step for Changes {
         page_as_plain_error(response).or_else(|| related::cut(response))
     }
 
-    fn question_for_older(
+    fn server_request_for_older(
         &self,
         method: &str,
         params: &mut Object<'_>,
         _: &str,
-    ) -> Result<(), NoCounterpart> {
+    ) -> Result<(), UnsupportedServerRequest> {
         params.remove(TASK);
         related::remove(params);
         match method {
-            method::ELICIT => match Mode::of(params) {
-                Mode::Form => {
+            method::ELICIT => match ElicitationMode::of(params) {
+                ElicitationMode::Form => {
                     params.remove("mode");
                     form::for_older(params)
                 }
-                Mode::Url => Err(lacks("elicitation of visits to a URL")),
-                Mode::Unknown => Err(lacks("such mode of elicitation")),
+                ElicitationMode::Url => Err(lacks("elicitation of visits to a URL")),
+                ElicitationMode::Unknown => Err(lacks("such mode of elicitation")),
             },
             method::SAMPLE => sampling::question_for_older(params),
             _ => Ok(()),
         }
     }
 
-    fn question_answer_for_older(&self, method: &str, answer: &mut Object<'_>) {
+    fn client_response_for_older(&self, method: &str, answer: &mut Object<'_>) {
         if method == method::SAMPLE {
             answer.change("content", sampling::one_block);
         }

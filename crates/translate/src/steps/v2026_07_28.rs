@@ -10,10 +10,10 @@ mod result;
 use bytes::Bytes;
 use toolbay_protocol::{Outcome, Response, encode_string, meta, method};
 
-use super::{Step, v2025_11_25::TASK};
+use super::{RevisionStep, v2025_11_25::TASK};
 use crate::{
-    json::{Fate, Object, changed, mapped},
-    question::{Mode, NoCounterpart},
+    json::{FieldEdit, Object, changed, mapped},
+    question::{ElicitationMode, UnsupportedServerRequest},
     related,
     rounds::RETRY_FIELDS,
 };
@@ -22,7 +22,7 @@ pub(crate) use result::{add_fields, cut_fields};
 
 pub(super) struct Changes;
 
-impl Step for Changes {
+impl RevisionStep for Changes {
     fn params_unknown_to_older(&self, method: &str) -> &'static [&'static str] {
         // A client of this revision that says `task` does not mean the experiment: it must be overlooked.
         const OF_TOOLS: [&str; 3] = [RETRY_FIELDS[0], RETRY_FIELDS[1], TASK];
@@ -44,14 +44,17 @@ impl Step for Changes {
         errors::for_newer(response, asked).or_else(|| related::cut(response))
     }
 
-    fn question_for_older(
+    fn server_request_for_older(
         &self,
         method: &str,
         params: &mut Object<'_>,
         elicitation_id: &str,
-    ) -> Result<(), NoCounterpart> {
+    ) -> Result<(), UnsupportedServerRequest> {
         match method {
-            method::ELICIT if Mode::of(params) == Mode::Url && params.string("elicitationId").is_none() => {
+            method::ELICIT
+                if ElicitationMode::of(params) == ElicitationMode::Url
+                    && params.string("elicitationId").is_none() =>
+            {
                 params.set("elicitationId", encode_string(elicitation_id));
             }
             method::SAMPLE => {
@@ -69,7 +72,7 @@ impl Step for Changes {
         Ok(())
     }
 
-    fn question_for_newer(&self, method: &str, params: &mut Object<'_>) {
+    fn server_request_for_newer(&self, method: &str, params: &mut Object<'_>) {
         params.remove(TASK);
         related::remove(params);
         if method == method::ELICIT {
@@ -79,7 +82,7 @@ impl Step for Changes {
         params.change("_meta", |fields| changed(fields, |fields| fields.remove(meta::PROGRESS_TOKEN)));
     }
 
-    fn question_answer_for_older(&self, _: &str, answer: &mut Object<'_>) {
+    fn client_response_for_older(&self, _: &str, answer: &mut Object<'_>) {
         answer.remove("resultType");
     }
 
@@ -116,9 +119,9 @@ fn tool_results_for_older(content: &str) -> Option<String> {
 fn objects_for_booleans(properties: &str) -> Option<String> {
     changed(properties, |properties| {
         properties.sift(|_, schema| match schema {
-            "true" => Fate::Becomes("{}".to_owned()),
-            "false" => Fate::Becomes("{\"not\":{}}".to_owned()),
-            _ => Fate::Stays,
+            "true" => FieldEdit::Becomes("{}".to_owned()),
+            "false" => FieldEdit::Becomes("{\"not\":{}}".to_owned()),
+            _ => FieldEdit::Stays,
         });
     })
 }

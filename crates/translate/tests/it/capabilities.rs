@@ -22,7 +22,7 @@ fn questions(declared: &str, revision: Revision) -> String {
         ('x', "tasks/get", None),
     ]
     .into_iter()
-    .filter(|(_, method, params)| can.can_answer(method, *params))
+    .filter(|(_, method, params)| can.supports(method, *params))
     .map(|(letter, ..)| letter)
     .collect()
 }

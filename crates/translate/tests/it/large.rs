@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use toolbay_protocol::{Revision, method};
-use toolbay_translate::{input_requests, question, tool_for};
+use toolbay_translate::{input_requests, tool_for, translate_server_request};
 
 use crate::text::response;
 
@@ -27,7 +27,10 @@ fn large_forms_schemas_and_rounds_take_no_longer_than_they_are() {
     let fields = many(|n| format!(r#""p{n}":{{"oneOf":[{{"const":"a","title":"A"}}]}}"#));
     let names = many(|n| format!(r#""p{n}""#));
     let form = format!(r#"{{"requestedSchema":{{"properties":{{{fields}}},"required":[{names}]}}}}"#);
-    in_time(|| question(method::ELICIT, Some(&form), Revision::LATEST, Revision::V2025_06_18, "")).unwrap();
+    in_time(|| {
+        translate_server_request(method::ELICIT, Some(&form), Revision::LATEST, Revision::V2025_06_18, "")
+    })
+    .unwrap();
 
     let fields = many(|n| format!(r#""p{n}":true"#));
     let tool = format!(r#"{{"inputSchema":{{"properties":{{{fields}}}}}}}"#);
@@ -45,6 +48,8 @@ fn what_a_message_says_besides_its_blocks_is_said_once() {
     let blocks = many(|_| r#"{"type":"text","text":""}"#.to_owned());
     let noise = "x".repeat(MANY);
     let asked = format!(r#"{{"messages":[{{"role":"user","content":[{blocks}],"x":"{noise}"}}]}}"#);
-    let there = question(method::SAMPLE, Some(&asked), Revision::LATEST, Revision::V2025_06_18, "").unwrap();
+    let there =
+        translate_server_request(method::SAMPLE, Some(&asked), Revision::LATEST, Revision::V2025_06_18, "")
+            .unwrap();
     assert!(there.len() < 4 * asked.len());
 }

@@ -1,7 +1,7 @@
 //! Questions of servers, and their answers.
 
 use toolbay_protocol::{Revision, method};
-use toolbay_translate::{NoCounterpart, question, question_answer};
+use toolbay_translate::{UnsupportedServerRequest, translate_client_response, translate_server_request};
 
 const V24: Revision = Revision::V2024_11_05;
 const V03: Revision = Revision::V2025_03_26;
@@ -9,8 +9,13 @@ const V06: Revision = Revision::V2025_06_18;
 const V11: Revision = Revision::V2025_11_25;
 const NEW: Revision = Revision::V2026_07_28;
 
-fn asked(method: &str, params: &str, from: Revision, to: Revision) -> Result<String, NoCounterpart> {
-    question(method, Some(params), from, to, "e\"1")
+fn asked(
+    method: &str,
+    params: &str,
+    from: Revision,
+    to: Revision,
+) -> Result<String, UnsupportedServerRequest> {
+    translate_server_request(method, Some(params), from, to, "e\"1")
 }
 
 /// The same question for every client, whichever server asks.
@@ -36,7 +41,7 @@ fn what_every_revision_can_ask_stays_as_it_was_written() {
         r#"{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string","enum":["x"],"enumNames":["X"]},"b":{"type":"number","minimum":1.0}},"required":["a"]}}"#,
         &[V06, V11, NEW],
     );
-    assert_eq!(question(method::ROOTS_LIST, None, NEW, V24, "").as_deref(), Ok("{}"));
+    assert_eq!(translate_server_request(method::ROOTS_LIST, None, NEW, V24, "").as_deref(), Ok("{}"));
 }
 
 #[test]
@@ -190,6 +195,6 @@ fn answers_are_in_the_words_of_the_server() {
         ),
         (method::ROOTS_LIST, r#"{"roots": []}"#.to_owned(), NEW, V24, r#"{"roots": []}"#.to_owned()),
     ] {
-        assert_eq!(question_answer(method, &said, from, to), expected, "{from} → {to}");
+        assert_eq!(translate_client_response(method, &said, from, to), expected, "{from} → {to}");
     }
 }

@@ -4,8 +4,9 @@ use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 use toolbay_protocol::{Message, RequestId, Revision, method};
 use toolbay_translate::{
-    ClientCapabilities, ClientIdentity, Readdressed, capabilities_for_server, input_requests, question,
-    question_answer, request as translate, retry, tool_for, url_elicitations,
+    ClientCapabilities, ClientIdentity, RequestEdits, capabilities_for_server, input_requests,
+    request as translate, retry, tool_for, translate_client_response, translate_server_request,
+    url_elicitations,
 };
 
 use crate::text::{got, request, response};
@@ -157,17 +158,17 @@ proptest! {
     #[test]
     fn questions_stay_json(params in object(), asked in select(ASKED), from in revision(), to in revision(), pretty: bool) {
         let text = written(&params, pretty);
-        if let Ok(there) = question(asked, Some(&text), from, to, "id") {
+        if let Ok(there) = translate_server_request(asked, Some(&text), from, to, "id") {
             prop_assert!(serde_json::from_str::<Value>(&there).unwrap().is_object());
-            let again = question(asked, Some(&there), from, to, "other");
+            let again = translate_server_request(asked, Some(&there), from, to, "other");
             prop_assert_eq!(again.as_ref(), Ok(&there));
             if from == to {
                 prop_assert_eq!(&there, &text);
             }
         }
-        let there = question_answer(asked, &text, from, to);
+        let there = translate_client_response(asked, &text, from, to);
         prop_assert!(serde_json::from_str::<Value>(&there).unwrap().is_object());
-        prop_assert_eq!(&question_answer(asked, &there, from, to), &there);
+        prop_assert_eq!(&translate_client_response(asked, &there, from, to), &there);
     }
 
     #[test]
@@ -175,8 +176,8 @@ proptest! {
         prop_assume!(from.min(to) >= Revision::V2025_06_18);
         let properties: Value = properties.into_iter().map(|(name, kind)| (name, json!({ "type": kind, "default": null }))).collect();
         let text = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": properties } }).to_string();
-        let there = question(method::ELICIT, Some(&text), from, to, "id").unwrap();
-        prop_assert_eq!(question(method::ELICIT, Some(&there), to, from, "id").unwrap(), text);
+        let there = translate_server_request(method::ELICIT, Some(&text), from, to, "id").unwrap();
+        prop_assert_eq!(translate_server_request(method::ELICIT, Some(&there), to, from, "id").unwrap(), text);
     }
 
     #[test]
@@ -197,7 +198,7 @@ proptest! {
     fn a_request_stays_one(params in object(), asked in select(ASKED), from in revision(), to in revision(), progress: bool, only_as_task: bool, pretty: bool) {
         let text = written(&json!({ "jsonrpc": "2.0", "id": 1, "method": asked, "params": params }), pretty);
         let id = RequestId::from(99);
-        let change = Readdressed { id: &id, renamed: &[], wants_progress: progress, only_as_task, awaits_tasks: only_as_task };
+        let change = RequestEdits { id: &id, renamed: &[], wants_progress: progress, only_as_task, awaits_tasks: only_as_task };
         let client = ClientIdentity::new(from, "{}", "{}");
         let there = translate(&request(&text), &change, from, to, &client).into_bytes();
         let Ok(Message::Request(once)) = Message::parse(there.clone()) else { panic!("{there:?}") };

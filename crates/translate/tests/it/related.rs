@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolbay_protocol::{Message, RequestId, Revision, method};
-use toolbay_translate::{answer, question, related_task, with_related_task};
+use toolbay_translate::{related_task, translate_response, translate_server_request, with_related_task};
 
 const ABOUT: &str = r#"{"_meta":{"a":1.0,"io.modelcontextprotocol/related-task":{"taskId":"t"}},"x":1}"#;
 
@@ -12,11 +12,12 @@ fn only_that_revision_is_told_of_a_task() {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{ABOUT}}}"#);
     let Ok(Message::Response(response)) = Message::parse(Bytes::from(text)) else { panic!("no response") };
     for (to, is_told) in [(v06, false), (v11, true), (Revision::LATEST, false)] {
-        let told = answer(&response, &RequestId::from(1), method::TOOLS_CALL, v11, to).into_bytes();
+        let told =
+            translate_response(&response, &RequestId::from(1), method::TOOLS_CALL, v11, to).into_bytes();
         let told = std::str::from_utf8(&told).unwrap();
         assert_eq!(told.contains("related-task"), is_told, "{to}: {told}");
         assert!(told.contains(r#""_meta":{"a":1.0"#), "{to}: {told}");
-        let asked = question(method::ROOTS_LIST, Some(ABOUT), v11, to, "").unwrap();
+        let asked = translate_server_request(method::ROOTS_LIST, Some(ABOUT), v11, to, "").unwrap();
         assert_eq!(related_task(&asked).as_deref(), is_told.then_some("\"t\""), "{to}: {asked}");
         assert!(asked.contains(r#""_meta":{"a":1.0"#), "{to}: {asked}");
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolbay_protocol::{Message, Request, RequestId, Revision, method};
-use toolbay_translate::{ClientIdentity, Readdressed, request};
+use toolbay_translate::{ClientIdentity, RequestEdits, request};
 
 const OLD: Revision = Revision::V2025_11_25;
 const NEW: Revision = Revision::V2026_07_28;
@@ -19,7 +19,7 @@ fn parse(text: &[u8]) -> Box<Request> {
 /// `text` as a server of another revision gets it, under id 99.
 fn sent(text: &str, wants_progress: bool, from: Revision, to: Revision) -> String {
     let identity = ClientIdentity::new(from, "{\n\"name\":\"c\"}", "{}"); // as a client may have written it
-    let change = Readdressed {
+    let change = RequestEdits {
         id: &RequestId::from(99),
         renamed: &[],
         wants_progress,
@@ -132,7 +132,7 @@ fn a_server_gets_no_parameters_that_it_does_not_know() {
 #[test]
 fn capabilities_are_told_in_the_words_of_the_server() {
     let asked = parse(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
-    let change = Readdressed {
+    let change = RequestEdits {
         id: &RequestId::from(1),
         renamed: &[],
         wants_progress: false,
@@ -143,7 +143,7 @@ fn capabilities_are_told_in_the_words_of_the_server() {
     let got = String::from_utf8(request(&asked, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
     assert!(got.contains(r#""io.modelcontextprotocol/clientCapabilities":{"roots":{}}}"#), "{got}");
     // Tasks are what the hub can do for its client.
-    let change = Readdressed { awaits_tasks: true, ..change };
+    let change = RequestEdits { awaits_tasks: true, ..change };
     let got = String::from_utf8(request(&asked, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
     let expected = r#"Capabilities":{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
     assert!(got.contains(expected), "{got}");
@@ -157,7 +157,7 @@ fn what_goes_need_not_be_renamed() {
         parse(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","requestState":"s"}}"#);
     let renamed = ["name", "requestState"]
         .map(|name| (asked.call.param(name).unwrap(), Bytes::from_static(b"\"new\"")));
-    let change = Readdressed {
+    let change = RequestEdits {
         id: &RequestId::from(1),
         renamed: &renamed,
         wants_progress: false,
@@ -217,7 +217,7 @@ fn what_is_done_only_as_a_task_is_asked_for_as_one() {
         let asked = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
         let client = ClientIdentity::new(from, "{}", "{}");
         let id = RequestId::from(1);
-        let change = Readdressed {
+        let change = RequestEdits {
             id: &id,
             renamed: &[],
             wants_progress: true,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolbay_protocol::{Message, Request, RequestId, Response, Revision};
-use toolbay_translate::answer;
+use toolbay_translate::translate_response;
 
 pub(crate) fn request(text: &str) -> Box<Request> {
     match Message::parse(Bytes::copy_from_slice(text.as_bytes())) {
@@ -21,7 +21,7 @@ pub(crate) fn response(text: &str) -> Box<Response> {
 /// What a client gets under its id `"c"`.
 pub(crate) fn got(said: &str, asked: &str, from: Revision, to: Revision) -> String {
     let id = RequestId::from_raw(b"\"c\"").unwrap();
-    let rope = answer(&response(said), &id, asked, from, to);
+    let rope = translate_response(&response(said), &id, asked, from, to);
     String::from_utf8(rope.into_bytes().into()).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! Streamable HTTP, client side: a server at a URL as a [`Wire`].
+//! Streamable HTTP, client side: a server at a URL as a [`Connection`].
 //!
 //! # Theory of operation
 //!
@@ -43,23 +43,23 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-pub use failure::NoAnswer;
+pub use failure::HttpError;
 pub use proxies::Proxies;
-pub use route::{HttpTimeouts, Route};
+pub use route::{ConnectOptions, HttpTimeouts};
 pub use rules::HeaderRules;
-pub use service::Service;
+pub use service::JsonService;
 pub use target::Target;
 
-use crate::Wire;
-use link::Link;
+use crate::Connection;
+use link::HttpSession;
 
 /// A wire to a server at a URL. Nothing is sent before the first message is.
 ///
 /// Dropping the wire ends what runs, and the session.
-pub fn connect(target: Target, rules: Arc<HeaderRules>, tasks: &TaskTracker) -> Wire {
-    let (outgoing, texts) = mpsc::channel(Wire::QUEUE);
-    let (messages, incoming) = mpsc::channel(Wire::QUEUE);
-    let link = Arc::new(Link::new(target, rules, messages, tasks));
+pub fn connect(target: Target, rules: Arc<HeaderRules>, tasks: &TaskTracker) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
+    let link = Arc::new(HttpSession::new(target, rules, messages, tasks));
     tasks.spawn(task::run(link, texts));
-    Wire { outgoing, incoming }
+    Connection { outgoing, incoming }
 }

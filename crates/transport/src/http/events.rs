@@ -20,7 +20,7 @@ pub struct EventReader {
     /// The last line ended in CR; an LF that follows belongs to it.
     after_cr: bool,
     /// Data of the event that is being read.
-    data: Data,
+    data: EventData,
     /// Type of the event that is being read; empty means `message`.
     kind: Bytes,
     last_id: Option<String>,
@@ -46,21 +46,21 @@ impl Event {
 /// An event was longer than allowed. Nothing can be read behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event is longer than {limit} bytes")]
-pub struct LongEvent {
+pub struct EventTooLong {
     /// What is allowed.
     pub limit: usize,
 }
 
 /// The data of an event: nearly always one line, which then is the text itself.
 #[derive(Debug, Default)]
-enum Data {
+enum EventData {
     #[default]
     None,
     Line(Bytes),
     Lines(BytesMut),
 }
 
-impl Data {
+impl EventData {
     fn len(&self) -> usize {
         match self {
             Self::None => 0,
@@ -101,7 +101,7 @@ impl EventReader {
             limit,
             at_start: true,
             after_cr: false,
-            data: Data::None,
+            data: EventData::None,
             kind: Bytes::new(),
             last_id: None,
             retry: None,
@@ -120,7 +120,7 @@ impl EventReader {
     }
 
     /// The data of the next event that carries a message; events of other types are skipped.
-    pub fn next_event(&mut self) -> Result<Option<Bytes>, LongEvent> {
+    pub fn next_event(&mut self) -> Result<Option<Bytes>, EventTooLong> {
         while let Some(event) = self.next_of_any_kind()? {
             if event.is_message() {
                 return Ok(Some(event.data));
@@ -130,7 +130,7 @@ impl EventReader {
     }
 
     /// The next event that carries data.
-    pub fn next_of_any_kind(&mut self) -> Result<Option<Event>, LongEvent> {
+    pub fn next_of_any_kind(&mut self) -> Result<Option<Event>, EventTooLong> {
         while let Some(line) = self.next_line() {
             if line.is_empty() {
                 let kind = std::mem::take(&mut self.kind);
@@ -157,12 +157,12 @@ impl EventReader {
         self.retry
     }
 
-    fn check_length(&self) -> Result<(), LongEvent> {
+    fn check_length(&self) -> Result<(), EventTooLong> {
         // A field name and its colon do not count.
         const FIELD: usize = 16;
         let limit = self.limit;
         if self.data.len() > limit || self.buffer.len() > limit.saturating_add(FIELD) {
-            return Err(LongEvent { limit });
+            return Err(EventTooLong { limit });
         }
         Ok(())
     }

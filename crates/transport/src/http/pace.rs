@@ -27,7 +27,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How long may be waited for what.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct ConnectionTimeouts {
     /// For the first byte of a connection, and for the rest of a head whose beginning is here.
     pub(super) head: Duration,
     /// For the next request; on HTTP/2, for anything at all.
@@ -38,16 +38,16 @@ pub(super) struct Pace {
 
 /// How many requests of a connection run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Requests(Arc<AtomicUsize>);
+pub(super) struct ActiveRequests(Arc<AtomicUsize>);
 
 /// A request that runs until this is dropped.
 #[derive(Debug)]
-pub(super) struct Running(Requests);
+pub(super) struct ActiveRequest(ActiveRequests);
 
-impl Requests {
-    pub(super) fn begin(&self) -> Running {
+impl ActiveRequests {
+    pub(super) fn begin(&self) -> ActiveRequest {
         self.0.fetch_add(1, Relaxed);
-        Running(self.clone())
+        ActiveRequest(self.clone())
     }
 
     fn run(&self) -> bool {
@@ -55,7 +55,7 @@ impl Requests {
     }
 }
 
-impl Drop for Running {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Relaxed);
     }
@@ -63,11 +63,11 @@ impl Drop for Running {
 
 /// A stream that fails when the client takes too long.
 #[derive(Debug)]
-pub(super) struct Paced<S> {
+pub(super) struct TimedStream<S> {
     stream: S,
-    pace: Pace,
-    requests: Requests,
-    waiting: Waiting,
+    pace: ConnectionTimeouts,
+    requests: ActiveRequests,
+    waiting: WaitState,
     /// How much of the preface of HTTP/2 has come; nothing once it cannot be that.
     preface: Option<usize>,
     /// When a head began, or when the client last took something, or a frame came.
@@ -79,7 +79,7 @@ pub(super) struct Paced<S> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
+enum WaitState {
     /// For the next request.
     Rest,
     /// For the end of a head, the beginning of which has just come.
@@ -90,11 +90,11 @@ enum Waiting {
     Frame,
 }
 
-impl<S> Paced<S> {
-    pub(super) fn new(stream: S, pace: Pace, requests: Requests) -> Self {
+impl<S> TimedStream<S> {
+    pub(super) fn new(stream: S, pace: ConnectionTimeouts, requests: ActiveRequests) -> Self {
         let since = Instant::now();
         let timer = Box::pin(tokio::time::sleep_until(since + pace.head.min(pace.rest)));
-        Self { stream, pace, requests, waiting: Waiting::Head, preface: Some(0), since, timer, stuck: None }
+        Self { stream, pace, requests, waiting: WaitState::Head, preface: Some(0), since, timer, stuck: None }
     }
 
     fn took(&mut self, bytes: &[u8]) {
@@ -103,20 +103,20 @@ impl<S> Paced<S> {
             let length = expected.len().min(bytes.len());
             self.preface = (bytes[..length] == expected[..length]).then_some(known + length);
             if self.preface == Some(PREFACE.len()) {
-                (self.preface, self.waiting) = (None, Waiting::Frame);
+                (self.preface, self.waiting) = (None, WaitState::Frame);
             }
         }
         match self.waiting {
-            Waiting::Frame => self.since = Instant::now(),
-            Waiting::Rest if !self.requests.run() => self.waiting = Waiting::NewHead,
-            Waiting::Rest | Waiting::NewHead | Waiting::Head => {} // more of a head, or the body of a request
+            WaitState::Frame => self.since = Instant::now(),
+            WaitState::Rest if !self.requests.run() => self.waiting = WaitState::NewHead,
+            WaitState::Rest | WaitState::NewHead | WaitState::Head => {} // more of a head, or the body of a request
         }
     }
 
     /// Fails when the client has kept us waiting for too long.
     fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        if self.waiting == Waiting::NewHead && !self.requests.run() {
-            (self.waiting, self.since) = (Waiting::Head, Instant::now());
+        if self.waiting == WaitState::NewHead && !self.requests.run() {
+            (self.waiting, self.since) = (WaitState::Head, Instant::now());
             if self.timer.deadline() > self.deadline() {
                 let deadline = self.deadline();
                 self.timer.as_mut().reset(deadline);
@@ -134,7 +134,7 @@ impl<S> Paced<S> {
     }
 
     fn deadline(&self) -> Instant {
-        self.since + if self.waiting == Waiting::Head { self.pace.head } else { self.pace.rest }
+        self.since + if self.waiting == WaitState::Head { self.pace.head } else { self.pace.rest }
     }
 }
 
@@ -142,7 +142,7 @@ fn too_slow(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, why)
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -159,7 +159,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -177,8 +177,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
             written => {
                 this.stuck = None;
                 this.since = Instant::now();
-                if this.waiting != Waiting::Frame {
-                    this.waiting = Waiting::Rest; // it takes an answer, so its head was complete
+                if this.waiting != WaitState::Frame {
+                    this.waiting = WaitState::Rest; // it takes an answer, so its head was complete
                 }
                 written
             }
@@ -195,18 +195,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 }
 
 /// The body of an answer, with the request that runs until it is over.
-pub(super) struct Answered<B> {
+pub(super) struct TrackedBody<B> {
     body: B,
-    _running: Running,
+    _running: ActiveRequest,
 }
 
-impl<B> Answered<B> {
-    pub(super) fn new(body: B, running: Running) -> Self {
+impl<B> TrackedBody<B> {
+    pub(super) fn new(body: B, running: ActiveRequest) -> Self {
         Self { body, _running: running }
     }
 }
 
-impl<B: http_body::Body + Unpin> http_body::Body for Answered<B> {
+impl<B: http_body::Body + Unpin> http_body::Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

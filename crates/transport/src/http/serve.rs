@@ -17,7 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Body, Tls,
     body::read_body,
-    pace::{Answered, Pace, Paced, Requests},
+    pace::{ActiveRequests, ConnectionTimeouts, TimedStream, TrackedBody},
     upgrade,
 };
 
@@ -31,11 +31,11 @@ const DISCARDED_TIME: Duration = Duration::from_secs(1);
 
 /// What one connection may take.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Time for the headers of a request, from their first byte; on a new connection, from its beginning.
     pub header_timeout: Duration,
     /// Time between requests.
-    pub rest: Duration,
+    pub idle: Duration,
     /// Time in which a client that is sent something must take some of it.
     pub standstill: Duration,
     /// Time for its body.
@@ -50,11 +50,11 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             header_timeout: Duration::from_secs(10),
-            rest: Duration::from_secs(75),
+            idle: Duration::from_secs(75),
             standstill: Duration::from_secs(15),
             body_timeout: Duration::from_secs(30),
             max_body: crate::stdio::MAX_MESSAGE,
@@ -71,19 +71,19 @@ pub trait Respond: Send + Sync + 'static {
     fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
 
     /// Judges a new connection, once: if it is refused, so is every request on it, with this response.
-    fn refuse(&self, _connection: &TcpStream) -> impl Future<Output = Option<Refusal>> + Send {
+    fn refuse(&self, _connection: &TcpStream) -> impl Future<Output = Option<RejectConnection>> + Send {
         std::future::ready(None)
     }
 }
 
 /// Makes the response to every request of a connection that is refused.
-pub type Refusal = fn() -> Response<Body>;
+pub type RejectConnection = fn() -> Response<Body>;
 
 /// Serves until `stop`, then lets running requests finish for a while. The caller owns the socket.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<impl Respond>,
-    limits: Limits,
+    limits: ConnectionLimits,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
@@ -95,7 +95,7 @@ pub async fn serve_tls(
     listener: TcpListener,
     tls: Tls,
     service: Arc<impl Respond>,
-    limits: Limits,
+    limits: ConnectionLimits,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
@@ -106,7 +106,7 @@ async fn accept(
     listener: TcpListener,
     tls: Option<Tls>,
     service: Arc<impl Respond>,
-    limits: Limits,
+    limits: ConnectionLimits,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
@@ -150,12 +150,12 @@ async fn accept(
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     service: Arc<impl Respond>,
-    refusal: Option<Refusal>,
-    limits: Limits,
+    refusal: Option<RejectConnection>,
+    limits: ConnectionLimits,
     stop: CancellationToken,
     tasks: TaskTracker,
 ) {
-    let mut builder = auto::Builder::new(Tracked(tasks));
+    let mut builder = auto::Builder::new(TrackedExecutor(tasks));
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -172,9 +172,10 @@ async fn connection(
         .timer(TokioTimer::new())
         .max_header_list_size(limits.max_header_bytes as u32)
         .keep_alive_interval(Duration::from_secs(20));
-    let pace = Pace { head: limits.header_timeout, rest: limits.rest, standstill: limits.standstill };
-    let requests = Requests::default();
-    let stream = Paced::new(stream, pace, requests.clone());
+    let pace =
+        ConnectionTimeouts { head: limits.header_timeout, rest: limits.idle, standstill: limits.standstill };
+    let requests = ActiveRequests::default();
+    let stream = TimedStream::new(stream, pace, requests.clone());
     let respond = service_fn(move |mut request: Request<Incoming>| {
         let (service, running) = (service.clone(), requests.begin());
         if upgrade::is_asked_for(request.headers()) {
@@ -188,7 +189,7 @@ async fn connection(
                     refusal()
                 }
             };
-            Ok::<_, Infallible>(answer.map(|body| Answered::new(body, running)))
+            Ok::<_, Infallible>(answer.map(|body| TrackedBody::new(body, running)))
         }
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), respond);
@@ -218,9 +219,9 @@ async fn discard(request: Request<Incoming>) {
 
 /// Runs what hyper wants to run beside us as tasks of ours.
 #[derive(Clone)]
-pub(super) struct Tracked(pub(super) TaskTracker);
+pub(super) struct TrackedExecutor(pub(super) TaskTracker);
 
-impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Tracked {
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for TrackedExecutor {
     fn execute(&self, work: F) {
         self.0.spawn(work);
     }

@@ -12,16 +12,16 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::pace::{Requests, Running};
+use super::pace::{ActiveRequest, ActiveRequests};
 
 /// A connection after its last request, which asked for something else than HTTP.
 #[derive(Debug)]
-pub struct Taken {
+pub struct UpgradedStream {
     stream: TokioIo<Upgraded>,
     /// Ends writing to a peer that does not read.
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     /// What is spoken now has limits of its own.
-    _running: Option<Running>,
+    _running: Option<ActiveRequest>,
 }
 
 /// Takes over the connection of a request that asks for it. It is had once the request is answered with 101. After
@@ -29,12 +29,12 @@ pub struct Taken {
 pub fn take_over(
     request: &mut Request<Incoming>,
     cut: CancellationToken,
-) -> impl Future<Output = Result<Taken, hyper::Error>> + Send + 'static {
-    let running = request.extensions_mut().remove::<Requests>().map(|requests| requests.begin());
+) -> impl Future<Output = Result<UpgradedStream, hyper::Error>> + Send + 'static {
+    let running = request.extensions_mut().remove::<ActiveRequests>().map(|requests| requests.begin());
     let upgraded = hyper::upgrade::on(request);
     async move {
         let cut = Box::pin(cut.cancelled_owned());
-        Ok(Taken { stream: TokioIo::new(upgraded.await?), cut, _running: running })
+        Ok(UpgradedStream { stream: TokioIo::new(upgraded.await?), cut, _running: running })
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE)
 }
 
-impl AsyncRead for Taken {
+impl AsyncRead for UpgradedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -53,7 +53,7 @@ impl AsyncRead for Taken {
     }
 }
 
-impl AsyncWrite for Taken {
+impl AsyncWrite for UpgradedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

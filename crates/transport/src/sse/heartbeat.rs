@@ -13,7 +13,7 @@ const SILENT: Duration = Duration::from_secs(60);
 
 /// What is known about the other end of a stream.
 #[derive(Debug)]
-pub(super) struct Heartbeat {
+pub(super) struct KeepAlive {
     heard: Instant,
     /// Since when a `ping` of ours waits for its answer, or anything else.
     asked: Option<Instant>,
@@ -22,14 +22,14 @@ pub(super) struct Heartbeat {
 
 /// What has to happen because of silence.
 #[derive(Debug)]
-pub(super) enum Beat {
+pub(super) enum KeepAliveAction {
     /// Send this.
     Ping(Bytes),
     /// Give up, after so long.
     Dead(Duration),
 }
 
-impl Heartbeat {
+impl KeepAlive {
     pub(super) fn new() -> Self {
         Self { heard: Instant::now(), asked: None, pings: 0 }
     }
@@ -41,17 +41,17 @@ impl Heartbeat {
     }
 
     /// Until something has to happen. Cancel safe.
-    pub(super) async fn next(&mut self) -> Beat {
+    pub(super) async fn next(&mut self) -> KeepAliveAction {
         match self.asked {
             None => {
                 sleep_until(self.heard + QUIET).await;
                 self.asked = Some(Instant::now());
                 self.pings += 1;
-                Beat::Ping(request(&self.id(), method::PING, None))
+                KeepAliveAction::Ping(request(&self.id(), method::PING, None))
             }
             Some(asked) => {
                 sleep_until(asked + SILENT).await;
-                Beat::Dead(self.heard.elapsed())
+                KeepAliveAction::Dead(self.heard.elapsed())
             }
         }
     }

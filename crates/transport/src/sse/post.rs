@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use toolbay_protocol::{Message, Response};
 
 use crate::http::{
-    client::{NoAnswer, caller::Caller, explain::explain},
+    client::{HttpError, caller::OriginClient, explain::explain},
     read_body,
 };
 
@@ -44,11 +44,11 @@ pub(super) enum Posted {
     /// The answer came at once: it is a refusal.
     Refused(Box<Response>),
     /// It did not take it.
-    Failed(NoAnswer),
+    Failed(HttpError),
 }
 
 impl Post {
-    pub(super) async fn run(&self, endpoint: &Caller) -> Posted {
+    pub(super) async fn run(&self, endpoint: &OriginClient) -> Posted {
         let until = Instant::now() + DRAINING;
         let mut delay = FIRST_KNOCK;
         loop {
@@ -58,7 +58,7 @@ impl Post {
                 Ok(Err(why)) => why,
                 Err(_) => return Posted::Accepted,
             };
-            if !matches!(why, NoAnswer::Unreachable { .. }) {
+            if !matches!(why, HttpError::Unreachable { .. }) {
                 return Posted::Failed(why);
             }
             self.may_have_arrived.store(false, Relaxed);
@@ -70,7 +70,7 @@ impl Post {
         }
     }
 
-    async fn send(&self, endpoint: &Caller) -> Result<Posted, NoAnswer> {
+    async fn send(&self, endpoint: &OriginClient) -> Result<Posted, HttpError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let response = endpoint.send(Method::POST, headers, self.text.clone()).await?;
         match response.status() {
@@ -80,7 +80,7 @@ impl Post {
             }
             // There is one stream for each endpoint: whoever does not know ours any more has forgotten it.
             StatusCode::NOT_FOUND | StatusCode::GONE if self.endpoint_is_known => {
-                Err(NoAnswer::SessionGone { url: endpoint.shown() })
+                Err(HttpError::SessionGone { url: endpoint.shown() })
             }
             _ => match explain(endpoint.shown(), response).await {
                 (Some(Message::Response(refusal)), _) => Ok(Posted::Refused(refusal)),

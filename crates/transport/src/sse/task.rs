@@ -20,13 +20,13 @@ use tokio::{
 use toolbay_protocol::{Message, RequestId, Rope, method};
 
 use super::{
-    heartbeat::{Beat, Heartbeat},
-    open::Stream,
+    heartbeat::{KeepAlive, KeepAliveAction},
+    open::OpenStream,
     post::{Post, Posted},
 };
 use crate::{
     Incoming,
-    http::client::{NoAnswer, answer::under, caller::Caller},
+    http::client::{HttpError, answer::under, caller::OriginClient},
     wire::unsent,
 };
 
@@ -36,24 +36,24 @@ const HOLD_BACK: Duration = Duration::from_secs(5);
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Numbers posts in the order in which they were sent.
-type Number = u64;
-type Work = Pin<Box<dyn Future<Output = (Number, Posted)> + Send>>;
+type PostNumber = u64;
+type Work = Pin<Box<dyn Future<Output = (PostNumber, Posted)> + Send>>;
 
 /// Invariant: awaits only in the `select!` of [`run`].
-struct Task {
-    endpoint: Arc<Caller>,
+struct SseTask {
+    endpoint: Arc<OriginClient>,
     work: FuturesUnordered<Work>,
-    running: BTreeMap<Number, Running>,
-    posted: Number,
+    running: BTreeMap<PostNumber, RunningPost>,
+    posted: PostNumber,
     /// Whether the endpoint took a message before.
     endpoint_is_known: bool,
     /// What is sent next waits for this post, because it changes what later ones mean, but not for ever.
-    barrier: Option<(Number, Instant)>,
+    barrier: Option<(PostNumber, Instant)>,
     /// What arrived, until there is room for it. Nothing more is read meanwhile, so it holds no more than there are posts.
     arrived: VecDeque<Incoming>,
 }
 
-struct Running {
+struct RunningPost {
     id: Option<RequestId>,
     may_have_arrived: Arc<AtomicBool>,
     is_ping: bool,
@@ -61,12 +61,12 @@ struct Running {
 
 /// Serves a wire until nobody can send on it any more or the stream is lost.
 pub(super) async fn run(
-    mut stream: Stream,
+    mut stream: OpenStream,
     max_running: usize,
     mut texts: mpsc::Receiver<Rope>,
     messages: mpsc::Sender<Incoming>,
 ) {
-    let mut task = Task {
+    let mut task = SseTask {
         endpoint: stream.endpoint.clone(),
         work: FuturesUnordered::new(),
         running: BTreeMap::new(),
@@ -75,7 +75,7 @@ pub(super) async fn run(
         barrier: None,
         arrived: VecDeque::new(),
     };
-    let mut heartbeat = Heartbeat::new();
+    let mut heartbeat = KeepAlive::new();
     let lost = loop {
         task.barrier.take_if(|(_, until)| *until <= Instant::now());
         let held_until = task.barrier.map(|(_, until)| until);
@@ -97,8 +97,8 @@ pub(super) async fn run(
                 Err(why) => break why,
             },
             beat = heartbeat.next(), if is_listening => match beat {
-                Beat::Ping(text) => task.post(text, None, true),
-                Beat::Dead(after) => break NoAnswer::Silent { url: stream.url, after },
+                KeepAliveAction::Ping(text) => task.post(text, None, true),
+                KeepAliveAction::Dead(after) => break HttpError::Silent { url: stream.url, after },
             },
             text = texts.recv(), if may_send => match text {
                 Some(text) => task.send(text),
@@ -122,7 +122,7 @@ pub(super) async fn run(
     let _ = messages.send(Incoming::Lost { why: lost, unsent: never_arrived }).await; // nobody may be there
 }
 
-impl Task {
+impl SseTask {
     fn send(&mut self, text: Rope) {
         let text = text.into_bytes();
         match Message::parse(text.clone()) {
@@ -155,23 +155,23 @@ impl Task {
             endpoint_is_known: self.endpoint_is_known,
             may_have_arrived: may_have_arrived.clone(),
         };
-        self.running.insert(number, Running { id, may_have_arrived, is_ping });
+        self.running.insert(number, RunningPost { id, may_have_arrived, is_ping });
         let endpoint = self.endpoint.clone();
         self.work.push(Box::pin(async move { (number, post.run(&endpoint).await) }));
     }
 
     /// Takes the end of a post; gives the reason if the stream is of no use any more.
-    fn done(&mut self, number: Number, posted: Posted) -> Option<NoAnswer> {
+    fn done(&mut self, number: PostNumber, posted: Posted) -> Option<HttpError> {
         self.barrier.take_if(|(held, _)| *held == number);
-        let Running { id, is_ping, .. } = self.running.remove(&number)?;
+        let RunningPost { id, is_ping, .. } = self.running.remove(&number)?;
         match (posted, id) {
             (Posted::Accepted, _) => self.endpoint_is_known = true,
-            (Posted::Failed(why), id) if matches!(why, NoAnswer::SessionGone { .. }) => {
+            (Posted::Failed(why), id) if matches!(why, HttpError::SessionGone { .. }) => {
                 let may_have_arrived = Arc::default();
-                self.running.insert(number, Running { id, may_have_arrived, is_ping });
+                self.running.insert(number, RunningPost { id, may_have_arrived, is_ping });
                 return Some(why);
             }
-            (Posted::Failed(why @ NoAnswer::Unreachable { .. }), _) if is_ping => return Some(why),
+            (Posted::Failed(why @ HttpError::Unreachable { .. }), _) if is_ping => return Some(why),
             // A server that refuses a ping is there.
             (_, _) if is_ping => {}
             (Posted::Refused(refusal), Some(id)) => {
@@ -195,6 +195,6 @@ impl Task {
     }
 }
 
-fn is_pong(heartbeat: &Heartbeat, arrived: &Incoming) -> bool {
+fn is_pong(heartbeat: &KeepAlive, arrived: &Incoming) -> bool {
     matches!(arrived, Incoming::Message(message) if heartbeat.is_pong(message))
 }

@@ -4,9 +4,9 @@ use std::io;
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolbay_protocol::{IdTracker, Malformed};
+use toolbay_protocol::{IdRecovery, ParseError};
 
-use crate::wire::{Incoming, Refusal};
+use crate::wire::{Incoming, RejectedMessage};
 
 /// How long a message may be unless configured otherwise.
 pub const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -32,16 +32,16 @@ pub struct LineReader<R> {
 
 #[derive(Debug)]
 struct Discard {
-    id: IdTracker,
+    id: IdRecovery,
     excerpt: Vec<u8>,
     length: usize,
 }
 
 impl Discard {
     fn start(head: &[u8]) -> Self {
-        let mut id = IdTracker::default();
+        let mut id = IdRecovery::default();
         id.feed(head);
-        Self { id, excerpt: head[..Refusal::EXCERPT.min(head.len())].to_vec(), length: head.len() }
+        Self { id, excerpt: head[..RejectedMessage::EXCERPT.min(head.len())].to_vec(), length: head.len() }
     }
 }
 
@@ -137,8 +137,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     fn refuse_long(&self, line: Discard) -> Incoming {
-        let why = Malformed::TooLong { limit: self.limit };
-        Incoming::Refused(Refusal::new(why, line.id.into_id(), &line.excerpt))
+        let why = ParseError::TooLong { limit: self.limit };
+        Incoming::Refused(RejectedMessage::new(why, line.id.into_id(), &line.excerpt))
     }
 }
 

@@ -45,7 +45,7 @@ async fn write(
             stream.write_all_buf(joined).await?;
         } else {
             stream.write_all_buf(joined).await?;
-            let mut pieces = Pieces(text.into_pieces().chain([Bytes::from_static(b"\n")]).collect());
+            let mut pieces = PendingWrites(text.into_pieces().chain([Bytes::from_static(b"\n")]).collect());
             pieces.0.reverse();
             stream.write_all_buf(&mut pieces).await?;
         }
@@ -57,9 +57,9 @@ async fn write(
 }
 
 /// Pieces still to be written, the next one last, so that they go out in one vectored write.
-struct Pieces(Vec<Bytes>);
+struct PendingWrites(Vec<Bytes>);
 
-impl Buf for Pieces {
+impl Buf for PendingWrites {
     fn remaining(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }

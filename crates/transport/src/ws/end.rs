@@ -8,11 +8,11 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 
-use crate::http::client::{NoAnswer, failure::reason};
+use crate::http::client::{HttpError, failure::reason};
 
 /// How a connection ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum CloseReason {
     /// Nobody holds our end any more, and what was queued is sent.
     Left,
     /// The peer closed it, and may have said why.
@@ -27,7 +27,7 @@ pub(super) enum End {
     Silent(Duration),
 }
 
-impl End {
+impl CloseReason {
     /// The peer sent bytes, and a message is a text.
     pub(super) fn unsupported() -> Self {
         Self::Garbled { code: CloseCode::Unsupported, reason: "a message is binary, not text".to_owned() }
@@ -50,20 +50,20 @@ impl End {
     }
 
     /// What those who wait for an answer are told.
-    pub(super) fn why(self, url: &Arc<str>, max_message: usize) -> NoAnswer {
+    pub(super) fn why(self, url: &Arc<str>, max_message: usize) -> HttpError {
         let url = url.clone();
         match self {
-            Self::Left => NoAnswer::Closed { url, reason: "we ended it".to_owned() },
-            Self::Closed(frame) => NoAnswer::Closed { url, reason: said(frame) },
-            Self::TooLong => NoAnswer::TooLong { url, limit: max_message },
-            Self::Garbled { reason, .. } => NoAnswer::Garbled { url, reason },
-            Self::Broken(reason) => NoAnswer::Broken { url, reason },
-            Self::Silent(after) => NoAnswer::Silent { url, after },
+            Self::Left => HttpError::Closed { url, reason: "we ended it".to_owned() },
+            Self::Closed(frame) => HttpError::Closed { url, reason: said(frame) },
+            Self::TooLong => HttpError::TooLong { url, limit: max_message },
+            Self::Garbled { reason, .. } => HttpError::Garbled { url, reason },
+            Self::Broken(reason) => HttpError::Broken { url, reason },
+            Self::Silent(after) => HttpError::Silent { url, after },
         }
     }
 }
 
-impl From<Error> for End {
+impl From<Error> for CloseReason {
     fn from(error: Error) -> Self {
         match error {
             Error::ConnectionClosed | Error::AlreadyClosed => Self::Closed(None),

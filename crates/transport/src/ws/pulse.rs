@@ -26,7 +26,7 @@ const MAX_PONGS: usize = 64;
 
 /// When the peer was last known to be there.
 #[derive(Debug)]
-pub(super) struct Pulse {
+pub(super) struct PeerActivity {
     felt: Mutex<Instant>,
     /// We do not read for now, so silence says nothing.
     is_deaf: AtomicBool,
@@ -37,7 +37,7 @@ pub(super) struct Pulse {
     flushed: Notify,
 }
 
-impl Pulse {
+impl PeerActivity {
     pub(super) fn new() -> Arc<Self> {
         let felt = Mutex::new(Instant::now());
         Arc::new(Self {
@@ -107,20 +107,20 @@ impl Pulse {
 
 /// A connection whose peer is watched, byte by byte: a long message on a slow line is a sign of life, too.
 #[derive(Debug)]
-pub(super) struct Watched<S> {
+pub(super) struct ActivityStream<S> {
     stream: S,
-    pulse: Arc<Pulse>,
+    pulse: Arc<PeerActivity>,
     /// The peer, or the line, took no more. If it takes more later, it is there.
     was_full: bool,
 }
 
-impl<S> Watched<S> {
-    pub(super) fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+impl<S> ActivityStream<S> {
+    pub(super) fn new(stream: S, pulse: Arc<PeerActivity>) -> Self {
         Self { stream, pulse, was_full: false }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -135,7 +135,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

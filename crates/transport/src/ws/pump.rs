@@ -29,8 +29,8 @@ use tokio_tungstenite::{
 use toolbay_protocol::Rope;
 
 use super::{
-    end::End,
-    pulse::{Pulse, Watched},
+    end::CloseReason,
+    pulse::{ActivityStream, PeerActivity},
 };
 use crate::Incoming;
 
@@ -47,10 +47,10 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// How long what a peer said before it went may take to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-type Socket<S> = WebSocketStream<Watched<S>>;
+type Socket<S> = WebSocketStream<ActivityStream<S>>;
 
 /// Our end of a wire.
-pub(super) struct Pump {
+pub(super) struct WebSocketTask {
     /// What is to be sent.
     pub(super) texts: mpsc::Receiver<Rope>,
     /// What was taken from `texts` and not sent yet, the next one last.
@@ -58,7 +58,7 @@ pub(super) struct Pump {
     pub(super) messages: mpsc::Sender<Incoming>,
 }
 
-impl Pump {
+impl WebSocketTask {
     pub(super) fn new(texts: mpsc::Receiver<Rope>, messages: mpsc::Sender<Incoming>) -> Self {
         Self { texts, taken: Vec::new(), messages }
     }
@@ -79,15 +79,15 @@ impl Pump {
         stream: S,
         role: Role,
         max_message: usize,
-    ) -> End {
-        let pulse = Pulse::new();
+    ) -> CloseReason {
+        let pulse = PeerActivity::new();
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
             .write_buffer_size(FRAME)
             .max_write_buffer_size(MAX_UNWRITTEN)
             .max_message_size(Some(max_message))
             .max_frame_size(Some(max_message));
-        let stream = Watched::new(stream, pulse.clone());
+        let stream = ActivityStream::new(stream, pulse.clone());
         let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
         let (mut sink, mut stream) = socket.split();
         let end = self.until_end(&mut sink, &mut stream, &pulse).await;
@@ -103,16 +103,16 @@ impl Pump {
         &mut self,
         sink: &mut SplitSink<Socket<S>, Message>,
         stream: &mut SplitStream<Socket<S>>,
-        pulse: &Pulse,
-    ) -> End {
+        pulse: &PeerActivity,
+    ) -> CloseReason {
         let reading = read(stream, &self.messages, pulse);
         let writing = write(sink, &mut self.texts, &mut self.taken, pulse);
         pin!(reading, writing);
         tokio::select! {
             end = &mut reading => end,
-            silence = pulse.stopped() => End::Silent(silence),
+            silence = pulse.stopped() => CloseReason::Silent(silence),
             written = writing => match written {
-                Ok(()) => End::Left,
+                Ok(()) => CloseReason::Left,
                 // What it said before it went may still be on its way, and so may the reason.
                 Err(error) => timeout(LAST_WORDS, reading).await.unwrap_or_else(|_| error.into()),
             },
@@ -124,21 +124,21 @@ impl Pump {
 async fn read(
     stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     messages: &mpsc::Sender<Incoming>,
-    pulse: &Pulse,
-) -> End {
+    pulse: &PeerActivity,
+) -> CloseReason {
     loop {
         let slot = pulse.without(messages.reserve()).await;
         let text: Bytes = match stream.next().await {
             Some(Ok(Message::Text(text))) => text.into(),
-            Some(Ok(Message::Binary(_))) => return End::unsupported(),
-            Some(Ok(Message::Close(frame))) => return End::Closed(frame),
+            Some(Ok(Message::Binary(_))) => return CloseReason::unsupported(),
+            Some(Ok(Message::Close(frame))) => return CloseReason::Closed(frame),
             Some(Ok(Message::Ping(_))) => {
                 pulse.pinged().await;
                 continue;
             }
             Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
             Some(Err(error)) => return error.into(),
-            None => return End::Closed(None),
+            None => return CloseReason::Closed(None),
         };
         if let Ok(slot) = slot {
             slot.send(Incoming::read(text));
@@ -151,7 +151,7 @@ async fn write(
     sink: &mut (impl Sink<Message, Error = Error> + Unpin),
     texts: &mut mpsc::Receiver<Rope>,
     taken: &mut Vec<Rope>,
-    pulse: &Pulse,
+    pulse: &PeerActivity,
 ) -> Result<(), Error> {
     loop {
         tokio::select! {
@@ -196,10 +196,10 @@ fn frame(text: Bytes, opcode: Data, is_last: bool) -> Message {
 /// Says why we go, if the peer does not know, and waits until it knows.
 async fn leave<S: AsyncRead + AsyncWrite + Unpin>(
     mut socket: Socket<S>,
-    end: &End,
+    end: &CloseReason,
     max_message: usize,
     messages: &mpsc::Sender<Incoming>,
-    pulse: &Pulse,
+    pulse: &PeerActivity,
 ) {
     if let Some(farewell) = end.farewell(max_message)
         && socket.close(Some(farewell)).await.is_err()
@@ -208,17 +208,17 @@ async fn leave<S: AsyncRead + AsyncWrite + Unpin>(
     }
     match end {
         // What was on its way to us still arrives.
-        End::Left => {
+        CloseReason::Left => {
             let _ = read(&mut socket, messages, pulse).await;
             while socket.next().await.is_some() {}
         }
-        End::Closed(_) => while socket.next().await.is_some() {},
+        CloseReason::Closed(_) => while socket.next().await.is_some() {},
         // What follows cannot be read, but a connection that is closed with something unread takes our word with it.
-        End::TooLong | End::Garbled { .. } => {
+        CloseReason::TooLong | CloseReason::Garbled { .. } => {
             let _ = socket.get_mut().shutdown().await; // says that nothing follows, where that can be said
             let mut waste = vec![0; READ];
             while matches!(socket.get_mut().read(&mut waste).await, Ok(1..)) {}
         }
-        End::Broken(_) | End::Silent(_) => {}
+        CloseReason::Broken(_) | CloseReason::Silent(_) => {}
     }
 }

@@ -15,12 +15,12 @@ use tokio_util::task::TaskTracker;
 
 use super::{SUBPROTOCOL, accept_key};
 use crate::http::client::{
-    NoAnswer, Target, caller::Caller, explain::explain, failure::reason, pool::Purpose,
+    HttpError, Target, caller::OriginClient, explain::explain, failure::reason, pool::Purpose,
 };
 
 /// Connects, and makes a WebSocket of the connection.
-pub(super) async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<TokioIo<Upgraded>, NoAnswer> {
-    let caller = Caller::new(target.clone(), Purpose::Upgrade, tasks);
+pub(super) async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<TokioIo<Upgraded>, HttpError> {
+    let caller = OriginClient::new(target.clone(), Purpose::Upgrade, tasks);
     let key = generate_key();
     let response = caller.send(Method::GET, headers(&key), Bytes::new()).await?;
     let url = caller.shown();
@@ -28,7 +28,7 @@ pub(super) async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<Toki
         let (_, why) = explain(url, response).await;
         return Err(why);
     }
-    let garbled = |reason: String| NoAnswer::Garbled { url: caller.shown(), reason };
+    let garbled = |reason: String| HttpError::Garbled { url: caller.shown(), reason };
     let accepted = response.headers().get(SEC_WEBSOCKET_ACCEPT);
     if accepted.map(HeaderValue::as_bytes) != Some(accept_key(key.as_bytes()).as_bytes()) {
         return Err(garbled("it accepted a WebSocket that is not ours".to_owned()));
@@ -41,7 +41,7 @@ pub(super) async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<Toki
     }
     match hyper::upgrade::on(response).await {
         Ok(upgraded) => Ok(TokioIo::new(upgraded)),
-        Err(error) => Err(NoAnswer::Broken { url, reason: reason(&error) }),
+        Err(error) => Err(HttpError::Broken { url, reason: reason(&error) }),
     }
 }
 

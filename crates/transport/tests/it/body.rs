@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::Rope;
-use toolbay_transport::http::{Body, Limits, ReadBodyError, Respond, read_body, serve};
+use toolbay_transport::http::{Body, ConnectionLimits, ReadBodyError, Respond, read_body, serve};
 
 const LIMIT: usize = 100_000;
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ async fn exchange(sent: &[u8]) -> String {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tasks.spawn(serve(listener, Arc::new(Measure), Limits::default(), stop.clone(), tasks.clone()));
+    tasks.spawn(serve(listener, Arc::new(Measure), ConnectionLimits::default(), stop.clone(), tasks.clone()));
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(sent).await; // the server may have said no before it read all
     let mut answer = vec![0; 4096];

@@ -16,15 +16,15 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::Message;
 use toolbay_testkit::{Answering, Asked, HttpScript};
 use toolbay_transport::{
-    Incoming, Wire,
-    http::client::{HeaderRules, NoAnswer, Route, Target, connect},
+    Connection, Incoming,
+    http::client::{ConnectOptions, HeaderRules, HttpError, Target, connect},
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A client, and the server that it talks to.
 pub(crate) struct Stage {
-    pub(crate) wire: Wire,
+    pub(crate) wire: Connection,
     pub(crate) server: HttpScript,
     pub(crate) rules: Arc<HeaderRules>,
     pub(crate) tasks: TaskTracker,
@@ -60,7 +60,7 @@ impl Stage {
     }
 
     /// Why the request of that id got no answer.
-    pub(crate) async fn failure(&mut self, id: u64) -> NoAnswer {
+    pub(crate) async fn failure(&mut self, id: u64) -> HttpError {
         match self.next().await {
             Incoming::Failed { id: Some(failed), why } if failed.as_number() == Some(id) => why,
             other => panic!("{other:?}"),
@@ -89,7 +89,7 @@ pub(crate) fn target(url: &str) -> Target {
         headers: Default::default(),
         max_message: 1 << 24,
         max_running: 512,
-        route: Route::default(),
+        route: ConnectOptions::default(),
     }
 }
 

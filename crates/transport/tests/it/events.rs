@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use toolbay_transport::http::{EventReader, LongEvent};
+use toolbay_transport::http::{EventReader, EventTooLong};
 
 /// The data of all events, with the last id and `retry`, when `text` arrives in pieces of `size` bytes.
 fn read(text: &[u8], size: usize) -> (Vec<String>, Option<String>, Option<u128>) {
@@ -97,7 +97,7 @@ fn an_event_that_is_too_long_ends_it() {
                 }
             });
         }
-        assert_eq!(outcome, if fits { Ok(()) } else { Err(LongEvent { limit: 100 }) }, "{text}");
+        assert_eq!(outcome, if fits { Ok(()) } else { Err(EventTooLong { limit: 100 }) }, "{text}");
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_testkit::{Answering, Asked, HttpScript, TestServer};
 use toolbay_transport::{
-    Incoming, Wire,
-    http::client::{NoAnswer, Target},
+    Connection, Incoming,
+    http::client::{HttpError, Target},
     sse,
 };
 
@@ -31,22 +31,22 @@ fn request(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})
 }
 
-async fn send(wire: &Wire, message: &Value) {
+async fn send(wire: &Connection, message: &Value) {
     wire.outgoing.send(message.to_string().into()).await.unwrap();
 }
 
-async fn next(wire: &mut Wire) -> Option<Incoming> {
+async fn next(wire: &mut Connection) -> Option<Incoming> {
     timeout(PATIENCE, wire.incoming.recv()).await.expect("nothing came")
 }
 
-async fn message(wire: &mut Wire) -> Value {
+async fn message(wire: &mut Connection) -> Value {
     match next(wire).await {
         Some(Incoming::Message(message)) => serde_json::from_slice(message.text()).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
-async fn lost(wire: &mut Wire) -> (NoAnswer, Vec<u64>) {
+async fn lost(wire: &mut Connection) -> (HttpError, Vec<u64>) {
     match next(wire).await {
         Some(Incoming::Lost { why, unsent }) => {
             assert!(next(wire).await.is_none());
@@ -156,7 +156,7 @@ async fn an_endpoint_of_another_origin_is_refused() {
         let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
         send(&wire, &request(1)).await;
         let (why, unsent) = lost(&mut wire).await;
-        assert!(matches!(why, NoAnswer::Garbled { .. }) && why.to_string().contains(said), "{said}: {why}");
+        assert!(matches!(why, HttpError::Garbled { .. }) && why.to_string().contains(said), "{said}: {why}");
         assert!(!why.to_string().contains("s3cret"), "{why}");
         assert_eq!(unsent, [1]);
         assert_eq!(server.asked().len(), 1, "nothing was posted");
@@ -240,7 +240,7 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
     send(&wire, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     send(&wire, &request(7)).await;
     let (why, unsent) = lost(&mut wire).await;
-    assert!(matches!(why, NoAnswer::SessionGone { .. }), "{why}");
+    assert!(matches!(why, HttpError::SessionGone { .. }), "{why}");
     assert_eq!(unsent, [7], "it waits for the next life");
 }
 
@@ -254,7 +254,7 @@ async fn a_server_that_is_not_there_loses_nothing() {
         send(&wire, &request(id)).await;
     }
     let (why, unsent) = lost(&mut wire).await;
-    assert!(matches!(why, NoAnswer::Unreachable { .. }), "{why}");
+    assert!(matches!(why, HttpError::Unreachable { .. }), "{why}");
     assert_eq!(unsent, [1, 2, 3]);
 }
 
@@ -288,5 +288,5 @@ async fn a_silent_stream_is_checked_and_a_dead_one_is_given_up() {
     assert_eq!(pinged(&server).len(), 2);
     a_while(61).await;
     let (why, _) = lost(&mut wire).await;
-    assert!(matches!(why, NoAnswer::Silent { .. }), "{why}");
+    assert!(matches!(why, HttpError::Silent { .. }), "{why}");
 }

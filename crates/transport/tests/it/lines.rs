@@ -8,7 +8,7 @@ use std::{
 
 use proptest::prelude::*;
 use tokio::io::{AsyncRead, ReadBuf};
-use toolbay_protocol::Malformed;
+use toolbay_protocol::ParseError;
 use toolbay_transport::{Incoming, stdio::LineReader};
 
 /// A stream made of parts, each repeated so often, given out in pieces of at most `piece` bytes.
@@ -64,8 +64,8 @@ async fn read(parts: &mut Parts, limit: usize) -> Vec<String> {
             Incoming::Message(message) => String::from_utf8(message.text().to_vec()).unwrap(),
             Incoming::Refused(refusal) => {
                 let why = match refusal.why {
-                    Malformed::TooLong { .. } => "long",
-                    Malformed::Utf8 { .. } => "utf8",
+                    ParseError::TooLong { .. } => "long",
+                    ParseError::Utf8 { .. } => "utf8",
                     _ => "noise",
                 };
                 format!("{why} {}", refusal.id.map_or("-".to_owned(), |id| id.to_string()))

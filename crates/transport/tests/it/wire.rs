@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{Message, RequestId, Rope, request};
-use toolbay_transport::{Incoming, Wire, memory, stdio};
+use toolbay_transport::{Connection, Incoming, memory, stdio};
 
 /// Counts writes; `is_write_vectored` as a pipe has it.
 #[derive(Clone, Default)]
@@ -116,7 +116,7 @@ async fn a_peer_that_does_not_read_is_still_heard() {
     drop(wire);
     let mut rest = Vec::new();
     their_reader.read_to_end(&mut rest).await.unwrap();
-    assert!(rest.len() > Wire::QUEUE * 20_000 && rest.ends_with(b"\n"));
+    assert!(rest.len() > Connection::QUEUE * 20_000 && rest.ends_with(b"\n"));
 }
 
 #[tokio::test]

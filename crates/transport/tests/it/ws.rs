@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async, tungstenite};
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Incoming, Wire, http::client::Target, stdio::MAX_MESSAGE, ws};
+use toolbay_transport::{Connection, Incoming, http::client::Target, stdio::MAX_MESSAGE, ws};
 use tungstenite::{
     Message,
     handshake::server::{Request, Response},
@@ -31,15 +31,15 @@ pub(crate) fn request(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})
 }
 
-pub(crate) async fn send(wire: &Wire, message: &Value) {
+pub(crate) async fn send(wire: &Connection, message: &Value) {
     wire.outgoing.send(message.to_string().into()).await.unwrap();
 }
 
-pub(crate) async fn next(wire: &mut Wire) -> Option<Incoming> {
+pub(crate) async fn next(wire: &mut Connection) -> Option<Incoming> {
     timeout(PATIENCE, wire.incoming.recv()).await.expect("nothing came")
 }
 
-pub(crate) async fn message(wire: &mut Wire) -> Value {
+pub(crate) async fn message(wire: &mut Connection) -> Value {
     match next(wire).await {
         Some(Incoming::Message(message)) => serde_json::from_slice(message.text()).unwrap(),
         other => panic!("{other:?}"),
@@ -47,13 +47,13 @@ pub(crate) async fn message(wire: &mut Wire) -> Value {
 }
 
 /// A wire of the client side, and the bare WebSocket at its other end.
-pub(crate) async fn client() -> (Wire, WebSocketStream<TcpStream>, TaskTracker) {
+pub(crate) async fn client() -> (Connection, WebSocketStream<TcpStream>, TaskTracker) {
     client_with(|target| target).await
 }
 
 pub(crate) async fn client_with(
     change: impl FnOnce(Target) -> Target,
-) -> (Wire, WebSocketStream<TcpStream>, TaskTracker) {
+) -> (Connection, WebSocketStream<TcpStream>, TaskTracker) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/mcp?token=s3cret", listener.local_addr().unwrap());
     let tasks = TaskTracker::new();
@@ -69,7 +69,7 @@ pub(crate) async fn client_with(
 }
 
 /// Both sides of ours.
-pub(crate) async fn both() -> (Wire, Wire, TaskTracker) {
+pub(crate) async fn both() -> (Connection, Connection, TaskTracker) {
     let (client, socket, tasks) = client().await;
     let server = ws::accept(socket.into_inner(), MAX_MESSAGE, &tasks);
     (client, server, tasks)

@@ -5,29 +5,29 @@ use std::collections::{HashSet, VecDeque};
 use serde_json::Value;
 use toolbay_protocol::{decode_string, method};
 
-use super::Queued;
-use crate::{Call, Catalogue, Kind};
+use super::QueuedCall;
+use crate::{Call, Catalog, CatalogKind};
 
 /// The writes of one server. A write is a call of a tool that its server does not annotate as read-only.
 #[derive(Debug, Default)]
-pub(crate) struct Writes {
+pub(crate) struct WriteQueue {
     /// The tools that change nothing, by the names that the server gives them.
     read_only: HashSet<String>,
     /// The write that the server has.
     running: Option<u64>,
     /// Writes whose turn came while another was running; they are older than any that still waits.
-    pub(crate) held: VecDeque<Queued>,
+    pub(crate) queue: VecDeque<QueuedCall>,
 }
 
-impl Writes {
+impl WriteQueue {
     /// Learns which tools change nothing.
-    pub(crate) fn learn(&mut self, catalogue: &Catalogue) {
+    pub(crate) fn learn(&mut self, catalogue: &Catalog) {
         let name = |tool: &bytes::Bytes| {
             let tool: Value = serde_json::from_slice(tool).ok()?;
             let is_read_only = tool["annotations"]["readOnlyHint"] == true;
             tool["name"].as_str().filter(|_| is_read_only).map(str::to_owned)
         };
-        self.read_only = catalogue.list(Kind::Tools).iter().filter_map(name).collect();
+        self.read_only = catalogue.list(CatalogKind::Tools).iter().filter_map(name).collect();
     }
 
     pub(crate) fn is_write(&self, call: &Call) -> bool {
@@ -48,12 +48,12 @@ impl Writes {
 
     /// Whether one that was held back may be sent now.
     pub(crate) fn has_sendable(&self) -> bool {
-        !self.is_running() && !self.held.is_empty()
+        !self.is_running() && !self.queue.is_empty()
     }
 
     /// The oldest write that was held back, if it is its turn.
-    pub(crate) fn next(&mut self) -> Option<Queued> {
-        if self.is_running() { None } else { self.held.pop_front() }
+    pub(crate) fn next(&mut self) -> Option<QueuedCall> {
+        if self.is_running() { None } else { self.queue.pop_front() }
     }
 
     pub(crate) fn began(&mut self, id: u64) {

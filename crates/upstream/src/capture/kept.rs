@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use toolbay_protocol::RequestId;
 
 use super::{
-    CapturedMessage, ConnectionId, Direction, Hop, LONGEST, MessageKind, Passing, classify, short, short_id,
+    CapturedMessage, ConnectionId, Direction, Hop, LONGEST, MessageKind, PassingMessage, classify, short,
+    short_id,
 };
 
 /// How much is kept.
@@ -25,12 +26,12 @@ const MAX_OPEN: usize = 10_000;
 
 /// Invariant: without watchers the ring is empty and holds no memory.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct CaptureRing {
     pub(super) watchers: usize,
     ring: VecDeque<(Instant, CapturedMessage)>,
     bytes: usize,
     next: u64,
-    open: HashMap<Key, Open>,
+    open: HashMap<Key, OpenRequest>,
     /// Where the bytes of the open requests of clients are, which the hub's own requests come from.
     causes: HashMap<usize, Key>,
 }
@@ -45,7 +46,7 @@ struct Key {
 
 /// A request without its response.
 #[derive(Debug)]
-struct Open {
+struct OpenRequest {
     since: Instant,
     method: Option<Arc<str>>,
     client: Option<Arc<str>>,
@@ -55,9 +56,9 @@ struct Open {
     cause: usize,
 }
 
-impl Kept {
+impl CaptureRing {
     /// Makes out what a message is, and to which others it belongs.
-    pub(super) fn understand(&mut self, passing: &Passing<'_>, now: Instant) -> CapturedMessage {
+    pub(super) fn understand(&mut self, passing: &PassingMessage<'_>, now: Instant) -> CapturedMessage {
         let (kind, method, id) = classify(passing.text.clone());
         let name = |name: Option<&str>| name.map(|name| Arc::from(short(name)));
         let mut message = CapturedMessage {
@@ -87,7 +88,7 @@ impl Kept {
         message
     }
 
-    fn opened(&mut self, message: &mut CapturedMessage, passing: &Passing<'_>, now: Instant) {
+    fn opened(&mut self, message: &mut CapturedMessage, passing: &PassingMessage<'_>, now: Instant) {
         let Some(id) = message.id.clone() else { return };
         if let Some(cause) = passing.cause
             && let Some(key) = self.causes.get(&address(&cause.call.text))
@@ -114,7 +115,7 @@ impl Kept {
         if message.hop == Hop::Client {
             self.causes.insert(cause, key.clone());
         }
-        let open = Open {
+        let open = OpenRequest {
             since: now,
             method: message.method.clone(),
             client: message.client.clone(),
@@ -202,7 +203,7 @@ mod tests {
     use crate::capture::Capture;
 
     fn pass(capture: &Capture, text: &str) {
-        capture.record(Passing {
+        capture.record(PassingMessage {
             connection: capture.connection(),
             hop: Hop::Client,
             direction: Direction::Received,

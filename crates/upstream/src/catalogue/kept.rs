@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Catalogue, Kind};
+use super::{Catalog, CatalogKind};
 
 /// What is written today; anything else is not read.
 const FORMAT: u32 = 2;
@@ -11,7 +11,7 @@ const FORMAT: u32 = 2;
 /// How long the server said it may be kept is left out: on another day that is over.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept<'a> {
+struct StoredCatalog<'a> {
     format: u32,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     server_info: Option<&'a RawValue>,
@@ -29,29 +29,29 @@ struct Kept<'a> {
     prompts: Vec<&'a RawValue>,
 }
 
-impl Catalogue {
+impl Catalog {
     /// As JSON, with the server's own texts in it.
     pub fn to_json(&self) -> String {
         let list = |kind| -> Vec<&RawValue> {
             self.list(kind).iter().filter_map(|item| serde_json::from_slice(item).ok()).collect()
         };
-        let kept = Kept {
+        let kept = StoredCatalog {
             format: FORMAT,
             server_info: raw(self.server_info.as_deref()),
             capabilities: raw(self.capabilities.as_deref()),
             instructions: self.instructions.clone(),
-            tools: list(Kind::Tools),
-            resources: list(Kind::Resources),
-            resource_templates: list(Kind::ResourceTemplates),
-            prompts: list(Kind::Prompts),
+            tools: list(CatalogKind::Tools),
+            resources: list(CatalogKind::Resources),
+            resource_templates: list(CatalogKind::ResourceTemplates),
+            prompts: list(CatalogKind::Prompts),
         };
         serde_json::to_string(&kept).unwrap_or_default()
     }
 
-    /// What [`Catalogue::to_json`] wrote; nothing for any other text.
+    /// What [`Catalog::to_json`] wrote; nothing for any other text.
     pub fn from_json(text: &[u8]) -> Option<Self> {
-        let kept: Kept<'_> =
-            serde_json::from_slice(text).ok().filter(|kept: &Kept<'_>| kept.format == FORMAT)?;
+        let kept: StoredCatalog<'_> =
+            serde_json::from_slice(text).ok().filter(|kept: &StoredCatalog<'_>| kept.format == FORMAT)?;
         let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
         let mut catalogue = Self {
             server_info: text(kept.server_info),
@@ -60,10 +60,10 @@ impl Catalogue {
             ..Self::default()
         };
         for (kind, items) in [
-            (Kind::Tools, kept.tools),
-            (Kind::Resources, kept.resources),
-            (Kind::ResourceTemplates, kept.resource_templates),
-            (Kind::Prompts, kept.prompts),
+            (CatalogKind::Tools, kept.tools),
+            (CatalogKind::Resources, kept.resources),
+            (CatalogKind::ResourceTemplates, kept.resource_templates),
+            (CatalogKind::Prompts, kept.prompts),
         ] {
             catalogue.replace(kind, items.into_iter().map(|item| item.get().to_owned().into()).collect());
         }
@@ -81,26 +81,29 @@ mod tests {
 
     #[test]
     fn what_is_kept_comes_back_as_it_was() {
-        let mut catalogue = Catalogue {
+        let mut catalogue = Catalog {
             server_info: Some(r#"{"name":"s", "big": 12345678901234567890123, "f": 1.0}"#.to_owned()),
             capabilities: Some(r#"{"tools":{}}"#.to_owned()),
             instructions: Some("ask \"nicely\"\n".to_owned()),
-            ..Catalogue::default()
+            ..Catalog::default()
         };
+        catalogue.replace(
+            CatalogKind::Tools,
+            vec![r#"{"name":"t","x":1e400,"inputSchema":{ "type":"object"}}"#.into()],
+        );
         catalogue
-            .replace(Kind::Tools, vec![r#"{"name":"t","x":1e400,"inputSchema":{ "type":"object"}}"#.into()]);
-        catalogue.replace(Kind::Prompts, vec![r#"{"name":"p"}"#.into(), r#"{"name":"\u0070"}"#.into()]);
-        assert_eq!(Catalogue::from_json(catalogue.to_json().as_bytes()), Some(catalogue));
+            .replace(CatalogKind::Prompts, vec![r#"{"name":"p"}"#.into(), r#"{"name":"\u0070"}"#.into()]);
+        assert_eq!(Catalog::from_json(catalogue.to_json().as_bytes()), Some(catalogue));
     }
 
     #[test]
     fn what_is_no_catalogue_is_nothing() {
-        let whole = Catalogue::default().to_json();
-        assert!(Catalogue::from_json(whole.as_bytes()).is_some());
+        let whole = Catalog::default().to_json();
+        assert!(Catalog::from_json(whole.as_bytes()).is_some());
         for end in 0..whole.len() {
-            assert_eq!(Catalogue::from_json(&whole.as_bytes()[..end]), None);
+            assert_eq!(Catalog::from_json(&whole.as_bytes()[..end]), None);
         }
-        assert_eq!(Catalogue::from_json(whole.replace("\"format\":2", "\"format\":1").as_bytes()), None);
-        assert_eq!(Catalogue::from_json(b"\xff"), None);
+        assert_eq!(Catalog::from_json(whole.replace("\"format\":2", "\"format\":1").as_bytes()), None);
+        assert_eq!(Catalog::from_json(b"\xff"), None);
     }
 }

@@ -4,18 +4,18 @@ use tokio::time::Instant;
 use toolbay_protocol::{ErrorCode, Message, Notification, RequestId, Response, Revision, meta, method};
 use toolbay_supervise::LogSource;
 use toolbay_translate::untagged;
-use toolbay_transport::{Incoming, Refusal, http::client::NoAnswer};
+use toolbay_transport::{Incoming, RejectedMessage, http::client::HttpError};
 
-use super::{Conversation, GATHER, NOISE_SHOWN};
+use super::{GATHER, NOISE_SHOWN, UpstreamConnection};
 use crate::{
-    CallError, CallEvent, EventSender, Failure, Kind, call::Answer, capture::Direction, counts::Gauges,
-    listing::declared, subscriber::Acknowledged, way::Way,
+    CallError, CallEvent, CallEventSender, CatalogKind, Failure, call::CallResponse, capture::Direction,
+    counts::Gauges, listing::declared, subscriber::Acknowledged, way::ServerProtocol,
 };
 
-impl Conversation<'_> {
+impl UpstreamConnection<'_> {
     /// Takes what arrived; never waits.
     pub(super) fn take(&mut self, incoming: Incoming) {
-        self.rest.heard = true;
+        self.idle.heard = true;
         match incoming {
             Incoming::Message(message) => self.heard(message, None),
             Incoming::About(id, message) => self.heard(message, id.as_number()),
@@ -41,7 +41,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn unanswered(&mut self, id: Option<&RequestId>, why: NoAnswer) {
+    fn unanswered(&mut self, id: Option<&RequestId>, why: HttpError) {
         self.around.outputs.log.push(LogSource::Event, &why.to_string());
         if let Some(id) = id.and_then(RequestId::as_number) {
             let error = CallError::NoAnswer { server: self.around.settings.name.clone(), why };
@@ -55,13 +55,14 @@ impl Conversation<'_> {
         if self.around.rules.is_some()
             && response.error().is_some_and(|error| error.code == ErrorCode::HEADER_MISMATCH)
         {
-            self.list_changed(&[Kind::Tools]); // a tool may want other headers now
+            self.list_changed(&[CatalogKind::Tools]); // a tool may want other headers now
         }
         let id = response.id.as_ref().and_then(RequestId::as_number);
         if id.is_some() && id == self.subscription {
             self.subscription = None;
         }
-        let known = id.is_some_and(|id| self.around.calls.answer(id, Ok(Answer { response, revision })));
+        let known =
+            id.is_some_and(|id| self.around.calls.answer(id, Ok(CallResponse { response, revision })));
         if !known {
             Gauges::next(&self.around.outputs.gauges.stray_answers);
         }
@@ -98,9 +99,11 @@ impl Conversation<'_> {
                     None => self.say(notification),
                 }
             }
-            method::TOOLS_CHANGED => self.list_changed(&[Kind::Tools]),
-            method::PROMPTS_CHANGED => self.list_changed(&[Kind::Prompts]),
-            method::RESOURCES_CHANGED => self.list_changed(&[Kind::Resources, Kind::ResourceTemplates]),
+            method::TOOLS_CHANGED => self.list_changed(&[CatalogKind::Tools]),
+            method::PROMPTS_CHANGED => self.list_changed(&[CatalogKind::Prompts]),
+            method::RESOURCES_CHANGED => {
+                self.list_changed(&[CatalogKind::Resources, CatalogKind::ResourceTemplates])
+            }
             method::LISTEN_ACKNOWLEDGED | method::TASK_CHANGED
                 if let Some(events) = self.subscriber(&notification, about) =>
             {
@@ -181,22 +184,22 @@ impl Conversation<'_> {
         let Some(id) = subscription_of(&notification) else { return };
         if self.subscription.replace(id).is_none() {
             // What changed before the server listened to us was told to nobody.
-            let kinds = declared(self.around.status.borrow().catalogue.capabilities.as_deref());
+            let kinds = declared(self.around.status.borrow().catalog.capabilities.as_deref());
             self.list_changed(&kinds);
         }
         let _ = self.acknowledged.try_send(Acknowledged { id, notification });
     }
 
     /// Who hears a notification that belongs to the subscription of a client.
-    fn subscriber(&self, told: &Notification, about: Option<u64>) -> Option<EventSender> {
-        self.around.calls.news_of(subscription_of(told).or(about)?).cloned()
+    fn subscriber(&self, told: &Notification, about: Option<u64>) -> Option<CallEventSender> {
+        self.around.calls.progress_target(subscription_of(told).or(about)?).cloned()
     }
 
-    fn refused(&mut self, refusal: Refusal) {
+    fn refused(&mut self, refusal: RejectedMessage) {
         if let Some(line) = self.refusals.line(&refusal) {
             tracing::warn!(server = %self.around.settings.name, "{line}");
         }
-        let Refusal { why, id, excerpt } = refusal;
+        let RejectedMessage { why, id, excerpt } = refusal;
         if self.around.settings.capture.is_on() {
             self.capture(Direction::Received, excerpt.clone().into(), None);
         }
@@ -212,13 +215,13 @@ impl Conversation<'_> {
         if noise <= NOISE_SHOWN {
             self.around.outputs.log.push(LogSource::StdoutNoise, &format!("{excerpt}  ({why})"));
         }
-        if noise == 1 && matches!(self.around.way, Way::Stdio | Way::InProcess) {
+        if noise == 1 && matches!(self.around.way, ServerProtocol::Stdio | ServerProtocol::InProcess) {
             let hint = "the server prints to stdout, which belongs to the protocol; it should use stderr";
             self.around.outputs.log.push(LogSource::Event, hint);
         }
     }
 
-    fn list_changed(&mut self, kinds: &[Kind]) {
+    fn list_changed(&mut self, kinds: &[CatalogKind]) {
         self.changed.extend(kinds);
         self.look_again.get_or_insert(Instant::now() + GATHER);
     }

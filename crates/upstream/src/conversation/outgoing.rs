@@ -6,17 +6,17 @@ use bytes::Bytes;
 use tokio::{sync::oneshot, time::Instant};
 use toolbay_protocol::{LogLevel, Request, RequestId, Revision, Rope, method};
 use toolbay_supervise::LogSource;
-use toolbay_translate::{Readdressed, request as translate_request};
+use toolbay_translate::{RequestEdits, request as translate_request};
 
-use super::{Conversation, Surroundings};
+use super::{ConnectionContext, UpstreamConnection};
 use crate::{
-    calls::Queued,
-    capture::{Direction, Hop, Passing},
-    peer::PeerOrder,
+    calls::QueuedCall,
+    capture::{Direction, Hop, PassingMessage},
+    peer::RequesterCommand,
     status::Phase,
 };
 
-impl Conversation<'_> {
+impl UpstreamConnection<'_> {
     pub(super) fn send_waiting(&mut self) {
         let Some(revision) = self.revision else { return };
         let now = Instant::now();
@@ -40,14 +40,14 @@ impl Conversation<'_> {
     }
 
     /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
-    pub(super) fn obey(&mut self, order: PeerOrder) {
+    pub(super) fn obey(&mut self, order: RequesterCommand) {
         let text = match order {
-            PeerOrder::Request { id, method, params, reply } => {
+            RequesterCommand::Request { id, method, params, reply } => {
                 self.around.calls.sent_ours(id, reply);
                 toolbay_protocol::request(&id.into(), method, params.as_deref())
             }
-            PeerOrder::Notify { method } => toolbay_protocol::notification(method, None),
-            PeerOrder::Cancel { id } => {
+            RequesterCommand::Notify { method } => toolbay_protocol::notification(method, None),
+            RequesterCommand::Cancel { id } => {
                 self.around.calls.cancel(id);
                 return self.tell_cancelled(id, "no longer needed");
             }
@@ -99,7 +99,7 @@ impl Conversation<'_> {
     /// Shows a message to whoever watches.
     pub(super) fn capture(&self, direction: Direction, text: Bytes, cause: Option<&Request>) {
         let settings = self.around.settings;
-        settings.capture.record(Passing {
+        settings.capture.record(PassingMessage {
             connection: self.connection,
             hop: Hop::Server,
             direction,
@@ -112,17 +112,17 @@ impl Conversation<'_> {
 }
 
 /// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
-fn set_level(around: &mut Surroundings<'_>, level: LogLevel) -> Rope {
+fn set_level(around: &mut ConnectionContext<'_>, level: LogLevel) -> Rope {
     let id = around.outputs.ids.fetch_add(1, Ordering::Relaxed);
     around.calls.sent_ours(id, oneshot::channel().0);
     let params = format!("{{\"level\":\"{level}\"}}");
     toolbay_protocol::request(&id.into(), method::SET_LEVEL, Some(&params)).into()
 }
 
-fn text_of(queued: &Queued, revision: Revision) -> Rope {
+fn text_of(queued: &QueuedCall, revision: Revision) -> Rope {
     let call = &queued.call;
     let id = RequestId::from(queued.id);
-    let change = Readdressed {
+    let change = RequestEdits {
         id: &id,
         renamed: &call.renamed,
         wants_progress: call.request.call.method() == method::TOOLS_CALL,

@@ -12,11 +12,11 @@ use toolbay_protocol::{
 };
 use toolbay_supervise::LogSource;
 
-use super::Conversation;
+use super::UpstreamConnection;
 use crate::{
-    CallEvent, Owner, Question, Reply,
-    calls::AskedOf,
-    question::{is_question, unsupported},
+    CallEvent, CallerId, ClientReply, ServerRequest,
+    calls::RequestTarget,
+    question::{is_server_request, unsupported},
 };
 
 /// How many questions of one server may be open: some for each call that it may have.
@@ -24,27 +24,27 @@ const MAX_OPEN: usize = 1024;
 
 /// The questions that clients have not answered yet.
 #[derive(Default)]
-pub(super) struct Questions {
+pub(super) struct ServerRequests {
     /// By the server's id.
-    open: HashMap<RequestId, Open>,
-    replies: FuturesUnordered<Abortable<BoxFuture<'static, Replied>>>,
+    open: HashMap<RequestId, OpenServerRequest>,
+    replies: FuturesUnordered<Abortable<BoxFuture<'static, ServerRequestReply>>>,
 }
 
-struct Open {
+struct OpenServerRequest {
     request: Box<Request>,
     /// The call that carries it to the client, and whose call that is.
     call: u64,
-    owner: Option<Owner>,
+    owner: Option<CallerId>,
     /// Forgets it.
     abort: AbortHandle,
 }
 
 /// The server's id of a question, and its answer unless the client went away.
-type Replied = (RequestId, Option<Reply>);
+type ServerRequestReply = (RequestId, Option<ClientReply>);
 
-impl Questions {
+impl ServerRequests {
     /// The next answer of a client; pending while there are no questions.
-    pub(super) async fn next(&mut self) -> Replied {
+    pub(super) async fn next(&mut self) -> ServerRequestReply {
         loop {
             match self.replies.next().await {
                 Some(Ok(reply)) => return reply,
@@ -55,7 +55,7 @@ impl Questions {
     }
 }
 
-impl Conversation<'_> {
+impl UpstreamConnection<'_> {
     /// Takes a request of the server. `about` is our call on whose stream it came, where the transport tells.
     pub(super) fn asked_by_server(&mut self, request: Box<Request>, about: Option<u64>) {
         let asked = request.call.method();
@@ -68,14 +68,16 @@ impl Conversation<'_> {
             let result = format!("{{\"roots\":{roots}}}");
             return self.send_if_room(toolbay_protocol::result(&request.id, &result).into());
         }
-        if !is_question(asked) {
+        if !is_server_request(asked) {
             return self.refuse(&request.id, &unsupported(asked));
         }
         let about = about.or_else(|| self.waiting_for_task(&request));
-        let call = match about.map_or_else(|| self.around.calls.asked_of(), AskedOf::Call) {
-            AskedOf::Call(call) => call,
-            AskedOf::Nobody => return self.refuse(&request.id, &unsupported(asked)),
-            AskedOf::Anybody => {
+        let call = match about
+            .map_or_else(|| self.around.calls.target_of_server_request(), RequestTarget::Call)
+        {
+            RequestTarget::Call(call) => call,
+            RequestTarget::Nobody => return self.refuse(&request.id, &unsupported(asked)),
+            RequestTarget::Anybody => {
                 self.around.outputs.asks_clients.store(true, Ordering::Relaxed);
                 let note = format!(
                     "`{asked}` came while calls of several clients were running; nothing tells which is meant"
@@ -98,13 +100,13 @@ impl Conversation<'_> {
     fn pose(&mut self, request: Box<Request>, call: u64) {
         let id = request.id.clone();
         let asked = request.call.method().to_owned();
-        if self.questions.open.len() >= MAX_OPEN || self.questions.open.contains_key(&id) {
+        if self.server_requests.open.len() >= MAX_OPEN || self.server_requests.open.contains_key(&id) {
             let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "too many questions, or one id twice");
             return self.refuse(&id, &error);
         }
         let (question, reply) =
-            Question::new(request.clone(), self.revision.unwrap_or(Revision::LATEST_LEGACY));
-        let events = self.around.calls.questions_of(call);
+            ServerRequest::new(request.clone(), self.revision.unwrap_or(Revision::LATEST_LEGACY));
+        let events = self.around.calls.open_server_requests_of(call);
         let question = CallEvent::Question(Box::new(question));
         if events.is_none_or(|events| events.send(question).is_err()) {
             return self.refuse(&id, &unsupported(&asked));
@@ -115,20 +117,22 @@ impl Conversation<'_> {
             let id = id.clone();
             async move { (id, reply.await.ok()) }
         };
-        self.questions.replies.push(Abortable::new(Box::pin(answer), registration));
+        self.server_requests.replies.push(Abortable::new(Box::pin(answer), registration));
         let owner = self.around.calls.owner(call);
-        self.questions.open.insert(id, Open { request, call, owner, abort });
+        self.server_requests.open.insert(id, OpenServerRequest { request, call, owner, abort });
     }
 
     /// Passes a client's answer on.
-    pub(super) fn replied(&mut self, id: &RequestId, reply: Option<Reply>) {
-        let open = self.questions.open.remove(id);
+    pub(super) fn replied(&mut self, id: &RequestId, reply: Option<ClientReply>) {
+        let open = self.server_requests.open.remove(id);
         if let Some(open) = &open {
             self.around.calls.replied(open.call);
         }
         match reply {
-            Some(Reply::Result(result)) => self.send_if_room(toolbay_protocol::result(id, &result).into()),
-            Some(Reply::Error(error)) => self.refuse(id, &error),
+            Some(ClientReply::Result(result)) => {
+                self.send_if_room(toolbay_protocol::result(id, &result).into())
+            }
+            Some(ClientReply::Error(error)) => self.refuse(id, &error),
             // The call that carried it has ended, but its client is still there: then another one asked.
             None if let Some(open) = open
                 && let Some(call) = open.owner.and_then(|owner| self.around.calls.carrier(owner))
@@ -142,7 +146,7 @@ impl Conversation<'_> {
 
     /// The server does not want to know any more.
     pub(super) fn withdrawn(&mut self, id: &RequestId) {
-        if let Some(open) = self.questions.open.remove(id) {
+        if let Some(open) = self.server_requests.open.remove(id) {
             open.abort.abort();
             self.around.calls.replied(open.call);
         }

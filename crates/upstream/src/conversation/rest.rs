@@ -7,10 +7,10 @@ use std::{pin::Pin, time::Duration};
 use tokio::time::Instant;
 use toolbay_protocol::{Revision, method};
 
-use super::{Conversation, End};
+use super::{ConnectionEnd, UpstreamConnection};
 use crate::{
-    Failure, Settings,
-    peer::{NoResponse, Peer, our_params},
+    Failure, ServerSettings,
+    peer::{NoResponse, Requester, our_params},
 };
 
 /// How often a server that shall leave is looked at.
@@ -23,10 +23,10 @@ const LAST_BREATH: Duration = Duration::from_millis(500);
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A sign of life that was asked for; says whether one came.
-pub(super) type Pulse = Pin<Box<dyn Future<Output = bool> + Send>>;
+pub(super) type KeepAlivePing = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// What is known about the quiet on a connection.
-pub(super) struct Rest {
+pub(super) struct IdleState {
     heartbeat: Option<Duration>,
     idle_stop: Option<Duration>,
     /// Whether anything came since the last look.
@@ -36,7 +36,7 @@ pub(super) struct Rest {
     calls: u64,
     was_used: bool,
     unused_since: Instant,
-    pub(super) pulse: Option<Pulse>,
+    pub(super) pulse: Option<KeepAlivePing>,
     asked_at: Instant,
     /// Whether it ever gave a sign of life when asked: one that never does may be well all the same.
     answers: bool,
@@ -44,8 +44,8 @@ pub(super) struct Rest {
     pub(super) deaf: Option<Instant>,
 }
 
-impl Rest {
-    pub(super) fn new(settings: &Settings) -> Self {
+impl IdleState {
+    pub(super) fn new(settings: &ServerSettings) -> Self {
         let now = Instant::now();
         Self {
             heartbeat: settings.heartbeat,
@@ -80,66 +80,69 @@ impl Rest {
     }
 }
 
-impl Conversation<'_> {
+impl UpstreamConnection<'_> {
     /// When to look for the first time.
     pub(super) fn first_look(&self) -> Instant {
         match self.around.inputs.retire_by {
             Some(_) => self.around.started,
-            None => self.around.started + self.rest.pause(),
+            None => self.around.started + self.idle.pause(),
         }
     }
 
     /// Looks whether something is to be done; says when to look again, or how this life ends.
-    pub(super) fn look_after(&mut self) -> Result<Instant, End> {
+    pub(super) fn look_after(&mut self) -> Result<Instant, ConnectionEnd> {
         let now = Instant::now();
-        if self.rest.deaf.is_some_and(|until| now >= until) {
-            return Err(End::Closed { phase: self.phase, probing: false });
+        if self.idle.deaf.is_some_and(|until| now >= until) {
+            return Err(ConnectionEnd::Closed { phase: self.phase, probing: false });
         }
         let counts = self.around.outputs.gauges.read();
         let is_busy = self.around.calls.in_flight() > 0 || self.around.calls.waiting() > 0;
-        let is_used = is_busy || counts.calls != self.rest.calls || !self.around.inputs.interests.is_empty();
+        let is_used = is_busy || counts.calls != self.idle.calls || !self.around.inputs.interests.is_empty();
         // The first look without a call counts as the end of the last one, which cannot have been before the look before.
-        if std::mem::replace(&mut self.rest.was_used, is_used) || is_used {
-            self.rest.calls = counts.calls;
-            self.rest.unused_since = now;
+        if std::mem::replace(&mut self.idle.was_used, is_used) || is_used {
+            self.idle.calls = counts.calls;
+            self.idle.unused_since = now;
         }
         if let Some(until) = self.around.inputs.retire_by {
-            let is_over = !is_busy && now - self.rest.unused_since >= LINGER;
-            return if is_over || now >= until { Err(End::Stop) } else { Ok(now + LEAVING) };
+            let is_over = !is_busy && now - self.idle.unused_since >= LINGER;
+            return if is_over || now >= until { Err(ConnectionEnd::Stop) } else { Ok(now + LEAVING) };
         }
         if self.revision.is_some()
-            && self.rest.idle_stop.is_some_and(|after| now - self.rest.unused_since >= after)
+            && self.idle.idle_stop.is_some_and(|after| now - self.idle.unused_since >= after)
         {
-            return Err(End::Unused);
+            return Err(ConnectionEnd::Unused);
         }
         self.beat(now, is_busy)?;
-        let next = now + self.rest.pause();
-        Ok(self.rest.deaf.map_or(next, |until| until.min(next)))
+        let next = now + self.idle.pause();
+        Ok(self.idle.deaf.map_or(next, |until| until.min(next)))
     }
 
-    fn beat(&mut self, now: Instant, is_busy: bool) -> Result<(), End> {
-        let (Some(every), Some(revision)) = (self.rest.heartbeat, self.revision) else { return Ok(()) };
+    fn beat(&mut self, now: Instant, is_busy: bool) -> Result<(), ConnectionEnd> {
+        let (Some(every), Some(revision)) = (self.idle.heartbeat, self.revision) else { return Ok(()) };
         // Whoever has calls is judged by their deadlines, and may be too busy to answer anything else.
-        if std::mem::take(&mut self.rest.heard) || is_busy {
-            self.rest.quiet_since = now;
-            self.rest.asked_at = now;
+        if std::mem::take(&mut self.idle.heard) || is_busy {
+            self.idle.quiet_since = now;
+            self.idle.asked_at = now;
         }
-        if self.rest.pulse.is_some() && now - self.rest.asked_at >= every {
-            if self.rest.answers {
-                return Err(End::Failed { failure: Failure::Unresponsive { after: every }, probing: false });
+        if self.idle.pulse.is_some() && now - self.idle.asked_at >= every {
+            if self.idle.answers {
+                return Err(ConnectionEnd::Failed {
+                    failure: Failure::Unresponsive { after: every },
+                    probing: false,
+                });
             }
-            self.rest.heartbeat = None;
-            self.rest.pulse = None;
-        } else if self.rest.pulse.is_none() && now - self.rest.quiet_since >= every {
-            self.rest.asked_at = now;
-            self.rest.pulse = Some(Box::pin(pulse(self.peer.clone(), revision)));
+            self.idle.heartbeat = None;
+            self.idle.pulse = None;
+        } else if self.idle.pulse.is_none() && now - self.idle.quiet_since >= every {
+            self.idle.asked_at = now;
+            self.idle.pulse = Some(Box::pin(pulse(self.peer.clone(), revision)));
         }
         Ok(())
     }
 }
 
 /// Any answer is a sign of life, an error too.
-async fn pulse(peer: Peer, revision: Revision) -> bool {
+async fn pulse(peer: Requester, revision: Revision) -> bool {
     let method = if revision.is_modern() { method::DISCOVER } else { method::PING };
     match peer.request(method, our_params(revision, "")).await {
         Ok(_) => true,

@@ -4,44 +4,48 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
-use super::{Conversation, Done};
+use super::{UpstreamConnection, WorkOutput};
 use crate::{
-    Kind,
-    handshake::{Introduction, introduce_again},
-    listing::{Listed, list},
+    CatalogKind,
+    handshake::{ServerIdentity, identify_again},
+    listing::{ListResult, list},
 };
 
 /// How rarely a list is asked for again because it ran out, however often someone looks at it.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 
-impl Conversation<'_> {
+impl UpstreamConnection<'_> {
     pub(super) fn list_again(&mut self) {
         self.look_again = None;
         let Some(revision) = self.revision else { return };
         let (kinds, peer) = (std::mem::take(&mut self.changed), self.peer.clone());
         let introduce = std::mem::take(&mut self.introduce_again) && revision.is_modern();
         let patience = self.around.settings.timeouts.idle;
-        let is_hub = !self.around.status.borrow().catalogue.hubs.is_empty();
+        let is_hub = !self.around.status.borrow().catalog.hubs.is_empty();
         self.chore = Some(Box::pin(async move {
             let introduction = match introduce {
-                true => timeout(patience, introduce_again(&peer)).await.ok().flatten(),
+                true => timeout(patience, identify_again(&peer)).await.ok().flatten(),
                 false => None,
             };
             let mut all = Vec::new();
             for kind in kinds {
                 // A list that is never answered must not make us deaf to later changes.
                 let listed = timeout(patience, list(&peer, kind, revision, is_hub)).await;
-                all.push((kind, listed.unwrap_or_else(|_| Listed::unanswered(patience))));
+                all.push((kind, listed.unwrap_or_else(|_| ListResult::unanswered(patience))));
             }
-            Done::Listed(all, introduction)
+            WorkOutput::Listed(all, introduction)
         }));
     }
 
-    pub(super) fn listed(&mut self, lists: Vec<(Kind, Listed)>, introduction: Option<Introduction>) {
+    pub(super) fn listed(
+        &mut self,
+        lists: Vec<(CatalogKind, ListResult)>,
+        introduction: Option<ServerIdentity>,
+    ) {
         let now = Some(Instant::now());
         let (mut catalogue, mut freshness) = {
             let status = self.around.status.borrow();
-            ((*status.catalogue).clone(), status.freshness.clone())
+            ((*status.catalog).clone(), status.freshness.clone())
         };
         if let Some(introduction) = introduction {
             introduction.store(&mut catalogue);
@@ -56,15 +60,15 @@ impl Conversation<'_> {
         self.around.status.modify(|status| {
             status.freshness = freshness;
             // The same catalogue stays in its place: making a table of it is work.
-            if catalogue != *status.catalogue {
-                status.catalogue = Arc::new(catalogue);
+            if catalogue != *status.catalog {
+                status.catalog = Arc::new(catalogue);
             }
         });
     }
 
     /// Asks again for what ran out, unless that was done a moment ago.
-    pub(super) fn refresh(&mut self, kind: Option<Kind>) {
-        let last = &mut self.refreshed[kind.map_or(Kind::ALL.len(), |kind| kind as usize)];
+    pub(super) fn refresh(&mut self, kind: Option<CatalogKind>) {
+        let last = &mut self.refreshed[kind.map_or(CatalogKind::ALL.len(), |kind| kind as usize)];
         if self.revision.is_none() || last.is_some_and(|last| last.elapsed() < REFRESH_PAUSE) {
             return;
         }

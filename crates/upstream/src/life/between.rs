@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 use toolbay_supervise::LogSource;
 
-use super::{Command, LOOK_FOR_CALL, Life, Next};
-use crate::{CallError, Failure, Phase, State};
+use super::{LOOK_FOR_CALL, NextStep, Supervisor, SupervisorCommand};
+use crate::{CallError, Failure, Phase, UpstreamState};
 
 /// What a server that is down will do.
 #[derive(Clone, Copy)]
-pub(super) enum Outlook {
+pub(super) enum DownState {
     /// Its start goes on with another attempt, so calls wait.
     Retry(Instant),
     /// It is started again, so calls wait.
@@ -21,7 +21,7 @@ pub(super) enum Outlook {
     Hopeless,
 }
 
-impl Outlook {
+impl DownState {
     pub(super) fn until(self) -> Option<Instant> {
         match self {
             Self::Retry(until) | Self::Restart(until) | Self::LookAgain { until, .. } => Some(until),
@@ -39,54 +39,54 @@ impl Outlook {
     }
 }
 
-impl Life {
+impl Supervisor {
     /// Between lives: nothing is sent, calls wait or fail.
-    pub(super) async fn wait(&mut self, outlook: Outlook, failure: Arc<Failure>) -> Next {
+    pub(super) async fn wait(&mut self, outlook: DownState, failure: Arc<Failure>) -> NextStep {
         let until = outlook.until();
         self.set(match outlook {
-            Outlook::Retry(_) => self.starting(Phase::Spawning),
-            Outlook::Restart(until) => State::Backoff { until, failure: failure.clone() },
-            _ => State::Failed { failure: failure.clone() },
+            DownState::Retry(_) => self.starting(Phase::Spawning),
+            DownState::Restart(until) => UpstreamState::Backoff { until, failure: failure.clone() },
+            _ => UpstreamState::Failed { failure: failure.clone() },
         });
-        self.is_looking = matches!(outlook, Outlook::LookAgain { .. });
+        self.is_looking = matches!(outlook, DownState::LookAgain { .. });
         let down = CallError::Down { server: self.settings.name.clone(), failure };
-        if !matches!(outlook, Outlook::Retry(_) | Outlook::Restart(_)) {
+        if !matches!(outlook, DownState::Retry(_) | DownState::Restart(_)) {
             self.calls.fail_waiting(&down);
         }
         loop {
             if self.may_leave() {
-                return Next::Stop;
+                return NextStep::Stop;
             }
             let next_look = self.calls.next_look();
             let wake = until.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased; // a call made after an order must see its effect
-                () = self.inputs.stop.cancelled() => return Next::Stop,
+                () = self.inputs.stop.cancelled() => return NextStep::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    Command::Start(obeyed) | Command::Restart(obeyed) => {
+                    SupervisorCommand::Start(obeyed) | SupervisorCommand::Restart(obeyed) => {
                         self.inputs.orders.push(obeyed);
                         self.policy.reset();
                         self.failure = None;
                         self.is_looking = false;
-                        return Next::Start;
+                        return NextStep::Start;
                     }
-                    Command::Stop(obeyed) => {
+                    SupervisorCommand::Stop(obeyed) => {
                         self.inputs.orders.push(obeyed);
-                        return Next::Rest { wakes: false };
+                        return NextStep::Rest { wakes: false };
                     }
-                    Command::Retire { until } => self.inputs.retire_by = Some(until),
-                    Command::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
+                    SupervisorCommand::Retire { until } => self.inputs.retire_by = Some(until),
+                    SupervisorCommand::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
                 },
-                () = sleep_until(wake), if until.is_some() => return Next::Start,
+                () = sleep_until(wake), if until.is_some() => return NextStep::Start,
                 queued = self.inputs.queue.recv() => match queued {
                     Some(queued) if !outlook.is_worth_waiting() => queued.fail(down.clone()),
                     Some(queued) => {
                         self.calls.wait(queued);
-                        if matches!(outlook, Outlook::LookAgain { .. }) {
-                            return Next::Start;
+                        if matches!(outlook, DownState::LookAgain { .. }) {
+                            return NextStep::Start;
                         }
                     }
-                    None => return Next::Stop,
+                    None => return NextStep::Stop,
                 },
                 () = self.inputs.cancelled.arrived.notified() => {
                     for id in self.inputs.cancelled.take() {
@@ -106,8 +106,8 @@ impl Life {
     }
 
     /// Down, and nothing is wrong. Calls fail, or start it where it `wakes`.
-    pub(super) async fn rest(&mut self, wakes: bool) -> Next {
-        self.set(State::Stopped { wakes });
+    pub(super) async fn rest(&mut self, wakes: bool) -> NextStep {
+        self.set(UpstreamState::Stopped { wakes });
         self.inputs.orders.clear();
         let note = if wakes { "resting until it is called" } else { "stopped until someone asks" };
         self.outputs.log.push(LogSource::Event, note);
@@ -115,35 +115,35 @@ impl Life {
         self.failure = None;
         let stopped = CallError::Stopped { server: self.settings.name.clone() };
         if wakes && self.calls.waiting() > 0 {
-            return Next::Start; // it was called on its way down
+            return NextStep::Start; // it was called on its way down
         }
         self.calls.fail_waiting(&stopped);
         loop {
             if self.may_leave() {
-                return Next::Stop;
+                return NextStep::Stop;
             }
             tokio::select! {
                 biased; // a call made after an order must see its effect
-                () = self.inputs.stop.cancelled() => return Next::Stop,
+                () = self.inputs.stop.cancelled() => return NextStep::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    Command::Start(obeyed) | Command::Restart(obeyed) => {
+                    SupervisorCommand::Start(obeyed) | SupervisorCommand::Restart(obeyed) => {
                         self.inputs.orders.push(obeyed);
-                        return Next::Start;
+                        return NextStep::Start;
                     }
-                    Command::Stop(obeyed) if wakes => {
+                    SupervisorCommand::Stop(obeyed) if wakes => {
                         self.inputs.orders.push(obeyed);
-                        return Next::Rest { wakes: false };
+                        return NextStep::Rest { wakes: false };
                     }
-                    Command::Stop(_) | Command::Refresh(_) => {}
-                    Command::Retire { until } => self.inputs.retire_by = Some(until),
+                    SupervisorCommand::Stop(_) | SupervisorCommand::Refresh(_) => {}
+                    SupervisorCommand::Retire { until } => self.inputs.retire_by = Some(until),
                 },
                 queued = self.inputs.queue.recv() => match queued {
                     Some(queued) if wakes => {
                         self.calls.wait(queued);
-                        return Next::Start;
+                        return NextStep::Start;
                     }
                     Some(queued) => queued.fail(stopped.clone()),
-                    None => return Next::Stop,
+                    None => return NextStep::Stop,
                 },
                 () = self.inputs.cancelled.arrived.notified() => drop(self.inputs.cancelled.take()),
             }

@@ -7,7 +7,7 @@ use toolbay_protocol::{encode_string, method};
 
 use super::{PATIENCE, Subscriber};
 use crate::{
-    interest::{NotWatched, Standing},
+    interest::{SubscribeError, SubscriptionState},
     peer::NoResponse,
 };
 
@@ -19,7 +19,7 @@ impl Subscriber {
                 self.interests.changed.notified().await;
             }
             self.note_unsupported();
-            return self.refuse_all(&NotWatched::Unsupported).await;
+            return self.refuse_all(&SubscribeError::Unsupported).await;
         }
         let mut held: BTreeSet<Arc<str>> = BTreeSet::new();
         loop {
@@ -37,27 +37,27 @@ impl Subscriber {
                 match self.ask(method::RESOURCES_SUBSCRIBE, uri).await {
                     Ok(()) => {
                         held.insert(uri.clone());
-                        self.interests.settle(uri, Standing::Watched);
+                        self.interests.settle(uri, SubscriptionState::Watched);
                     }
                     Err(why) => {
                         self.note(&format!("the resource {uri} cannot be watched: {why}"));
-                        self.interests.settle(uri, Standing::Refused(why));
+                        self.interests.settle(uri, SubscriptionState::Refused(why));
                     }
                 }
             }
         }
     }
 
-    async fn ask(&self, method: &'static str, uri: &str) -> Result<(), NotWatched> {
+    async fn ask(&self, method: &'static str, uri: &str) -> Result<(), SubscribeError> {
         let params = format!("{{\"uri\":{}}}", encode_string(uri));
         match timeout(PATIENCE, self.peer.request(method, Some(params))).await {
             Ok(Ok(response)) => match response.error() {
                 None => Ok(()),
-                Some(error) => Err(NotWatched::Refused(Box::new(error))),
+                Some(error) => Err(SubscribeError::Refused(Box::new(error))),
             },
             // The next life asks again; until then it is as good as unanswered.
-            Ok(Err(NoResponse::Gone)) | Err(_) => Err(NotWatched::Unanswered),
-            Ok(Err(NoResponse::Failed(error))) => Err(NotWatched::Down(error)),
+            Ok(Err(NoResponse::Gone)) | Err(_) => Err(SubscribeError::Unanswered),
+            Ok(Err(NoResponse::Failed(error))) => Err(SubscribeError::Down(error)),
         }
     }
 }

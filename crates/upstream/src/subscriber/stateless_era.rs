@@ -8,13 +8,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
 use toolbay_protocol::{ErrorCode, ErrorObject, Notification, Revision, encode_string, method};
-use toolbay_transport::http::client::NoAnswer;
+use toolbay_transport::http::client::HttpError;
 
 use super::{PATIENCE, Subscriber};
 use crate::{
-    CallError, Kind,
-    interest::{NotWatched, Standing},
-    peer::{Asked, our_params},
+    CallError, CatalogKind,
+    interest::{SubscribeError, SubscriptionState},
+    peer::{OwnRequest, our_params},
 };
 
 /// How soon one that ended is asked for again, and how rarely at last.
@@ -22,16 +22,16 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// A subscription that is open.
-struct Listening {
-    asked: Asked,
+struct OpenSubscription {
+    asked: OwnRequest,
     since: Instant,
     wanted: BTreeSet<Arc<str>>,
 }
 
 /// What became of a request to listen.
-enum Opened {
+enum ListenOutcome {
     /// Acknowledged, or open for so long that it may be one without that.
-    Listening(Listening),
+    Listening(OpenSubscription),
     Refused(ErrorObject),
     /// It ended before it began.
     Ended,
@@ -40,31 +40,31 @@ enum Opened {
 /// What the server agreed to.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Agreed {
+struct AgreedFilter {
     tools_list_changed: bool,
     prompts_list_changed: bool,
     resources_list_changed: bool,
     resource_subscriptions: Vec<String>,
 }
 
-impl Agreed {
+impl AgreedFilter {
     fn of(notification: &Notification) -> Self {
         let text = notification.param("notifications").map(|span| notification.raw(span));
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    fn announces(&self, kind: Kind) -> bool {
+    fn announces(&self, kind: CatalogKind) -> bool {
         match kind {
-            Kind::Tools => self.tools_list_changed,
-            Kind::Prompts => self.prompts_list_changed,
-            Kind::Resources | Kind::ResourceTemplates => self.resources_list_changed,
+            CatalogKind::Tools => self.tools_list_changed,
+            CatalogKind::Prompts => self.prompts_list_changed,
+            CatalogKind::Resources | CatalogKind::ResourceTemplates => self.resources_list_changed,
         }
     }
 }
 
 impl Subscriber {
     pub(super) async fn listen(mut self) {
-        let mut current: Option<Listening> = None;
+        let mut current: Option<OpenSubscription> = None;
         let mut pause = FIRST_PAUSE;
         loop {
             let wanted = self.wanted();
@@ -77,11 +77,11 @@ impl Subscriber {
                     _ = &mut listening.asked.answer => current = None,
                     // One that was silent at first; who waited for it was told so.
                     Some(late) = self.acknowledged.recv() => if late.id == id {
-                        self.announces(&Agreed::of(&late.notification));
+                        self.announces(&AgreedFilter::of(&late.notification));
                     },
                 }
                 if current.is_none() {
-                    self.announces(&Agreed::default());
+                    self.announces(&AgreedFilter::default());
                     if since.elapsed() > LONGEST_PAUSE {
                         pause = FIRST_PAUSE; // it worked well: this is a new trouble
                     }
@@ -91,12 +91,12 @@ impl Subscriber {
                 continue;
             }
             match self.open(wanted.clone()).await {
-                Opened::Listening(listening) => {
+                ListenOutcome::Listening(listening) => {
                     if let Some(old) = current.replace(listening) {
                         self.peer.cancel(old.asked.id).await;
                     }
                 }
-                Opened::Refused(error) => {
+                ListenOutcome::Refused(error) => {
                     let before =
                         current.as_ref().map(|listening| listening.wanted.clone()).unwrap_or_default();
                     let new: Vec<&Arc<str>> = wanted.difference(&before).collect();
@@ -104,11 +104,13 @@ impl Subscriber {
                     if new.is_empty() && current.is_none() {
                         // Not even for the lists: then it tells nobody about anything.
                         self.note("changes of its lists and resources will not be noticed");
-                        return self.refuse_all(&NotWatched::Refused(Box::new(error))).await;
+                        return self.refuse_all(&SubscribeError::Refused(Box::new(error))).await;
                     }
                     for uri in new {
-                        self.interests
-                            .settle(uri, Standing::Refused(NotWatched::Refused(Box::new(error.clone()))));
+                        self.interests.settle(
+                            uri,
+                            SubscriptionState::Refused(SubscribeError::Refused(Box::new(error.clone()))),
+                        );
                     }
                     if let Some(listening) = &mut current
                         && listening.wanted.is_superset(&wanted)
@@ -117,7 +119,7 @@ impl Subscriber {
                         listening.wanted = wanted;
                     }
                 }
-                Opened::Ended => {
+                ListenOutcome::Ended => {
                     sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -133,59 +135,59 @@ impl Subscriber {
         }
         self.note_unsupported();
         for uri in &wanted {
-            self.interests.settle(uri, Standing::Refused(NotWatched::Unsupported));
+            self.interests.settle(uri, SubscriptionState::Refused(SubscribeError::Unsupported));
         }
         BTreeSet::new()
     }
 
-    async fn open(&mut self, wanted: BTreeSet<Arc<str>>) -> Opened {
+    async fn open(&mut self, wanted: BTreeSet<Arc<str>>) -> ListenOutcome {
         let Some(mut asked) =
             self.peer.ask(method::LISTEN, our_params(Revision::LATEST, &filter(&wanted))).await
         else {
-            return Opened::Ended;
+            return ListenOutcome::Ended;
         };
         let deadline = Instant::now() + PATIENCE;
         loop {
             tokio::select! {
                 biased; // an acknowledgement stands before what follows it
                 Some(acknowledged) = self.acknowledged.recv() => if acknowledged.id == asked.id {
-                    let wanted = self.agreed(wanted, &Agreed::of(&acknowledged.notification));
-                    return Opened::Listening(Listening { asked, since: Instant::now(), wanted });
+                    let wanted = self.agreed(wanted, &AgreedFilter::of(&acknowledged.notification));
+                    return ListenOutcome::Listening(OpenSubscription { asked, since: Instant::now(), wanted });
                 },
                 answer = &mut asked.answer => return match answer {
-                    Ok(Ok(answer)) => answer.response.error().map_or(Opened::Ended, Opened::Refused),
+                    Ok(Ok(answer)) => answer.response.error().map_or(ListenOutcome::Ended, ListenOutcome::Refused),
                     // A stream may break at any time; any other answer without a message is a refusal too.
-                    Ok(Err(CallError::NoAnswer { why: NoAnswer::Broken { .. }, .. })) => Opened::Ended,
+                    Ok(Err(CallError::NoAnswer { why: HttpError::Broken { .. }, .. })) => ListenOutcome::Ended,
                     Ok(Err(error @ CallError::NoAnswer { .. })) => {
-                        Opened::Refused(ErrorObject::new(ErrorCode::INTERNAL_ERROR, error.to_string()))
+                        ListenOutcome::Refused(ErrorObject::new(ErrorCode::INTERNAL_ERROR, error.to_string()))
                     }
-                    Ok(Err(_)) | Err(_) => Opened::Ended,
+                    Ok(Err(_)) | Err(_) => ListenOutcome::Ended,
                 },
                 () = sleep_until(deadline) => {
                     self.note("the server does not acknowledge what it was asked to tell");
                     for uri in &wanted {
-                        self.interests.settle(uri, Standing::Refused(NotWatched::Unanswered));
+                        self.interests.settle(uri, SubscriptionState::Refused(SubscribeError::Unanswered));
                     }
-                    return Opened::Listening(Listening { asked, since: Instant::now(), wanted: BTreeSet::new() });
+                    return ListenOutcome::Listening(OpenSubscription { asked, since: Instant::now(), wanted: BTreeSet::new() });
                 }
             }
         }
     }
 
     /// Takes note of what the server agreed to, and gives what it will tell of.
-    fn agreed(&self, mut wanted: BTreeSet<Arc<str>>, agreed: &Agreed) -> BTreeSet<Arc<str>> {
+    fn agreed(&self, mut wanted: BTreeSet<Arc<str>>, agreed: &AgreedFilter) -> BTreeSet<Arc<str>> {
         self.announces(agreed);
         wanted.retain(|uri| {
             let is_watched = agreed.resource_subscriptions.iter().any(|it| **it == **uri);
             self.interests.settle(
                 uri,
                 if is_watched {
-                    Standing::Watched
+                    SubscriptionState::Watched
                 } else {
                     self.note(&format!(
                         "the resource {uri} cannot be watched: the server does not agree to it"
                     ));
-                    Standing::Refused(NotWatched::Unsupported)
+                    SubscriptionState::Refused(SubscribeError::Unsupported)
                 },
             );
             is_watched
@@ -193,9 +195,9 @@ impl Subscriber {
         wanted
     }
 
-    fn announces(&self, agreed: &Agreed) {
+    fn announces(&self, agreed: &AgreedFilter) {
         self.status.modify_if(|status| {
-            let announced = Kind::ALL.map(|kind| agreed.announces(kind));
+            let announced = CatalogKind::ALL.map(|kind| agreed.announces(kind));
             std::mem::replace(&mut status.freshness.announced, announced) != announced
         });
     }

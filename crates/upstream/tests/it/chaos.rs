@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 use toolbay_testkit::{TestServer, ToolContext};
-use toolbay_upstream::{CallError, State};
+use toolbay_upstream::{CallError, UpstreamState};
 
 use crate::world::{World, call_with, eventually, in_memory, value};
 
@@ -80,7 +80,7 @@ async fn run(fates: Vec<Fate>, in_flight: usize, restart_after: Option<u64>) {
     timeout(Duration::from_secs(60), callers.join_all()).await.unwrap();
     let empty = || world.server.counts().in_flight + world.server.counts().waiting == 0;
     eventually("nothing is left", empty).await;
-    assert!(matches!(world.until_ready().await.state, State::Running));
+    assert!(matches!(world.until_ready().await.state, UpstreamState::Running));
 }
 
 proptest! {

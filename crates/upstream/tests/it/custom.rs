@@ -10,8 +10,8 @@ use tokio_util::task::TaskTracker;
 use toolbay_testkit::TestServer;
 use toolbay_transport::Incoming;
 use toolbay_upstream::{
-    CallError, Source,
-    custom::{Connection, Texts, Transport},
+    CallError, Endpoint,
+    custom::{CustomConnection, TextChannels, Transport},
 };
 
 use crate::world::{World, call};
@@ -27,7 +27,7 @@ impl Transport for Thread {
         "thread"
     }
 
-    fn carry<'a>(&'a self, texts: &'a mut Texts) -> Connection<'a> {
+    fn carry<'a>(&'a self, texts: &'a mut TextChannels) -> CustomConnection<'a> {
         Box::pin(async move {
             self.lives.fetch_add(1, Relaxed);
             let mut wire = self.server.in_memory(&TaskTracker::new());
@@ -57,7 +57,7 @@ async fn it_is_used_like_any_other() {
         .with_tool("tear_it", |_| Ok(json!("never")))
         .with_async_tool("hang", |_, _| async { std::future::pending().await });
     let thread = Arc::new(Thread { server, lives: AtomicUsize::new(0) });
-    let world = World::new(Source::Custom(thread.clone()), |_| {});
+    let world = World::new(Endpoint::Custom(thread.clone()), |_| {});
     let ready = world.until_ready().await;
     assert_eq!((ready.transport, world.server.transport()), ("thread", "thread"));
     assert!(world.call("t").await.is_ok());

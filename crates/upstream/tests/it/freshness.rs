@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::sleep;
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{Hints, Kind, Status};
+use toolbay_upstream::{CacheHints, CatalogKind, UpstreamStatus};
 
 use crate::world::{World, eventually};
 
@@ -18,8 +18,8 @@ fn server(era: Era) -> TestServer {
         .era(era)
 }
 
-fn hints(status: &Status, kind: Kind) -> Option<(f32, bool)> {
-    status.list_hints(kind).map(|Hints { ttl, is_public }| (ttl.as_secs_f32().round(), is_public))
+fn hints(status: &UpstreamStatus, kind: CatalogKind) -> Option<(f32, bool)> {
+    status.list_hints(kind).map(|CacheHints { ttl, is_public }| (ttl.as_secs_f32().round(), is_public))
 }
 
 #[tokio::test(start_paused = true)]
@@ -28,26 +28,32 @@ async fn what_a_modern_server_says_holds_as_long_as_it_announces_changes() {
     let world = World::ready(&server).await;
     sleep(Duration::from_secs(10)).await;
     let status = world.until_ready().await;
-    assert_eq!(hints(&status, Kind::Tools), Some((30.0, true)), "changes would have been announced");
-    let (left, is_public) = hints(&status, Kind::Prompts).unwrap();
+    assert_eq!(hints(&status, CatalogKind::Tools), Some((30.0, true)), "changes would have been announced");
+    let (left, is_public) = hints(&status, CatalogKind::Prompts).unwrap();
     assert!((19.0..=21.0).contains(&left) && is_public, "{left}: nobody would have told us");
-    assert_eq!(hints(&status, Kind::Resources), None, "there are none");
-    assert!(Kind::ALL.iter().all(|kind| !status.is_list_stale(*kind)));
+    assert_eq!(hints(&status, CatalogKind::Resources), None, "there are none");
+    assert!(CatalogKind::ALL.iter().all(|kind| !status.is_list_stale(*kind)));
     sleep(Duration::from_secs(30)).await;
     let status = world.until_ready().await;
-    assert_eq!(hints(&status, Kind::Prompts), Some((0.0, true)));
-    assert!(status.is_list_stale(Kind::Prompts) && !status.is_list_stale(Kind::Tools));
-    assert!(status.is_introduction_stale());
+    assert_eq!(hints(&status, CatalogKind::Prompts), Some((0.0, true)));
+    assert!(status.is_list_stale(CatalogKind::Prompts) && !status.is_list_stale(CatalogKind::Tools));
+    assert!(status.is_server_info_stale());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_says_nothing_so_what_it_announces_decides() {
     let server = server(Era::Legacy);
     let status = World::ready(&server).await.until_ready().await;
-    assert_eq!(status.list_hints(Kind::Tools), Some(Hints { ttl: Duration::MAX, is_public: false }));
-    assert_eq!(hints(&status, Kind::Prompts), Some((5.0, false)));
+    assert_eq!(
+        status.list_hints(CatalogKind::Tools),
+        Some(CacheHints { ttl: Duration::MAX, is_public: false })
+    );
+    assert_eq!(hints(&status, CatalogKind::Prompts), Some((5.0, false)));
     sleep(Duration::from_secs(100)).await;
-    assert!(Kind::ALL.iter().all(|kind| !status.is_list_stale(*kind)), "asking again would tell nothing new");
+    assert!(
+        CatalogKind::ALL.iter().all(|kind| !status.is_list_stale(*kind)),
+        "asking again would tell nothing new"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,16 +62,17 @@ async fn what_ran_out_is_asked_for_again_but_not_by_everyone_who_looks() {
     let world = World::ready(&server).await;
     sleep(Duration::from_secs(40)).await;
     let before = (server.handle().count("prompts/list"), server.handle().count("server/discover"));
-    let catalogue = world.until_ready().await.catalogue;
+    let catalogue = world.until_ready().await.catalog;
     for _ in 0..100 {
-        world.server.refresh(Some(Kind::Prompts));
+        world.server.refresh(Some(CatalogKind::Prompts));
         world.server.refresh(None);
         sleep(Duration::from_millis(1)).await;
     }
-    eventually("the list is fresh", || !world.server.status().borrow().is_list_stale(Kind::Prompts)).await;
-    eventually("it is known anew", || !world.server.status().borrow().is_introduction_stale()).await;
+    eventually("the list is fresh", || !world.server.status().borrow().is_list_stale(CatalogKind::Prompts))
+        .await;
+    eventually("it is known anew", || !world.server.status().borrow().is_server_info_stale()).await;
     let after = (server.handle().count("prompts/list"), server.handle().count("server/discover"));
     assert_eq!(after, (before.0 + 1, before.1 + 1));
-    let same = world.until_ready().await.catalogue;
+    let same = world.until_ready().await.catalog;
     assert!(std::sync::Arc::ptr_eq(&catalogue, &same), "nothing changed, so no table is made anew");
 }

@@ -6,14 +6,14 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use toolbay_protocol::Revision;
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{EraPolicy, Failure, State};
+use toolbay_upstream::{Failure, RevisionPolicy, UpstreamState};
 
 use crate::world::{World, discovery, hello, in_memory, scripted, tools};
 
 /// What the server of an era gets from us until it is ready, with the revision we end up with.
-async fn heard(era: Era, policy: EraPolicy) -> (Option<Revision>, Vec<String>) {
+async fn heard(era: Era, policy: RevisionPolicy) -> (Option<Revision>, Vec<String>) {
     let server = TestServer::new("s").era(era).with_tool("t", |_| Ok(json!(1)));
-    let world = World::new(in_memory(&server), |settings| settings.era = policy);
+    let world = World::new(in_memory(&server), |settings| settings.revision = policy);
     let status = world.until_ready().await;
     let method = |text: &String| {
         let message: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -31,12 +31,12 @@ async fn each_era_is_spoken_as_it_wants() {
     let probed = ["server/discover", "initialize", "notifications/initialized", "tools/list"];
     let asked = ["server/discover", "tools/list"];
     for (era, policy, revision, methods) in [
-        (Era::Legacy, EraPolicy::Legacy, legacy, &shaken[..]),
-        (Era::Both, EraPolicy::Legacy, legacy, &shaken),
-        (Era::Legacy, EraPolicy::Auto, legacy, &probed),
-        (Era::Both, EraPolicy::Auto, modern, &asked),
-        (Era::Modern, EraPolicy::Auto, modern, &asked),
-        (Era::Modern, EraPolicy::Modern, modern, &asked),
+        (Era::Legacy, RevisionPolicy::Legacy, legacy, &shaken[..]),
+        (Era::Both, RevisionPolicy::Legacy, legacy, &shaken),
+        (Era::Legacy, RevisionPolicy::Auto, legacy, &probed),
+        (Era::Both, RevisionPolicy::Auto, modern, &asked),
+        (Era::Modern, RevisionPolicy::Auto, modern, &asked),
+        (Era::Modern, RevisionPolicy::Modern, modern, &asked),
     ] {
         let (found, heard) = heard(era, policy).await;
         assert_eq!(found, revision, "{era:?} {policy:?}");
@@ -169,8 +169,8 @@ async fn an_unknown_revision_ends_the_handshake_with_a_reason() {
         script.until("never").await;
     });
     let world = World::new(source, |_| {});
-    let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
-    let State::Failed { failure } = status.state else { unreachable!() };
+    let status = world.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
+    let UpstreamState::Failed { failure } = status.state else { unreachable!() };
     assert!(matches!(&*failure, Failure::Handshake { reason } if reason.contains("1999-01-01")), "{failure}");
 }
 
@@ -183,10 +183,10 @@ async fn a_server_that_never_answers_fails_after_its_start_timeout() {
     });
     let started = Instant::now();
     let world = World::new(source, |_| {});
-    world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     assert_eq!(started.elapsed().as_secs(), 30);
     let status = world.until(|status| status.starts == 2).await;
-    assert!(matches!(status.state, State::Starting { attempt: 2, .. }), "{:?}", status.state);
+    assert!(matches!(status.state, UpstreamState::Starting { attempt: 2, .. }), "{:?}", status.state);
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +197,7 @@ async fn modern_only_never_falls_back() {
         let next = script.next().await;
         panic!("{next}");
     });
-    let world = World::new(source, |settings| settings.era = EraPolicy::Modern);
+    let world = World::new(source, |settings| settings.revision = RevisionPolicy::Modern);
     let status = world.until(|status| status.state.failure().is_some()).await;
     let failure = status.state.failure().unwrap().to_string();
     assert!(failure.contains("-32601"), "{failure}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{Kind, Status};
+use toolbay_upstream::{CatalogKind, UpstreamStatus};
 
 use crate::world::{Script, World, discovery, eventually, scripted, tools};
 
@@ -13,12 +13,12 @@ fn server_with_tools(count: usize) -> TestServer {
     (0..count).fold(TestServer::new("s"), |server, n| server.with_tool(format!("t{n}"), |_| Ok(json!(1))))
 }
 
-fn tool_names(status: &Status) -> Vec<String> {
+fn tool_names(status: &UpstreamStatus) -> Vec<String> {
     let name = |text: &bytes::Bytes| -> String {
         let tool: Value = serde_json::from_slice(text).unwrap();
         tool["name"].as_str().unwrap().to_owned()
     };
-    status.catalogue.list(Kind::Tools).iter().map(name).collect()
+    status.catalog.list(CatalogKind::Tools).iter().map(name).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -28,7 +28,7 @@ async fn all_pages_are_listed_in_order() {
     let expected: Vec<String> = (0..25).map(|n| format!("t{n}")).collect();
     assert_eq!(tool_names(&status), expected);
     assert_eq!(server.handle().count("tools/list"), 7);
-    assert!(status.catalogue.problems.is_empty(), "{:?}", status.catalogue.problems);
+    assert!(status.catalog.problems.is_empty(), "{:?}", status.catalog.problems);
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,12 +41,12 @@ async fn only_what_a_server_declares_is_asked_for() {
     let server = TestServer::demo();
     let world = World::ready(&server).await;
     let status = world.until_ready().await;
-    let counts = Kind::ALL.map(|kind| status.catalogue.list(kind).len());
+    let counts = CatalogKind::ALL.map(|kind| status.catalog.list(kind).len());
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
 }
 
 /// A server that answers each `tools/list` with what `page` gives for the cursor.
-fn paging(page: fn(Option<u64>) -> Value) -> toolbay_upstream::Source {
+fn paging(page: fn(Option<u64>) -> Value) -> toolbay_upstream::Endpoint {
     scripted(move |_, mut script: Script| async move {
         loop {
             let asked = script.until("tools/list").await;
@@ -58,7 +58,7 @@ fn paging(page: fn(Option<u64>) -> Value) -> toolbay_upstream::Source {
 
 async fn listed(page: fn(Option<u64>) -> Value) -> (usize, String) {
     let status = World::new(paging(page), |_| {}).until_ready().await;
-    (status.catalogue.list(Kind::Tools).len(), status.catalogue.problems.join("; "))
+    (status.catalog.list(CatalogKind::Tools).len(), status.catalog.problems.join("; "))
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,9 +192,9 @@ async fn a_list_that_fails_later_keeps_what_is_known() {
         script.until("never").await;
     });
     let world = World::new(source, |_| {});
-    let status = world.until(|status| !status.catalogue.problems.is_empty()).await;
+    let status = world.until(|status| !status.catalog.problems.is_empty()).await;
     assert_eq!(tool_names(&status), ["t"]);
-    assert!(status.catalogue.problems[0].starts_with("tools/list: error -32603"));
+    assert!(status.catalog.problems[0].starts_with("tools/list: error -32603"));
 }
 
 /// One unanswered list must not make us deaf to all later changes.

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
-use toolbay_upstream::{CallError, EraPolicy, RestartMode, Settings, Source, State, StopGrace, Timeouts};
+use toolbay_upstream::{
+    CallError, Endpoint, RestartMode, RevisionPolicy, ServerSettings, StopGrace, Timeouts, UpstreamState,
+};
 
 use crate::world::{World, call, hanging, scripted};
 
 /// A server that takes a second to start and whose lives then last so many seconds; after the last one it stays.
-fn mortal(lives: &'static [u64]) -> Source {
+fn mortal(lives: &'static [u64]) -> Endpoint {
     scripted(move |life, mut script| async move {
         let end = lives.get(life).copied();
         sleep(Duration::from_secs(1)).await;
@@ -29,12 +31,12 @@ fn mortal(lives: &'static [u64]) -> Source {
     })
 }
 
-fn legacy(settings: &mut Settings) {
-    settings.era = EraPolicy::Legacy;
+fn legacy(settings: &mut ServerSettings) {
+    settings.revision = RevisionPolicy::Legacy;
 }
 
 /// One line per change of state, with the second in which it happened, up to `until`.
-async fn states(source: Source, until: u64, change: impl FnOnce(&mut Settings)) -> String {
+async fn states(source: Endpoint, until: u64, change: impl FnOnce(&mut ServerSettings)) -> String {
     let start = Instant::now();
     let world = World::new(source, |settings| {
         legacy(settings);
@@ -46,11 +48,11 @@ async fn states(source: Source, until: u64, change: impl FnOnce(&mut Settings)) 
     let watch = async {
         loop {
             let line = match &status.borrow_and_update().state {
-                State::Starting { attempt, .. } => format!("Starting, attempt {attempt}"),
-                State::Backoff { until, .. } => {
+                UpstreamState::Starting { attempt, .. } => format!("Starting, attempt {attempt}"),
+                UpstreamState::Backoff { until, .. } => {
                     format!("Backoff {}", about(until.saturating_duration_since(Instant::now())))
                 }
-                State::Failed { failure } => format!("Failed: {failure}"),
+                UpstreamState::Failed { failure } => format!("Failed: {failure}"),
                 other => format!("{other:?}"),
             };
             if line != last {
@@ -76,8 +78,9 @@ fn about(delay: Duration) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_crashing_server_is_restarted_at_once_then_after_a_while_then_not_at_all() {
-    let fixed =
-        |settings: &mut Settings| settings.restart = RestartMode::Fixed { delay: Duration::from_secs(5) };
+    let fixed = |settings: &mut ServerSettings| {
+        settings.restart = RestartMode::Fixed { delay: Duration::from_secs(5) }
+    };
     insta::assert_snapshot!(states(mortal(&[3, 3, 3]), 60, fixed).await, @r"
      0s Starting, attempt 1
      1s Running
@@ -150,7 +153,7 @@ async fn a_server_that_was_well_for_a_minute_starts_with_a_clean_record() {
 #[tokio::test(start_paused = true)]
 async fn a_call_made_in_backoff_is_answered_after_the_restart() {
     let world = World::new(mortal(&[1, 1]), legacy);
-    world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     let answer = world.call("t").await.unwrap();
     assert_eq!(answer["result"]["life"], 2);
 }
@@ -162,7 +165,7 @@ async fn a_call_in_backoff_waits_no_longer_than_its_deadline() {
         settings.restart = RestartMode::Fixed { delay: Duration::from_secs(50) };
         settings.timeouts = Timeouts { idle: Duration::from_secs(3), ..Timeouts::default() };
     });
-    world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     let started = Instant::now();
     let error = world.call("t").await.unwrap_err();
     assert!(matches!(error, CallError::NotReady { .. }), "{error}");
@@ -173,7 +176,7 @@ async fn a_call_in_backoff_waits_no_longer_than_its_deadline() {
 async fn a_call_dropped_in_backoff_is_never_sent() {
     for _ in 0..20 {
         let world = World::new(mortal(&[1, 1]), legacy);
-        world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+        world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
         drop(world.server.call(call("t")));
         world.call("t").await.unwrap();
         assert_eq!(world.server.counts().calls, 1);
@@ -184,7 +187,7 @@ async fn a_call_dropped_in_backoff_is_never_sent() {
 async fn a_failed_server_fails_calls_at_once_until_someone_asks_again() {
     let world = World::new(mortal(&[0; 9]), legacy);
     let early = world.server.call(call("t"));
-    let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
+    let status = world.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
     assert_eq!(status.starts, 9);
     let error = early.await.unwrap_err();
     assert!(matches!(error, CallError::Down { .. }), "a call that waited learns it too: {error}");
@@ -203,7 +206,7 @@ async fn restart_gives_a_new_life_with_a_clean_record_and_fails_what_runs() {
     let world = World::new(mortal(&[]), legacy);
     assert_eq!(world.call("t").await.unwrap()["result"]["life"], 0);
     world.server.restart().await;
-    world.until(|status| status.starts == 2 && matches!(status.state, State::Running)).await;
+    world.until(|status| status.starts == 2 && matches!(status.state, UpstreamState::Running)).await;
     assert_eq!(world.call("t").await.unwrap()["result"]["life"], 1);
 
     let world = World::ready(&hanging()).await;
@@ -218,8 +221,8 @@ async fn restart_gives_a_new_life_with_a_clean_record_and_fails_what_runs() {
 #[tokio::test(start_paused = true)]
 async fn what_a_server_offers_stays_known_while_it_restarts() {
     let world = World::new(mortal(&[1, 1]), legacy);
-    let status = world.until(|status| matches!(status.state, State::Backoff { .. })).await;
-    assert_eq!(status.catalogue.list(toolbay_upstream::Kind::Tools).len(), 1);
+    let status = world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+    assert_eq!(status.catalog.list(toolbay_upstream::CatalogKind::Tools).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,11 +232,11 @@ async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
     let other = world.server.clone();
     drop(world.server);
     sleep(Duration::from_secs(1)).await;
-    assert!(matches!(other.status().borrow().state, State::Running), "a handle is left");
+    assert!(matches!(other.status().borrow().state, UpstreamState::Running), "a handle is left");
     let mut status = other.status();
     drop(other);
     assert!(matches!(running.await, Err(CallError::Died { .. })));
-    let _ = status.wait_for(|status| matches!(status.state, State::Stopped { .. })).await;
+    let _ = status.wait_for(|status| matches!(status.state, UpstreamState::Stopped { .. })).await;
     world.tasks.close();
     timeout(Duration::from_secs(10), world.tasks.wait()).await.unwrap();
 }
@@ -242,10 +245,10 @@ async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
 async fn stop_ends_a_server_in_every_state() {
     for lives in [&[][..], &[1, 1], &[0; 9]] {
         let world = World::new(mortal(lives), legacy);
-        world.until(|status| !matches!(status.state, State::Starting { .. })).await;
+        world.until(|status| !matches!(status.state, UpstreamState::Starting { .. })).await;
         sleep(Duration::from_secs(2)).await;
         world.server.stop();
-        world.until(|status| matches!(status.state, State::Stopped { .. })).await;
+        world.until(|status| matches!(status.state, UpstreamState::Stopped { .. })).await;
         assert!(matches!(world.call("t").await, Err(CallError::Stopped { .. })));
     }
 }
@@ -260,13 +263,14 @@ async fn a_server_that_hangs_is_not_tried_five_times_before_anyone_is_told() {
             }
         })
     };
-    let fixed =
-        |settings: &mut Settings| settings.restart = RestartMode::Fixed { delay: Duration::from_secs(5) };
+    let fixed = |settings: &mut ServerSettings| {
+        settings.restart = RestartMode::Fixed { delay: Duration::from_secs(5) }
+    };
     insta::assert_snapshot!(states(mute(), 33, fixed).await, @r"
      0s Starting, attempt 1
     30s Backoff about 5s
     ");
-    let never = |settings: &mut Settings| settings.restart = RestartMode::Never;
+    let never = |settings: &mut ServerSettings| settings.restart = RestartMode::Never;
     insta::assert_snapshot!(states(mortal(&[3]), 60, never).await, @r"
      0s Starting, attempt 1
      1s Running
@@ -274,7 +278,7 @@ async fn a_server_that_hangs_is_not_tried_five_times_before_anyone_is_told() {
     ");
 }
 
-fn process(command: &str, args: &[&str]) -> Source {
+fn process(command: &str, args: &[&str]) -> Endpoint {
     let launch = toolbay_upstream::Launch {
         name: "s".to_owned(),
         command: command.into(),
@@ -283,7 +287,7 @@ fn process(command: &str, args: &[&str]) -> Source {
         cwd: None,
         stderr: toolbay_upstream::StderrPolicy::Capture,
     };
-    Source::Process(Box::new(toolbay_upstream::ProcessSource {
+    Endpoint::Process(Box::new(toolbay_upstream::ProcessEndpoint {
         launch,
         shim: toolbay_upstream::Shim::none(),
         grace: StopGrace::default(),
@@ -296,7 +300,7 @@ fn process(command: &str, args: &[&str]) -> Source {
 async fn last_words_are_those_of_the_last_life() {
     let script = "echo starting >&2; echo 'Traceback (most recent call last):' >&2; echo 'ValueError: boom' >&2; exit 1";
     let world = World::new(process("/bin/sh", &["-c", script]), legacy);
-    let status = world.until(|status| matches!(status.state, State::Backoff { .. })).await;
+    let status = world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     assert_eq!(status.starts, 5);
     let failure = status.state.failure().unwrap();
     assert_eq!(failure.to_string().matches("ValueError: boom").count(), 1, "{failure}");
@@ -310,6 +314,6 @@ async fn last_words_are_those_of_the_last_life() {
 #[tokio::test]
 async fn a_command_that_does_not_exist_is_hopeless() {
     let world = World::new(process("/no/such/command", &[]), |_| {});
-    let status = world.until(|status| matches!(status.state, State::Failed { .. })).await;
+    let status = world.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
     assert_eq!(status.starts, 1);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolbay_protocol::LogLevel;
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{Call, CallEvent, LogWish};
+use toolbay_upstream::{Call, CallEvent, LogFilter};
 
 use crate::world::{World, call_with_events};
 
@@ -19,7 +19,7 @@ fn server(era: Era) -> TestServer {
 }
 
 /// The levels that a caller with that wish gets.
-async fn heard(world: &World, logs: LogWish) -> Vec<String> {
+async fn heard(world: &World, logs: LogFilter) -> Vec<String> {
     let (call, mut events) = call_with_events("t");
     world.server.call(Call { logs, ..call }).await.unwrap();
     let mut heard = Vec::new();
@@ -33,12 +33,12 @@ async fn heard(world: &World, logs: LogWish) -> Vec<String> {
 async fn each_caller_hears_what_it_asked_for() {
     let server = server(Era::Legacy);
     let world = World::ready(&server).await;
-    assert_eq!(heard(&world, LogWish::Nothing).await, [""; 0]);
-    assert_eq!(heard(&world, LogWish::Everything).await.len(), 8);
+    assert_eq!(heard(&world, LogFilter::Nothing).await, [""; 0]);
+    assert_eq!(heard(&world, LogFilter::Everything).await.len(), 8);
     let serious = ["critical", "alert", "emergency"];
-    assert_eq!(heard(&world, LogWish::AtLeast(LogLevel::Critical)).await, serious);
-    assert_eq!(heard(&world, LogWish::AtLeast(LogLevel::Debug)).await.len(), 8);
-    assert_eq!(heard(&world, LogWish::AtLeast(LogLevel::Alert)).await, serious[1..]);
+    assert_eq!(heard(&world, LogFilter::AtLeast(LogLevel::Critical)).await, serious);
+    assert_eq!(heard(&world, LogFilter::AtLeast(LogLevel::Debug)).await.len(), 8);
+    assert_eq!(heard(&world, LogFilter::AtLeast(LogLevel::Alert)).await, serious[1..]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,7 +46,7 @@ async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
     let server = server(Era::Legacy);
     let world = World::ready(&server).await;
     for level in [LogLevel::Error, LogLevel::Info, LogLevel::Debug, LogLevel::Emergency, LogLevel::Debug] {
-        heard(&world, LogWish::AtLeast(level)).await;
+        heard(&world, LogFilter::AtLeast(level)).await;
     }
     let received = server.handle().received();
     let told: Vec<String> = received
@@ -59,7 +59,7 @@ async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
     // A new life knows nothing of it.
     world.server.restart().await;
     world.until(|status| status.starts == 2).await;
-    heard(&world, LogWish::AtLeast(LogLevel::Debug)).await;
+    heard(&world, LogFilter::AtLeast(LogLevel::Debug)).await;
     assert_eq!(server.handle().count("logging/setLevel"), 3);
 }
 
@@ -69,7 +69,7 @@ async fn a_modern_server_is_told_with_each_call() {
     let world = World::ready(&server).await;
     let (call, mut events) = call_with_events("t");
     let identity = call.client.at_level(Some(LogLevel::Error));
-    let logs = LogWish::AtLeast(LogLevel::Error);
+    let logs = LogFilter::AtLeast(LogLevel::Error);
     world.server.call(Call { client: identity.into(), logs, ..call }).await.unwrap();
     let mut heard = 0;
     while events.recv().await.is_some() {

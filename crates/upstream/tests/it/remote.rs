@@ -15,14 +15,14 @@ use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::Revision;
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{CallEvent, Source, Target};
+use toolbay_upstream::{CallEvent, Endpoint, Target};
 
 use crate::world::{World, call, call_with_events, value};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) fn at(url: &str) -> Source {
-    Source::Http(target(url))
+pub(crate) fn at(url: &str) -> Endpoint {
+    Endpoint::Http(target(url))
 }
 
 pub(crate) fn target(url: &str) -> Box<Target> {
@@ -83,12 +83,12 @@ impl Remote {
     }
 
     /// How it is reached when that is known.
-    pub(crate) fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Endpoint {
         let target = target(&self.url);
         match self.speaks {
-            Speaks::Http => Source::Http(target),
-            Speaks::Sse => Source::Sse(target),
-            Speaks::WebSocket => Source::WebSocket(target),
+            Speaks::Http => Endpoint::Http(target),
+            Speaks::Sse => Endpoint::Sse(target),
+            Speaks::WebSocket => Endpoint::WebSocket(target),
         }
     }
 
@@ -154,8 +154,8 @@ async fn both_eras_are_used_as_over_any_transport() {
 
         // What changes is heard: on the GET stream, or on a subscription.
         server.handle().add_tool("late", |_| Ok(json!(1)));
-        let knows = |status: &toolbay_upstream::Status| {
-            status.catalogue.list(toolbay_upstream::Kind::Tools).len() == 4
+        let knows = |status: &toolbay_upstream::UpstreamStatus| {
+            status.catalog.list(toolbay_upstream::CatalogKind::Tools).len() == 4
         };
         timeout(PATIENCE, world.until(knows)).await.unwrap();
         if era != Era::Modern || speaks != Speaks::Http {

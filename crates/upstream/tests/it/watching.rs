@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{NotWatched, Source};
+use toolbay_upstream::{Endpoint, SubscribeError};
 
 use crate::world::{Script, World, discovery, eventually, hello, scripted, tools};
 
@@ -89,7 +89,7 @@ async fn a_restart_subscribes_again() {
 }
 
 /// A legacy server with resources that answers `resources/subscribe` with an error once, then agrees.
-fn reluctant() -> Source {
+fn reluctant() -> Endpoint {
     scripted(|_, mut script: Script| async move {
         let mut refused = false;
         loop {
@@ -116,7 +116,7 @@ fn reluctant() -> Source {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_passed_on_and_not_held_against_the_next_one() {
     let world = World::new(reluctant(), |_| {});
-    let Err(NotWatched::Refused(error)) = world.server.watch(URI).await else { panic!("it was refused") };
+    let Err(SubscribeError::Refused(error)) = world.server.watch(URI).await else { panic!("it was refused") };
     assert_eq!((error.code.0, error.message.as_str()), (-32002, "refused"));
     world.server.watch(URI).await.unwrap();
 }
@@ -132,7 +132,7 @@ async fn a_server_that_offers_no_subscriptions_is_never_asked() {
         let server = server.clone().era(era);
         let world = World::ready(&server).await;
         for _ in 0..3 {
-            assert!(matches!(world.server.watch(URI).await, Err(NotWatched::Unsupported)), "{era:?}");
+            assert!(matches!(world.server.watch(URI).await, Err(SubscribeError::Unsupported)), "{era:?}");
         }
         assert_eq!(server.handle().count("resources/subscribe"), 0);
         assert!(listened(&server).is_empty());
@@ -211,7 +211,7 @@ async fn only_what_is_acknowledged_is_watched() {
     world.until_ready().await;
     let (good, bad) = tokio::join!(world.server.watch(URI), world.server.watch("test://other"));
     assert!(good.is_ok());
-    assert!(matches!(bad, Err(NotWatched::Unsupported)));
+    assert!(matches!(bad, Err(SubscribeError::Unsupported)));
     assert_eq!(logged(&world, "test://other cannot be watched"), 1);
 }
 
@@ -281,7 +281,7 @@ async fn a_server_that_refuses_to_be_listened_to_refuses_each_interest() {
     let world = World::new(source, |_| {});
     world.until_ready().await;
     for _ in 0..2 {
-        assert!(matches!(world.server.watch(URI).await, Err(NotWatched::Refused(_))));
+        assert!(matches!(world.server.watch(URI).await, Err(SubscribeError::Refused(_))));
     }
     world.call("t").await.unwrap();
     assert_eq!(logged(&world, "`subscriptions/listen` was refused"), 1);
@@ -291,7 +291,7 @@ async fn a_server_that_refuses_to_be_listened_to_refuses_each_interest() {
 async fn who_waits_for_a_server_that_is_down_for_good_learns_it() {
     let world = World::new(scripted(|_, _| async {}), |_| {});
     let watched = timeout(Duration::from_secs(30), world.server.watch(URI)).await.unwrap();
-    assert!(matches!(watched, Err(NotWatched::Down(_))), "{watched:?}");
+    assert!(matches!(watched, Err(SubscribeError::Down(_))), "{watched:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,7 +304,7 @@ async fn what_is_watched_is_bounded() {
         watching.spawn(async move { server.watch(&format!("test://{n}")).await.unwrap() });
     }
     let mut kept = watching.join_all().await;
-    assert!(matches!(world.server.watch("test://more").await, Err(NotWatched::TooMany)));
+    assert!(matches!(world.server.watch("test://more").await, Err(SubscribeError::TooMany)));
     kept.pop();
     world.server.watch("test://more").await.unwrap();
 }

@@ -14,23 +14,23 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{Message, Notification, Revision, ServerName};
 use toolbay_testkit::TestServer;
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 use toolbay_upstream::{
-    Answer, Call, CallError, ClientIdentity, Events, LogWish, Owner, Settings, Source, State, Status,
-    UpstreamHandle, events, start,
+    Call, CallError, CallEvents, CallResponse, CallerId, ClientIdentity, Endpoint, LogFilter, ServerHandle,
+    ServerSettings, UpstreamState, UpstreamStatus, events, start,
 };
 
 /// A running upstream.
 pub(crate) struct World {
-    pub(crate) server: UpstreamHandle,
+    pub(crate) server: ServerHandle,
     pub(crate) tasks: TaskTracker,
     /// What belongs to no call; kept, so that it has somewhere to go.
     pub(crate) updates: mpsc::Receiver<(ServerName, Box<Notification>)>,
 }
 
 impl World {
-    pub(crate) fn new(source: Source, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings::new(ServerName::new("s"));
+    pub(crate) fn new(source: Endpoint, change: impl FnOnce(&mut ServerSettings)) -> Self {
+        let mut settings = ServerSettings::new(ServerName::new("s"));
         change(&mut settings);
         let tasks = TaskTracker::new();
         let (sender, updates) = mpsc::channel(16);
@@ -49,11 +49,11 @@ impl World {
         world
     }
 
-    pub(crate) async fn until_ready(&self) -> Status {
-        self.until(|status| matches!(status.state, State::Running)).await
+    pub(crate) async fn until_ready(&self) -> UpstreamStatus {
+        self.until(|status| matches!(status.state, UpstreamState::Running)).await
     }
 
-    pub(crate) async fn until(&self, mut is_it: impl FnMut(&Status) -> bool) -> Status {
+    pub(crate) async fn until(&self, mut is_it: impl FnMut(&UpstreamStatus) -> bool) -> UpstreamStatus {
         self.server.status().wait_for(|status| is_it(status)).await.unwrap().clone()
     }
 
@@ -63,19 +63,19 @@ impl World {
     }
 }
 
-pub(crate) fn in_memory(server: &TestServer) -> Source {
+pub(crate) fn in_memory(server: &TestServer) -> Endpoint {
     let server = server.clone();
-    Source::InProcess(Arc::new(move |tasks| server.in_memory(tasks)))
+    Endpoint::InProcess(Arc::new(move |tasks| server.in_memory(tasks)))
 }
 
 /// A server that follows a script; it is told which of its lives this is, from 0, and dies when the script ends.
-pub(crate) fn scripted<F, R>(script: F) -> Source
+pub(crate) fn scripted<F, R>(script: F) -> Endpoint
 where
     F: Fn(usize, Script) -> R + Send + Sync + 'static,
     R: Future<Output = ()> + Send + 'static,
 {
     let lives = AtomicUsize::new(0);
-    Source::InProcess(Arc::new(move |tasks| {
+    Endpoint::InProcess(Arc::new(move |tasks| {
         let (ours, theirs) = memory::pair(tasks);
         tasks.spawn(script(lives.fetch_add(1, Ordering::Relaxed), Script { wire: ours }));
         theirs
@@ -84,7 +84,7 @@ where
 
 /// The server's end of a wire.
 pub(crate) struct Script {
-    wire: Wire,
+    wire: Connection,
 }
 
 impl Script {
@@ -164,23 +164,23 @@ pub(crate) fn call_with(tool: &str, arguments: &Value) -> Call {
         revision: Revision::LATEST_LEGACY,
         renamed: Default::default(),
         client: Arc::new(identity),
-        owner: Owner::new(),
+        caller: CallerId::new(),
         events: None,
         only_as_task: false,
         awaits_tasks: false,
         may_be_asked: false,
-        logs: LogWish::Everything,
+        logs: LogFilter::Everything,
         timeouts: None,
     }
 }
 
 /// A call, and the events that belong to it.
-pub(crate) fn call_with_events(tool: &str) -> (Call, Events) {
+pub(crate) fn call_with_events(tool: &str) -> (Call, CallEvents) {
     let (sender, events) = events();
     (Call { events: Some(sender), ..call(tool) }, events)
 }
 
-pub(crate) fn value(answer: &Answer) -> Value {
+pub(crate) fn value(answer: &CallResponse) -> Value {
     serde_json::from_slice(&answer.response.text).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, chunk_schema, list_schema};
-use crate::codebase::{CodeChunk, CodeError, Work, answer::Answer, arguments::Arguments};
+use crate::codebase::{CodeChunk, CodeError, Work, answer::ToolAnswer, arguments::Arguments};
 
 pub(super) const TOOL: Tool = Tool {
     name: "chunk_file",
@@ -47,7 +47,7 @@ pub(super) fn output_schema(more: Value) -> Value {
     list_schema(chunk_schema(json!({ "kind": { "type": "string" } })), fields)
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["file_path", "start_line"])?;
     let first = arguments.count("start_line", 1, usize::MAX)?.unwrap_or(1) as u64;
     let chunks = work.tree().chunks(arguments.required_text("file_path")?)?;
@@ -60,7 +60,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         fields["next_start_line"] = line.into();
         format!("there are more chunks; for the next ones call again with `start_line` {line}")
     });
-    Ok(Answer::list(&&chunks[..fitting], fields, more))
+    Ok(ToolAnswer::list(&&chunks[..fitting], fields, more))
 }
 
 /// What a chunk takes in an answer, about.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::codebase::{
     CodeChunk, CodeError, Work,
-    answer::Answer,
+    answer::ToolAnswer,
     arguments::{Arguments, misfit},
 };
 
@@ -54,7 +54,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["file_paths"])?;
     let paths = arguments.required_texts("file_paths")?;
     if paths.is_empty() || paths.len() > MAX_FILES {
@@ -109,7 +109,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         "errors": errors,
         "remaining": remaining,
     });
-    Ok(Answer::list(&chunks, fields, (!more.is_empty()).then(|| more.join("; "))))
+    Ok(ToolAnswer::list(&chunks, fields, (!more.is_empty()).then(|| more.join("; "))))
 }
 
 fn text(value: &Value) -> &str {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{CodeError, Work, answer::Answer, arguments::Arguments};
+use crate::codebase::{CodeError, Work, answer::ToolAnswer, arguments::Arguments};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_directory",
@@ -45,7 +45,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["path", "hidden", "offset"])?;
     let path = arguments.required_text("path")?;
     let offset = arguments.count("offset", 0, usize::MAX)?.unwrap_or(0);
@@ -59,5 +59,5 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         fields["next_offset"] = next.into();
         format!("{} of {total} entries; for the next ones call again with `offset` {next}", page.len())
     });
-    Ok(Answer::list(&page, fields, more))
+    Ok(ToolAnswer::list(&page, fields, more))
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Tool;
 use crate::codebase::{
     CodeError, Work,
-    answer::{Answer, head},
+    answer::{ToolAnswer, head},
     arguments::{Arguments, misfit},
 };
 
@@ -49,7 +49,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["file_path", "start_line", "end_line"])?;
     let path = arguments.required_text("file_path")?;
     let first = arguments.count("start_line", 1, usize::MAX)?.unwrap_or(1);
@@ -86,5 +86,5 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
         ),
         false => format!("line {end} is longer than an answer may be; this is its beginning"),
     });
-    Ok(Answer { text: content.to_owned(), structured, more })
+    Ok(ToolAnswer { text: content.to_owned(), structured, more })
 }

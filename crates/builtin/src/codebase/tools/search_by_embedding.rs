@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Tool, chunk_schema, list_schema, paging_fields};
 use crate::codebase::{
     CodeError, MeaningHit, MeaningQuery, Work,
-    answer::{Answer, tokens},
+    answer::{ToolAnswer, tokens},
     arguments::Arguments,
 };
 
@@ -68,7 +68,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
     arguments.only(&KNOWN)?;
     let query = MeaningQuery {
         query: arguments.query()?.to_owned(),
@@ -101,7 +101,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
             answer.index.indexed_files, answer.index.files
         ));
     }
-    Ok(Answer::list(&answer.hits, fields, (!more.is_empty()).then(|| more.join("; "))))
+    Ok(ToolAnswer::list(&answer.hits, fields, (!more.is_empty()).then(|| more.join("; "))))
 }
 
 /// How many of the best hits fit; one always does.

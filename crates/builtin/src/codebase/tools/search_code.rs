@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{Case, CodeError, TextHit, TextQuery, Work, answer::Answer, arguments::Arguments};
+use crate::codebase::{Case, CodeError, TextHit, TextQuery, Work, answer::ToolAnswer, arguments::Arguments};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search_code",
@@ -73,7 +73,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
+fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
     arguments.only(&KNOWN)?;
     let cases = [("smart", Case::Smart), ("sensitive", Case::Sensitive), ("insensitive", Case::Insensitive)];
     let query = TextQuery {
@@ -103,7 +103,7 @@ fn run(arguments: &Arguments, work: &Work) -> Result<Answer, CodeError> {
             answer.total
         )
     });
-    Ok(Answer::list(&answer.hits, fields, more))
+    Ok(ToolAnswer::list(&answer.hits, fields, more))
 }
 
 fn take(room: &mut usize, hit: &TextHit) -> bool {

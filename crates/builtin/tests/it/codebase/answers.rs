@@ -1,7 +1,7 @@
 //! What tools and resources say, and how much of it.
 
 use serde_json::{Value, json};
-use toolbay_builtin::codebase::Face;
+use toolbay_builtin::codebase::CodebaseIdentity;
 
 use super::made::{Client, Made, list};
 
@@ -138,7 +138,7 @@ async fn files_are_read_by_lines_and_never_flood() {
 #[tokio::test]
 async fn an_answer_never_floods() {
     let made = Made { hits: 1000, line: "z".repeat(5000), ..Made::default() };
-    let mut client = Client::new(made, Face::IN_HUB).await;
+    let mut client = Client::new(made, CodebaseIdentity::IN_HUB).await;
     let result = client.call("search_code", json!({ "query": "z", "max_results": 1000 })).await;
     let found = list(&result);
     assert_eq!(found[0]["line_truncated"], true);
@@ -158,7 +158,7 @@ async fn a_budget_of_tokens_is_kept() {
 
 #[tokio::test]
 async fn an_unfinished_index_is_said() {
-    let mut client = Client::new(Made { hits: 1, ..Made::default() }, Face::IN_HUB).await;
+    let mut client = Client::new(Made { hits: 1, ..Made::default() }, CodebaseIdentity::IN_HUB).await;
     let result = client.call("search_by_embedding", json!({ "query": "x" })).await;
     assert!(
         result["content"][1]["text"].as_str().unwrap().starts_with("3 of 5 files are indexed"),

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::{
     codebase::{
-        Code, CodeChunk, CodeError, DirEntry, EntryKind, Face, FileText, FilesPage, IndexState, ListedFile,
-        MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, Work, codebase,
+        Code, CodeChunk, CodeError, CodebaseIdentity, DirEntry, EntryKind, FileText, FilesPage, IndexState,
+        ListedFile, MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, Work,
+        codebase,
     },
     in_process,
 };
 use toolbay_protocol::Rope;
-use toolbay_transport::{Incoming, Wire};
+use toolbay_transport::{Connection, Incoming};
 
 /// A tree with `hits` lines and chunks that fit everything.
 #[derive(Debug, Default)]
@@ -126,13 +127,13 @@ impl Code for Made {
 
 /// A client of a server over a made-up tree.
 pub(super) struct Client {
-    pub(super) wire: Wire,
+    pub(super) wire: Connection,
     pub(super) tasks: TaskTracker,
     pub(super) id: u64,
 }
 
 impl Client {
-    pub(super) async fn new(made: Made, face: Face) -> Self {
+    pub(super) async fn new(made: Made, face: CodebaseIdentity) -> Self {
         let tasks = TaskTracker::new();
         let tree: Arc<dyn Code> = Arc::new(made);
         let opener = Arc::new(Opener::new(move || Ok(tree.clone())));
@@ -143,7 +144,7 @@ impl Client {
     }
 
     pub(super) async fn with_hits(hits: usize) -> Self {
-        Self::new(Made { hits, complete: true, ..Made::default() }, Face::IN_HUB).await
+        Self::new(Made { hits, complete: true, ..Made::default() }, CodebaseIdentity::IN_HUB).await
     }
 
     pub(super) async fn send(&mut self, method: &str, params: Value) -> u64 {

@@ -12,11 +12,11 @@ use std::{
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::{
-    codebase::{Code, CodeError, Face, Opener, codebase},
+    codebase::{Code, CodeError, CodebaseIdentity, Opener, codebase},
     in_process,
 };
 use toolbay_protocol::Rope;
-use toolbay_transport::Wire;
+use toolbay_transport::Connection;
 
 use super::made::{Client, Made, list};
 
@@ -27,7 +27,8 @@ async fn failures_are_results_unless_the_document_is_wanted_to_the_letter() {
     let answer = client.ask("tools/call", broken.clone()).await;
     assert_eq!(answer["result"]["content"][0]["text"], "Search failed: the disk is gone");
     assert_eq!(answer["result"]["isError"], true);
-    let mut literal = Client::new(Made::default(), Face { s3_errors: true, ..Face::ALONE }).await;
+    let mut literal =
+        Client::new(Made::default(), CodebaseIdentity { s3_errors: true, ..CodebaseIdentity::ALONE }).await;
     let answer = literal.ask("tools/call", broken).await;
     assert_eq!(answer["error"], json!({ "code": -32603, "message": "Search failed: the disk is gone" }));
     for (params, message) in [
@@ -57,7 +58,8 @@ async fn progress_comes_before_the_answer() {
 #[tokio::test]
 async fn a_cancelled_search_stops_working() {
     let (news, heard) = mpsc::channel();
-    let mut client = Client::new(Made { news: Some(news), ..Made::default() }, Face::IN_HUB).await;
+    let mut client =
+        Client::new(Made { news: Some(news), ..Made::default() }, CodebaseIdentity::IN_HUB).await;
     let id = client.send("tools/call", json!({ "name": "search_code", "arguments": { "query": "x" } })).await;
     let hear = |heard: mpsc::Receiver<&'static str>| async move {
         tokio::task::spawn_blocking(move || (heard.recv_timeout(Duration::from_secs(20)), heard))
@@ -83,7 +85,7 @@ async fn a_tree_that_cannot_be_opened_is_tried_again() {
         _ => Ok(Arc::new(Made::default())),
     });
     let tasks = TaskTracker::new();
-    let wire = in_process(codebase(Arc::new(opener), Face::IN_HUB))(&tasks);
+    let wire = in_process(codebase(Arc::new(opener), CodebaseIdentity::IN_HUB))(&tasks);
     let mut client = Client { wire, tasks, id: 0 };
     client.ask("initialize", json!({ "protocolVersion": "2025-06-18" })).await;
     let failed = client.call("search_code", json!({ "query": "x" })).await;
@@ -101,7 +103,7 @@ async fn a_tree_that_cannot_be_opened_is_tried_again() {
 #[tokio::test]
 async fn a_client_that_sends_no_more_gets_its_answers() {
     let client = Client::with_hits(1).await;
-    let Client { wire: Wire { outgoing, mut incoming }, .. } = client;
+    let Client { wire: Connection { outgoing, mut incoming }, .. } = client;
     let call = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "search_code", "arguments": { "query": "x" } } });
     outgoing.send(Rope::from(call.to_string())).await.unwrap();
     drop(outgoing);
@@ -116,7 +118,7 @@ async fn a_client_that_sends_no_more_gets_its_answers() {
 async fn nothing_but_the_handshake_comes_first() {
     let tasks = TaskTracker::new();
     let opener = Arc::new(Opener::new(|| Ok(Arc::new(Made::default()) as Arc<dyn Code>)));
-    let wire = in_process(codebase(opener, Face::ALONE))(&tasks);
+    let wire = in_process(codebase(opener, CodebaseIdentity::ALONE))(&tasks);
     let mut client = Client { wire, tasks, id: 0 };
     let refused = json!({ "code": -32000, "message": "Not initialized" });
     for method in ["tools/list", "tools/call", "resources/list", "resources/read", "no/such"] {

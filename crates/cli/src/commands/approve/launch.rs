@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    Approvals, DiffLine, Verdict,
+    ApprovalState, Approvals, DiffLine,
     scope::{Placed, Scope, Why},
     visible,
 };
@@ -12,26 +12,26 @@ use crate::{
     context::Context,
     error::CliError,
     style::clean_line,
-    survey::{Survey, short_path},
+    survey::{ConfiguredServers, short_path},
 };
 
 /// The launch in lines; against the one that something was said about, if there was such.
 pub(super) fn show(
     context: &Context,
-    survey: &Survey,
+    survey: &ConfiguredServers,
     approvals: &Approvals,
     placed: &Placed,
 ) -> Result<(), CliError> {
     let (out, project) = (&context.out, &survey.configuration.project);
     let said = approvals.verdict(project, &placed.launch);
-    let place = survey.written(placed).map(|written| format!(":{}", written.place)).unwrap_or_default();
+    let place = survey.written(placed).map(|written| format!(":{}", written.location)).unwrap_or_default();
     let name = out.paint.bold(&visible(placed.server.name.as_str()));
     out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(said)))?;
     for line in approvals.diff(project, &placed.launch) {
         let text = clean_line(line.to_string().trim_start_matches(['+', '-', '~']));
         let text = match &line {
             // Without anything to compare with, all of it is new.
-            DiffLine::Added(_) if said == Verdict::Unknown => format!("  {text}"),
+            DiffLine::Added(_) if said == ApprovalState::Unknown => format!("  {text}"),
             DiffLine::Added(_) => out.paint.green(&format!("+ {text}")),
             DiffLine::Removed(_) => out.paint.red(&format!("- {text}")),
             DiffLine::HiddenChange => out.paint.yellow(&format!("~ {text}")),
@@ -50,7 +50,7 @@ pub(super) fn show(
 }
 
 /// Entries of the user's own that an entry of a project takes the place of, or would.
-fn overridden<'a>(survey: &'a Survey, placed: &'a Placed) -> impl Iterator<Item = &'a Placed> {
+fn overridden<'a>(survey: &'a ConfiguredServers, placed: &'a Placed) -> impl Iterator<Item = &'a Placed> {
     let merged = &survey.reading.merged;
     let lower = merged.outranked.iter().filter(|other| other.why == Why::Rank).map(|other| &other.entry);
     merged
@@ -61,7 +61,7 @@ fn overridden<'a>(survey: &'a Survey, placed: &'a Placed) -> impl Iterator<Item 
 }
 
 /// The same for programs.
-pub(super) fn json(survey: &Survey, approvals: &Approvals, placed: &Placed) -> Value {
+pub(super) fn json(survey: &ConfiguredServers, approvals: &Approvals, placed: &Placed) -> Value {
     let project = &survey.configuration.project;
     let lines = approvals.diff(project, &placed.launch);
     let launch = lines.iter().filter_map(|line| match line {

@@ -11,7 +11,7 @@ use toolbay_protocol::{
     notification, request, result,
 };
 use toolbay_transport::{
-    Incoming, Wire, memory,
+    Connection, Incoming, memory,
     stdio::{MAX_MESSAGE, connect},
 };
 
@@ -23,9 +23,9 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// A client of a hub.
 #[derive(Debug)]
-pub(super) struct Connection<'a> {
+pub(super) struct HubConnection<'a> {
     context: &'a Context,
-    wire: Wire,
+    wire: Connection,
     /// The server that is called, for people.
     server: String,
     next_id: u64,
@@ -33,7 +33,7 @@ pub(super) struct Connection<'a> {
     _tasks: TaskTracker,
 }
 
-impl<'a> Connection<'a> {
+impl<'a> HubConnection<'a> {
     /// Connects and shakes hands; nothing where the hub has no place for MCP clients.
     pub(super) async fn open(
         context: &'a Context,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     context::Context,
     output::{Output, size, to_stderr},
-    style::{Paint, clean, clean_line},
+    style::{Palette, clean, clean_line},
     text::cut,
     time::short,
 };
@@ -32,7 +32,7 @@ pub(super) struct Progress {
     is_drawn: bool,
     /// Whether log messages, and progress where there is no terminal, are written as lines.
     is_verbose: bool,
-    paint: Paint,
+    paint: Palette,
 }
 
 /// What a server said about its progress.
@@ -59,7 +59,7 @@ impl Progress {
 
     /// Shows nothing.
     pub(super) fn silent() -> Self {
-        let (started, paint) = (Instant::now(), Paint(false));
+        let (started, paint) = (Instant::now(), Palette(false));
         Self {
             tool: String::new(),
             started,

@@ -1,7 +1,7 @@
 //! Why a call got no result, and whose fault that is.
 
 use serde_json::Value;
-use toolbay_control::{ServerSnapshot, Snapshot};
+use toolbay_control::{HubStatus, ServerSnapshot};
 use toolbay_host::slugs;
 use toolbay_protocol::{ErrorObject, ServerName};
 
@@ -38,7 +38,7 @@ pub(in crate::commands) async fn explain<'a>(
 }
 
 /// The server whose prefix a name has.
-fn owner<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a ServerSnapshot> {
+fn owner<'a>(snapshot: &'a HubStatus, name: &str) -> Option<&'a ServerSnapshot> {
     let (prefix, _) = name.split_once("__")?;
     let names: Vec<ServerName> =
         snapshot.servers.iter().map(|server| ServerName::new(server.name.clone())).collect();
@@ -68,7 +68,7 @@ fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
 }
 
 /// The server has it, but it cannot be offered.
-fn set_aside(snapshot: &Snapshot, server: &ServerSnapshot, kind: &str, name: &str) -> Option<CliError> {
+fn set_aside(snapshot: &HubStatus, server: &ServerSnapshot, kind: &str, name: &str) -> Option<CliError> {
     let offers = snapshot.quarantined.iter();
     let mut offers = offers.filter_map(|offer| serde_json::from_str::<Value>(offer.get()).ok());
     let found = offers.find(|offer| {

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use serde_json::{Value, json};
 use toolbay_config::{
-    ConfigError, ConfigFile, Place, Problem, Written,
+    ConfigError, ConfigFile, Location, Problem, WrittenServer,
     scope::{Scope, ScopedFile},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 /// Something to say about a file.
 struct Finding {
     is_error: bool,
-    place: Option<Place>,
+    place: Option<Location>,
     server: Option<String>,
     message: String,
 }
@@ -80,7 +80,7 @@ fn itself(file: &ConfigFile, own: &OwnHub) -> impl Iterator<Item = Finding> {
     let both = file.servers.iter().zip(&file.written);
     both.filter(move |(server, _)| own.is(server)).map(|(_, written)| Finding {
         is_error: true,
-        place: Some(written.place),
+        place: Some(written.location),
         server: Some(written.name.clone()),
         message: ITSELF.to_owned(),
     })
@@ -96,9 +96,9 @@ fn findings(file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
     };
     let errors = file.problems.iter().map(|problem| of(problem, true));
     let warnings = file.warnings.iter().chain(&file.ignored).map(|problem| of(problem, false));
-    let odd = |written: &Written, message: String| Finding {
+    let odd = |written: &WrittenServer, message: String| Finding {
         is_error: false,
-        place: Some(written.place),
+        place: Some(written.location),
         server: Some(written.name.clone()),
         message,
     };

@@ -6,13 +6,13 @@ use toolbay_config::visible;
 use crate::{
     context::Context,
     error::CliError,
-    survey::Survey,
+    survey::ConfiguredServers,
     table::{Cell, Look, render},
     wording::{pairs, target},
 };
 
 pub(super) fn run(context: &Context) -> Result<(), CliError> {
-    let survey = Survey::read(context)?;
+    let survey = ConfiguredServers::read(context)?;
     let servers = &survey.reading.merged.servers;
     // Of one file there is nothing to say about where its servers stand.
     let servers: Vec<Value> = match survey.configuration.is_explicit {

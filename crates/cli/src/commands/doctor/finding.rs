@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::style::{Paint, clean_line};
+use crate::style::{Palette, clean_line};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ impl Finding {
     }
 
     /// A line, and one below it for the fix and for each detail.
-    pub(super) fn to_text(&self, paint: Paint) -> String {
+    pub(super) fn to_text(&self, paint: Palette) -> String {
         let mark = match self.level {
             Level::Good => paint.green("✓"),
             Level::Odd => paint.yellow("!"),

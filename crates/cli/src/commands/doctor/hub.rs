@@ -3,10 +3,12 @@
 use std::{net::SocketAddr, time::Duration};
 
 use tokio::{net::TcpStream, time::timeout};
-use toolbay_control::{ControlError, Snapshot};
+use toolbay_control::{ControlError, HubStatus};
 
 use super::finding::Finding;
-use crate::{context::Context, error::CliError, holder::Holder, listen::DEFAULT_ADDRESS, session::running};
+use crate::{
+    context::Context, error::CliError, holder::PortOwner, listen::DEFAULT_ADDRESS, session::running,
+};
 
 const CHECK: &str = "hub";
 /// A hub answers from memory.
@@ -25,7 +27,7 @@ pub(super) async fn check(context: &Context) -> Vec<Finding> {
     }
 }
 
-async fn found(snapshot: &Snapshot) -> Vec<Finding> {
+async fn found(snapshot: &HubStatus) -> Vec<Finding> {
     let ready = snapshot.servers.iter().filter(|server| server.is_up).count();
     let place = snapshot.url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
     let message = format!(
@@ -55,14 +57,14 @@ async fn reach(address: SocketAddr, pid: u32) -> Option<Finding> {
             return Some(Finding::bad(CHECK, message).fix("stop it and start it again"));
         }
     }
-    let holder = Holder::of(address).filter(|holder| holder.pid != pid)?;
+    let holder = PortOwner::of(address).filter(|holder| holder.pid != pid)?;
     let message = format!("at {address} it is {holder} that listens");
     Some(Finding::bad(CHECK, message).fix("end that process, or start the hub with another --listen"))
 }
 
 /// Nobody serves; would a hub get its usual port?
 fn none() -> Vec<Finding> {
-    match Holder::of(DEFAULT_ADDRESS) {
+    match PortOwner::of(DEFAULT_ADDRESS) {
         None => vec![Finding::good(CHECK, "none is running; `toolbay serve` starts one")],
         Some(holder) => {
             let message =

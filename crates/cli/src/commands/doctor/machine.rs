@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio_util::task::TaskTracker;
-use toolbay_config::{WatchWay, shell_to_ask, watch_files};
+use toolbay_config::{WatchMethod, shell_to_ask, watch_files};
 use toolbay_host::Shim;
 use toolbay_supervise::login_path;
 
@@ -47,7 +47,7 @@ fn watching(configuration: &Configuration) -> Finding {
     const LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";
     let tasks = TaskTracker::new();
     let fix = "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512";
-    if let WatchWay::Polled { reason } = watch_files(&configuration.paths(), &tasks).way() {
+    if let WatchMethod::Polled { reason } = watch_files(&configuration.paths(), &tasks).way() {
         let message = format!("changes of files are looked for every second: {reason}");
         return Finding::odd(CHECK, message).fix(fix);
     }

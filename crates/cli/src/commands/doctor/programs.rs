@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toolbay_config::{Reach, ServerConfig, Standing, server_environment};
+use toolbay_config::{Permission, ServerConfig, ServerEndpoint, server_environment};
 use toolbay_supervise::{CommandNotFound, find_command};
 
 use super::finding::Finding;
@@ -24,8 +24,8 @@ struct Need {
 /// Looks for the programs of all servers that may run.
 pub(super) fn check(variables: &BTreeMap<OsString, OsString>, servers: &[&ServerConfig]) -> Vec<Finding> {
     let mut needs: BTreeMap<(String, OsString), Need> = BTreeMap::new();
-    for server in servers.iter().filter(|server| server.standing == Standing::Enabled) {
-        let Reach::Command(command) = &server.reach else { continue };
+    for server in servers.iter().filter(|server| server.permission == Permission::Enabled) {
+        let ServerEndpoint::Command(command) = &server.endpoint else { continue };
         let env = server_environment(variables, server);
         let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
         for program in [Some(command.command.as_str()), companion(&command.command)].into_iter().flatten() {

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
-use toolbay_config::{ServerConfig, Standing, Start, Tuning};
+use toolbay_config::{Permission, ServerConfig, ServerOptions, Start};
 use toolbay_control::ServerSnapshot;
-use toolbay_host::{Host, HostOptions, Kind, LogSource, ServerState};
+use toolbay_host::{CatalogKind, Host, HostOptions, LogSource, ServerState};
 use toolbay_protocol::view::Tool;
 
 use super::finding::Finding;
@@ -22,10 +22,10 @@ const LAST_WORDS: usize = 5;
 /// Everything about one server. Takes as long as it takes to start and stop, but `patience` at most for the start.
 pub(super) async fn check(config: &ServerConfig, options: &HostOptions, patience: Duration) -> Vec<Finding> {
     let name = config.name.as_str();
-    let findings = match config.standing {
-        Standing::Enabled => run(config, options, patience).await,
-        Standing::Disabled => vec![Finding::good(CHECK, "disabled, so it was not started")],
-        Standing::Pending => {
+    let findings = match config.permission {
+        Permission::Enabled => run(config, options, patience).await,
+        Permission::Disabled => vec![Finding::good(CHECK, "disabled, so it was not started")],
+        Permission::Pending => {
             let message = "it came with a project and waits for approval, so it was not started";
             vec![Finding::odd(CHECK, message).fix(format!("look at it, then `toolbay approve {name}`"))]
         }
@@ -35,7 +35,7 @@ pub(super) async fn check(config: &ServerConfig, options: &HostOptions, patience
 
 async fn run(config: &ServerConfig, options: &HostOptions, patience: Duration) -> Vec<Finding> {
     let name = config.name.as_str();
-    let tuning = Tuning { start: Start::Eager, ..config.tuning.clone() };
+    let tuning = ServerOptions { start: Start::Eager, ..config.tuning.clone() };
     let config = ServerConfig { tuning, ..config.clone() };
     let started = Instant::now();
     let host = Host::start(&[config], Vec::new(), options);
@@ -110,7 +110,8 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
     findings.extend(
         table.notes().map(|(_, note)| Finding::odd("definitions", note).fix("tell the author of the server")),
     );
-    let tools = status.catalogue.list(Kind::Tools).iter().filter_map(|item| Tool::parse(item.clone()).ok());
+    let tools =
+        status.catalog.list(CatalogKind::Tools).iter().filter_map(|item| Tool::parse(item.clone()).ok());
     let shortened: Vec<String> = tools
         .filter_map(|tool| {
             let offered = table.tool_of(name, tool.name())?;

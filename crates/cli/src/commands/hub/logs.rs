@@ -12,10 +12,10 @@ use toolbay_control::ControlError;
 
 use crate::{
     args::HubLogsArgs,
-    background::{Sharing, log_files},
+    background::{SharedHub, log_files},
     context::Context,
     error::CliError,
-    hub::Plan,
+    hub::HubPlan,
     session,
     style::clean,
 };
@@ -33,7 +33,7 @@ pub(super) async fn run(context: &Context, args: &HubLogsArgs) -> Result<(), Cli
         }
         // What it said before it ended is of interest, too.
         Err(CliError::Control(ControlError::NoHub)) => {
-            Sharing::new(context, &Plan::read(context)?).log().to_owned()
+            SharedHub::new(context, &HubPlan::read(context)?).log().to_owned()
         }
         Err(error) => return Err(error),
     };

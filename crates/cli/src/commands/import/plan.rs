@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolbay_config::{
-    ConfigFile, Edit, Input, Problem, ReadFiles, ServerConfig, Written, load_with, parse_with, preview,
+    ConfigFile, Edit, Input, Problem, ReadFiles, ServerConfig, WrittenServer, load_with, parse_with, preview,
     scope::Scope,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 pub(super) struct Candidate<'a> {
     pub(super) client: &'static str,
     pub(super) path: &'a Path,
-    pub(super) written: &'a Written,
+    pub(super) written: &'a WrittenServer,
     pub(super) status: Status,
     /// Whether it is to be written.
     pub(super) is_taken: bool,
@@ -71,7 +71,7 @@ pub(super) fn plan<'a>(
 ) -> Result<Vec<Candidate<'a>>, CliError> {
     let before = load_with(&file.path, &variables(context, ReadFiles::Never)).ok();
     let mut candidates: Vec<Candidate<'a>> = Vec::new();
-    let mut firsts: Vec<&Written> = Vec::new();
+    let mut firsts: Vec<&WrittenServer> = Vec::new();
     let mut edits: Vec<Edit<'a>> = Vec::new();
     for source in sources {
         for (index, server) in source.file.servers.iter().enumerate() {
@@ -166,7 +166,7 @@ impl Candidate<'_> {
 impl Source {
     /// A server as it is to stand in a file: in the project that it is from as it is written, elsewhere with what depends
     /// on its place said in full.
-    fn moved(&self, index: usize, to: &TargetFile) -> &Written {
+    fn moved(&self, index: usize, to: &TargetFile) -> &WrittenServer {
         let stays = to.scope == Scope::Project && to.path.parent() == Some(&self.file.folder);
         let (as_written, portable) = (&self.file.written[index], &self.file.portable[index]);
         // Nobody asks for inputs here.
@@ -196,7 +196,7 @@ fn after(
     })
 }
 
-fn compare(before: Option<&ConfigFile>, written: &Written) -> Status {
+fn compare(before: Option<&ConfigFile>, written: &WrittenServer) -> Status {
     let Some(before) = before else { return Status::New };
     match before.written.iter().find(|ours| ours.name == written.name) {
         Some(ours) if ours.is_same_server(written) => Status::Same,
@@ -207,7 +207,7 @@ fn compare(before: Option<&ConfigFile>, written: &Written) -> Status {
 }
 
 /// Whether an entry starts a hub such as this one, which must not serve itself.
-fn is_hub(written: &Written) -> bool {
+fn is_hub(written: &WrittenServer) -> bool {
     let Some(command) = &written.command else { return false };
     let is_ours = Path::new(&command.shown()).file_name().is_some_and(|name| name == env!("CARGO_PKG_NAME"));
     let mut args = written.args.iter().map(toolbay_config::Template::shown);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    style::{Paint, clean},
+    style::{Palette, clean},
     text::{head, tail, width},
 };
 
@@ -14,7 +14,7 @@ struct Part {
 }
 
 /// A line with its matches highlighted. Of one that is wider than `room`, the part around the first match is shown.
-pub(super) fn shown(line: &str, matches: &[Range<usize>], room: Option<usize>, paint: Paint) -> String {
+pub(super) fn shown(line: &str, matches: &[Range<usize>], room: Option<usize>, paint: Palette) -> String {
     let parts = parts(line, matches);
     let whole: usize = parts.iter().map(|part| width(&part.text)).sum();
     let parts = match room {
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn matches_are_highlighted_and_stay_in_sight() {
-        let plain = |line: &str, matches: &[Range<usize>], room| shown(line, matches, room, Paint(false));
+        let plain = |line: &str, matches: &[Range<usize>], room| shown(line, matches, room, Palette(false));
         assert_eq!(
-            shown("let total = 1;", &[Range { start: 4, end: 9 }], None, Paint(true)),
+            shown("let total = 1;", &[Range { start: 4, end: 9 }], None, Palette(true)),
             "let \u{1b}[1m\u{1b}[31mtotal\u{1b}[0m = 1;"
         );
         assert_eq!(plain("a\tb", &[], None), "a    b");

@@ -10,17 +10,17 @@ use toolbay_control::McpSocket;
 use toolbay_gateway::Gateway;
 use toolbay_transport::http::Tls;
 
-use crate::{args::ServeArgs, error::CliError, holder::Holder, listen::DEFAULT_ADDRESS, secrets};
+use crate::{args::ServeArgs, error::CliError, holder::PortOwner, listen::DEFAULT_ADDRESS, secrets};
 
 /// The open doors of a hub.
 #[derive(Debug)]
-pub(in crate::commands) struct Doors {
+pub(in crate::commands) struct Listeners {
     http: Vec<(TcpListener, SocketAddr)>,
     pub(super) sockets: Vec<McpSocket>,
     tls: Option<Tls>,
 }
 
-impl Doors {
+impl Listeners {
     /// Opens what was asked for. HTTP is always among it.
     pub(in crate::commands) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
         let mut doors = Self::open_listed(args).await?;
@@ -53,7 +53,7 @@ impl Doors {
         }
         let failed = |source: io::Error| {
             let is_taken = source.kind() == io::ErrorKind::AddrInUse;
-            let holder = if is_taken { Holder::of(address) } else { None };
+            let holder = if is_taken { PortOwner::of(address) } else { None };
             CliError::Listen { address, holder, source }
         };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -74,7 +74,7 @@ impl Doors {
         self.serve_hub(gateway, &never, &never, stop).await;
     }
 
-    /// As [`Doors::serve`], for a hub that may retire: from `retire` on it takes no new clients on HTTP, from `retired` on none at all.
+    /// As [`Listeners::serve`], for a hub that may retire: from `retire` on it takes no new clients on HTTP, from `retired` on none at all.
     pub(in crate::commands) async fn serve_hub(
         self,
         gateway: &Arc<Gateway>,

@@ -7,19 +7,19 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolbay_control::{About, Api, ClientSnapshot, HubHandle, HubSnapshot, Listener, Presence, millis};
+use toolbay_control::{About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, millis};
 use toolbay_gateway::{ClientTransport, ConnectedClient, Gateway, GatewayOptions};
 use toolbay_host::{Host, shim};
 
-use super::{doors::Doors, warn};
+use super::{doors::Listeners, warn};
 use crate::{
     background::{build, naming_text},
-    board::Board,
+    board::StartupTable,
     configuration::Configuration,
     context::Context,
     follow::follow,
-    hub::{self, Plan},
-    unset::Unset,
+    hub::{self, HubPlan},
+    unset::UnsetVariables,
 };
 
 /// How long running requests may take once we are told to stop.
@@ -34,17 +34,17 @@ const BACKLOG: Duration = Duration::from_millis(30);
 /// Everything that a hub needs to work.
 #[derive(Debug)]
 pub(in crate::commands) struct Operation {
-    pub(in crate::commands) plan: Plan,
-    pub(in crate::commands) doors: Doors,
+    pub(in crate::commands) plan: HubPlan,
+    pub(in crate::commands) doors: Listeners,
     /// The place at which others find it.
     pub(in crate::commands) control: Option<Listener>,
     pub(in crate::commands) gateway: GatewayOptions,
-    pub(in crate::commands) life: Life,
+    pub(in crate::commands) life: Lifetime,
 }
 
 /// What decides when a hub ends.
 #[derive(Debug, Clone)]
-pub(in crate::commands) enum Life {
+pub(in crate::commands) enum Lifetime {
     /// Whoever started it.
     Foreground,
     /// Its clients: it ends some time after the last one left.
@@ -71,9 +71,9 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let about =
         About { config: plan.config.clone(), url: urls.first().cloned(), folder: plan.folder.clone() };
     let api = Api::new(host.clone(), about).of_hub(hub.clone());
-    let mut board = Board::with_events(&host, &context.out);
+    let mut board = StartupTable::with_events(&host, &context.out);
     let presence = control.as_ref().map(Listener::presence);
-    let mut unset = Unset::new(context, &plan.identity.files);
+    let mut unset = UnsetVariables::new(context, &plan.identity.files);
     let configuration = plan.configuration.take();
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
@@ -92,21 +92,21 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
 /// What others see of this hub, and how they end it.
 fn handle(
     context: &Context,
-    plan: &Plan,
+    plan: &HubPlan,
     urls: &[String],
     control: Option<&Listener>,
     gateway: &Arc<Gateway>,
-    life: &Life,
+    life: &Lifetime,
 ) -> HubHandle {
     let log = match life {
-        Life::Foreground => None,
-        Life::Background { log, .. } => Some(log.clone()),
+        Lifetime::Foreground => None,
+        Lifetime::Background { log, .. } => Some(log.clone()),
     };
     let pid = std::process::id();
     let known = HubSnapshot {
         build: build(),
         pid,
-        background: matches!(life, Life::Background { .. }),
+        background: matches!(life, Lifetime::Background { .. }),
         started_ms: millis(SystemTime::now()),
         naming: naming_text(plan.naming(context)).to_owned(),
         config_files: plan.identity.files.clone(),
@@ -171,15 +171,15 @@ async fn serve_control(control: Option<Listener>, api: Api, stop: CancellationTo
 /// Ends when nobody needs the hub any more: it was told to make room and its clients are gone, or it has been without clients
 /// for long enough.
 async fn until_unneeded(
-    life: &Life,
+    life: &Lifetime,
     hub: &HubHandle,
     gateway: &Gateway,
     host: &Host,
-    presence: Option<Presence>,
+    presence: Option<HubPresence>,
 ) {
     let lingered = async {
         match (life, presence) {
-            (Life::Background { linger, .. }, Some(presence)) => {
+            (Lifetime::Background { linger, .. }, Some(presence)) => {
                 linger_on(*linger, gateway, host, &presence).await;
             }
             _ => std::future::pending().await,
@@ -200,7 +200,7 @@ async fn until_unneeded(
 }
 
 /// Ends when there was no client for `linger`, or when there is none and nobody can find the hub any more.
-async fn linger_on(linger: Duration, gateway: &Gateway, host: &Host, presence: &Presence) {
+async fn linger_on(linger: Duration, gateway: &Gateway, host: &Host, presence: &HubPresence) {
     let mut count = gateway.client_count();
     let mut patience = linger.max(FIRST_CLIENT);
     let mut unused = Duration::ZERO;

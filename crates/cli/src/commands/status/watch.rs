@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
-use toolbay_control::{ServerSnapshot, Snapshot, method};
+use toolbay_control::{HubStatus, ServerSnapshot, method};
 use toolbay_host::ConfigProblem;
 
 use super::{head, problems, set_aside, view};
@@ -31,7 +31,7 @@ pub(super) async fn run(context: &Context) -> Result<(), CliError> {
         if !out.json && out.stdout_is_terminal {
             return on_screen(context, session).await;
         }
-        let mut told = Told::default();
+        let mut told = ShownState::default();
         let mut snapshot = session.client.snapshot().await?;
         loop {
             told.tell(out, &snapshot)?;
@@ -67,7 +67,7 @@ async fn on_screen(context: &Context, session: &Session<'_>) -> Result<(), CliEr
 }
 
 /// Everything that fits, what is in trouble first.
-fn page(context: &Context, snapshot: &Snapshot, problems: &[String], size: Size) -> Vec<String> {
+fn page(context: &Context, snapshot: &HubStatus, problems: &[String], size: Size) -> Vec<String> {
     let paint = context.out.paint;
     let view = View { columns: Some(size.columns), ..view(context) };
     let mut lines = head(snapshot, paint, Some(size.columns));
@@ -123,9 +123,9 @@ UPTIME                      for how long it has been up
 In another terminal: toolbay logs NAME, toolbay restart NAME, toolbay stop NAME.";
 
 /// The hub after the next event, or when it was not looked at for too long.
-async fn next(session: &Session<'_>, revision: u64) -> Result<Snapshot, CliError> {
+async fn next(session: &Session<'_>, revision: u64) -> Result<HubStatus, CliError> {
     let params = json!({ "after": revision }).to_string();
-    let event = session.client.ask::<Snapshot>(method::EVENTS, Some(&params));
+    let event = session.client.ask::<HubStatus>(method::EVENTS, Some(&params));
     if let Ok(news) = tokio::time::timeout(OLDEST, event).await {
         news?;
         tokio::time::sleep(TOGETHER).await;
@@ -135,14 +135,14 @@ async fn next(session: &Session<'_>, revision: u64) -> Result<Snapshot, CliError
 
 /// What was told so far.
 #[derive(Debug, Default)]
-struct Told {
+struct ShownState {
     servers: HashMap<String, String>,
     problems: Vec<ConfigProblem>,
 }
 
-impl Told {
+impl ShownState {
     /// Tells what is another than before, a line each.
-    fn tell(&mut self, out: &Output, snapshot: &Snapshot) -> Result<(), CliError> {
+    fn tell(&mut self, out: &Output, snapshot: &HubStatus) -> Result<(), CliError> {
         if self.problems != snapshot.config_problems {
             self.problems.clone_from(&snapshot.config_problems);
             if out.json {
@@ -181,7 +181,7 @@ impl Told {
     }
 }
 
-fn has(snapshot: &Snapshot, name: &str) -> bool {
+fn has(snapshot: &HubStatus, name: &str) -> bool {
     snapshot.servers.iter().any(|server: &ServerSnapshot| server.name == name)
 }
 

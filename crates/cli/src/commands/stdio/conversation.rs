@@ -17,7 +17,7 @@ const MAX_ORPHANS: usize = 1024;
 
 /// What is kept of a conversation.
 #[derive(Debug, Default)]
-pub(super) struct Conversation {
+pub(super) struct ReplayState {
     /// The client's `initialize`, and whether it has its answer.
     handshake: Option<(Bytes, Progress)>,
     /// The client's `notifications/initialized`.
@@ -68,7 +68,7 @@ pub(super) enum Verdict {
     Goodbye,
 }
 
-impl Conversation {
+impl ReplayState {
     /// Takes note of a line of the client.
     pub(super) fn client_line(&mut self, line: &Bytes) -> Verdict {
         match Message::parse(line.clone()) {

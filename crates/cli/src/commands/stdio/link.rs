@@ -10,13 +10,13 @@ use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::streams::{Reader, Writer};
-use crate::{code::usual_folder, context::Context, error::CliError, hub::Plan, unset};
+use crate::{code::usual_folder, context::Context, error::CliError, hub::HubPlan, unset};
 
 /// How much may be on its way to or from a hub in this process.
 const PIPE: usize = 256 * 1024;
 
 /// A hub that is connected.
-pub(super) struct Link {
+pub(super) struct HubLink {
     pub(super) reader: Reader,
     /// Until the client has no more to say.
     pub(super) writer: Option<Writer>,
@@ -24,7 +24,7 @@ pub(super) struct Link {
     pub(super) host: Option<Host>,
 }
 
-impl Link {
+impl HubLink {
     /// The hub that clients share.
     pub(super) fn to(hub: UnixStream) -> Self {
         let (reader, writer) = hub.into_split();
@@ -32,7 +32,7 @@ impl Link {
     }
 
     /// A hub in this process, for when there is no other.
-    pub(super) fn alone(context: &Context, plan: &Plan) -> Self {
+    pub(super) fn alone(context: &Context, plan: &HubPlan) -> Self {
         let host = plan.start(context);
         let options = GatewayOptions {
             task_key: context.env.task_key(),
@@ -53,7 +53,7 @@ impl Link {
 
 async fn serve(
     gateway: Arc<Gateway>,
-    wire: toolbay_transport::Wire,
+    wire: toolbay_transport::Connection,
     stop: tokio_util::sync::CancellationToken,
     tasks: TaskTracker,
 ) {

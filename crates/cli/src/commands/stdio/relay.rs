@@ -1,7 +1,7 @@
 //! Standing between a client on stdin and stdout and the hub that clients share.
 //!
 //! Lines are handed on as they are. When the hub goes away, another is joined or started and is told what it must know
-//! ([`Conversation`]), and the client notices nothing but the error for each of its requests that was not answered. Meanwhile nothing
+//! ([`ReplayState`]), and the client notices nothing but the error for each of its requests that was not answered. Meanwhile nothing
 //! is read from the client, so what waits is bounded.
 //!
 //! A hub that was killed is replaced at once, because its client may wait for news of it. One that somebody stopped is not started again
@@ -15,17 +15,17 @@ use tokio::{io::AsyncWriteExt, net::UnixStream};
 
 use super::{
     FLUSH,
-    conversation::{Conversation, Verdict},
+    conversation::{ReplayState, Verdict},
     lines::{Ending, Input, Output, Piece, each},
-    link::{Link, introduction},
+    link::{HubLink, introduction},
     membership,
     streams::{Reader, Writer, stdin, stdout},
 };
 use crate::{
-    background::{ShareError, Sharing},
+    background::{ShareError, SharedHub},
     context::Context,
     error::CliError,
-    hub::{self, Plan},
+    hub::{self, HubPlan},
 };
 
 /// How much may be on its way out before nothing more is read.
@@ -47,14 +47,14 @@ type Connecting<'a> = Pin<Box<dyn Future<Output = Result<Option<UnixStream>, Sha
 /// A client and its hub.
 pub(super) struct Relay<'a> {
     context: &'a Context,
-    plan: Plan,
+    plan: HubPlan,
     input: Input,
     stdin: Reader,
     stdout: Writer,
     to_client: Output,
     to_hub: Output,
-    conversation: Conversation,
-    hub: Option<Link>,
+    conversation: ReplayState,
+    hub: Option<HubLink>,
     from_hub: Input,
     /// How the connection to the last hub ended.
     ending: Ending,
@@ -78,7 +78,7 @@ enum End {
 }
 
 impl<'a> Relay<'a> {
-    pub(super) fn new(context: &'a Context, plan: Plan) -> Result<Self, CliError> {
+    pub(super) fn new(context: &'a Context, plan: HubPlan) -> Result<Self, CliError> {
         Ok(Self {
             context,
             plan,
@@ -87,7 +87,7 @@ impl<'a> Relay<'a> {
             stdout: stdout()?,
             to_client: Output::default(),
             to_hub: Output::default(),
-            conversation: Conversation::default(),
+            conversation: ReplayState::default(),
             hub: None,
             from_hub: Input::new(LONGEST_OF_HUB),
             ending: Ending::Closed,
@@ -125,24 +125,24 @@ impl<'a> Relay<'a> {
             })
             .await;
         }
-        if let Some(Link { host: Some(host), .. }) = &self.hub {
+        if let Some(HubLink { host: Some(host), .. }) = &self.hub {
             hub::stop(host).await;
         }
         Ok(())
     }
 
     /// Finds a hub, or starts one; nothing if the client leaves before there is one.
-    async fn connect(&mut self) -> Result<Option<Link>, CliError> {
+    async fn connect(&mut self) -> Result<Option<HubLink>, CliError> {
         // Files may have changed since.
         if self.is_repeated
-            && let Ok(plan) = Plan::read(self.context)
+            && let Ok(plan) = HubPlan::read(self.context)
         {
             self.plan = plan;
         }
         if self.losses >= MOST_LOSSES {
             return Ok(Some(self.alone("the background hub ends as soon as it starts")));
         }
-        let (context, sharing) = (self.context, Sharing::new(self.context, &self.plan));
+        let (context, sharing) = (self.context, SharedHub::new(self.context, &self.plan));
         let mut connecting: Option<Connecting<'_>> = None;
         loop {
             let wants_hub = !self.was_stopped || self.input.has_line();
@@ -155,7 +155,7 @@ impl<'a> Relay<'a> {
             });
             tokio::select! {
                 connected = attempt => match connected {
-                    Ok(Some(hub)) => return Ok(Some(Link::to(hub))),
+                    Ok(Some(hub)) => return Ok(Some(HubLink::to(hub))),
                     Ok(None) => connecting = None,
                     Err(error) => {
                         let log = sharing.log().display().to_string();
@@ -182,13 +182,13 @@ impl<'a> Relay<'a> {
     }
 
     /// A hub in this process, because there is no other.
-    fn alone(&self, why: &str) -> Link {
+    fn alone(&self, why: &str) -> HubLink {
         self.context.out.warn(&format!("{why}; the servers run for this client alone"));
-        Link::alone(self.context, &self.plan)
+        HubLink::alone(self.context, &self.plan)
     }
 
     /// Tells a new hub what it must know.
-    fn begin(&mut self, link: Link) -> Result<(), CliError> {
+    fn begin(&mut self, link: HubLink) -> Result<(), CliError> {
         let (context, identity) = (self.context, self.plan.identity.clone());
         self.membership = match &link.host {
             None => Some(Box::pin(membership::ends(context, identity))),
@@ -298,7 +298,7 @@ impl<'a> Relay<'a> {
 }
 
 /// Hands on the lines of the client.
-fn take_from_client(input: &mut Input, conversation: &mut Conversation, to_hub: &mut Output) {
+fn take_from_client(input: &mut Input, conversation: &mut ReplayState, to_hub: &mut Output) {
     while let Some(piece) = input.take() {
         match piece {
             Piece::Part(bytes) => to_hub.add(bytes),
@@ -308,7 +308,7 @@ fn take_from_client(input: &mut Input, conversation: &mut Conversation, to_hub: 
 }
 
 /// Hands on the lines of the hub, and says whether it takes its leave.
-fn take_from_hub(piece: Piece, conversation: &mut Conversation, to_client: &mut Output) -> bool {
+fn take_from_hub(piece: Piece, conversation: &mut ReplayState, to_client: &mut Output) -> bool {
     let mut goodbye = false;
     match piece {
         Piece::Part(bytes) => to_client.add(bytes),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    Way,
+    LaunchMethod,
     file::{ArgumentFile, PackageFile},
     inputs::{Filler, Inputs},
 };
@@ -41,14 +41,14 @@ struct Argument {
     is_switch: bool,
 }
 
-type Read = (Way, Vec<String>, Option<&'static str>);
+type Read = (LaunchMethod, Vec<String>, Option<&'static str>);
 
 /// Reads one package: how to run it, what it asks for beyond that, and what to do when the runner is missing.
 pub(super) fn read(value: &Value, inputs: &mut Inputs) -> Result<Read, String> {
     let file: PackageFile = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
     check_words(&file)?;
     if file.registry_type == "mcpb" {
-        let way = Way::Bundle { url: file.identifier, sha256: file.file_sha256 };
+        let way = LaunchMethod::Bundle { url: file.identifier, sha256: file.file_sha256 };
         return Ok((way, Vec::new(), None));
     }
     if let Some(transport) = file.transport.as_ref().filter(|transport| transport.kind != "stdio") {
@@ -88,7 +88,7 @@ pub(super) fn read(value: &Value, inputs: &mut Inputs) -> Result<Read, String> {
     }
     let identifier = runner.identifier(&file.identifier, file.version.as_deref());
     let package = Package { runner, runner_arguments, identifier, arguments, variables };
-    Ok((Way::Package(package), asks, Some(runner.instructions())))
+    Ok((LaunchMethod::Package(package), asks, Some(runner.instructions())))
 }
 
 /// A name that begins with a dash would be a flag of the runner.

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use toolbay_host::InProcess;
 use toolbay_protocol::Rope;
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 /// What a test can see of a server.
 #[derive(Debug, Clone, Default)]
@@ -62,8 +62,8 @@ pub(crate) fn modern(seen: &Seen) -> InProcess {
 
 type Open = Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>;
 
-async fn serve_legacy(wire: Wire, seen: Seen, tasks: TaskTracker) {
-    let Wire { outgoing, mut incoming } = wire;
+async fn serve_legacy(wire: Connection, seen: Seen, tasks: TaskTracker) {
+    let Connection { outgoing, mut incoming } = wire;
     let open = Open::default();
     while let Some(Incoming::Message(message)) = incoming.recv().await {
         let message: Value = serde_json::from_slice(message.text()).unwrap();
@@ -141,8 +141,8 @@ impl Legacy {
     }
 }
 
-async fn serve_modern(wire: Wire, seen: Seen) {
-    let Wire { outgoing, mut incoming } = wire;
+async fn serve_modern(wire: Connection, seen: Seen) {
+    let Connection { outgoing, mut incoming } = wire;
     while let Some(Incoming::Message(message)) = incoming.recv().await {
         let message: Value = serde_json::from_slice(message.text()).unwrap();
         let id = message["id"].clone();

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use toolbay_host::InProcess;
 use toolbay_protocol::Rope;
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
@@ -58,8 +58,8 @@ impl OldWorker {
         self.state.lock().unwrap()
     }
 
-    async fn serve(self, wire: Wire, tasks: TaskTracker) {
-        let Wire { outgoing, mut incoming } = wire;
+    async fn serve(self, wire: Connection, tasks: TaskTracker) {
+        let Connection { outgoing, mut incoming } = wire;
         self.lock().outgoing = Some(outgoing.clone());
         while let Some(Incoming::Message(message)) = incoming.recv().await {
             let message: Value = serde_json::from_slice(message.text()).unwrap();

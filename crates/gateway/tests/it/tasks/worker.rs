@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolbay_host::InProcess;
 use toolbay_protocol::Rope;
-use toolbay_transport::{Incoming, Wire, memory};
+use toolbay_transport::{Connection, Incoming, memory};
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -73,8 +73,8 @@ impl Worker {
         self.state.lock().unwrap()
     }
 
-    async fn serve(self, wire: Wire) {
-        let Wire { outgoing, mut incoming } = wire;
+    async fn serve(self, wire: Connection) {
+        let Connection { outgoing, mut incoming } = wire;
         while let Some(Incoming::Message(message)) = incoming.recv().await {
             let message: Value = serde_json::from_slice(message.text()).unwrap();
             self.lock().heard.push(message.clone());

@@ -14,7 +14,7 @@
 //! | `OtherVectors`, `OtherFileVectors` | rows of the other embedder, or nothing |
 
 use super::super::{
-    code::{Reader, put_bytes, put_text, put_varint},
+    code::{ByteReader, put_bytes, put_text, put_varint},
     embed::built_in_mark,
 };
 use crate::{
@@ -103,7 +103,7 @@ impl Meta {
     }
 
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let (files, chunks, terms) = (reader.number()?, reader.number()?, reader.number()?);
         let (words, size, model) = (reader.varint()?, reader.varint()?, reader.varint()?);
         let other = if reader.0.is_empty() {
@@ -137,7 +137,7 @@ impl FileRow {
         put_varint(to, self.chunks.into());
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn read(reader: &mut ByteReader<'_>) -> Option<Self> {
         Some(Self {
             path: RelPath::from_bytes(reader.bytes()?).ok()?,
             stamp: read_stamp(reader)?,
@@ -156,7 +156,7 @@ fn put_stamp(to: &mut Vec<u8>, stamp: &Stamp) {
     to.extend_from_slice(&stamp.inode.to_le_bytes());
 }
 
-fn read_stamp(reader: &mut Reader<'_>) -> Option<Stamp> {
+fn read_stamp(reader: &mut ByteReader<'_>) -> Option<Stamp> {
     Some(Stamp {
         size: u64::from_le_bytes(reader.fixed()?),
         mtime_ns: i64::from_le_bytes(reader.fixed()?),
@@ -189,7 +189,7 @@ impl ChunkRow {
     }
 
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let mut number = || Some(u32::from_le_bytes(reader.fixed()?));
         let (file, start_line, end_line) = (number()?, number()?, number()?);
         let (start, end, names) = (number()?, number()?, number()?);
@@ -226,7 +226,7 @@ impl Labels {
     }
 
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let symbol = reader.text()?;
         let symbol = (!symbol.is_empty()).then(|| symbol.to_owned());
         let mut list = || -> Option<Vec<String>> {
@@ -262,7 +262,7 @@ impl TermRow {
     }
 
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         Some(Self {
             hash: u64::from_le_bytes(reader.fixed()?),
             offset: u64::from_le_bytes(reader.fixed()?),

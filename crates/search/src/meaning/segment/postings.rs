@@ -1,7 +1,7 @@
 //! Which chunks have a term, how often, and which files have it in their path.
 
 use super::{
-    super::code::{Reader, put_varint},
+    super::code::{ByteReader, put_varint},
     format::{STEP, TermRow},
 };
 
@@ -39,7 +39,7 @@ impl Postings {
 
     /// Adds what the bytes say. `None` if they say what cannot be.
     pub(super) fn read(&mut self, bytes: &[u8], chunks: u32, files: u32) -> Option<()> {
-        let mut reader = Reader(bytes);
+        let mut reader = ByteReader(bytes);
         let count = reader.number()?;
         let mut at = 0_u32;
         for _ in 0..count {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    super::{code::Reader, term},
+    super::{code::ByteReader, term},
     format::{ChunkRow, FileRow, Labels, Meta, STEP, Section, Sections, TermRow},
     postings::Postings,
 };
@@ -158,7 +158,7 @@ impl Segment {
 
     fn read_files(&self) -> Result<FileTable, Damaged> {
         let bytes = whole(&*self.bytes, Section::Files)?;
-        let mut reader = Reader(&bytes);
+        let mut reader = ByteReader(&bytes);
         let lengths = self.lengths()?;
         let (mut rows, mut firsts, mut all_words) = (Vec::new(), vec![0], Vec::new());
         let mut first = 0_u32;
@@ -199,7 +199,7 @@ impl Segment {
         let usual = USUAL.min(usize::try_from(left).unwrap_or(USUAL));
         let mut bytes = self.bytes.read(Section::Names, row.names.into(), usual)?;
         let nonsense = Damaged::Nonsense("what a chunk is called");
-        let mut reader = Reader(&bytes);
+        let mut reader = ByteReader(&bytes);
         let Some(length) = reader.varint().filter(|length| *length <= left) else { return Err(nonsense) };
         let head = bytes.len() - reader.0.len();
         let end = head + length as usize;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use toolbay_search::{
-    meaning::{Index, MeaningError, Query, Source, Text},
+    meaning::{Index, Query, SemanticError, Source, Text},
     tree::{RelPath, Root, Tree, TreeOptions},
 };
 
@@ -151,7 +151,7 @@ fn a_search_that_nobody_waits_for_ends_and_leaves_nothing_behind() {
     let slow = Slow { files: &files, read: AtomicUsize::new(0), stop: AtomicBool::new(false) };
     let (query, entries) = (Query::new("parse the configuration file", 10), files.entries());
     let stopped = index.search_until(&query, &entries, &slow, &slow.stop);
-    assert!(matches!(stopped, Err(MeaningError::Stopped)), "{stopped:?}");
+    assert!(matches!(stopped, Err(SemanticError::Stopped)), "{stopped:?}");
     let read = slow.read.load(Ordering::Relaxed);
     assert!(read < 100, "{read} files were read");
     // The same listing: what was half done is not taken for all.

@@ -6,12 +6,12 @@ use toolbay_protocol::decode_string;
 
 use super::lacks;
 use crate::{
-    json::{Fate, Object, array, items},
-    question::NoCounterpart,
+    json::{FieldEdit, Object, array, items},
+    question::UnsupportedServerRequest,
 };
 
 /// A form in the words of 2025-06-18. A choice of several has no words there: it goes if it may be left out.
-pub(super) fn for_older(params: &mut Object<'_>) -> Result<(), NoCounterpart> {
+pub(super) fn for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
     let Some(mut schema) = params.get("requestedSchema").and_then(Object::parse) else { return Ok(()) };
     let Some(mut properties) = schema.get("properties").and_then(Object::parse) else { return Ok(()) };
     let required = schema.get("required").and_then(items).unwrap_or_default();
@@ -21,9 +21,9 @@ pub(super) fn for_older(params: &mut Object<'_>) -> Result<(), NoCounterpart> {
     properties.sift(|name, property| {
         if is_choice_of_several(property) {
             must_choose_several |= required.contains(name);
-            return Fate::Goes;
+            return FieldEdit::Goes;
         }
-        titles_beside_values(property).map_or(Fate::Stays, Fate::Becomes)
+        titles_beside_values(property).map_or(FieldEdit::Stays, FieldEdit::Becomes)
     });
     if must_choose_several {
         return Err(lacks("choice of several values in a form"));

@@ -4,11 +4,11 @@ use super::lacks;
 use crate::{
     content::text_block,
     json::{Object, array, items},
-    question::{NoCounterpart, wants_tools},
+    question::{UnsupportedServerRequest, wants_tools},
 };
 
 /// A sampling question without tools, each message of one block.
-pub(super) fn question_for_older(params: &mut Object<'_>) -> Result<(), NoCounterpart> {
+pub(super) fn question_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
     if wants_tools(params) {
         return Err(lacks("tools in sampling"));
     }

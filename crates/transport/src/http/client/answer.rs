@@ -7,22 +7,22 @@ use http::HeaderValue;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolbay_protocol::{
-    IdTracker, Malformed, Message, RequestId, Response, Revision, decode_string, parse_batch,
+    IdRecovery, Message, ParseError, RequestId, Response, Revision, decode_string, parse_batch,
 };
 
 use super::{
     failure::reason,
-    link::{Agreed, Link},
-    unpack::Arriving,
+    link::{HttpSession, Negotiated},
+    unpack::DecompressedBody,
 };
-use crate::{Incoming, Refusal, http::EventReader};
+use crate::{Incoming, RejectedMessage, http::EventReader};
 
 /// How long a stream may go on behind its answer: if it ends soon, its connection can be used again.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
 /// The answer to one request, or with no request the GET stream.
-pub(super) struct Answer<'a> {
-    link: &'a Link,
+pub(super) struct ResponseStream<'a> {
+    link: &'a HttpSession,
     about: Option<&'a RequestId>,
     events: EventReader,
     /// Whether the request needs nothing more.
@@ -32,14 +32,14 @@ pub(super) struct Answer<'a> {
 }
 
 /// How a stream ended.
-pub(super) struct Ended {
+pub(super) struct StreamEnd {
     /// Whether anything came at all.
     pub(super) said_something: bool,
     pub(super) reason: String,
 }
 
-impl<'a> Answer<'a> {
-    pub(super) fn new(link: &'a Link, about: Option<&'a RequestId>) -> Self {
+impl<'a> ResponseStream<'a> {
+    pub(super) fn new(link: &'a HttpSession, about: Option<&'a RequestId>) -> Self {
         let events = EventReader::new(link.max_message());
         Self { link, about, events, is_complete: false, begins: None }
     }
@@ -85,8 +85,8 @@ impl<'a> Answer<'a> {
             (Ok(Message::Response(response)), Some(id)) if response.id.is_none() => {
                 self.answered(under(&response, id)).await;
             }
-            (Err(why), Some(id)) if why != Malformed::Batch => {
-                self.refuse(Refusal::new(why, Some(id.clone()), &text)).await;
+            (Err(why), Some(id)) if why != ParseError::Batch => {
+                self.refuse(RejectedMessage::new(why, Some(id.clone()), &text)).await;
             }
             _ => self.take_text(text).await,
         }
@@ -94,11 +94,11 @@ impl<'a> Answer<'a> {
 
     /// The answer was too long to be taken.
     pub(super) async fn too_long(&mut self, limit: usize) {
-        self.refuse(Refusal::new(Malformed::TooLong { limit }, self.about.cloned(), b"")).await;
+        self.refuse(RejectedMessage::new(ParseError::TooLong { limit }, self.about.cloned(), b"")).await;
     }
 
     /// Takes a stream of events until it ends, or for a moment longer than our request needs it.
-    pub(super) async fn take_stream(&mut self, mut body: Arriving) -> Ended {
+    pub(super) async fn take_stream(&mut self, mut body: DecompressedBody) -> StreamEnd {
         let _open = self.link.opened();
         let mut said_something = false;
         let mut until = None;
@@ -115,13 +115,13 @@ impl<'a> Answer<'a> {
                     Err(_) => {
                         let reason =
                             format!("nothing came for {} s (`stream_idle_timeout`)", patience.as_secs_f32());
-                        return Ended { said_something, reason };
+                        return StreamEnd { said_something, reason };
                     }
                 },
             };
             let data = match frame {
-                None => return Ended { said_something, reason: "it ended".to_owned() },
-                Some(Err(error)) => return Ended { said_something, reason: reason(&*error) },
+                None => return StreamEnd { said_something, reason: "it ended".to_owned() },
+                Some(Err(error)) => return StreamEnd { said_something, reason: reason(&*error) },
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
             said_something = true;
@@ -135,22 +135,22 @@ impl<'a> Answer<'a> {
                         self.too_long(long.limit).await;
                         // Taking the stream up before this event would bring it again.
                         self.events = EventReader::new(long.limit);
-                        return Ended { said_something, reason: long.to_string() };
+                        return StreamEnd { said_something, reason: long.to_string() };
                     }
                 }
             }
         }
     }
 
-    async fn take(&mut self, message: Result<Message, Malformed>, text: &Bytes) {
+    async fn take(&mut self, message: Result<Message, ParseError>, text: &Bytes) {
         match (message, self.about) {
             (Ok(Message::Response(response)), _) => self.answered(response).await,
             (Ok(message), Some(id)) => self.link.tell(Incoming::About(id.clone(), message)).await,
             (Ok(message), None) => self.link.tell(Incoming::Message(message)).await,
             (Err(why), _) => {
-                let mut id = IdTracker::default();
+                let mut id = IdRecovery::default();
                 id.feed(text);
-                self.refuse(Refusal::new(why, id.into_id(), text)).await;
+                self.refuse(RejectedMessage::new(why, id.into_id(), text)).await;
             }
         }
     }
@@ -162,12 +162,12 @@ impl<'a> Answer<'a> {
         {
             let version = decode_string(&response.text[version.range()]).unwrap_or_default();
             // Before the message is passed on, so that the next request is of the session.
-            self.link.agree(Agreed { revision: version.parse().ok(), session });
+            self.link.agree(Negotiated { revision: version.parse().ok(), session });
         }
         self.link.tell(Incoming::Message(Message::Response(response))).await;
     }
 
-    async fn refuse(&mut self, refusal: Refusal) {
+    async fn refuse(&mut self, refusal: RejectedMessage) {
         self.is_complete |= refusal.id.as_ref() == self.about;
         self.link.tell(Incoming::Refused(refusal)).await;
     }

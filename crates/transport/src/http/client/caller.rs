@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    NoAnswer, Target,
+    HttpError, Target,
     failure::{is_unknown_host, reason},
     pool::{Pool, Purpose, pool},
     target::{over_http, resolve, same_origin, shown},
-    unpack::{Arriving, UNDERSTOOD},
+    unpack::{DecompressedBody, UNDERSTOOD},
 };
 
 /// How often a request may be sent on within its origin.
@@ -24,14 +24,14 @@ const MAX_REDIRECTS: usize = 3;
 const OURSELVES: &str = concat!("toolbay/", env!("CARGO_PKG_VERSION"));
 
 /// Calls one URL, with the headers that were configured for it.
-pub(crate) struct Caller {
-    way: Arc<Way>,
+pub(crate) struct OriginClient {
+    way: Arc<SharedClient>,
     /// Where the server really is, once it told us.
     url: Mutex<Uri>,
 }
 
 /// What all callers of one server share.
-struct Way {
+struct SharedClient {
     target: Target,
     purpose: Purpose,
     tasks: TaskTracker,
@@ -40,12 +40,12 @@ struct Way {
     heard: Mutex<Instant>,
 }
 
-impl Caller {
+impl OriginClient {
     pub(crate) fn new(target: Target, purpose: Purpose, tasks: &TaskTracker) -> Self {
         let url = Mutex::new(target.url.clone());
         let pool = Mutex::new(pool(&target, purpose, tasks));
         let heard = Mutex::new(Instant::now());
-        Self { way: Arc::new(Way { target, purpose, tasks: tasks.clone(), pool, heard }), url }
+        Self { way: Arc::new(SharedClient { target, purpose, tasks: tasks.clone(), pool, heard }), url }
     }
 
     /// Calls another URL of the same server in the same way.
@@ -76,7 +76,7 @@ impl Caller {
     /// Nobody waits any longer for what was sent at that time. If nothing at all was heard since, the connections may
     /// be dead without anyone having said so: what comes next gets new ones.
     pub(crate) fn gave_up(&self, sent: Instant) {
-        let Way { target, purpose, tasks, .. } = &*self.way;
+        let SharedClient { target, purpose, tasks, .. } = &*self.way;
         if *lock(&self.way.heard) < sent {
             *lock(&self.way.pool) = pool(target, *purpose, tasks);
         }
@@ -88,7 +88,7 @@ impl Caller {
         method: Method,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Arriving>, NoAnswer> {
+    ) -> Result<Response<DecompressedBody>, HttpError> {
         headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
         headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
         for (name, value) in &self.way.target.headers {
@@ -106,7 +106,7 @@ impl Caller {
             *lock(&self.url) = next;
         }
         let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);
-        Err(NoAnswer::Redirected { to: url.to_string(), url, status, why: "again and again" })
+        Err(HttpError::Redirected { to: url.to_string(), url, status, why: "again and again" })
     }
 
     /// Sends one request and waits for the head of its answer.
@@ -114,32 +114,32 @@ impl Caller {
         &self,
         url: &Uri,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Arriving>, NoAnswer> {
+    ) -> Result<Response<DecompressedBody>, HttpError> {
         let (sent, patience) = (Instant::now(), self.way.target.route.timeouts.first_byte);
         let pool = lock(&self.way.pool).clone();
         let response = match timeout(patience, pool.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_connect() => {
                 let is_unknown_host = is_unknown_host(&error);
-                return Err(NoAnswer::Unreachable {
+                return Err(HttpError::Unreachable {
                     url: shown(url),
                     reason: reason(&error),
                     is_unknown_host,
                 });
             }
-            Ok(Err(error)) => return Err(NoAnswer::Broken { url: shown(url), reason: reason(&error) }),
+            Ok(Err(error)) => return Err(HttpError::Broken { url: shown(url), reason: reason(&error) }),
             Err(_) => {
                 self.gave_up(sent);
-                return Err(NoAnswer::Slow { url: shown(url), after: patience });
+                return Err(HttpError::Slow { url: shown(url), after: patience });
             }
         };
         self.hears();
         let (head, body) = response.into_parts();
-        match Arriving::new(&head.headers, body) {
+        match DecompressedBody::new(&head.headers, body) {
             Ok(body) => Ok(Response::from_parts(head, body)),
             Err(encoding) => {
                 let found = format!("something packed as `{encoding}`");
-                Err(NoAnswer::ContentType { url: shown(url), found })
+                Err(HttpError::ContentType { url: shown(url), found })
             }
         }
     }
@@ -156,11 +156,11 @@ impl Caller {
 }
 
 /// Where a request is to be sent instead.
-fn redirection(url: &Uri, response: &Response<Arriving>) -> Result<Option<Uri>, NoAnswer> {
+fn redirection(url: &Uri, response: &Response<DecompressedBody>) -> Result<Option<Uri>, HttpError> {
     let status = response.status();
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let Some(location) = location.filter(|_| status.is_redirection()) else { return Ok(None) };
-    let refuse = |to: String, why| Err(NoAnswer::Redirected { url: shown(url), status, to, why });
+    let refuse = |to: String, why| Err(HttpError::Redirected { url: shown(url), status, to, why });
     let Some(to) = resolve(url, location) else { return refuse("nowhere".to_owned(), "which is no URL") };
     if !same_origin(url, &to) {
         return refuse(

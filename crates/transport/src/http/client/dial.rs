@@ -23,7 +23,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
 use super::{
-    Proxies, Route,
+    ConnectOptions, Proxies,
     failure::{UnknownHost, reason},
     pool::Purpose,
     target::shown,
@@ -37,13 +37,13 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 
 /// Opens connections to one server.
 #[derive(Clone)]
-pub(super) struct Dialler {
-    connector: HttpsConnector<Wires>,
+pub(super) struct Connector {
+    connector: HttpsConnector<PlainConnector>,
     patience: Duration,
 }
 
-impl Dialler {
-    pub(super) fn new(scheme: Option<&str>, route: &Route, purpose: Purpose) -> Self {
+impl Connector {
+    pub(super) fn new(scheme: Option<&str>, route: &ConnectOptions, purpose: Purpose) -> Self {
         let config = match scheme {
             Some("https" | "wss") => tls::trusting(&route.ca),
             _ => tls::trusting_nobody(),
@@ -54,7 +54,7 @@ impl Dialler {
         tcp.set_keepalive(Some(KEEP_ALIVE));
         tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
-        let wires = Wires { tcp, proxies: route.proxies.clone(), purpose };
+        let wires = PlainConnector { tcp, proxies: route.proxies.clone(), purpose };
         let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
         let connector = match purpose {
             Purpose::Requests => builder.enable_all_versions().wrap_connector(wires),
@@ -64,12 +64,12 @@ impl Dialler {
     }
 }
 
-type Soon<T> = Pin<Box<dyn Future<Output = Result<T, io::Error>> + Send>>;
+type ConnectFuture<T> = Pin<Box<dyn Future<Output = Result<T, io::Error>> + Send>>;
 
-impl Service<Uri> for Dialler {
-    type Response = MaybeHttpsStream<Bare>;
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<PlainStream>;
     type Error = io::Error;
-    type Future = Soon<Self::Response>;
+    type Future = ConnectFuture<Self::Response>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -111,16 +111,16 @@ impl Service<Name> for Resolver {
 
 /// Connections without TLS.
 #[derive(Clone)]
-pub(super) struct Wires {
+pub(super) struct PlainConnector {
     tcp: HttpConnector<Resolver>,
     proxies: Proxies,
     purpose: Purpose,
 }
 
-impl Service<Uri> for Wires {
-    type Response = Bare;
+impl Service<Uri> for PlainConnector {
+    type Response = PlainStream;
     type Error = io::Error;
-    type Future = Soon<Bare>;
+    type Future = ConnectFuture<PlainStream>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(())) // a `HttpConnector` always is
@@ -132,7 +132,7 @@ impl Service<Uri> for Wires {
         Box::pin(async move {
             let Some(proxy) = proxy else {
                 let io = tcp.call(url).await.map_err(io::Error::other)?;
-                return Ok(Bare { io, is_forwarded: false });
+                return Ok(PlainStream { io, is_forwarded: false });
             };
             let name = shown(proxy.uri());
             through(proxy, tcp, url, is_forwarded)
@@ -148,7 +148,7 @@ async fn through(
     mut tcp: HttpConnector<Resolver>,
     url: Uri,
     is_forwarded: bool,
-) -> Result<Bare, String> {
+) -> Result<PlainStream, String> {
     if proxy.uri().scheme_str() != Some("http") {
         return Err("only proxies with `http://` URLs are supported".to_owned());
     }
@@ -161,23 +161,23 @@ async fn through(
         }
         tunnel.call(url).await.map_err(|error| reason(&error))?
     };
-    Ok(Bare { io, is_forwarded })
+    Ok(PlainStream { io, is_forwarded })
 }
 
 /// A connection without TLS.
-pub(super) struct Bare {
+pub(super) struct PlainStream {
     io: TokioIo<TcpStream>,
     /// Whether the other end is a proxy that sends requests on.
     is_forwarded: bool,
 }
 
-impl Connection for Bare {
+impl Connection for PlainStream {
     fn connected(&self) -> Connected {
         self.io.connected().proxy(self.is_forwarded)
     }
 }
 
-impl Read for Bare {
+impl Read for PlainStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -187,7 +187,7 @@ impl Read for Bare {
     }
 }
 
-impl Write for Bare {
+impl Write for PlainStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::{Response, header::CONTENT_TYPE};
 use toolbay_protocol::Message;
 
-use super::{NoAnswer, unpack::Arriving};
+use super::{HttpError, unpack::DecompressedBody};
 use crate::http::read_body;
 
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
@@ -16,7 +16,10 @@ const MAX_EXPLANATION: usize = 64 * 1024;
 const MAX_SHOWN: usize = 200;
 
 /// What a refusal says: a message if it is one, and what people may see of it.
-pub(crate) async fn explain(url: Arc<str>, response: Response<Arriving>) -> (Option<Message>, NoAnswer) {
+pub(crate) async fn explain(
+    url: Arc<str>,
+    response: Response<DecompressedBody>,
+) -> (Option<Message>, HttpError) {
     let status = response.status();
     let text = read_body(response.into_body(), MAX_EXPLANATION, EXPLAIN).await.unwrap_or_default();
     let shown = String::from_utf8_lossy(&text);
@@ -26,17 +29,17 @@ pub(crate) async fn explain(url: Arc<str>, response: Response<Arriving>) -> (Opt
         Some((end, _)) => format!(": {}…", &shown[..end]),
         None => format!(": {shown}"),
     };
-    let why = NoAnswer::Status { url, status, said };
+    let why = HttpError::Status { url, status, said };
     (Message::parse(text).ok(), why)
 }
 
 /// Whether it is a stream of events.
-pub(crate) fn is_stream(response: &Response<Arriving>) -> bool {
+pub(crate) fn is_stream(response: &Response<DecompressedBody>) -> bool {
     response.status().is_success() && media_type(response) == EVENT_STREAM
 }
 
 /// Its media type in lower case, without parameters; empty when there is none.
-pub(crate) fn media_type(response: &Response<Arriving>) -> String {
+pub(crate) fn media_type(response: &Response<DecompressedBody>) -> String {
     let value =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

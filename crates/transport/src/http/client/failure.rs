@@ -6,7 +6,7 @@ use http::StatusCode;
 
 /// Why a request got no answer. Texts never hold headers, queries or credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum HttpError {
     /// There is no connection.
     #[error("cannot connect to {url}: {reason}")]
     Unreachable {
@@ -47,7 +47,7 @@ pub enum NoAnswer {
     Slow { url: Arc<str>, after: Duration },
 }
 
-impl NoAnswer {
+impl HttpError {
     /// Whether the server certainly did nothing, so that the same request may be sent again.
     pub fn is_undelivered(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::SessionGone { .. })

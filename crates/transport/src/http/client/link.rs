@@ -18,35 +18,35 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::Revision;
 
 use super::{
-    HeaderRules, NoAnswer, Target,
-    caller::Caller,
+    HeaderRules, HttpError, Target,
+    caller::OriginClient,
     explain::EVENT_STREAM,
     headers::{LAST_EVENT, SESSION, VERSION},
     pool::Purpose,
-    unpack::Arriving,
+    unpack::DecompressedBody,
 };
 use crate::Incoming;
 
 const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The way to one server.
-pub(super) struct Link {
-    caller: Caller,
+pub(super) struct HttpSession {
+    caller: OriginClient,
     pub(super) rules: Arc<HeaderRules>,
     messages: mpsc::Sender<Incoming>,
-    agreed: Mutex<Agreed>,
+    agreed: Mutex<Negotiated>,
     /// Streams on which the server can be heard.
     open: AtomicUsize,
 }
 
 /// What the handshake of the old era brought; nothing in the new one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Agreed {
+pub(super) struct Negotiated {
     pub(super) revision: Option<Revision>,
     pub(super) session: Option<HeaderValue>,
 }
 
-impl Link {
+impl HttpSession {
     pub(super) fn new(
         target: Target,
         rules: Arc<HeaderRules>,
@@ -54,7 +54,7 @@ impl Link {
         tasks: &TaskTracker,
     ) -> Self {
         Self {
-            caller: Caller::new(target, Purpose::Requests, tasks),
+            caller: OriginClient::new(target, Purpose::Requests, tasks),
             rules,
             messages,
             agreed: Mutex::default(),
@@ -74,11 +74,11 @@ impl Link {
         self.caller.target().route.timeouts.stream_idle
     }
 
-    pub(super) fn agreed(&self) -> Agreed {
+    pub(super) fn agreed(&self) -> Negotiated {
         lock(&self.agreed).clone()
     }
 
-    pub(super) fn agree(&self, agreed: Agreed) {
+    pub(super) fn agree(&self, agreed: Negotiated) {
         *lock(&self.agreed) = agreed;
     }
 
@@ -103,9 +103,9 @@ impl Link {
     }
 
     /// Takes down that the server can be heard, until dropped.
-    pub(super) fn opened(&self) -> Open<'_> {
+    pub(super) fn opened(&self) -> StreamPermit<'_> {
         self.open.fetch_add(1, Relaxed);
-        Open(&self.open)
+        StreamPermit(&self.open)
     }
 
     /// Takes down that the server was heard just now.
@@ -120,7 +120,7 @@ impl Link {
 
     /// Headers of the session, if there is one.
     pub(super) fn session_headers(&self) -> HeaderMap {
-        let Agreed { revision, session } = self.agreed();
+        let Negotiated { revision, session } = self.agreed();
         let mut headers = HeaderMap::new();
         headers.extend(session.map(|id| (SESSION, id)));
         headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision.as_str()))));
@@ -131,29 +131,29 @@ impl Link {
         &self,
         text: Bytes,
         mut headers: HeaderMap,
-    ) -> Result<Response<Arriving>, NoAnswer> {
+    ) -> Result<Response<DecompressedBody>, HttpError> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, ANY_ANSWER);
         self.caller.send(Method::POST, headers, text).await
     }
 
     /// Opens a stream of what the server has to say, behind the event `after`.
-    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response<Arriving>, NoAnswer> {
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response<DecompressedBody>, HttpError> {
         let mut headers = self.session_headers();
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         headers.extend(after.and_then(|id| HeaderValue::from_str(id).ok()).map(|id| (LAST_EVENT, id)));
         self.caller.send(Method::GET, headers, Bytes::new()).await
     }
 
-    pub(super) async fn delete(&self) -> Result<Response<Arriving>, NoAnswer> {
+    pub(super) async fn delete(&self) -> Result<Response<DecompressedBody>, HttpError> {
         self.caller.send(Method::DELETE, self.session_headers(), Bytes::new()).await
     }
 }
 
 /// Holds a place among the open streams.
-pub(super) struct Open<'a>(&'a AtomicUsize);
+pub(super) struct StreamPermit<'a>(&'a AtomicUsize);
 
-impl Drop for Open<'_> {
+impl Drop for StreamPermit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 
-use super::{NoAnswer, answer::Answer, explain::is_stream, link::Link};
+use super::{HttpError, answer::ResponseStream, explain::is_stream, link::HttpSession};
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
@@ -12,8 +12,8 @@ const LONGEST_DELAY: Duration = Duration::from_secs(30);
 const SHORTEST_DELAY: Duration = Duration::from_millis(100);
 
 /// Listens for as long as the server offers it. The error is one that ends the session.
-pub(super) async fn listen(link: Arc<Link>) -> Result<(), NoAnswer> {
-    let mut answer = Answer::new(&link, None);
+pub(super) async fn listen(link: Arc<HttpSession>) -> Result<(), HttpError> {
+    let mut answer = ResponseStream::new(&link, None);
     let mut delay = FIRST_DELAY;
     let mut was_open = false;
     loop {
@@ -30,15 +30,15 @@ pub(super) async fn listen(link: Arc<Link>) -> Result<(), NoAnswer> {
                 StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST
                     if was_open && link.agreed().session.is_some() =>
                 {
-                    return Err(NoAnswer::SessionGone { url: link.shown() });
+                    return Err(HttpError::SessionGone { url: link.shown() });
                 }
                 StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS => {}
                 status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {}
                 _ => return Ok(()), // it offers none
             },
             // While other streams are open, the server is still there.
-            Err(why @ NoAnswer::Unreachable { .. }) if !link.is_open() => return Err(why),
-            Err(NoAnswer::Redirected { .. }) => return Ok(()),
+            Err(why @ HttpError::Unreachable { .. }) if !link.is_open() => return Err(why),
+            Err(HttpError::Redirected { .. }) => return Ok(()),
             Err(_) => {}
         }
         tokio::time::sleep(answer.retry().unwrap_or(delay).max(SHORTEST_DELAY)).await;

@@ -8,8 +8,8 @@ use http_body_util::Full;
 use hyper_util::{client::legacy::Client, rt::TokioTimer};
 use tokio_util::task::TaskTracker;
 
-use super::{Target, dial::Dialler};
-use crate::http::serve::Tracked;
+use super::{Target, dial::Connector};
+use crate::http::serve::TrackedExecutor;
 
 /// How long an unused connection is kept. Common servers close theirs after 5 s, and a request that crosses that end
 /// would be lost.
@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(4);
 const PING: Duration = Duration::from_secs(20);
 const PONG: Duration = Duration::from_secs(10);
 
-pub(super) type Pool = Client<Dialler, Full<Bytes>>;
+pub(super) type Pool = Client<Connector, Full<Bytes>>;
 
 /// What connections are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl Purpose {
 
 /// A pool of its own for one server; its connections are tasks of `tasks` and end with it.
 pub(super) fn pool(target: &Target, purpose: Purpose, tasks: &TaskTracker) -> Pool {
-    Client::builder(Tracked(tasks.clone()))
+    Client::builder(TrackedExecutor(tasks.clone()))
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .http2_keep_alive_interval(PING)
         .http2_keep_alive_timeout(PONG)
-        .build(Dialler::new(target.url.scheme_str(), &target.route, purpose))
+        .build(Connector::new(target.url.scheme_str(), &target.route, purpose))
 }

@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep, timeout};
 use toolbay_protocol::{self as protocol, ErrorCode, ErrorObject, Message, RequestId};
 
 use super::{
-    NoAnswer,
-    answer::{Answer, under},
+    HttpError,
+    answer::{ResponseStream, under},
     explain::{EVENT_STREAM, explain, is_stream, media_type},
     headers::SESSION,
-    link::Link,
-    unpack::Arriving,
+    link::HttpSession,
+    unpack::DecompressedBody,
 };
 use crate::{
     Incoming,
@@ -41,7 +41,7 @@ pub(super) struct Post {
 
 impl Post {
     /// Sends it and passes on what comes back. The error is one after which it may be sent again.
-    pub(super) async fn run(self, link: Arc<Link>) -> Result<(), NoAnswer> {
+    pub(super) async fn run(self, link: Arc<HttpSession>) -> Result<(), HttpError> {
         let until = Instant::now() + DRAINING;
         let mut delay = FIRST_KNOCK;
         loop {
@@ -51,7 +51,7 @@ impl Post {
             };
             match sent {
                 // It lets nobody in, but still speaks: it is about to restart, and then all is well or plainly not.
-                Err(NoAnswer::Unreachable { .. }) if link.is_open() && Instant::now() < until => {
+                Err(HttpError::Unreachable { .. }) if link.is_open() && Instant::now() < until => {
                     sleep(delay).await;
                     delay = (delay * 2).min(LAST_KNOCK);
                 }
@@ -64,23 +64,25 @@ impl Post {
         }
     }
 
-    async fn say(&self, link: &Link) -> Result<(), NoAnswer> {
+    async fn say(&self, link: &HttpSession) -> Result<(), HttpError> {
         let since = Instant::now();
         let sent = timeout(ACCEPT, link.post(self.text.clone(), self.headers.clone())).await;
         let response = sent.map_err(|_| {
             link.gave_up(since);
-            NoAnswer::Slow { url: link.shown(), after: ACCEPT }
+            HttpError::Slow { url: link.shown(), after: ACCEPT }
         })??;
         match response.status() {
             status if status.is_success() => Ok(()),
-            StatusCode::NOT_FOUND if self.is_in_session() => Err(NoAnswer::SessionGone { url: link.shown() }),
+            StatusCode::NOT_FOUND if self.is_in_session() => {
+                Err(HttpError::SessionGone { url: link.shown() })
+            }
             _ => Err(explain(link.shown(), response).await.1),
         }
     }
 
-    async fn ask(&self, link: &Link, id: &RequestId) -> Result<(), NoAnswer> {
+    async fn ask(&self, link: &HttpSession, id: &RequestId) -> Result<(), HttpError> {
         let response = link.post(self.text.clone(), self.headers.clone()).await?;
-        let mut answer = Answer::new(link, Some(id));
+        let mut answer = ResponseStream::new(link, Some(id));
         if !response.status().is_success() {
             return self.refused(link, id, response).await;
         }
@@ -92,27 +94,27 @@ impl Post {
             EVENT_STREAM => self.take_stream(link, &mut answer, response).await,
             "" => {
                 let found = format!("status {} and no content", response.status().as_u16());
-                Err(NoAnswer::ContentType { url: link.shown(), found })
+                Err(HttpError::ContentType { url: link.shown(), found })
             }
-            other => Err(NoAnswer::ContentType { url: link.shown(), found: format!("`{other}`") }),
+            other => Err(HttpError::ContentType { url: link.shown(), found: format!("`{other}`") }),
         }
     }
 
     async fn take_json(
         &self,
-        link: &Link,
-        answer: &mut Answer<'_>,
-        response: Response<Arriving>,
-    ) -> Result<(), NoAnswer> {
+        link: &HttpSession,
+        answer: &mut ResponseStream<'_>,
+        response: Response<DecompressedBody>,
+    ) -> Result<(), HttpError> {
         let _open = link.opened();
         // The deadline of the call ends this sooner.
         const PATIENCE: Duration = Duration::from_secs(600);
-        let broken = |reason| Err(NoAnswer::Broken { url: link.shown(), reason });
+        let broken = |reason| Err(HttpError::Broken { url: link.shown(), reason });
         match read_body(response.into_body(), link.max_message(), PATIENCE).await {
             Ok(text) => answer.take_only(text).await,
             Err(ReadBodyError::TooLong { limit }) => answer.too_long(limit).await,
             Err(ReadBodyError::TooSlow { limit }) => {
-                return Err(NoAnswer::Slow { url: link.shown(), after: limit });
+                return Err(HttpError::Slow { url: link.shown(), after: limit });
             }
             Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&*error)),
         }
@@ -122,14 +124,14 @@ impl Post {
     /// Takes a stream, and in a session takes it up again where it broke off, as long as the server helps.
     async fn take_stream(
         &self,
-        link: &Link,
-        answer: &mut Answer<'_>,
-        response: Response<Arriving>,
-    ) -> Result<(), NoAnswer> {
+        link: &HttpSession,
+        answer: &mut ResponseStream<'_>,
+        response: Response<DecompressedBody>,
+    ) -> Result<(), HttpError> {
         let mut ended = answer.take_stream(response.into_body()).await;
         let mut attempts = 0;
         while !answer.is_complete() {
-            let broken = NoAnswer::Broken { url: link.shown(), reason: ended.reason };
+            let broken = HttpError::Broken { url: link.shown(), reason: ended.reason };
             let Some(event) = answer.last_event().filter(|_| self.can_resume(link)).map(str::to_owned) else {
                 return Err(broken);
             };
@@ -150,7 +152,7 @@ impl Post {
         Ok(())
     }
 
-    fn can_resume(&self, link: &Link) -> bool {
+    fn can_resume(&self, link: &HttpSession) -> bool {
         link.agreed().revision.is_some()
     }
 
@@ -158,10 +160,10 @@ impl Post {
     /// that is about us, not about the request.
     async fn refused(
         &self,
-        link: &Link,
+        link: &HttpSession,
         id: &RequestId,
-        response: Response<Arriving>,
-    ) -> Result<(), NoAnswer> {
+        response: Response<DecompressedBody>,
+    ) -> Result<(), HttpError> {
         let status = response.status();
         let (told, why) = explain(link.shown(), response).await;
         let told = match told {
@@ -169,7 +171,7 @@ impl Post {
             _ => None,
         };
         if self.is_in_session() && ends_session(status, id, told.as_ref()) {
-            return Err(NoAnswer::SessionGone { url: link.shown() });
+            return Err(HttpError::SessionGone { url: link.shown() });
         }
         match told {
             Some((told, _)) if status != StatusCode::UNAUTHORIZED => {
@@ -204,6 +206,6 @@ fn ends_session(
     }
 }
 
-fn nothing(why: NoAnswer) -> super::answer::Ended {
-    super::answer::Ended { said_something: false, reason: why.to_string() }
+fn nothing(why: HttpError) -> super::answer::StreamEnd {
+    super::answer::StreamEnd { said_something: false, reason: why.to_string() }
 }

@@ -8,7 +8,7 @@ use super::Proxies;
 
 /// The way to a server.
 #[derive(Debug, Clone, Default)]
-pub struct Route {
+pub struct ConnectOptions {
     /// Trusted besides those whom the machine trusts.
     pub ca: Vec<CertificateDer<'static>>,
     /// Proxies that may lie on the way.

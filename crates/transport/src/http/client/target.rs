@@ -7,7 +7,7 @@ use http::{
     uri::{PathAndQuery, Scheme},
 };
 
-use super::Route;
+use super::ConnectOptions;
 
 /// A server at a URL.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Target {
     /// How many requests may run at once; more wait.
     pub max_running: usize,
     /// How connections to it come about.
-    pub route: Route,
+    pub route: ConnectOptions,
 }
 
 /// A URL as people may see it: no credentials, no query.

@@ -14,7 +14,7 @@ use tokio::{
 };
 use toolbay_protocol::{Message, Notification, RequestId, Rope, method};
 
-use super::{NoAnswer, headers::mirror, link::Link, listen::listen, post::Post};
+use super::{HttpError, headers::mirror, link::HttpSession, listen::listen, post::Post};
 use crate::{Incoming, wire::unsent};
 
 /// When the server seems lost, how long other requests may take to end in the same way.
@@ -24,38 +24,38 @@ const HOLD_BACK: Duration = Duration::from_secs(5);
 /// How long a goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
+type Work = Pin<Box<dyn Future<Output = WorkOutput> + Send>>;
 
 /// How a piece of work ended.
-enum Done {
+enum WorkOutput {
     /// A request; the error says that it may be sent again.
-    Asked(RequestId, Result<(), NoAnswer>),
+    Asked(RequestId, Result<(), HttpError>),
     /// Another message, which others may have waited for.
-    Said(Said, Result<(), NoAnswer>),
+    Said(NotificationOutcome, Result<(), HttpError>),
     /// The GET stream ended.
-    Listened(Result<(), NoAnswer>),
+    Listened(Result<(), HttpError>),
     Told,
 }
 
 /// What a message without an answer means to us.
-enum Said {
+enum NotificationOutcome {
     Initialized,
     Cancelled(Option<RequestId>),
     Other,
 }
 
 /// Invariant: awaits only in the `select!` of [`run`], so no answer holds up another.
-struct Task {
-    link: Arc<Link>,
+struct HttpTask {
+    link: Arc<HttpSession>,
     work: FuturesUnordered<Work>,
-    running: HashMap<RequestId, Running>,
+    running: HashMap<RequestId, RunningRequest>,
     /// What is sent next waits for this.
     barrier: Option<Barrier>,
-    losing: Option<Losing>,
+    losing: Option<ServerLoss>,
 }
 
 /// A request whose answer has not ended.
-struct Running {
+struct RunningRequest {
     abort: AbortHandle,
     since: Instant,
 }
@@ -69,17 +69,22 @@ struct Barrier {
 }
 
 /// The server seems lost.
-struct Losing {
-    why: NoAnswer,
+struct ServerLoss {
+    why: HttpError,
     /// Requests that never reached it.
     unsent: Vec<RequestId>,
     until: Instant,
 }
 
 /// Serves a wire until nobody holds it any more or the server is lost.
-pub(super) async fn run(link: Arc<Link>, mut texts: mpsc::Receiver<Rope>) {
-    let mut task =
-        Task { work: FuturesUnordered::new(), running: HashMap::new(), barrier: None, losing: None, link };
+pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>) {
+    let mut task = HttpTask {
+        work: FuturesUnordered::new(),
+        running: HashMap::new(),
+        barrier: None,
+        losing: None,
+        link,
+    };
     let left_alone = Arc::clone(&task.link);
     let left_alone = left_alone.left_alone();
     tokio::pin!(left_alone);
@@ -101,9 +106,9 @@ pub(super) async fn run(link: Arc<Link>, mut texts: mpsc::Receiver<Rope>) {
             () = &mut left_alone => break None,
         }
     };
-    let Task { link, work, running, .. } = task;
+    let HttpTask { link, work, running, .. } = task;
     drop((work, running)); // closes what still runs
-    if let Some(Losing { why, unsent: mut never_arrived, .. }) = lost {
+    if let Some(ServerLoss { why, unsent: mut never_arrived, .. }) = lost {
         never_arrived.extend(unsent(Vec::new(), texts).await);
         let unsent = never_arrived;
         return link.tell(Incoming::Lost { why, unsent }).await;
@@ -114,7 +119,7 @@ pub(super) async fn run(link: Arc<Link>, mut texts: mpsc::Receiver<Rope>) {
     }
 }
 
-impl Task {
+impl HttpTask {
     fn send(&mut self, text: Rope) {
         let text = text.into_bytes();
         let mut headers = self.link.session_headers();
@@ -136,7 +141,7 @@ impl Task {
                     self.link.gave_up(running.since);
                 }
                 if has_session {
-                    self.say(text.into(), headers, Said::Cancelled(id));
+                    self.say(text.into(), headers, NotificationOutcome::Cancelled(id));
                 } else {
                     self.abort(id);
                 }
@@ -149,24 +154,32 @@ impl Task {
                 if is_initialized {
                     self.hold_back(None);
                 }
-                self.say(text.into(), headers, if is_initialized { Said::Initialized } else { Said::Other });
+                self.say(
+                    text.into(),
+                    headers,
+                    if is_initialized {
+                        NotificationOutcome::Initialized
+                    } else {
+                        NotificationOutcome::Other
+                    },
+                );
             }
-            Ok(Message::Response(_)) => self.say(text.into(), headers, Said::Other),
+            Ok(Message::Response(_)) => self.say(text.into(), headers, NotificationOutcome::Other),
             Err(error) => tracing::warn!(%error, "a message of our own is none"),
         }
     }
 
     fn ask(&mut self, post: Post, id: RequestId) {
         let (post, abort) = abortable(post.run(self.link.clone()));
-        self.running.insert(id.clone(), Running { abort, since: Instant::now() });
+        self.running.insert(id.clone(), RunningRequest { abort, since: Instant::now() });
         // Aborted means that nobody waits for it.
-        self.work.push(Box::pin(async move { Done::Asked(id, post.await.unwrap_or(Ok(()))) }));
+        self.work.push(Box::pin(async move { WorkOutput::Asked(id, post.await.unwrap_or(Ok(()))) }));
     }
 
-    fn say(&mut self, text: Rope, headers: HeaderMap, said: Said) {
+    fn say(&mut self, text: Rope, headers: HeaderMap, said: NotificationOutcome) {
         let post = Post { text: text.into_bytes(), headers, id: None, begins_session: false };
         let sent = post.run(self.link.clone());
-        self.work.push(Box::pin(async move { Done::Said(said, sent.await) }));
+        self.work.push(Box::pin(async move { WorkOutput::Said(said, sent.await) }));
     }
 
     /// Lets what comes next wait for the message of that id.
@@ -180,52 +193,52 @@ impl Task {
         }
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: WorkOutput) {
         let (outcome, id) = match done {
-            Done::Asked(id, outcome) => {
+            WorkOutput::Asked(id, outcome) => {
                 self.running.remove(&id);
                 self.barrier.take_if(|barrier| barrier.id.as_ref() == Some(&id));
                 (outcome, Some(id))
             }
-            Done::Said(said, outcome) => {
+            WorkOutput::Said(said, outcome) => {
                 match said {
-                    Said::Initialized => {
+                    NotificationOutcome::Initialized => {
                         self.barrier = None;
                         if outcome.is_ok() {
                             let listening = listen(self.link.clone());
-                            self.work.push(Box::pin(async move { Done::Listened(listening.await) }));
+                            self.work.push(Box::pin(async move { WorkOutput::Listened(listening.await) }));
                         }
                     }
                     // The server knows: it may leave the stream open for ever now.
-                    Said::Cancelled(id) => self.abort(id),
-                    Said::Other => {}
+                    NotificationOutcome::Cancelled(id) => self.abort(id),
+                    NotificationOutcome::Other => {}
                 }
                 (outcome, None)
             }
-            Done::Listened(outcome) => (outcome, None),
-            Done::Told => return,
+            WorkOutput::Listened(outcome) => (outcome, None),
+            WorkOutput::Told => return,
         };
         if let Err(why) = outcome {
             let until = Instant::now() + LAST_BREATH;
-            let losing = self.losing.get_or_insert_with(|| Losing { why, unsent: Vec::new(), until });
+            let losing = self.losing.get_or_insert_with(|| ServerLoss { why, unsent: Vec::new(), until });
             losing.unsent.extend(id);
         }
     }
 
     /// Decides whether the server is lost: it is when its session is, or when it can neither be reached nor heard.
-    fn lost(&mut self) -> Option<Losing> {
+    fn lost(&mut self) -> Option<ServerLoss> {
         let losing = self.losing.take()?;
         if !self.running.is_empty() && Instant::now() < losing.until {
             self.losing = Some(losing);
             return None;
         }
-        if matches!(losing.why, NoAnswer::Unreachable { .. }) && self.link.is_open() {
+        if matches!(losing.why, HttpError::Unreachable { .. }) && self.link.is_open() {
             let link = self.link.clone();
             self.work.push(Box::pin(async move {
                 for id in losing.unsent {
                     link.tell(Incoming::Failed { id: Some(id), why: losing.why.clone() }).await;
                 }
-                Done::Told
+                WorkOutput::Told
             }));
             return None;
         }

@@ -24,14 +24,14 @@ pub(super) const UNDERSTOOD: HeaderValue = HeaderValue::from_static("gzip, br");
 const PIECE: usize = 16 * 1024;
 
 /// The body of an answer as its server meant it.
-pub(crate) enum Arriving {
+pub(crate) enum DecompressedBody {
     /// Sent as it is.
     Plain(Incoming),
     /// Unpacked piece by piece, each as soon as it is there, so that events arrive when they are sent.
     Packed(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
 }
 
-impl Arriving {
+impl DecompressedBody {
     /// Takes off what the headers say is on it; the error names an encoding that nobody asked for.
     pub(crate) fn new(headers: &HeaderMap, body: Incoming) -> Result<Self, String> {
         let encoding = headers.get(CONTENT_ENCODING).map_or(&b""[..], HeaderValue::as_bytes);
@@ -56,7 +56,7 @@ impl Arriving {
     }
 }
 
-impl http_body::Body for Arriving {
+impl http_body::Body for DecompressedBody {
     type Data = Bytes;
     type Error = Box<dyn Error + Send + Sync>;
 

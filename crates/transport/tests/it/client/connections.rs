@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_testkit::{Era, FaultProxy, TestServer, TlsFront, Toxics};
 use toolbay_transport::{
-    Incoming, Wire,
-    http::client::{HttpTimeouts, NoAnswer, Route, Target, connect},
+    Connection, Incoming,
+    http::client::{ConnectOptions, HttpError, HttpTimeouts, Target, connect},
 };
 
 use super::{PATIENCE, Stage, request, target, value};
@@ -32,18 +32,18 @@ fn at(address: SocketAddr) -> Target {
 /// A client that gives up after a moment.
 fn hasty(address: SocketAddr) -> Target {
     let timeouts = HttpTimeouts { first_byte: Duration::from_millis(300), ..HttpTimeouts::default() };
-    Target { route: Route { timeouts, ..Route::default() }, ..at(address) }
+    Target { route: ConnectOptions { timeouts, ..ConnectOptions::default() }, ..at(address) }
 }
 
-async fn send(wire: &Wire, id: u64) {
+async fn send(wire: &Connection, id: u64) {
     wire.outgoing.send(request(id).to_string().into()).await.unwrap();
 }
 
-async fn next(wire: &mut Wire) -> Incoming {
+async fn next(wire: &mut Connection) -> Incoming {
     timeout(PATIENCE, wire.incoming.recv()).await.expect("nothing came").expect("the wire ended")
 }
 
-async fn answered(wire: &mut Wire, id: u64) {
+async fn answered(wire: &mut Connection, id: u64) {
     send(wire, id).await;
     match next(wire).await {
         Incoming::Message(message) => assert_eq!(value(&message)["id"], id),
@@ -68,7 +68,7 @@ async fn http_2_over_tls_needs_one_connection_for_everything() {
     for (protocols, is_one) in [(&["h2", "http/1.1"][..], true), (&["http/1.1"][..], false)] {
         let behind = FaultProxy::start(&tasks, server(&tasks).await).await.unwrap();
         let front = TlsFront::start(&tasks, behind.address(), protocols).await.unwrap();
-        let route = Route { ca: certificates(), ..Route::default() };
+        let route = ConnectOptions { ca: certificates(), ..ConnectOptions::default() };
         let mut wire = connect(Target { route, ..target(&front.url) }, Default::default(), &tasks);
         answered(&mut wire, 1).await;
         // So that all are there before any is answered.
@@ -100,7 +100,7 @@ async fn a_server_that_accepts_and_says_nothing_is_not_there() {
     silent.black_hole();
     let timeouts = HttpTimeouts { connect: Duration::from_millis(300), ..HttpTimeouts::default() };
     let url = format!("https://localhost:{}/mcp", silent.address().port());
-    let target = Target { route: Route { timeouts, ..Route::default() }, ..target(&url) };
+    let target = Target { route: ConnectOptions { timeouts, ..ConnectOptions::default() }, ..target(&url) };
     let (mut wire, asked) = (connect(target, Default::default(), &tasks), Instant::now());
     send(&wire, 1).await;
     let Incoming::Lost { why, unsent } = next(&mut wire).await else { panic!() };
@@ -117,7 +117,7 @@ async fn an_answer_that_does_not_begin_fails_and_the_next_request_gets_a_new_con
     answered(&mut wire, 1).await;
     proxy.black_hole();
     send(&wire, 2).await;
-    let Incoming::Failed { why: NoAnswer::Slow { .. }, .. } = next(&mut wire).await else { panic!() };
+    let Incoming::Failed { why: HttpError::Slow { .. }, .. } = next(&mut wire).await else { panic!() };
     proxy.heal();
     answered(&mut wire, 3).await;
     assert_eq!(proxy.accepted(), 2);
@@ -128,7 +128,7 @@ async fn a_request_that_is_cancelled_in_silence_takes_the_connections_with_it() 
     let tasks = TaskTracker::new();
     let behind = FaultProxy::start(&tasks, server(&tasks).await).await.unwrap();
     let front = TlsFront::start(&tasks, behind.address(), &["h2"]).await.unwrap();
-    let route = Route { ca: certificates(), ..Route::default() };
+    let route = ConnectOptions { ca: certificates(), ..ConnectOptions::default() };
     let mut wire = connect(Target { route, ..target(&front.url) }, Default::default(), &tasks);
     answered(&mut wire, 1).await;
     behind.black_hole();
@@ -144,7 +144,7 @@ async fn a_request_that_is_cancelled_in_silence_takes_the_connections_with_it() 
 }
 
 /// Heals the way for new connections only: what hangs in the old ones stays there.
-async fn answered_past(wire: &mut Wire, behind: &FaultProxy) {
+async fn answered_past(wire: &mut Connection, behind: &FaultProxy) {
     send(wire, 3).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     behind.heal();
@@ -163,7 +163,10 @@ async fn a_stream_that_falls_silent_is_given_up_if_so_configured() {
     })
     .await;
     let timeouts = HttpTimeouts { stream_idle: Some(Duration::from_millis(200)), ..HttpTimeouts::default() };
-    let target = Target { route: Route { timeouts, ..Route::default() }, ..target(&stage.server.url) };
+    let target = Target {
+        route: ConnectOptions { timeouts, ..ConnectOptions::default() },
+        ..target(&stage.server.url)
+    };
     stage.wire = connect(target, Default::default(), &stage.tasks);
     stage.send(request(1)).await;
     let why = stage.failure(1).await.to_string();

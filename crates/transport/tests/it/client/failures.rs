@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::Malformed;
+use toolbay_protocol::ParseError;
 use toolbay_testkit::HttpScript;
 use toolbay_transport::{
     Incoming,
-    http::client::{NoAnswer, Target, connect},
+    http::client::{HttpError, Target, connect},
 };
 
 use super::{Stage, request, target};
@@ -112,7 +112,7 @@ async fn an_answer_that_is_too_long_is_refused_by_name() {
         wire.outgoing.send(request(1).to_string().into()).await.unwrap();
         let Some(Incoming::Refused(refusal)) = wire.incoming.recv().await else { panic!() };
         assert_eq!(refusal.id.and_then(|id| id.as_number()), Some(1));
-        assert_eq!(refusal.why, Malformed::TooLong { limit: 1000 });
+        assert_eq!(refusal.why, ParseError::TooLong { limit: 1000 });
     }
 }
 
@@ -162,7 +162,7 @@ async fn a_server_that_is_not_there_loses_the_wire() {
             wire.outgoing.send(request(id).to_string().into()).await.unwrap();
         }
         let Some(Incoming::Lost { why, unsent }) = wire.incoming.recv().await else { panic!() };
-        assert!(matches!(why, NoAnswer::Unreachable { .. }), "{why:?}");
+        assert!(matches!(why, HttpError::Unreachable { .. }), "{why:?}");
         assert!(why.to_string().contains(&url) && why.to_string().contains("refused"), "{why}");
         assert_eq!(unsent.len(), 3, "{max_running}");
         assert!(wire.incoming.recv().await.is_none());

@@ -9,7 +9,7 @@ use tokio::{
     sync::Notify,
 };
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::Malformed;
+use toolbay_protocol::ParseError;
 use toolbay_testkit::{Answering, HttpScript};
 use toolbay_transport::{
     Incoming,
@@ -142,7 +142,7 @@ async fn what_unpacks_to_too_much_is_refused_by_name() {
             let mut wire = connect(target, Arc::default(), &tasks);
             wire.outgoing.send(request(1).to_string().into()).await.unwrap();
             let Some(Incoming::Refused(refusal)) = wire.incoming.recv().await else { panic!() };
-            assert_eq!(refusal.why, Malformed::TooLong { limit: LIMIT }, "{encoding}");
+            assert_eq!(refusal.why, ParseError::TooLong { limit: LIMIT }, "{encoding}");
             assert_eq!(refusal.id.and_then(|id| id.as_number()), Some(1));
         }
     }

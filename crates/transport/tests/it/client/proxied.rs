@@ -7,8 +7,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_testkit::{Era, HttpScript, TestServer, TlsFront};
 use toolbay_transport::{
-    Incoming, Wire,
-    http::client::{NoAnswer, Proxies, Route, Target, connect},
+    Connection, Incoming,
+    http::client::{ConnectOptions, HttpError, Proxies, Target, connect},
 };
 
 use super::{request, target, value};
@@ -20,10 +20,13 @@ fn through(proxy: &str, url: &str) -> Target {
     let variables = [("ALL_PROXY", proxy)];
     let get =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsStr::new(*value));
-    Target { route: Route { proxies: Proxies::from_variables(get), ..Route::default() }, ..target(url) }
+    Target {
+        route: ConnectOptions { proxies: Proxies::from_variables(get), ..ConnectOptions::default() },
+        ..target(url)
+    }
 }
 
-async fn ask(target: Target) -> (Incoming, Wire) {
+async fn ask(target: Target) -> (Incoming, Connection) {
     let mut wire = connect(target, Default::default(), &TaskTracker::new());
     wire.outgoing.send(request(1).to_string().into()).await.unwrap();
     (wire.incoming.recv().await.unwrap(), wire)
@@ -117,7 +120,7 @@ async fn a_proxy_that_cannot_be_used_is_named() {
         else {
             panic!()
         };
-        assert!(matches!(why, NoAnswer::Unreachable { .. }), "{why:?}");
+        assert!(matches!(why, HttpError::Unreachable { .. }), "{why:?}");
         assert!(why.to_string().contains(said) && !why.to_string().contains("s3cret"), "{why}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::HttpScript;
-use toolbay_transport::http::client::{NoAnswer, Service, Target};
+use toolbay_transport::http::client::{HttpError, JsonService, Target};
 
 use super::{PATIENCE, target};
 
@@ -24,13 +24,13 @@ async fn a_question_gets_its_answer_and_each_failure_its_name() {
     let mut target: Target = target(&server.url);
     target.max_message = 1000;
     target.headers.insert("x-key", "k".parse().unwrap());
-    let service = Service::new(target, &tasks);
-    let ask = |what: &str, patience| service.ask(json!({"ask": what}).to_string().into(), patience);
+    let service = JsonService::new(target, &tasks);
+    let ask = |what: &str, patience| service.post(json!({"ask": what}).to_string().into(), patience);
 
     let answer = ask("hello", PATIENCE).await.unwrap();
     assert_eq!(answer, json!({"told": {"ask": "hello"}, "key": "k"}).to_string());
     let slow = ask("wait", Duration::from_millis(50)).await.unwrap_err();
-    assert!(matches!(slow, NoAnswer::Slow { .. }), "{slow:?}");
+    assert!(matches!(slow, HttpError::Slow { .. }), "{slow:?}");
     let long = ask("much", PATIENCE).await.unwrap_err();
     assert!(long.to_string().contains("longer than 1000 bytes"), "{long}");
     let refused = ask("refuse", PATIENCE).await.unwrap_err();

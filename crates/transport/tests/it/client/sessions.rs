@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use toolbay_testkit::Answering;
-use toolbay_transport::{Incoming, http::client::NoAnswer};
+use toolbay_transport::{Incoming, http::client::HttpError};
 
 use super::{PATIENCE, Stage, legacy, request, value};
 
@@ -153,7 +153,7 @@ async fn an_answer_that_cannot_be_taken_up_fails() {
         stage.initialize().await;
         stage.send(request(1)).await;
         let why = stage.failure(1).await;
-        assert!(matches!(why, NoAnswer::Broken { .. }), "{why:?}");
+        assert!(matches!(why, HttpError::Broken { .. }), "{why:?}");
     }
 }
 
@@ -173,7 +173,7 @@ async fn a_session_that_ended_loses_the_wire_but_no_request_that_was_refused() {
         stage.send(request(id)).await;
     }
     let Incoming::Lost { why, unsent } = stage.next().await else { panic!() };
-    assert!(matches!(why, NoAnswer::SessionGone { .. }), "{why:?}");
+    assert!(matches!(why, HttpError::SessionGone { .. }), "{why:?}");
     let mut unsent: Vec<u64> = unsent.iter().filter_map(|id| id.as_number()).collect();
     unsent.sort_unstable();
     assert_eq!(unsent, [2, 3, 4, 5]);

@@ -18,8 +18,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::mirrored::header_params;
 use toolbay_testkit::{Answering, TestServer};
 use toolbay_transport::{
-    Incoming, Wire,
-    http::client::{NoAnswer, connect},
+    Connection, Incoming,
+    http::client::{HttpError, connect},
 };
 
 use super::{PATIENCE, Stage, modern, request, target, value};
@@ -119,7 +119,7 @@ async fn a_stream_that_breaks_fails_its_request_alone() {
     .await;
     stage.send(modern(1, "tools/call", json!({"name": "t"}))).await;
     let why = stage.failure(1).await;
-    assert!(matches!(why, NoAnswer::Broken { .. }), "{why:?}");
+    assert!(matches!(why, HttpError::Broken { .. }), "{why:?}");
     stage.send(modern(2, "tools/call", json!({"name": "t"}))).await;
     assert_eq!(stage.message().await["id"], 2);
     assert!(stage.server.asked().iter().all(|asked| asked.method == "POST"));
@@ -181,7 +181,7 @@ async fn large_messages_pass_both_ways() {
     });
     let stop = CancellationToken::new();
     let url = server.start_http(&tasks, stop.clone()).await.unwrap();
-    let Wire { outgoing, mut incoming } = connect(target(&url), Arc::default(), &tasks);
+    let Connection { outgoing, mut incoming } = connect(target(&url), Arc::default(), &tasks);
     let text = "x".repeat(LENGTH);
     for id in 1..=2 {
         let call = modern(id, "tools/call", json!({"name": "echo", "arguments": {"text": text}}));
@@ -217,7 +217,7 @@ async fn connections_are_used_again() {
             ways.spawn(async move { tokio::io::copy_bidirectional(&mut front, &mut back).await });
         }
     });
-    let Wire { outgoing, mut incoming } = connect(target(&door), Arc::default(), &tasks);
+    let Connection { outgoing, mut incoming } = connect(target(&door), Arc::default(), &tasks);
     for id in 1..=20 {
         let mut call = modern(id, "tools/call", json!({"name": "t"}));
         call["params"]["_meta"]["progressToken"] = json!(id);

@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Incoming, http::client::NoAnswer, ws};
+use toolbay_transport::{Incoming, http::client::HttpError, ws};
 
 use super::{PATIENCE, both, client, message, next, request, send, target, text};
 
@@ -51,7 +51,7 @@ async fn a_server_that_goes_is_heard_to_the_end() {
 #[tokio::test]
 async fn an_answer_on_its_way_arrives_though_nothing_more_is_sent() {
     let (wire, mut peer, _tasks) = client().await;
-    let toolbay_transport::Wire { outgoing, mut incoming } = wire;
+    let toolbay_transport::Connection { outgoing, mut incoming } = wire;
     drop(outgoing);
     peer.send(text(&request(5))).await.unwrap();
     assert!(matches!(timeout(PATIENCE, incoming.recv()).await.unwrap(), Some(Incoming::Message(_))));
@@ -87,7 +87,7 @@ async fn a_server_that_just_ends_loses_only_what_it_may_have_seen() {
     peer.next().await.unwrap().unwrap();
     drop(peer);
     let Some(Incoming::Lost { why, unsent }) = next(&mut wire).await else { panic!() };
-    assert!(matches!(why, NoAnswer::Broken { .. }), "{why}");
+    assert!(matches!(why, HttpError::Broken { .. }), "{why}");
     assert!(unsent.is_empty());
 }
 
@@ -101,7 +101,7 @@ async fn what_was_never_sent_is_named() {
         send(&wire, &request(id)).await;
     }
     let Some(Incoming::Lost { why, unsent }) = next(&mut wire).await else { panic!() };
-    assert!(matches!(why, NoAnswer::Unreachable { .. }) && why.to_string().contains(&url), "{why}");
+    assert!(matches!(why, HttpError::Unreachable { .. }) && why.to_string().contains(&url), "{why}");
     let unsent: Vec<_> = unsent.iter().filter_map(|id| id.as_number()).collect();
     assert_eq!(unsent, [1, 2, 3]);
     assert!(next(&mut wire).await.is_none());
@@ -135,5 +135,5 @@ async fn what_is_no_web_socket_is_told_so() {
     assert_eq!(said[0], 0x88, "a close frame: {said:?}");
     drop(raw);
     let Some(Incoming::Lost { why, .. }) = next(&mut wire).await else { panic!() };
-    assert!(matches!(why, NoAnswer::Garbled { .. }), "{why}");
+    assert!(matches!(why, HttpError::Garbled { .. }), "{why}");
 }

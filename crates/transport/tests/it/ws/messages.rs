@@ -9,10 +9,10 @@ use tokio_tungstenite::tungstenite::{
         coding::{CloseCode, Data, OpCode},
     },
 };
-use toolbay_protocol::Malformed;
+use toolbay_protocol::ParseError;
 use toolbay_transport::{
     Incoming,
-    http::client::{NoAnswer, Target},
+    http::client::{HttpError, Target},
     stdio::MAX_MESSAGE,
     ws,
 };
@@ -91,7 +91,7 @@ async fn a_binary_message_ends_the_connection() {
     assert_eq!((frame.code, &*frame.reason), (CloseCode::Unsupported, "a message is binary, not text"));
     drop(peer);
     match next(&mut wire).await {
-        Some(Incoming::Lost { why: NoAnswer::Garbled { reason, .. }, .. }) => {
+        Some(Incoming::Lost { why: HttpError::Garbled { reason, .. }, .. }) => {
             assert!(reason.contains("binary"))
         }
         other => panic!("{other:?}"),
@@ -108,7 +108,7 @@ async fn a_message_that_is_too_long_ends_the_connection_by_name() {
     assert_eq!((frame.code, &*frame.reason), (CloseCode::Size, "a message is longer than 1000 bytes"));
     drop(peer);
     match next(&mut wire).await {
-        Some(Incoming::Lost { why: NoAnswer::TooLong { limit: 1000, .. }, .. }) => {}
+        Some(Incoming::Lost { why: HttpError::TooLong { limit: 1000, .. }, .. }) => {}
         other => panic!("{other:?}"),
     }
     assert!(next(&mut wire).await.is_none());
@@ -120,7 +120,7 @@ async fn a_client_whose_message_is_too_long_is_told() {
     let mut server = ws::accept(socket.into_inner(), 1000, &tasks);
     send(&wire, &long(1, 1 << 20)).await;
     let Some(Incoming::Refused(refusal)) = next(&mut server).await else { panic!() };
-    assert_eq!(refusal.why, Malformed::TooLong { limit: 1000 });
+    assert_eq!(refusal.why, ParseError::TooLong { limit: 1000 });
     assert!(next(&mut server).await.is_none());
     let Some(Incoming::Lost { why, .. }) = next(&mut wire).await else { panic!() };
     assert!(

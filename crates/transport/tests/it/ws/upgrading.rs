@@ -7,14 +7,14 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 use toolbay_transport::{
     Incoming,
-    http::client::{NoAnswer, Target},
+    http::client::{HttpError, Target},
     ws,
 };
 
 use super::{message, next, request, target};
 
 /// What a client asks, and what it makes of an answer, in which `KEY` stands for the right key.
-async fn answered(answer: &str) -> (String, toolbay_transport::Wire, tokio::net::TcpStream) {
+async fn answered(answer: &str) -> (String, toolbay_transport::Connection, tokio::net::TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/mcp?token=s3cret", listener.local_addr().unwrap());
     let headers = [(http::header::AUTHORIZATION, "Bearer s3cret".parse().unwrap())].into_iter().collect();
@@ -86,7 +86,7 @@ async fn a_server_that_never_answers_is_too_slow() {
     let url = format!("ws://{}/", listener.local_addr().unwrap());
     let mut wire = ws::connect(target(&url), &TaskTracker::new());
     match wire.incoming.recv().await {
-        Some(Incoming::Lost { why: NoAnswer::Slow { .. } | NoAnswer::Unreachable { .. }, .. }) => {}
+        Some(Incoming::Lost { why: HttpError::Slow { .. } | HttpError::Unreachable { .. }, .. }) => {}
         other => panic!("{other:?}"),
     }
 }

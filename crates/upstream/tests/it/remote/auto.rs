@@ -4,13 +4,13 @@ use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::{Answering, Asked, HttpScript, TestServer};
-use toolbay_upstream::{Failure, Source, State};
+use toolbay_upstream::{Endpoint, Failure, UpstreamState};
 
 use super::{PATIENCE, Remote, Speaks, target};
 use crate::world::{World, hello, tools};
 
 fn auto(url: &str) -> World {
-    World::new(Source::Auto(target(url)), |_| {})
+    World::new(Endpoint::Auto(target(url)), |_| {})
 }
 
 fn log(world: &World) -> String {
@@ -35,7 +35,8 @@ async fn whatever_is_spoken_is_found_remembered_and_shown() {
 
         remote.leave().await;
         server.handle().expire_sessions();
-        let is_down = |status: &toolbay_upstream::Status| !matches!(status.state, State::Running);
+        let is_down =
+            |status: &toolbay_upstream::UpstreamStatus| !matches!(status.state, UpstreamState::Running);
         world.server.restart().await;
         timeout(PATIENCE, world.until(is_down)).await.unwrap();
         assert_eq!(world.server.transport(), transport, "it is remembered while the server is down");
@@ -97,9 +98,12 @@ async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
         // The next life begins where this one was found.
         let before = server.asked().len();
         world.server.restart().await;
-        timeout(PATIENCE, world.until(|status| status.starts == 2 && matches!(status.state, State::Running)))
-            .await
-            .unwrap();
+        timeout(
+            PATIENCE,
+            world.until(|status| status.starts == 2 && matches!(status.state, UpstreamState::Running)),
+        )
+        .await
+        .unwrap();
         assert_eq!(server.asked()[before].method, "GET", "{status}");
     }
 }
@@ -125,7 +129,7 @@ async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
     .await
     .unwrap();
     let world = auto(&server.url);
-    let seen = |status: &toolbay_upstream::Status| status.state.failure().is_some();
+    let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
     let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
     let failure = status.state.failure().unwrap();
     assert!(matches!(**failure, Failure::Neither { .. }), "{failure}");
@@ -147,7 +151,8 @@ async fn a_server_that_wants_to_know_who_we_are_is_not_asked_otherwise() {
     .await
     .unwrap();
     let world = auto(&server.url);
-    let seen = |status: &toolbay_upstream::Status| matches!(status.state, State::Failed { .. });
+    let seen =
+        |status: &toolbay_upstream::UpstreamStatus| matches!(status.state, UpstreamState::Failed { .. });
     let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
     assert!(status.state.failure().unwrap().to_string().contains("answered 401"));
     assert!(server.asked().iter().all(|asked| asked.method == "POST"));

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::{Era, HttpScript, TestServer};
-use toolbay_upstream::{CallError, State};
+use toolbay_upstream::{CallError, UpstreamState};
 
 use super::{PATIENCE, Remote, at};
 use crate::world::{World, call, call_with, discovery, tools, value};
@@ -53,7 +53,7 @@ async fn a_server_that_comes_back_serves_again() {
         assert!(matches!(lost, CallError::NoAnswer { .. } | CallError::Died { .. }), "{era:?} {lost}");
         // What it never had waits.
         let waiting = world.server.call(call("t"));
-        let seen = |status: &toolbay_upstream::Status| status.state.failure().is_some();
+        let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
         let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
         let failure = status.state.failure().unwrap().to_string();
         assert!(failure.contains("cannot connect to"), "{failure}");
@@ -93,7 +93,7 @@ async fn a_server_that_stays_down_fails_calls_but_is_found_by_the_first_that_com
     let world = World::new(at(&remote.url), |settings| {
         settings.restart = toolbay_upstream::RestartMode::Fixed { delay: Duration::from_millis(10) };
     });
-    let failed = world.until(|status| matches!(status.state, State::Failed { .. }));
+    let failed = world.until(|status| matches!(status.state, UpstreamState::Failed { .. }));
     timeout(PATIENCE, failed).await.unwrap();
     let error = timeout(PATIENCE, world.call("t")).await.unwrap().unwrap_err();
     assert!(matches!(error, CallError::Down { .. }), "{error}");

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Revision;
 use toolbay_testkit::{Answering, Asked, HttpScript};
-use toolbay_upstream::{LogSource, State};
+use toolbay_upstream::{LogSource, UpstreamState};
 
 use super::{PATIENCE, at};
 use crate::world::{World, discovery, hello, tools};
@@ -60,8 +60,9 @@ async fn the_body_of_a_refusal_decides() {
         .await
         .unwrap();
         let world = World::new(at(&server.url), |_| {});
-        let settled =
-            world.until(|status| status.state.failure().is_some() || matches!(status.state, State::Running));
+        let settled = world.until(|status| {
+            status.state.failure().is_some() || matches!(status.state, UpstreamState::Running)
+        });
         let settled = timeout(PATIENCE, settled).await.expect(&case);
         assert_eq!(settled.revision, found, "{case}: {:?}", settled.state);
         let asked = server.asked();
@@ -86,7 +87,7 @@ async fn a_refused_login_waits_for_people() {
     .await
     .unwrap();
     let world = World::new(at(&server.url), |_| {});
-    let failed = world.until(|status| matches!(status.state, State::Failed { .. }));
+    let failed = world.until(|status| matches!(status.state, UpstreamState::Failed { .. }));
     let status = timeout(PATIENCE, failed).await.unwrap();
     let failure = status.state.failure().unwrap();
     assert!(failure.to_string().contains("401 Unauthorized: who are you?"), "{failure}");

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_testkit::{FaultProxy, TestServer, Toxics};
-use toolbay_upstream::{CallError, Source, State, Status, Timeouts};
+use toolbay_upstream::{CallError, Endpoint, Timeouts, UpstreamState, UpstreamStatus};
 
 use super::{PATIENCE, target};
 use crate::world::{World, call, call_with, value};
@@ -47,7 +47,7 @@ impl Far {
         let address: std::net::SocketAddr = url.split('/').nth(2).unwrap().parse().unwrap();
         let network = FaultProxy::start(&tasks, address).await.unwrap();
         let url = url.replace(&address.to_string(), &network.address().to_string());
-        let world = World::new(Source::Auto(target(&url)), |settings| {
+        let world = World::new(Endpoint::Auto(target(&url)), |settings| {
             settings.timeouts = Timeouts { idle: Duration::from_secs(10), ..settings.timeouts };
         });
         timeout(PATIENCE, world.until_ready()).await.expect("it never gets ready");
@@ -101,7 +101,8 @@ async fn a_reset_fails_the_call_that_the_server_had_and_no_other() {
         let lost = timeout(PATIENCE, hanging).await.unwrap().unwrap_err();
         assert!(matches!(lost, CallError::Died { .. } | CallError::NoAnswer { .. }), "{speaks}: {lost}");
         assert!(lost.to_string().contains("broke before the answer"), "{speaks}: {lost}");
-        let again = |status: &Status| status.starts == 2 && matches!(status.state, State::Running);
+        let again =
+            |status: &UpstreamStatus| status.starts == 2 && matches!(status.state, UpstreamState::Running);
         timeout(PATIENCE, far.world.until(again)).await.unwrap_or_else(|_| panic!("{speaks}: it stays down"));
         far.echo(32, 100).await.unwrap_or_else(|error| panic!("{speaks}: {error}"));
         assert_eq!(far.hanging.load(Relaxed), 1, "{speaks}: it was called again");

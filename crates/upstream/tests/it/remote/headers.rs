@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::HttpScript;
-use toolbay_upstream::Kind;
+use toolbay_upstream::CatalogKind;
 
 use super::{PATIENCE, at};
 use crate::world::{World, call_with, discovery};
@@ -29,8 +29,8 @@ async fn tools_say_which_and_those_that_say_it_wrongly_are_left_out() {
     .unwrap();
     let world = World::new(at(&server.url), |_| {});
     let status = timeout(PATIENCE, world.until_ready()).await.unwrap();
-    assert_eq!(status.catalogue.list(Kind::Tools).len(), 1);
-    let [problem] = &status.catalogue.problems[..] else { panic!("{:?}", status.catalogue.problems) };
+    assert_eq!(status.catalog.list(CatalogKind::Tools).len(), 1);
+    let [problem] = &status.catalog.problems[..] else { panic!("{:?}", status.catalog.problems) };
     assert!(problem.contains("`bad` is left out"), "{problem}");
 
     world.server.call(call_with("good", &json!({"region": "us-west1"}))).await.unwrap();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, time::timeout};
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::HttpScript;
-use toolbay_upstream::{Call, CallEvent, Owner, Reply};
+use toolbay_upstream::{Call, CallEvent, CallerId, ClientReply};
 
 use super::{PATIENCE, at};
 use crate::world::{World, call_with_events, hello, tools, value};
@@ -67,7 +67,7 @@ async fn each_client_is_asked_what_its_own_call_needs() {
     let mut clients = Vec::new();
     for _ in 0..8 {
         let (call, events) = call_with_events("t");
-        let call = Call { owner: Owner::new(), may_be_asked: true, ..call };
+        let call = Call { caller: CallerId::new(), may_be_asked: true, ..call };
         clients.push((world.server.call(call), events));
     }
     // The last is asked first.
@@ -75,7 +75,7 @@ async fn each_client_is_asked_what_its_own_call_needs() {
         let event = timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
         let CallEvent::Question(question) = event else { panic!("{event:?}") };
         assert_eq!(question.method(), "elicitation/create");
-        question.answer(Reply::Result(format!(r#"{{"action":"accept","content":{{"n":{number}}}}}"#)));
+        question.answer(ClientReply::Result(format!(r#"{{"action":"accept","content":{{"n":{number}}}}}"#)));
         let answer = value(&timeout(PATIENCE, call).await.unwrap().unwrap());
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["content"]["n"], number, "{answer}");

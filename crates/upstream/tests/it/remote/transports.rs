@@ -9,7 +9,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use toolbay_testkit::TestServer;
-use toolbay_upstream::{CallError, RestartMode, Source};
+use toolbay_upstream::{CallError, Endpoint, RestartMode};
 
 use super::{PATIENCE, Remote, Speaks, target};
 use crate::world::{World, call, call_with, hello, tools, value};
@@ -57,7 +57,7 @@ async fn a_server_that_comes_back_serves_again() {
         assert!(said.contains(&remote.url) && (said.contains("closed") || said.contains("broke")), "{said}");
         // What it never had waits.
         let waiting = world.server.call(call("t"));
-        let seen = |status: &toolbay_upstream::Status| status.state.failure().is_some();
+        let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
         timeout(PATIENCE, world.until(seen)).await.unwrap();
         remote.come_back(&server).await;
         assert!(timeout(PATIENCE, waiting).await.unwrap().is_ok(), "{speaks:?}");
@@ -133,7 +133,7 @@ async fn stopping_closes_the_connection() {
 async fn a_server_that_hangs_up_on_the_question_for_its_era_is_met_with_a_handshake() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/", listener.local_addr().unwrap());
-    let world = World::new(Source::WebSocket(target(&url)), |_| {});
+    let world = World::new(Endpoint::WebSocket(target(&url)), |_| {});
     world.tasks.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             #[expect(clippy::result_large_err, reason = "what the library wants")]

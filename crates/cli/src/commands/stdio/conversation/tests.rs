@@ -9,7 +9,7 @@ fn line(value: &Value) -> Bytes {
 }
 
 /// What a conversation hands on of what was said; `>` is the client, `<` the hub.
-fn talk(conversation: &mut Conversation, said: &[(char, Value)]) -> Vec<Verdict> {
+fn talk(conversation: &mut ReplayState, said: &[(char, Value)]) -> Vec<Verdict> {
     let say = |(who, value): &(char, Value)| match who {
         '>' => conversation.client_line(&line(value)),
         _ => conversation.hub_line(&line(value)),
@@ -39,7 +39,7 @@ fn tells(who: char, method: &str, params: Value) -> (char, Value) {
 
 #[test]
 fn a_new_hub_is_told_what_the_old_one_knew_and_its_answers_are_not_handed_on() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     let verdicts = talk(
         &mut conversation,
         &[
@@ -82,7 +82,7 @@ fn a_new_hub_is_told_what_the_old_one_knew_and_its_answers_are_not_handed_on() {
 
 #[test]
 fn what_was_not_answered_is_answered_with_one_error_and_not_sent_again() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     let said = [
         ('>', initialize()),
         result(0),
@@ -103,7 +103,7 @@ fn what_was_not_answered_is_answered_with_one_error_and_not_sent_again() {
 
 #[test]
 fn what_the_hub_never_read_is_as_if_it_was_never_said() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     let said = [
         ('>', initialize()),
         tells('>', "notifications/initialized", json!({})),
@@ -119,7 +119,7 @@ fn what_the_hub_never_read_is_as_if_it_was_never_said() {
 
 #[test]
 fn a_handshake_that_was_not_answered_is_repeated_and_its_answer_handed_on() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     talk(&mut conversation, &[('>', initialize())]);
     assert!(conversation.lose_hub().is_empty());
     assert_eq!(parsed(conversation.repeat()), [initialize()]);
@@ -129,7 +129,7 @@ fn a_handshake_that_was_not_answered_is_repeated_and_its_answer_handed_on() {
 
 #[test]
 fn a_question_of_a_lost_hub_is_withdrawn_and_its_answer_reaches_no_other() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     let question = ('<', json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
     let answer = ('>', json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}));
     talk(&mut conversation, std::slice::from_ref(&question));
@@ -144,7 +144,7 @@ fn a_question_of_a_lost_hub_is_withdrawn_and_its_answer_reaches_no_other() {
 
 #[test]
 fn a_subscription_goes_on_and_is_acknowledged_once() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     let acknowledged = || {
         let id = json!({"io.modelcontextprotocol/subscriptionId": 7});
         tells('<', "notifications/subscriptions/acknowledged", json!({"_meta": id}))
@@ -160,7 +160,7 @@ fn a_subscription_goes_on_and_is_acknowledged_once() {
 
 #[test]
 fn what_cannot_be_read_is_handed_on_and_batches_are_looked_into() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     assert_eq!(conversation.client_line(&"no json".into()), Verdict::HandOn);
     assert_eq!(conversation.hub_line(&"no json".into()), Verdict::HandOn);
     let batch = json!([asks(1, "ping", json!({})).1, asks(2, "ping", json!({})).1]);
@@ -172,7 +172,7 @@ fn what_cannot_be_read_is_handed_on_and_batches_are_looked_into() {
 
 #[test]
 fn a_conversation_is_idle_when_neither_side_waits() {
-    let mut conversation = Conversation::default();
+    let mut conversation = ReplayState::default();
     let question = ('<', json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
     let answer = ('>', json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}));
     for (said, is_idle) in [
