@@ -4,14 +4,14 @@
 //! (docs/codebase.md says where it deviates). What the tools need of a tree is [`Code`]; [`tree()`] gives the real one, which is
 //! opened when it is first used and shared by all connections.
 
-mod answer;
 mod arguments;
 mod code;
-mod endpoint;
+mod embedding_endpoint;
+mod output;
 mod resources;
 mod tools;
 mod tree;
-mod work;
+mod worker;
 
 use std::{fmt, sync::Arc};
 
@@ -23,11 +23,11 @@ pub use code::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
     MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
 };
-pub use endpoint::EmbeddingEndpoint;
+pub use embedding_endpoint::EmbeddingEndpoint;
 pub use tree::tree;
-pub use work::{Opener, Stop, Work};
+pub use worker::{Opener, Stop, Work};
 
-use self::{answer::ToolOutcome, work::Workers};
+use self::{output::ToolOutcome, worker::Workers};
 
 const INSTRUCTIONS: &str = "Searches and reads the files of one folder. `search_by_embedding` finds code by what it does, \
     in words; `search_code` finds exact text or, with `regex`, patterns. Both give file and lines: read more with \

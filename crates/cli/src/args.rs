@@ -11,7 +11,7 @@ use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
 
-use crate::{background::HubSpec, error::CliError};
+use crate::app::{error::CliError, shared_hub::HubSpec};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,

@@ -5,7 +5,7 @@
 use serde_json::{Value, value::RawValue};
 use toolbay_protocol::encode_string;
 
-use crate::error::CliError;
+use crate::app::error::CliError;
 
 /// Arguments of a tool: its schema says which values are JSON and which are text. `key:=JSON` is always JSON.
 pub(crate) fn of_tool(typed: &[String], schema: &Value) -> Result<String, CliError> {

@@ -3,7 +3,6 @@
 mod add;
 mod add_json;
 mod approve;
-mod background;
 mod call;
 mod codebase;
 mod completions;
@@ -21,15 +20,16 @@ mod inspect;
 mod list;
 mod listing;
 mod logs;
-mod orders;
 mod prompt;
 mod prompts;
 mod read;
 mod remove;
 mod resources;
 mod restart;
+mod run_hub;
 mod search;
 mod serve;
+mod server_commands;
 mod start;
 mod status;
 mod stdio;
@@ -39,10 +39,8 @@ mod tools;
 use std::io::IsTerminal;
 
 use crate::{
+    app::{context::Context, error::CliError, other_hubs},
     args::{Command, StdioArgs, help},
-    context::Context,
-    elsewhere,
-    error::CliError,
 };
 
 /// Does what was asked.
@@ -75,7 +73,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Inspect(args)) => inspect::run(context, args).await,
         Some(Command::Status(args)) => status::run(context, args).await,
         Some(Command::Hub(command)) => hub::run(context, command).await,
-        Some(Command::Background(args)) => background::run(context, args).await,
+        Some(Command::Background(args)) => run_hub::run(context, args).await,
         Some(Command::Start(args)) => start::run(context, args).await,
         Some(Command::Stop(args)) => stop::run(context, args).await,
         Some(Command::Restart(args)) => restart::run(context, args).await,
@@ -95,6 +93,6 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
 async fn known(context: &Context, done: Result<(), CliError>) -> Result<(), CliError> {
     match done {
         Ok(()) => Ok(()),
-        Err(error) => Err(elsewhere::explain(context, error).await),
+        Err(error) => Err(other_hubs::explain(context, error).await),
     }
 }

@@ -1,51 +1,19 @@
 //! The command line of Toolbay.
 //!
-//! Thin: it reads what was typed ([`args`]) and what surrounds it ([`mod@env`]), wires the libraries together, and says
+//! Thin: it reads what was typed ([`args`]) and what surrounds it ([`app::env`]), wires the libraries together, and says
 //! what happened. Data goes to stdout, everything else to stderr; with `stdio`, stdout belongs to the wire.
 
 #![forbid(unsafe_code)]
 
+mod app;
 mod args;
 mod arguments;
-mod background;
 mod base64;
-mod board;
-mod code;
 mod commands;
-mod configuration;
-mod confirm;
-mod context;
-mod cycle;
-mod elsewhere;
-mod env;
-mod error;
-mod exit;
-mod follow;
-mod holder;
-mod hub;
-mod listen;
-mod login;
-mod memory;
-mod output;
+mod configured;
 mod pairs;
-mod put;
-mod redraw;
 mod schema;
-mod screen;
-mod secrets;
-mod server_view;
-mod session;
-mod signals;
-mod style;
-mod suggest;
-mod survey;
-mod table;
-mod target_file;
-mod text;
-mod time;
-mod unpinned;
-mod unset;
-mod wording;
+mod term;
 
 use std::{process::ExitCode, sync::Mutex};
 
@@ -59,11 +27,8 @@ use tracing_subscriber::{
 };
 
 use crate::{
+    app::{context::Context, env::Env, error::CliError, exit, shared_hub::open_log},
     args::{Command, LowArgs},
-    background::open_log,
-    context::Context,
-    env::Env,
-    error::CliError,
 };
 
 fn main() -> ExitCode {

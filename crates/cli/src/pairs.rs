@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::{error::CliError, secrets};
+use crate::app::{error::CliError, secrets};
 
 /// Headers, from arguments such as `NAME: VALUE` and `@FILE`.
 pub(crate) fn headers(typed: &[String]) -> Result<Map<String, Value>, CliError> {

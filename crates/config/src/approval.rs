@@ -4,19 +4,19 @@
 //! that launch in exactly that folder; whatever changes about it later asks again (S11, S22). A launch is an entry as
 //! it is written, with its paths in full: what is bound of it is in `launch_text`.
 
+mod file;
 mod launch_text;
 mod line_diff;
-mod store;
 
 use std::path::{Path, PathBuf};
 
+pub use file::ApprovalError;
 pub use line_diff::DiffLine;
-pub use store::ApprovalError;
 
 use crate::{Permission, WrittenServer};
+use file::{Decision, Projects, Record};
 use launch_text::LaunchText;
 use line_diff::line_diff;
-use store::{Decision, Projects, Record};
 
 /// What people said about the servers of projects.
 ///
@@ -45,7 +45,7 @@ impl Approvals {
     /// Reads the file. One that is missing approves of nothing, and so does one that cannot be trusted or understood;
     /// [`problem`](Self::problem) tells then.
     pub fn load(path: &Path) -> Self {
-        match store::read(path) {
+        match file::read(path) {
             Ok(projects) => Self { path: path.to_owned(), projects, problem: None },
             Err(problem) => Self { path: path.to_owned(), projects: Projects::new(), problem: Some(problem) },
         }
@@ -109,7 +109,7 @@ impl Approvals {
     pub fn forget(&mut self, project: &Path, server: &str) -> Result<bool, ApprovalError> {
         let key = key(project);
         let mut was_there = false;
-        self.projects = store::change(&self.path, |projects| {
+        self.projects = file::change(&self.path, |projects| {
             was_there = projects.get_mut(&key).is_some_and(|servers| servers.remove(server).is_some());
         })?;
         self.problem = None;
@@ -139,7 +139,7 @@ impl Approvals {
         let mut text = LaunchText::of(launch);
         let lines = std::mem::take(&mut text.lines);
         let record = Record { decision: said, hash: text.hash(), launch: lines };
-        self.projects = store::change(&self.path, |projects| {
+        self.projects = file::change(&self.path, |projects| {
             projects.entry(key(project)).or_default().insert(launch.name.clone(), record);
         })?;
         self.problem = None;

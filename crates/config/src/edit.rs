@@ -1,9 +1,9 @@
 //! Changing a file of servers: comments, order and every other byte stay.
 
 mod export;
-mod home;
 mod json;
-mod store;
+mod locations;
+mod lock;
 mod toml;
 
 use std::{
@@ -16,17 +16,17 @@ use serde_json::{Map, Value};
 
 use crate::{
     Format, Location, Syntax, WrittenServer,
-    entry::{self, EntryResult},
-    file::{
-        MARK,
+    files::small::read_small_text,
+    format::{
         detect::{Entry, detect},
+        entry::{self, EntryResult},
     },
-    small_file::read_small_text,
+    load::MARK,
     suggest::nearest,
-    tree,
+    syntax,
 };
 use export::{Exported, Pairs, switch};
-pub use home::{Folders, client_files, client_paths};
+pub use locations::{Folders, client_files, client_paths};
 
 /// A change to a file.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ fn hint(similar: Option<&str>) -> String {
 /// whoever reads the file sees the old or the new one, whole.
 pub fn edit(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
     let io = |source| EditError::Io { path: path.to_owned(), source };
-    let file = store::Locked::open(path).map_err(io)?;
+    let file = lock::Locked::open(path).map_err(io)?;
     let before = file.read().map_err(io)?;
     let edited = edit_text(before.as_deref().unwrap_or_default(), path, format, edits)?;
     let backup = match before.as_deref() == Some(edited.text.as_str()) {
@@ -97,7 +97,7 @@ pub fn edit(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<E
 
 /// What [`edit`] would make of a file; nothing is written.
 pub fn preview(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
-    let text = match read_small_text(path, store::MAX_FILE) {
+    let text = match read_small_text(path, lock::MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(EditError::Io { path: path.to_owned(), source }),
@@ -139,29 +139,30 @@ struct File<'a> {
 
 impl<'a> File<'a> {
     fn look(text: &'a str, path: &'a Path, format: Option<Format>) -> Result<Self, EditError> {
-        let asked = format.or_else(|| home::by_name(path)).unwrap_or_default();
+        let asked = format.or_else(|| locations::by_name(path)).unwrap_or_default();
         let without_servers = |syntax| Self {
             text,
             path,
             syntax,
             format: asked,
-            home: home::of(asked, path),
+            home: locations::of(asked, path),
             names: Vec::new(),
             extras: BTreeMap::new(),
         };
         if text.trim().is_empty() {
-            return Ok(without_servers(home::syntax(asked)));
+            return Ok(without_servers(locations::syntax(asked)));
         }
         let syntax = Syntax::of(text, path);
         let wrong = |(place, message)| EditError::Syntax { path: path.to_owned(), place, message };
-        let root = tree::parse(text, syntax).map_err(wrong)?;
+        let root = syntax::parse(text, syntax).map_err(wrong)?;
         // Of two that are there, nobody knows which one is meant.
         if let Some(key) = root.repeated_key(&|_| false) {
             return Err(wrong((key.at.place(text), key.repeated())));
         }
         let found = detect(&root, syntax, path).ok();
         // The words are those of the program that was named, at the place where the file has its servers.
-        let found = found.filter(|found| format.is_none_or(|format| home::are_alike(format, found.format)));
+        let found =
+            found.filter(|found| format.is_none_or(|format| locations::are_alike(format, found.format)));
         let Some(mut found) = found else { return Ok(without_servers(syntax)) };
         if root.at(&found.home).is_some_and(|servers| servers.list().is_some()) {
             let message = "its servers are a list; only tables by name are written".to_owned();

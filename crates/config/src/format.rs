@@ -1,8 +1,15 @@
 //! The formats that people have, and what differs between them.
 
+pub(crate) mod detect;
+pub(crate) mod entry;
+pub(crate) mod fields;
+pub(crate) mod native;
+pub(crate) mod remote;
+pub(crate) mod transport;
+
 use std::{fmt, path::Path};
 
-use crate::{Transport, file::MARK, template::Style};
+use crate::{Transport, load::MARK, template::Style};
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

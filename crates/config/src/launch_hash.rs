@@ -1,10 +1,12 @@
 //! What makes two processes, or two connections, the same.
 
+pub(crate) mod fields;
+
 use std::{fmt, os::unix::ffi::OsStrExt};
 
 use crate::{
     BuiltIn, Codebase, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint,
-    hashing::{Fields, hex},
+    launch_hash::fields::{Fields, hex},
 };
 
 /// A hash over everything that decides what a launch of a server is: two entries with the same one may share a

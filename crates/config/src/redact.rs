@@ -5,6 +5,7 @@
 //! References to variables are never hidden: they are what secrets are to be replaced by.
 
 mod marked;
+pub(crate) mod show;
 mod words;
 
 use crate::{REDACTED, template::Template};

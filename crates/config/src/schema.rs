@@ -12,7 +12,7 @@ pub fn schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::{ENTRY, HUB, NAMINGS, TOP, TUNING};
+    use crate::format::native::{ENTRY, HUB, NAMINGS, TOP, TUNING};
 
     fn keys(schema: &Value, pointer: &str) -> Vec<String> {
         let mut keys: Vec<String> =

@@ -4,6 +4,7 @@
 //! the value of a variable. Only names of letters, digits and `_` are variables: `${x%y}` of a shell is none.
 
 mod scan;
+pub(crate) mod variables;
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use std::{
     path::Path,
 };
 
-use crate::{Input, REDACTED, ReadFiles, Variables, variables::Missing};
+use crate::{Input, REDACTED, ReadFiles, Variables, template::variables::Missing};
 
 pub(crate) use scan::Style;
 

@@ -5,8 +5,8 @@
 //! report the way is walked again, because it may lead elsewhere now; only then is the caller told, so nothing that
 //! happens between two looks is lost.
 
-mod eyes;
-mod trail;
+mod paths;
+mod watcher;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use eyes::FileWatcher;
+use watcher::FileWatcher;
 
 /// Files are looked at when nothing has happened to them for so long: editors write in several steps.
 const QUIET: Duration = Duration::from_millis(500);

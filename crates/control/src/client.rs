@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use tokio::{io::AsyncWriteExt, net::UnixStream, time::timeout};
 use toolbay_host::CatalogKind;
-use toolbay_protocol::{Message, RequestId, Response, notification, request, view::list_items};
+use toolbay_protocol::{Message, RequestId, Response, model::list_items, notification, request};
 
 use crate::{
     Api, ControlError, HubAddress, HubSnapshot, HubStatus, Reason, SocketDirs, api::Owners, error::Details,
@@ -148,7 +148,7 @@ impl Client {
         loop {
             let params = cursor.map(|cursor| serde_json::json!({ "cursor": cursor }).to_string());
             let page = self.request(kind.list_method(), params.as_deref()).await?;
-            let page = toolbay_protocol::view::Item::parse(page.into()).map_err(bad)?;
+            let page = toolbay_protocol::model::Item::parse(page.into()).map_err(bad)?;
             let list = page.raw(kind.field()).ok_or_else(|| bad("the list is missing"))?;
             let list = list_items(&bytes::Bytes::copy_from_slice(list.as_bytes())).map_err(bad)?;
             items.extend(list.iter().map(|item| String::from_utf8_lossy(item).into_owned()));

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use toolbay_host::ClientReply;
 use toolbay_protocol::{Request, RequestId, method};
 
-use crate::{session::Session, tap::ClientSender};
+use crate::{capture::ClientSender, session::Session};
 
 /// How long calls wait for a client to name its roots.
 const CALL_WAIT: Duration = Duration::from_secs(2);

@@ -14,22 +14,18 @@ use toolbay_transport::{
 };
 
 use crate::{
-    clients::{ClientTransport, Clients, ConnectedClient},
-    door::HttpListener,
-    face::GatewayIdentity,
-    first_list::FirstList,
-    guard::OriginGuard,
-    mailboxes::SseInboxes,
-    origin::Origin,
-    park::SuspendedCalls,
-    peer::LocalUsers,
+    connected_clients::{ClientTransport, Clients, ConnectedClient},
+    identity::GatewayIdentity,
+    listener::{connection, http::HttpListener, send_queue::SendLimits, sse_inboxes::SseInboxes},
+    request::first_list::FirstList,
     seal::StateSeal,
-    sessions::Sessions,
+    security::{
+        local_user::LocalUsers, origin::Origin, origin_guard::OriginGuard, token::Token,
+        token_failures::TokenFailures,
+    },
+    session::registry::Sessions,
+    suspended::SuspendedCalls,
     tasks::TaskSeal,
-    token::Token,
-    unread::SendLimits,
-    wire,
-    wrong_tokens::TokenFailures,
 };
 
 /// What a gateway is told.
@@ -192,7 +188,7 @@ impl Gateway {
     /// Serves one client on a wire until it closes its end, or until `stop`.
     pub async fn serve_wire(self: &Arc<Self>, wire: Connection, stop: CancellationToken) {
         let client = self.clients.enter(ClientTransport::Stdio, None);
-        wire::run(self, wire, client, stop).await;
+        connection::run(self, wire, client, stop).await;
     }
 
     /// The clients that have a connection of their own (on stdio, on a Unix socket, over HTTP+SSE or WebSocket), then those that have

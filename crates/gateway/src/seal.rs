@@ -3,6 +3,9 @@
 //! It is encrypted and bound to the request it was made for, so that a client can neither read nor change it, nor
 //! hand it in with another request. The key lives as long as the process, and so does everything it seals.
 
+pub(crate) mod key;
+pub(crate) mod task_id;
+
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -1,5 +1,9 @@
 //! One client's stay in the era with a handshake.
 
+pub(crate) mod pending_requests;
+pub(crate) mod registry;
+pub(crate) mod replay;
+
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{
@@ -15,8 +19,10 @@ use toolbay_host::{CallerId, CatalogKind, ClientIdentity, LogFilter, ResourceWat
 use toolbay_protocol::{LogLevel, Notification, RequestId, Response, Revision, ServerName};
 
 use crate::{
-    questions::{PendingServerRequest, PendingServerRequests},
-    streams::ReplayStreams,
+    session::{
+        pending_requests::{PendingServerRequest, PendingServerRequests},
+        replay::ReplayStreams,
+    },
     tasks::{KnownTasks, Task},
 };
 
@@ -251,7 +257,7 @@ impl Drop for RunningRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::identity;
+    use crate::request::client::identity;
 
     /// Otherwise the end of the first would end the second.
     #[test]

@@ -6,10 +6,8 @@
 
 mod awaited;
 mod ids;
-mod key;
 mod known;
 mod request;
-mod seal;
 mod watch;
 
 use toolbay_protocol::{Revision, ServerName, method};
@@ -19,9 +17,9 @@ pub(crate) use self::{
     ids::{Sealing, task_of},
     known::KnownTasks,
     request::our_request,
-    seal::TaskSeal,
     watch::TaskWatch,
 };
+pub(crate) use crate::seal::task_id::TaskSeal;
 
 /// A task, as its server knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -4,9 +4,9 @@
 //! back, and limits. Its calls take the way that calls of every other client take, [`Host::dispatch`], with the same
 //! checks. For those who need none of that there are the same methods on [`Host`].
 
-mod finding;
+mod host_calls;
 mod lists;
-mod on_host;
+mod lookup;
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use toolbay_protocol::{ErrorCode, ServerName, method};
 use crate::{
     CallOptions, CallToolResult, CompleteResult, Error, GetPromptResult, Handlers, Host, HostRequest,
     OutputLimit, ReadResourceResult, Routed,
-    exchange::{CallEngine, CallSender, CallTarget},
+    call::{CallEngine, CallSender, CallTarget},
 };
 
 /// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of

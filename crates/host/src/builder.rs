@@ -13,7 +13,7 @@ use toolbay_config::{Problem, ReadFiles, ServerConfig, Variables};
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{Endpoint, Shim, custom};
 
-use crate::{Error, Host, HostOptions, InProcess, Naming, Tool, entry, serve_tools};
+use crate::{Error, Host, HostOptions, InProcess, Naming, Tool, serve_tools, servers::entry};
 
 /// How long [`HostBuilder::build`] waits for servers, unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);

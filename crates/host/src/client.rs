@@ -1,11 +1,11 @@
 //! One connection to one server, without a host.
 
+mod builder;
 mod calls;
-mod introduction;
 mod lists;
 mod notifications;
-mod running;
-mod setup;
+mod open;
+mod server_info;
 
 use std::{
     fmt,
@@ -16,12 +16,12 @@ use tokio::sync::broadcast;
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{CallError, ServerHandle, UpstreamState, UpstreamStatus};
 
-pub use introduction::ServerInfo;
+pub use builder::ClientBuilder;
 pub use notifications::{Notifications, ServerNotification};
-pub use setup::ClientBuilder;
+pub use server_info::ServerInfo;
 
-use self::{running::OpenClient, setup::ClientSettings};
-use crate::{CallOptions, Error, exchange::CallSender};
+use self::{builder::ClientSettings, open::OpenClient};
+use crate::{CallOptions, Error, call::CallSender};
 
 /// A connection to one server. Clones are cheap and mean the same connection; it ends with [`Client::close`], or when the
 /// last clone is dropped.

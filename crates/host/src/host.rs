@@ -25,12 +25,16 @@ use toolbay_upstream::{
 
 use crate::{
     HostChange, HostChanges, Naming, RouteTable,
-    arrival::is_starting,
-    cache::CatalogCache,
-    instances::{Lease, roots::RootInstances},
-    journal::EventLog,
-    keeper::{TablePart, first_look, maintain_table},
-    roster::{RegisteredServer, ServerRegistry},
+    catalog::{
+        builder::{TablePart, first_look, maintain_table},
+        cache::CatalogCache,
+    },
+    events::EventLog,
+    router::wait_for_server::is_starting,
+    servers::{
+        instances::{Lease, roots::RootInstances},
+        registry::{RegisteredServer, ServerRegistry},
+    },
 };
 
 /// How many changes a reader may fall behind.

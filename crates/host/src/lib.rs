@@ -17,59 +17,51 @@
 
 pub mod adapter;
 mod agent;
-mod arrival;
-mod authenticate;
 mod builder;
-mod cache;
-mod caching;
+mod call;
+mod catalog;
 mod changes;
 mod client;
-mod dispatch;
-mod entry;
 mod error;
-mod exchange;
+mod events;
+pub mod handlers;
 mod host;
-mod instances;
-mod journal;
-mod keeper;
-mod launch;
-mod one_by_one;
 mod options;
 mod projections;
-pub mod questions;
-mod registry;
+mod reconcile;
 mod result;
-mod roster;
-mod state;
-mod store;
+mod router;
+mod sequential_transport;
+mod servers;
+mod subscriptions;
 mod tool;
-mod watch;
 
 pub use agent::{Agent, CompletionReference};
-pub use authenticate::AuthenticationError;
 pub use builder::HostBuilder;
-pub use changes::{HostChange, HostChanges};
-pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
-pub use dispatch::{Caller, HostRequest, Resume, Routed, Unavailable};
-pub use error::{Error, Fault};
-pub use host::{Connector, Host, HostOptions, InProcess};
-pub use journal::{ConfigProblem, HostEvent, HostEventKind, HostEvents};
-pub use one_by_one::{MessageTransport, OpenedTransport, one_by_one};
-pub use options::{CallOptions, LogMessage, Progress};
-pub use projections::{ConnectionState, ContextServerStatus, ManagedState};
-pub use questions::{BoxError, BoxFuture, Handlers};
-pub use registry::{
+pub use catalog::{
     Naming, Quarantined, ResourceRoute, Route, RouteTable, ServerPart, Validator, list_page, qualified_uri,
     slugs,
 };
+pub use changes::{HostChange, HostChanges};
+pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
+pub use error::{Error, Fault};
+pub use events::{ConfigProblem, HostEvent, HostEventKind, HostEvents};
+pub use handlers::{BoxError, BoxFuture, Handlers};
+pub use host::{Connector, Host, HostOptions, InProcess};
+pub use options::{CallOptions, LogMessage, Progress};
+pub use projections::{ConnectionState, ContextServerStatus, ManagedState};
+pub use reconcile::{ApplyReport, ServerError, ServerStatus};
 pub use result::{
     CallToolResult, CompleteResult, GetPromptResult, OutputLimit, ReadResourceResult, Truncated,
 };
-pub use state::ServerState;
-pub use store::{ApplyReport, ServerError, ServerStatus};
+pub use router::{Caller, HostRequest, Resume, Routed, Unavailable};
+pub use sequential_transport::{MessageTransport, OpenedTransport, one_by_one};
+pub use servers::auth::AuthenticationError;
+pub use servers::state::ServerState;
+pub use subscriptions::ResourceWatch;
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
 pub use toolbay_config::{Problem, ServerConfig, ServerOptions};
-pub use toolbay_protocol::view::{
+pub use toolbay_protocol::model::{
     ContentBlock, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Tool as ToolDefinition,
 };
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
@@ -80,4 +72,3 @@ pub use toolbay_upstream::{
     LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender, PendingPath, Phase, ResourceSubscription,
     ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus, capture, custom, events, shim,
 };
-pub use watch::ResourceWatch;

@@ -4,16 +4,16 @@
 //! programs want of it are views.
 
 mod completion;
-mod limit;
 mod prompt;
 mod resource;
 mod tool;
+mod truncate;
 
 pub use completion::CompleteResult;
-pub use limit::{OutputLimit, Truncated};
 pub use prompt::GetPromptResult;
 pub use resource::ReadResourceResult;
 pub use tool::CallToolResult;
+pub use truncate::{OutputLimit, Truncated};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, value::RawValue};

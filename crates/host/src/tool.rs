@@ -5,18 +5,18 @@
 //! this program can be offered to every client of a host, too: [`serve_tools`].
 
 mod function;
+mod host_tool;
 mod local;
-mod of_host;
 
 use std::{fmt, path::PathBuf};
 
 use serde_json::Value;
 
 pub use function::tool_fn;
+pub use host_tool::{HostTool, ToolNames};
 pub use local::serve_tools;
-pub use of_host::{HostTool, ToolNames};
 
-use crate::{CallOptions, CallToolResult, Error, Progress, questions::BoxFuture};
+use crate::{CallOptions, CallToolResult, Error, Progress, handlers::BoxFuture};
 
 /// Something that a model can have done.
 ///

@@ -28,7 +28,7 @@ mod kept;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use toolbay_search::meaning::Weights;
+use toolbay_search::semantic::Weights;
 
 use self::{
     ascent::{FIGURES, ascend, figures},

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use toolbay_search::{
-    meaning::{Index, Query, Ranking},
+    semantic::{Index, Query, Ranking},
     tree::{Entry, Root, Tree, TreeOptions},
 };
 

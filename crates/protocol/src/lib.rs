@@ -6,41 +6,32 @@
 //!
 //! The parser validates every byte in one pass and is strict where leniency would be a hole: see [`ParseError`].
 
-mod block;
-mod encode;
 mod error_code;
 pub mod extension;
-mod fields;
+pub mod header_params;
 mod id;
-mod id_tracker;
-mod keys;
+mod json;
 mod log_level;
-mod malformed;
 mod message;
 pub mod meta;
 pub mod method;
-pub mod mirrored;
-mod names;
+pub mod model;
 pub mod printable;
 pub mod redact;
 mod revision;
-mod rope;
-mod scan;
-mod splice;
-mod string;
-pub mod view;
+mod server_name;
 
-pub use encode::{ErrorObject, error, notification, request, result};
 pub use error_code::ErrorCode;
-pub use fields::{Field, Fields, Span};
 pub use id::RequestId;
-pub use id_tracker::IdRecovery;
+pub use json::fields::{Field, Fields, Span};
+pub use json::id_recovery::IdRecovery;
+pub use json::rope::{Rope, on_one_line};
+pub use json::scanner::{MAX_DEPTH, Scanner};
+pub use json::splice::Splice;
+pub use json::string::{decode_string, encode_string};
 pub use log_level::{LogLevel, UnknownLogLevel};
-pub use malformed::ParseError;
+pub use message::build::{ErrorObject, error, notification, request, result};
+pub use message::parse_error::ParseError;
 pub use message::{Message, Notification, Outcome, Request, Response, parse_batch};
-pub use names::ServerName;
 pub use revision::Revision;
-pub use rope::{Rope, on_one_line};
-pub use scan::{MAX_DEPTH, Scanner};
-pub use splice::Splice;
-pub use string::{decode_string, encode_string};
+pub use server_name::ServerName;

@@ -1,14 +1,19 @@
 //! The three kinds of JSON-RPC messages.
 
+pub(crate) mod build;
+pub(crate) mod parse_error;
+
 use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::{
     ErrorObject, Field, Fields, ParseError, RequestId, Rope, Scanner, Span, Splice,
-    keys::{ENVELOPE, KeyChecker, PARAMS},
+    json::{
+        keys::{ENVELOPE, KeyChecker, PARAMS},
+        splice::push_object,
+        string::{decode_inner, decode_string, is_escaped, key_is},
+    },
     method,
-    splice::push_object,
-    string::{decode_inner, decode_string, is_escaped, key_is},
 };
 
 /// One JSON-RPC message. Boxed: it is handed on often before it is looked at.

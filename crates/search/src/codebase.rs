@@ -5,7 +5,7 @@
 
 mod file;
 mod folder;
-mod keeper;
+mod indexer;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ pub use file::{FileError, FileText, MAX_READ};
 pub use folder::{EntryKind, FolderEntry};
 pub use summary::{IndexError, Phase, Progress, Status, Summary};
 
-use self::keeper::Indexer;
+use self::indexer::Indexer;
 use crate::chunk::{Chunk, Language, cut, language};
-use crate::meaning::{self, Embedder, SemanticError};
+use crate::semantic::{self, Embedder, SemanticError};
 use crate::store::{Store, StoreError};
 use crate::text;
 use crate::tree::{Entry, Links, RelPath, Root, Secrets, Tree, TreeError, TreeOptions};
@@ -43,7 +43,7 @@ pub struct Codebase {
     tree: Tree,
     store: Option<Store>,
     text: text::Index,
-    meaning: meaning::Index,
+    meaning: semantic::Index,
     /// What somebody should know, once.
     notices: Mutex<Vec<String>>,
     keeper: Mutex<Option<Indexer>>,
@@ -91,8 +91,8 @@ impl Codebase {
         Ok(Arc::new(Self {
             text: text::Index::open(store.clone()),
             meaning: match &store {
-                Some(store) => meaning::Index::open(store.clone(), embedder),
-                None => meaning::Index::in_memory(embedder),
+                Some(store) => semantic::Index::open(store.clone(), embedder),
+                None => semantic::Index::in_memory(embedder),
             },
             tree,
             store,
@@ -124,9 +124,9 @@ impl Codebase {
     /// If a glob cannot be understood, the tree not be read, or if it was stopped.
     pub fn search_meaning(
         &self,
-        query: &meaning::Query,
+        query: &semantic::Query,
         stop: &AtomicBool,
-    ) -> Result<meaning::Answer, SemanticSearchError> {
+    ) -> Result<semantic::Answer, SemanticSearchError> {
         query.path.as_ref().map_or(Ok(()), |path| self.refuse_secret(path))?;
         Ok(self.meaning.search_until(query, &self.tree.files()?, &self.tree, stop)?)
     }

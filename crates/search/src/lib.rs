@@ -7,9 +7,9 @@
 
 pub mod chunk;
 pub mod codebase;
-pub mod meaning;
 pub mod model;
 pub mod pairs;
+pub mod semantic;
 pub mod store;
 pub mod text;
 pub mod tree;

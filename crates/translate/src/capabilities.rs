@@ -4,7 +4,7 @@ use toolbay_protocol::{Revision, extension, method};
 
 use crate::{
     json::{Object, changed},
-    question::{ElicitationMode, wants_tools},
+    server_request::{ElicitationMode, wants_tools},
 };
 
 /// What the hub declares to a server with a handshake: it passes every kind of question on.

@@ -2,7 +2,7 @@
 
 use toolbay_protocol::{Notification, RequestId, Response, Revision, Rope, Splice, meta};
 
-use crate::steps::{self, v2026_07_28};
+use crate::revisions::{self, v2026_07_28};
 
 /// A server's answer as a client of revision `to` understands it, under the client's own id.
 pub fn translate_response(
@@ -12,7 +12,7 @@ pub fn translate_response(
     from: Revision,
     to: Revision,
 ) -> Rope {
-    let changed = steps::response(response, asked, from, to);
+    let changed = revisions::response(response, asked, from, to);
     let response = changed.as_deref().unwrap_or(response);
     let mut splice = response.with_id(id);
     match (from.is_modern(), to.is_modern()) {

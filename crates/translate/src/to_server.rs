@@ -8,7 +8,7 @@ use toolbay_protocol::{
 
 use crate::{
     meta::{ClientIdentity, MODERN_ONLY, rebuild},
-    steps,
+    revisions,
 };
 
 /// What changes of a request besides its revision.
@@ -37,7 +37,7 @@ pub fn request(
     let call = &request.call;
     let mut splice = Splice::new(&call.text);
     splice.replace(request.id_span, change.id.as_raw());
-    let unknown = steps::unknown_params(call.method(), from, to);
+    let unknown = revisions::unknown_params(call.method(), from, to);
     let cuts = match &call.params {
         Some(params) if !unknown.is_empty() => params.cuts(&call.text, &unknown),
         _ => SmallVec::new(),

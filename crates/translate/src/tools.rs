@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use toolbay_protocol::{Revision, view::list_items};
+use toolbay_protocol::{Revision, model::list_items};
 
-use crate::{json::changed, steps};
+use crate::{json::changed, revisions};
 
 /// A list of tools (a JSON array) as a client of `revision` can read it.
 pub fn tools_for(list: &Bytes, revision: Revision) -> Bytes {
@@ -30,7 +30,7 @@ pub fn tool_for(item: &[u8], revision: Revision) -> Cow<'_, [u8]> {
     let text = std::str::from_utf8(item).ok();
     let changed = text.and_then(|text| {
         changed(text, |tool| {
-            steps::down(Revision::LATEST, revision).for_each(|step| step.tool_for_older(tool))
+            revisions::down(Revision::LATEST, revision).for_each(|step| step.tool_for_older(tool))
         })
     });
     changed.map_or(Cow::Borrowed(item), |text| text.into_bytes().into())

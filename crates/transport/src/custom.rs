@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Rope;
 
-use crate::{Connection, Incoming, http::client::HttpError, wire::unsent};
+use crate::{Connection, Incoming, connection::unsent, http::client::HttpError};
 
 /// Why a connection ended; any error or text will do.
 pub type BoxError = Box<dyn Error + Send + Sync>;

@@ -6,14 +6,15 @@
 
 #![forbid(unsafe_code)]
 
+mod connection;
 pub mod custom;
+mod event_stream;
 pub mod http;
+pub mod legacy_sse;
 pub mod memory;
-mod refusal_log;
-pub mod sse;
+mod rejection_log;
 pub mod stdio;
-mod wire;
-pub mod ws;
+pub mod websocket;
 
-pub use refusal_log::RejectionLog;
-pub use wire::{Connection, Incoming, RejectedMessage};
+pub use connection::{Connection, Incoming, RejectedMessage};
+pub use rejection_log::RejectionLog;

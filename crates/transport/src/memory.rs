@@ -6,7 +6,7 @@ use toolbay_protocol::{Message, Rope};
 
 use crate::{
     Connection,
-    wire::{Incoming, RejectedMessage},
+    connection::{Incoming, RejectedMessage},
 };
 
 /// A connection between two tasks of this process: what one end sends, the other receives.

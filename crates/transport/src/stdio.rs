@@ -1,6 +1,6 @@
 //! One message per line over a pair of byte streams.
 
-mod lines;
+mod reader;
 mod writer;
 
 use tokio::{
@@ -9,9 +9,9 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-pub use lines::{LineReader, MAX_MESSAGE};
+pub use reader::{LineReader, MAX_MESSAGE};
 
-use crate::{Connection, wire::Incoming};
+use crate::{Connection, connection::Incoming};
 
 /// Frames a pair of byte streams as messages, one per line.
 ///

@@ -1,5 +1,11 @@
 //! A call, from asking to its end.
 
+pub(crate) mod budget;
+pub(crate) mod events;
+pub(crate) mod id_map;
+pub(crate) mod table;
+pub(crate) mod write_queue;
+
 use std::{
     any::Any,
     future::Future,
@@ -17,7 +23,7 @@ use tokio::sync::{Notify, oneshot};
 use toolbay_protocol::{Notification, Request, Response, Revision, ServerName, Span};
 use toolbay_translate::ClientIdentity;
 
-use crate::{CallError, CallEventSender, LogFilter, ServerRequest, Timeouts, budget::CallSize};
+use crate::{CallError, CallEventSender, LogFilter, ServerRequest, Timeouts, call::budget::CallSize};
 
 /// A request for a server.
 #[derive(Debug)]

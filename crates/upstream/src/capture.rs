@@ -3,7 +3,7 @@
 //! Both hops lead here: what clients and the hub say to each other, and what the hub and its servers do. While nobody
 //! watches, a message costs one relaxed load and nothing is kept.
 
-mod kept;
+mod ring;
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tokio::{sync::watch, time::Instant};
 use toolbay_protocol::{Message, Request, RequestId, redact};
 
-use self::kept::CaptureRing;
+use self::ring::CaptureRing;
 
 /// The target of messages in the log.
 const TARGET: &str = "toolbay::messages";

@@ -6,7 +6,7 @@ use toolbay_protocol::{ParseError, ServerName};
 use toolbay_supervise::{Exit, SpawnError};
 use toolbay_transport::http::client::HttpError;
 
-use crate::{last_words::StderrTail, status::Phase};
+use crate::{status::Phase, stderr_tail::StderrTail};
 
 /// Why the life of a server ended.
 #[derive(Debug, Clone, thiserror::Error)]

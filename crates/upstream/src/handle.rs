@@ -19,12 +19,14 @@ use toolbay_supervise::LogRing;
 use crate::{
     ByteBudget, Call, CallError, CatalogKind, Endpoint, InFlight, ResourceSubscription, ServerSettings,
     SubscribeError, Timeouts, UpstreamState, UpstreamStatus,
-    budget::{CallSize, OverBudget},
-    call::CancelledCalls,
-    calls::QueuedCall,
+    call::{
+        CancelledCalls,
+        budget::{CallSize, OverBudget},
+        table::QueuedCall,
+    },
     counts::Counts,
-    interest::ResourceSubscriptions,
-    life::{CommandDone, Supervisor, SupervisorCommand, SupervisorInputs, SupervisorOutputs},
+    subscriptions::ResourceSubscriptions,
+    supervisor::{CommandDone, Supervisor, SupervisorCommand, SupervisorInputs, SupervisorOutputs},
 };
 
 /// A server that can be called. Clones are cheap and mean the same server; it survives restarts.

@@ -8,7 +8,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use toolbay_protocol::{Response, meta, view::Item};
+use toolbay_protocol::{Response, meta, model::Item};
 
 /// How many hubs may stand behind each other.
 pub const MAX_HUBS: usize = 8;

@@ -24,57 +24,44 @@
 
 #![forbid(unsafe_code)]
 
-mod awaited_path;
-mod budget;
-mod by_id;
 mod call;
-mod calls;
 pub mod capture;
-mod catalogue;
-mod conversation;
+mod catalog;
+mod connection;
 mod counts;
+mod endpoint;
 mod error;
-mod events;
-mod freshness;
 mod handle;
-mod handshake;
-mod header_rules;
 mod hub_chain;
-mod interest;
-mod last_words;
-mod life;
-mod listing;
-mod log_wish;
-mod peer;
-mod question;
+mod log_filter;
+mod server_request;
 mod settings;
-mod source;
 mod status;
-mod subscriber;
-mod turn;
-mod way;
+mod stderr_tail;
+mod subscriptions;
+mod supervisor;
 
-pub use awaited_path::{PathSender, PendingPath};
-pub use budget::ByteBudget;
+pub use call::budget::ByteBudget;
+pub use call::events::{CallEventSender, CallEvents, EventRejected, events};
 pub use call::{Call, CallEvent, CallResponse, CallerId, InFlight};
-pub use catalogue::{Catalog, CatalogKind};
+pub use catalog::freshness::CacheHints;
+pub use catalog::{Catalog, CatalogKind};
 pub use counts::Counts;
+pub use endpoint::{Endpoint, ProcessEndpoint};
 pub use error::{CallError, Failure};
-pub use events::{CallEventSender, CallEvents, EventRejected, events};
-pub use freshness::CacheHints;
 pub use handle::{ServerHandle, start};
 pub use hub_chain::{HubChain, HubsBehind, MAX_HUBS};
-pub use interest::{ResourceSubscription, SubscribeError};
-pub use last_words::StderrTail;
-pub use log_wish::LogFilter;
-pub use question::{ClientReply, ServerRequest};
+pub use log_filter::LogFilter;
+pub use server_request::{ClientReply, ServerRequest};
 pub use settings::{RevisionPolicy, ServerSettings, StartPolicy, Timeouts};
-pub use source::{Endpoint, ProcessEndpoint};
 pub use status::{Phase, StatusObserver, UpstreamState, UpstreamStatus};
+pub use stderr_tail::StderrTail;
+pub use subscriptions::{ResourceSubscription, SubscribeError};
+pub use supervisor::pending_path::{PathSender, PendingPath};
+pub use supervisor::start_gate::StartGate;
 pub use toolbay_supervise::{
     Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
 };
 pub use toolbay_translate::ClientIdentity;
 pub use toolbay_transport::custom;
 pub use toolbay_transport::http::client::{HttpError, Target};
-pub use turn::StartGate;

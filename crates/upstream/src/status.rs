@@ -9,7 +9,7 @@ use tokio::{
 };
 use toolbay_protocol::{Revision, ServerName};
 
-use crate::{Catalog, Failure, freshness::Freshness};
+use crate::{Catalog, Failure, catalog::freshness::Freshness};
 
 /// How far a life has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::work::Work;
+use super::worker::Work;
 
 /// A tree of files. Everything blocks; everything looks at [`Work::is_stopped`] when it takes long.
 pub trait Code: fmt::Debug + Send + Sync {

@@ -5,8 +5,8 @@ use toolbay_protocol::{ErrorCode, ErrorObject};
 
 use super::{
     CodeError,
-    answer::{ToolAnswer, ToolOutcome},
-    work::{Work, Workers},
+    output::{ToolAnswer, ToolOutcome},
+    worker::{Work, Workers},
 };
 use crate::serve::unknown_resource;
 

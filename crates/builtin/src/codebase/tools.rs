@@ -9,7 +9,7 @@ mod search_code;
 
 use serde_json::{Value, json};
 
-use super::{answer::ToolOutcome, arguments::Arguments, work::Work};
+use super::{arguments::Arguments, output::ToolOutcome, worker::Work};
 
 /// A tool.
 pub(super) struct Tool {

@@ -5,7 +5,7 @@ use std::{error::Error, path::Path, sync::Arc};
 use toolbay_search::{
     chunk::{Chunk, Language},
     codebase::{Codebase, EntryKind as Kind, FileError, FolderEntry, Options, SemanticSearchError},
-    meaning::{self, SemanticError},
+    semantic::{self, SemanticError},
     text::{self, Line, Total},
     tree::{PathError, RelPath, Rules, TreeError},
 };
@@ -71,12 +71,12 @@ impl Code for Tree {
             return Err(misfit("query", "has no words; say what to look for"));
         }
         let language = query.language.as_deref().map(known_language).transpose()?;
-        let query = meaning::Query {
+        let query = semantic::Query {
             offset: query.offset,
             path: self.optional_path("path", query.path.as_deref())?,
             globs: query.globs.clone(),
             language: language.map(|language| language.name().to_owned()),
-            ..meaning::Query::new(query.query.as_str(), query.limit)
+            ..semantic::Query::new(query.query.as_str(), query.limit)
         };
         let answer = self.0.search_meaning(&query, work.stop().flag()).map_err(|error| match &error {
             SemanticSearchError::Tree(why) => tree_error("path", why),
@@ -162,7 +162,7 @@ fn text_hit(hit: text::Hit) -> TextHit {
     }
 }
 
-fn meaning_hit(hit: meaning::Hit) -> MeaningHit {
+fn meaning_hit(hit: semantic::Hit) -> MeaningHit {
     MeaningHit {
         file_path: hit.path.to_str_lossy().into_owned(),
         start_line: hit.start_line.into(),

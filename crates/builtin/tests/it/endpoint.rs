@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::EmbeddingEndpoint;
-use toolbay_search::meaning::{Code, Embedder};
+use toolbay_search::semantic::{Code, Embedder};
 use toolbay_testkit::{Answering, Asked, HttpScript};
 use toolbay_transport::http::client::{ConnectOptions, Target};
 

@@ -3,7 +3,7 @@
 use clap::{Command, CommandFactory};
 
 use super::LowArgs;
-use crate::{
+use crate::term::{
     output::size,
     text::{head, width},
 };

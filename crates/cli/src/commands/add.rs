@@ -5,12 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::{
+    app::{codebases, context::Context, error::CliError},
     args::{AddArgs, TransportArg},
-    code,
-    context::Context,
-    error::CliError,
+    configured::edit::put,
     pairs,
-    put::put,
 };
 
 /// Longer names leave too little of the 64 characters that clients allow for a tool.
@@ -122,10 +120,10 @@ fn remote(args: &AddArgs, url: &str, transport: Option<TransportArg>) -> Result<
 /// A server that is a part of Toolbay.
 fn built_in(context: &Context, args: &AddArgs, name: &str) -> Result<Value, CliError> {
     let root = match &args.target {
-        Some(typed) => code::folder(Some(Path::new(typed)))?,
+        Some(typed) => codebases::folder(Some(Path::new(typed)))?,
         None => {
             let here = std::env::current_dir()?;
-            code::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
+            codebases::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
                 message: format!("{} is not served unless you say so", here.display()),
                 hint: Some(format!("name the folder: toolbay add {} --builtin {name} FOLDER", args.name)),
             })?

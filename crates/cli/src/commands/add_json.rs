@@ -5,7 +5,11 @@ use std::io::Read;
 use serde_json::Value;
 
 use super::add::check_name;
-use crate::{args::AddJsonArgs, context::Context, error::CliError, put::put};
+use crate::{
+    app::{context::Context, error::CliError},
+    args::AddJsonArgs,
+    configured::edit::put,
+};
 
 /// Where files have their servers.
 const HOMES: [&str; 4] = ["mcpServers", "servers", "mcp_servers", "context_servers"];

@@ -11,12 +11,10 @@ use toolbay_config::{
 
 use super::get::verdict;
 use crate::{
+    app::{context::Context, error::CliError},
     args::ApproveArgs,
-    confirm::{ask, can_ask, confirm},
-    context::Context,
-    error::CliError,
-    suggest::similar,
-    survey::ConfiguredServers,
+    configured::{report::ConfiguredServers, suggest::similar},
+    term::confirm::{ask, can_ask, confirm},
 };
 
 /// What somebody says.

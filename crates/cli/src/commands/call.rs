@@ -13,17 +13,19 @@ use toolbay_control::{Client, ControlError};
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     ErrorObject, encode_string, method,
-    view::{CallToolResult, Tool},
+    model::{CallToolResult, Tool},
 };
 
 use self::{connection::HubConnection, progress::Progress};
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        session::{self, Needs, Session},
+    },
     args::CallArgs,
     arguments,
-    context::Context,
-    error::CliError,
-    session::{self, Needs, Session},
-    style::clean,
+    term::style::clean,
 };
 
 pub(crate) async fn run(context: &Context, args: &CallArgs) -> Result<(), CliError> {

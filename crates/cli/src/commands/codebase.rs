@@ -16,18 +16,20 @@ use toolbay_protocol::ServerName;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{
-    serve::{doors::Listeners, operate::patience},
+    serve::{listeners::Listeners, operate::patience},
     stdio::{
         FLUSH,
         streams::{stdin, stdout},
     },
 };
 use crate::{
+    app::{
+        codebases::{OpenTrees, folder, show_secrets},
+        context::Context,
+        error::CliError,
+        hub, secrets,
+    },
     args::{CodebaseArgs, ServeArgs},
-    code::{OpenTrees, folder, show_secrets},
-    context::Context,
-    error::CliError,
-    hub, secrets,
 };
 
 pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), CliError> {

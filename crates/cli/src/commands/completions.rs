@@ -5,9 +5,8 @@ use clap_complete::{Shell as Dialect, generate};
 use serde_json::json;
 
 use crate::{
+    app::{context::Context, error::CliError},
     args::{CompletionsArgs, LowArgs, Shell},
-    context::Context,
-    error::CliError,
 };
 
 pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Result<(), CliError> {

@@ -5,7 +5,10 @@ mod path;
 mod schema;
 mod show;
 
-use crate::{args::ConfigCommand, context::Context, error::CliError};
+use crate::{
+    app::{context::Context, error::CliError},
+    args::ConfigCommand,
+};
 
 pub(crate) fn run(context: &Context, command: &ConfigCommand) -> Result<(), CliError> {
     match command {

@@ -7,13 +7,15 @@ use toolbay_host::Failure;
 
 use super::stdio;
 use crate::{
+    app::{
+        context::Context,
+        cycle,
+        error::CliError,
+        hub::{self, HubPlan},
+        secrets::first_line,
+    },
     args::ConnectArgs,
-    context::Context,
-    cycle,
-    error::CliError,
-    hub::{self, HubPlan},
     pairs,
-    secrets::first_line,
 };
 
 pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), CliError> {

@@ -3,7 +3,10 @@
 use toolbay_config::Edit;
 
 use super::remove::change;
-use crate::{args::EntryArgs, context::Context, error::CliError};
+use crate::{
+    app::{context::Context, error::CliError},
+    args::EntryArgs,
+};
 
 pub(crate) fn run(context: &Context, args: &EntryArgs) -> Result<(), CliError> {
     change(context, args, Edit::Disable(&args.name), "disabled").map(|_| ())

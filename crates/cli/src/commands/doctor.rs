@@ -20,8 +20,9 @@ use toolbay_host::{HostOptions, Shim};
 
 use self::{finding::Finding, report::Report};
 use crate::{
-    args::DoctorArgs, code::OpenTrees, configuration::Configuration, context::Context, error::CliError,
-    login::environment, suggest::similar,
+    app::{codebases::OpenTrees, context::Context, error::CliError, login_env::environment},
+    args::DoctorArgs,
+    configured::{files::Configuration, suggest::similar},
 };
 
 /// The order of the checks in JSON; the servers come last, each with a number of its own.

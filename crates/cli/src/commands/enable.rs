@@ -3,7 +3,11 @@
 use toolbay_config::{Edit, Permission};
 
 use super::remove::change;
-use crate::{args::EntryArgs, context::Context, error::CliError, survey::ConfiguredServers};
+use crate::{
+    app::{context::Context, error::CliError},
+    args::EntryArgs,
+    configured::report::ConfiguredServers,
+};
 
 pub(crate) fn run(context: &Context, args: &EntryArgs) -> Result<(), CliError> {
     change(context, args, Edit::Enable(&args.name), "enabled")?;

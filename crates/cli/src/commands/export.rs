@@ -11,14 +11,13 @@ use toolbay_supervise::find_command;
 
 use super::import::{folders, unknown_client};
 use crate::{
+    app::{context::Context, error::CliError, hub::absolute, secrets::is_open},
     args::{ExportArgs, ScopeArg},
-    context::Context,
-    error::CliError,
-    hub::absolute,
-    put::written,
-    secrets::is_open,
-    style::{clean, clean_line, escape_json},
-    survey::{ConfiguredServers, short_path},
+    configured::{
+        edit::written,
+        report::{ConfiguredServers, short_path},
+    },
+    term::style::{clean, clean_line, escape_json},
 };
 
 /// The name of the hub in files of clients.

@@ -8,20 +8,22 @@ use toolbay_config::{
 };
 
 use crate::{
+    app::{context::Context, error::CliError, other_hubs},
     args::GetArgs,
-    context::Context,
-    elsewhere,
-    error::CliError,
-    server_view::trouble,
-    survey::{ConfiguredServers, short_path, standing},
-    table::{Cell, Look, render},
-    wording::{pairs, target},
+    configured::{
+        describe::{pairs, target},
+        report::{ConfiguredServers, short_path, standing},
+    },
+    term::{
+        status_view::trouble,
+        table::{Cell, Look, render},
+    },
 };
 
 pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliError> {
     let survey = ConfiguredServers::read(context)?;
     let Some(placed) = survey.find(&args.server) else {
-        return Err(elsewhere::explain(context, missing(&survey, &args.server)).await);
+        return Err(other_hubs::explain(context, missing(&survey, &args.server)).await);
     };
     let states = survey.states(context).await;
     let mut server = about(context, &survey, placed);

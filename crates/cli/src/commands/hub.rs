@@ -8,16 +8,15 @@ use toolbay_control::{Client, ClientSnapshot, ControlError, HubSnapshot, millis}
 use toolbay_supervise::daemon;
 
 use crate::{
+    app::{
+        context::Context, error::CliError, hub::HubPlan, memory, other_hubs, session, shared_hub::SharedHub,
+    },
     args::HubCommand,
-    background::SharedHub,
-    context::Context,
-    elsewhere,
-    error::CliError,
-    hub::HubPlan,
-    memory, session,
-    style::clean_line,
-    table::{Cell, Look, render},
-    time::short,
+    term::{
+        style::clean_line,
+        table::{Cell, Look, render},
+        time::short,
+    },
 };
 
 /// How long a hub may take to end: its requests, then its servers.
@@ -65,7 +64,7 @@ async fn status(context: &Context) -> Result<(), CliError> {
 async fn stop(context: &Context) -> Result<(), CliError> {
     let client = match session::running_here(context).await {
         Err(error @ CliError::Control(ControlError::NoHub)) => {
-            for config in elsewhere::configs(context).await {
+            for config in other_hubs::configs(context).await {
                 let config = config.display();
                 context
                     .out

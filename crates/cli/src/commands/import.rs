@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 use toolbay_config::{Edit, ReadFiles, edit, load_with};
 
 use crate::{
+    app::{context::Context, cycle::OwnHub, error::CliError, listen::DEFAULT_ADDRESS, session},
     args::ImportArgs,
-    configuration::variables,
-    confirm::{can_ask, confirm},
-    context::Context,
-    cycle::OwnHub,
-    error::CliError,
-    listen::DEFAULT_ADDRESS,
-    put::approve,
-    session,
-    style::clean_line,
-    survey::{scope, short_path},
-    table::{Cell, Look, print},
-    target_file::TargetFile,
-    unpinned,
-    wording::target,
+    configured::{
+        describe::target,
+        edit::approve,
+        files::variables,
+        report::{scope, short_path},
+        target::TargetFile,
+        unpinned,
+    },
+    term::{
+        confirm::{can_ask, confirm},
+        style::clean_line,
+        table::{Cell, Look, print},
+    },
 };
 use plan::{Candidate, Status};
 pub(super) use sources::{folders, unknown_client};

@@ -19,7 +19,11 @@ use toolbay_search::{
 };
 
 use self::bar::Bar;
-use crate::{args::IndexArgs, code::folder, context::Context, error::CliError, style::clean_line};
+use crate::{
+    app::{codebases::folder, context::Context, error::CliError},
+    args::IndexArgs,
+    term::style::clean_line,
+};
 
 /// How long a file must have rested to be indexed, and some more.
 const REST: Duration = Duration::from_millis(2200);

@@ -8,13 +8,17 @@ use toolbay_control::{MessageEntry, MessagePage, method};
 use toolbay_protocol::Message;
 
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        session::{self, Session},
+    },
     args::InspectArgs,
-    context::Context,
-    error::CliError,
-    session::{self, Session},
-    style::{clean, clean_line},
-    text::{cut, width},
-    time::rfc3339,
+    term::{
+        style::{clean, clean_line},
+        text::{cut, width},
+        time::rfc3339,
+    },
 };
 
 /// How often the hub is asked whether it keeps messages already.

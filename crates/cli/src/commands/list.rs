@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use toolbay_config::{Permission, Problem, scope::ScopedFile, visible};
 
 use crate::{
-    context::Context,
-    elsewhere,
-    error::CliError,
-    survey::{ConfiguredServers, scope, short_path, standing},
-    table::{Cell, Look, print},
-    wording::target,
+    app::{context::Context, error::CliError, other_hubs},
+    configured::{
+        describe::target,
+        report::{ConfiguredServers, scope, short_path, standing},
+    },
+    term::table::{Cell, Look, print},
 };
 
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
@@ -61,7 +61,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     if waits {
         context.out.note("what needs approval came with this project; see `toolbay approve`");
     }
-    for config in elsewhere::configs(context).await {
+    for config in other_hubs::configs(context).await {
         let config = short_path(context, &config);
         context
             .out

@@ -3,13 +3,17 @@
 use toolbay_host::CatalogKind;
 
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        session::{Needs, Session},
+    },
     args::ListArgs,
-    context::Context,
-    error::CliError,
-    session::{Needs, Session},
-    style::clean_line,
-    suggest::similar,
-    text::{cut, head, width},
+    configured::suggest::similar,
+    term::{
+        style::clean_line,
+        text::{cut, head, width},
+    },
 };
 
 /// On a terminal, the columns that a description must have left to be worth showing.

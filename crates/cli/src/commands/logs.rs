@@ -5,12 +5,16 @@ use serde_json::json;
 use toolbay_control::{LogEntry, LogPage, method};
 
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        session::{self, Session},
+    },
     args::LogsArgs,
-    context::Context,
-    error::CliError,
-    session::{self, Session},
-    style::{clean, clean_line},
-    time::rfc3339,
+    term::{
+        style::{clean, clean_line},
+        time::rfc3339,
+    },
 };
 
 pub(crate) async fn run(context: &Context, args: &LogsArgs) -> Result<(), CliError> {

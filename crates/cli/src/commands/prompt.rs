@@ -5,17 +5,19 @@ use toolbay_control::ControlError;
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     encode_string, method,
-    view::{GetPromptResult, Prompt},
+    model::{GetPromptResult, Prompt},
 };
 
 use super::call::{complete, refusal::explain};
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        session::{self, Needs},
+    },
     args::PromptArgs,
     arguments,
-    context::Context,
-    error::CliError,
-    session::{self, Needs},
-    style::clean,
+    term::style::clean,
 };
 
 pub(crate) async fn run(context: &Context, args: &PromptArgs) -> Result<(), CliError> {

@@ -2,10 +2,13 @@
 
 use serde_json::Value;
 use toolbay_host::CatalogKind;
-use toolbay_protocol::view::Prompt;
+use toolbay_protocol::model::Prompt;
 
 use super::listing::{self, Offer};
-use crate::{args::ListArgs, context::Context, error::CliError, session};
+use crate::{
+    app::{context::Context, error::CliError, session},
+    args::ListArgs,
+};
 
 pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliError> {
     session::with(context, args.needs(), async |session| {

@@ -5,17 +5,19 @@ use toolbay_control::{ControlError, Reason};
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     encode_string, method,
-    view::{ReadResourceResult, Resource},
+    model::{ReadResourceResult, Resource},
 };
 
 use super::call::complete;
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        session::{self, Needs},
+    },
     args::ReadArgs,
     base64,
-    context::Context,
-    error::CliError,
-    session::{self, Needs},
-    style::clean,
+    term::style::clean,
 };
 
 pub(crate) async fn run(context: &Context, args: &ReadArgs) -> Result<(), CliError> {

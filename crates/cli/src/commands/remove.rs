@@ -4,12 +4,13 @@ use serde_json::json;
 use toolbay_config::{Edit, edit, scope::Scope};
 
 use crate::{
+    app::{context::Context, error::CliError},
     args::EntryArgs,
-    configuration::Configuration,
-    context::Context,
-    error::CliError,
-    survey::{scope, short_path},
-    target_file::TargetFile,
+    configured::{
+        files::Configuration,
+        report::{scope, short_path},
+        target::TargetFile,
+    },
 };
 
 pub(crate) fn run(context: &Context, args: &EntryArgs) -> Result<(), CliError> {

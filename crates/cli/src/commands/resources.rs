@@ -1,10 +1,13 @@
 //! `toolbay resources`: what can be read.
 
 use toolbay_host::CatalogKind;
-use toolbay_protocol::view::{Resource, ResourceTemplate};
+use toolbay_protocol::model::{Resource, ResourceTemplate};
 
 use super::listing::{self, Offer};
-use crate::{args::ListArgs, context::Context, error::CliError, session};
+use crate::{
+    app::{context::Context, error::CliError, session},
+    args::ListArgs,
+};
 
 pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliError> {
     session::with(context, args.needs(), async |session| {

@@ -2,8 +2,11 @@
 
 use toolbay_control::method;
 
-use super::orders::{Goal, give};
-use crate::{args::ServerNamesArgs, context::Context, error::CliError};
+use super::server_commands::{Goal, give};
+use crate::{
+    app::{context::Context, error::CliError},
+    args::ServerNamesArgs,
+};
 
 pub(crate) async fn run(context: &Context, args: &ServerNamesArgs) -> Result<(), CliError> {
     give(context, args, method::RESTART, Goal::Up).await

@@ -12,10 +12,12 @@ use toolbay_builtin::codebase::{
 
 use super::index;
 use crate::{
+    app::{
+        codebases::{OpenTrees, failed, folder, show_secrets},
+        context::Context,
+        error::CliError,
+    },
     args::SearchArgs,
-    code::{OpenTrees, failed, folder, show_secrets},
-    context::Context,
-    error::CliError,
 };
 
 /// How many results are shown unless said.

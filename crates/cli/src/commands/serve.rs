@@ -1,17 +1,19 @@
 //! `toolbay serve`: the hub over HTTP and on sockets.
 
-pub(super) mod doors;
+pub(super) mod listeners;
 pub(super) mod operate;
 
 use toolbay_control::{Client, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
 
 use self::{
-    doors::Listeners,
+    listeners::Listeners,
     operate::{Lifetime, Operation, operate},
 };
 use crate::{
-    args::ServeArgs, context::Context, cycle, error::CliError, hub::HubPlan, secrets, style::clean_line,
+    app::{context::Context, cycle, error::CliError, hub::HubPlan, secrets},
+    args::ServeArgs,
+    term::style::clean_line,
 };
 
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {

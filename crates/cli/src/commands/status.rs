@@ -9,15 +9,14 @@ use toolbay_host::ConfigProblem;
 
 use super::listing::counted;
 use crate::{
+    app::{context::Context, error::CliError, hub::HubPlan, session},
     args::StatusArgs,
-    context::Context,
-    error::CliError,
-    hub::HubPlan,
-    server_view::{Times, View, sort_by_trouble, summary},
-    session,
-    style::{Palette, clean, clean_line},
-    table::{Cell, Look},
-    text::cut,
+    term::{
+        status_view::{Times, View, sort_by_trouble, summary},
+        style::{Palette, clean, clean_line},
+        table::{Cell, Look},
+        text::cut,
+    },
 };
 
 pub(crate) async fn run(context: &Context, args: &StatusArgs) -> Result<(), CliError> {
@@ -85,7 +84,7 @@ fn show_configured(context: &Context) -> Result<(), CliError> {
     if !rows.is_empty() {
         rows.insert(0, ["", "SERVER", "STATE", "TRANSPORT"].map(|head| Cell::new(head, Look::Dim)).to_vec());
     }
-    crate::table::print(context, &rows, "no servers are configured")
+    crate::term::table::print(context, &rows, "no servers are configured")
 }
 
 fn state(server: &ServerConfig) -> &'static str {

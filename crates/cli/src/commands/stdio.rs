@@ -3,11 +3,11 @@
 //! Clients of the same configuration share one hub in the background, so that each server runs once. This process then only hands
 //! on what client and hub say ([`relay`]).
 
-mod conversation;
 mod lines;
 mod link;
 mod membership;
 mod relay;
+mod replay;
 pub(super) mod streams;
 
 use std::{io::IsTerminal, time::Duration};
@@ -23,11 +23,13 @@ use self::{
 };
 use super::serve::operate::follow_if_any;
 use crate::{
+    app::{
+        context::Context,
+        cycle,
+        error::CliError,
+        hub::{self, HubPlan},
+    },
     args::StdioArgs,
-    context::Context,
-    cycle,
-    error::CliError,
-    hub::{self, HubPlan},
 };
 
 /// How long the last answers may take to be written.

@@ -3,15 +3,13 @@
 mod detail;
 
 use toolbay_host::CatalogKind;
-use toolbay_protocol::view::Tool;
+use toolbay_protocol::model::Tool;
 
 use super::listing::{self, Offer};
 use crate::{
+    app::{context::Context, error::CliError, session},
     args::ListArgs,
-    context::Context,
-    error::CliError,
     schema::{parameters, signature},
-    session,
 };
 
 pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliError> {

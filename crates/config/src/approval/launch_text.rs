@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::{
     WrittenBuiltIn, WrittenServer,
-    hashing::{Fields, hex},
-    powerful_env::decides_what_runs,
+    env::powerful::decides_what_runs,
+    escape::{quoted, visible},
+    launch_hash::fields::{Fields, hex},
     redact,
     template::Template,
-    visible::{quoted, visible},
 };
 
 /// Settings by which a server gets nothing that it would not have anyway: how long things take, when it starts or starts

@@ -13,9 +13,8 @@ use super::{
     mcpb::{Bundle, Kind, MANIFEST, MAX_MANIFEST, ManifestFile},
 };
 use crate::{
-    hashing::{hex, sha256},
-    private_file,
-    small_file::read_small,
+    files::{private, small::read_small},
+    launch_hash::fields::{hex, sha256},
 };
 
 /// A larger file is no bundle.
@@ -70,15 +69,15 @@ pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Res
     let target = into.join(&manifest.name);
     // No bundle's name begins with a dot, so these are nobody's.
     let ours = into.join(format!(".{}", manifest.name));
-    let _lock = private_file::lock(&ours).map_err(unpack)?;
-    let unfinished = private_file::beside(&ours, ".unfinished");
+    let _lock = private::lock(&ours).map_err(unpack)?;
+    let unfinished = private::beside(&ours, ".unfinished");
     archive::discard(&unfinished);
     DirBuilder::new().mode(0o700).create(&unfinished).map_err(unpack)?;
     let program = (manifest.server.kind == Kind::Binary).then_some(manifest.server.entry_point.as_str());
     let unpacked = archive.unpack(&unfinished, program).map_err(unpack);
     let finished = unpacked.and_then(|()| {
         Bundle::open(&unfinished)?;
-        put_in_place(&unfinished, &target, &private_file::beside(&ours, ".old")).map_err(unpack)
+        put_in_place(&unfinished, &target, &private::beside(&ours, ".old")).map_err(unpack)
     });
     if let Err(error) = finished {
         archive::discard(&unfinished);

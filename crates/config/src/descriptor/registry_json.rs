@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings};
-use crate::{ServerEndpoint, remote};
+use crate::{ServerEndpoint, format::remote};
 use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::home;
+use super::locations;
 use crate::{
     Format, Permission, Syntax, Transport, WrittenBuiltIn, WrittenServer,
     template::{NotExpressible, Style, Template},
@@ -84,7 +84,7 @@ impl Writer {
         } else {
             self.put("command", command);
             // Some programs want the list even if nothing is in it.
-            if !args.is_empty() || home::syntax(self.format) == Syntax::Json {
+            if !args.is_empty() || locations::syntax(self.format) == Syntax::Json {
                 self.put("args", args);
             }
         }

@@ -4,7 +4,7 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 
 use super::{Change, export::Pairs};
-use crate::tree::JSONC;
+use crate::syntax::JSONC;
 
 pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) -> Result<String, String> {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };

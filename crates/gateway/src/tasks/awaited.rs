@@ -4,7 +4,7 @@ use toolbay_host::{CallEventSender, Host, HostRequest, InFlight, Resume, Routed}
 use toolbay_protocol::{ErrorObject, method};
 
 use super::{Task, our_request};
-use crate::client::Client;
+use crate::request::client::Client;
 
 /// A task that is waited for on behalf of a client which gets its end as the answer to a call. Dropping it before that
 /// cancels the task.
@@ -37,13 +37,13 @@ impl AwaitedTask {
         events: Option<CallEventSender>,
     ) -> Result<InFlight, ErrorObject> {
         let params = format!("\"taskId\":{}{more}", self.task.id);
-        let request = our_request(&self.client, asked, &params).ok_or_else(crate::reply::unknown_task)?;
+        let request = our_request(&self.client, asked, &params).ok_or_else(crate::error::unknown_task)?;
         let resumes = Some(Resume { server: self.task.server.clone(), state: None });
         let caller = self.client.caller(asked);
         match self.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
             Routed::Sent(call) => Ok(call),
             Routed::Refused(error) => Err(error),
-            Routed::Answered(_) => Err(crate::reply::unknown_task()), // only arguments are answered by the host
+            Routed::Answered(_) => Err(crate::error::unknown_task()), // only arguments are answered by the host
         }
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use toolbay_protocol::{
     Message, Notification, Outcome, Response, Revision, ServerName, Span, Splice, encode_string, meta,
-    view::Item,
+    model::Item,
 };
 
 use super::{Task, TaskProtocol, TaskSeal};

@@ -2,7 +2,7 @@
 
 use toolbay_protocol::{Message, Request};
 
-use crate::client::Client;
+use crate::request::client::Client;
 
 /// A request of our own, in the revision of the client it is sent for. `params` are JSON fields without braces.
 pub(crate) fn our_request(client: &Client, method: &str, params: &str) -> Option<Box<Request>> {

@@ -20,9 +20,11 @@ use toolbay_protocol::{Notification, ServerName, decode_string, method};
 
 use super::{Sealing, Task, TaskProtocol, our_request};
 use crate::{
-    client::Client,
     gateway::Gateway,
-    live::{LiveCall, LiveEvent},
+    request::{
+        call::live::{LiveCall, LiveEvent},
+        client::Client,
+    },
 };
 
 /// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.

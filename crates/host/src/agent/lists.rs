@@ -1,7 +1,7 @@
 //! Everything that all servers offer, as one list.
 
 use bytes::Bytes;
-use toolbay_protocol::view::{InvalidItem, Prompt, Resource, ResourceTemplate, Tool, list_items};
+use toolbay_protocol::model::{InvalidItem, Prompt, Resource, ResourceTemplate, Tool, list_items};
 use toolbay_upstream::CatalogKind;
 
 use crate::{Host, RouteTable};

@@ -7,7 +7,7 @@ use toolbay_upstream::{ResourceSubscription, SubscribeError};
 use super::Client;
 use crate::{
     CallToolResult, CompleteResult, CompletionReference, Error, GetPromptResult, ReadResourceResult,
-    agent::named_params, exchange::CallEngine,
+    agent::named_params, call::CallEngine,
 };
 
 impl Client {

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use serde_json::{Map, json};
-use toolbay_protocol::view::{InvalidItem, Item, Prompt, Resource, ResourceTemplate, Tool, list_items};
+use toolbay_protocol::model::{InvalidItem, Item, Prompt, Resource, ResourceTemplate, Tool, list_items};
 use toolbay_upstream::CatalogKind;
 
 use super::Client;
-use crate::{Error, exchange::CallEngine};
+use crate::{Error, call::CallEngine};
 
 /// A server with more pages than this has no end.
 const MAX_PAGES: usize = 100;

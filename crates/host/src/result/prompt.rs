@@ -2,7 +2,7 @@
 
 use toolbay_protocol::{
     ServerName,
-    view::{self, PromptMessage},
+    model::{self, PromptMessage},
 };
 
 use super::{RawResult, views};
@@ -13,7 +13,7 @@ use crate::Error;
 pub struct GetPromptResult {
     server: ServerName,
     pub(super) whole: RawResult,
-    known: view::GetPromptResult,
+    known: model::GetPromptResult,
 }
 
 views!(GetPromptResult);

@@ -2,7 +2,7 @@
 
 use toolbay_protocol::{
     ServerName,
-    view::{self, ResourceContents},
+    model::{self, ResourceContents},
 };
 
 use super::{RawResult, views};
@@ -13,7 +13,7 @@ use crate::Error;
 pub struct ReadResourceResult {
     server: ServerName,
     pub(super) whole: RawResult,
-    known: view::ReadResourceResult,
+    known: model::ReadResourceResult,
 }
 
 views!(ReadResourceResult);

@@ -3,7 +3,7 @@
 use serde_json::{Value, value::RawValue};
 use toolbay_protocol::{
     ServerName,
-    view::{self, ContentBlock},
+    model::{self, ContentBlock},
 };
 
 use super::{RawResult, views};
@@ -14,7 +14,7 @@ use crate::Error;
 pub struct CallToolResult {
     server: ServerName,
     pub(super) whole: RawResult,
-    known: view::CallToolResult,
+    known: model::CallToolResult,
 }
 
 views!(CallToolResult);

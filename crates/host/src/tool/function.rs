@@ -5,7 +5,7 @@ use std::{fmt, future::Future, sync::Arc};
 use serde_json::Value;
 
 use super::{Tool, ToolContext, ToolOutput};
-use crate::questions::{BoxError, BoxFuture};
+use crate::handlers::{BoxError, BoxFuture};
 
 struct FunctionTool<F> {
     name: String,

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use toolbay_host::{
     BoxError, Error, Handlers, Host, Naming,
-    questions::{
+    handlers::{
         BoxFuture, ElicitRequest, ElicitResult, Root, Roots, Sampling, SamplingRequest, SamplingResult,
     },
 };

@@ -8,8 +8,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::ServerOptions;
 use toolbay_host::{
     BoxError, BoxFuture, CallOptions, CatalogKind, Client, CompletionReference, Error, Handlers, InProcess,
-    MessageTransport, OpenedTransport, ServerNotification, one_by_one,
-    questions::{ElicitRequest, ElicitResult},
+    MessageTransport, OpenedTransport, ServerNotification,
+    handlers::{ElicitRequest, ElicitResult},
+    one_by_one,
 };
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::{Era, TestServer, ToolContext};
@@ -262,7 +263,7 @@ async fn roots_are_told_at_any_time() {
             outside
         })
     };
-    let roots = vec![toolbay_host::questions::Root::new("file:///home/ada").named("home")];
+    let roots = vec![toolbay_host::handlers::Root::new("file:///home/ada").named("home")];
     let client = Client::in_process(curious).handlers(Handlers::new().roots(roots)).connect().await.unwrap();
     eventually("it was told", || told.lock().unwrap().is_some()).await;
     let expected = json!({"roots": [{"uri": "file:///home/ada", "name": "home"}]});

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolbay_search::meaning::{Feature, Weights, list};
+use toolbay_search::semantic::{Feature, Weights, list};
 
 use super::examples::{Example, Kind};
 use crate::semble::{TOP, ndcg_of};

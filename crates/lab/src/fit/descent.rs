@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use toolbay_search::meaning::{Feature, Features, Weights};
+use toolbay_search::semantic::{Feature, Features, Weights};
 
 use super::{
     ascent::counts,

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use toolbay_search::{
-    meaning::{ExplainedCandidate, Feature, Index, Query, RankedCandidate, Weights},
+    semantic::{ExplainedCandidate, Feature, Index, Query, RankedCandidate, Weights},
     tree::{Entry, Root, Tree, TreeOptions},
 };
 

@@ -4,8 +4,8 @@ use std::{collections::HashMap, ops::Range};
 
 use toolbay_search::{
     chunk::{self, Chunk},
-    meaning::{Source, Text},
     pairs::{self, Pair},
+    semantic::{Source, Text},
     tree::{Entry, RelPath, Tree},
 };
 

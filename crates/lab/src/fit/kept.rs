@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use toolbay_search::meaning::{Features, RankedCandidate};
+use toolbay_search::semantic::{Features, RankedCandidate};
 
 use super::examples::{Example, Kind};
 

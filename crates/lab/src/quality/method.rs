@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 use toolbay_search::{
     chunk::{self, Chunk},
-    meaning::{Index, Query, Ranking},
+    semantic::{Index, Query, Ranking},
     tree::{Entry, Root, Tree, TreeOptions},
 };
 

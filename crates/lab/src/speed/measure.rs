@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use toolbay_search::{
-    meaning::{Index, Progress, Query, Source, Text},
+    semantic::{Index, Progress, Query, Source, Text},
     store::Store,
     tree::{Entry, RelPath, Tree},
 };

@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use toolbay_protocol::{ErrorCode, Message, ParseError, view::InvalidItem, view::Item};
+use toolbay_protocol::{
+    ErrorCode, Message, ParseError,
+    model::{InvalidItem, Item},
+};
 
 /// What is wrong with the keys of a message, in short.
 fn judge(text: &str) -> String {

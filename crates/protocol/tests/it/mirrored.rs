@@ -1,6 +1,6 @@
 //! Which parameters stand in headers, and how.
 
-use toolbay_protocol::mirrored::{
+use toolbay_protocol::header_params::{
     AmbiguousArguments, BadAnnotation, HeaderParam, decode_header_value, encode_header_value, header_params,
     without_annotations,
 };

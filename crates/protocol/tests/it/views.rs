@@ -1,7 +1,7 @@
 //! Typed views read what they know and keep the rest.
 
 use bytes::Bytes;
-use toolbay_protocol::view::{
+use toolbay_protocol::model::{
     CallToolResult, ContentBlock, GetPromptResult, InvalidItem, Item, Prompt, ReadResourceResult, Resource,
     ResourceTemplate, Tool, list_items,
 };

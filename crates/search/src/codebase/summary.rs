@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::chunk::language;
-use crate::meaning::{self, SemanticError};
+use crate::semantic::{self, SemanticError};
 use crate::text::{self, UpdateError};
 use crate::tree::{Entry, TreeError};
 
@@ -37,8 +37,8 @@ impl From<text::Progress> for Progress {
     }
 }
 
-impl From<meaning::Progress> for Progress {
-    fn from(at: meaning::Progress) -> Self {
+impl From<semantic::Progress> for Progress {
+    fn from(at: semantic::Progress) -> Self {
         Self { phase: Phase::Meaning, done: at.files, of: at.of, bytes: at.bytes }
     }
 }
@@ -72,8 +72,8 @@ impl Summary {
     pub(super) fn new(
         files: &[Entry],
         text: &text::Report,
-        meaning: &meaning::Report,
-        size: meaning::Size,
+        meaning: &semantic::Report,
+        size: semantic::Size,
         disk: u64,
         took: Duration,
     ) -> Self {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use toolbay_search::codebase::{Codebase, EntryKind, Options};
-use toolbay_search::{meaning, text, tree::RelPath};
+use toolbay_search::{semantic, text, tree::RelPath};
 
 const RETRY: &str =
     "/// Says how often a request is sent again before we give up.\nfn retry_limit() -> u32 {\n    3\n}\n";
@@ -50,7 +50,8 @@ fn found_lines(codebase: &Codebase, text: &str) -> Vec<String> {
 }
 
 fn best(codebase: &Codebase, question: &str) -> String {
-    let answer = codebase.search_meaning(&meaning::Query::new(question, 3), &AtomicBool::new(false)).unwrap();
+    let answer =
+        codebase.search_meaning(&semantic::Query::new(question, 3), &AtomicBool::new(false)).unwrap();
     let hit = answer.hits.first().expect("something");
     let on_disk = fs::read_to_string(codebase.root().join(hit.path.as_path())).unwrap();
     assert!(on_disk.contains(&hit.content), "only what is there is shown");

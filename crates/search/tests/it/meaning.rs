@@ -6,7 +6,7 @@ mod robust;
 mod trees;
 
 use toolbay_search::{
-    meaning::{Query, Ranking},
+    semantic::{Query, Ranking},
     tree::RelPath,
 };
 

@@ -6,7 +6,7 @@ use tokio_tungstenite::{
     tungstenite::handshake::server::{ErrorResponse, Request, Response},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_transport::{Connection, stdio::MAX_MESSAGE, ws};
+use toolbay_transport::{Connection, stdio::MAX_MESSAGE, websocket};
 
 /// Serves clients, each with `each`, until `stop`; connections are closed then.
 pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
@@ -42,14 +42,14 @@ async fn serve_one<S: Future<Output = ()>>(
 ) {
     let _ = stream.set_nodelay(true); // a slower connection is still one
     if let Ok(socket) = accept_hdr_async(stream, agree).await {
-        each(ws::accept(socket.into_inner(), MAX_MESSAGE, &tasks)).await;
+        each(websocket::accept(socket.into_inner(), MAX_MESSAGE, &tasks)).await;
     }
 }
 
 #[expect(clippy::result_large_err, reason = "what the library wants")]
 fn agree(asked: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
     if asked.headers().contains_key("sec-websocket-protocol") {
-        let ours = ::http::HeaderValue::from_static(ws::SUBPROTOCOL);
+        let ours = ::http::HeaderValue::from_static(websocket::SUBPROTOCOL);
         response.headers_mut().insert("sec-websocket-protocol", ours);
     }
     Ok(response)

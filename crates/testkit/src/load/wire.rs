@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use tokio::time::{self, Instant};
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Connection, Incoming, http::client::Target, sse, ws};
+use toolbay_transport::{Connection, Incoming, http::client::Target, legacy_sse, websocket};
 
 use super::call::{Call, Expected, FIRST_ID, INITIALIZED, Verdict, initialize};
 use super::options::Options;
@@ -38,7 +38,7 @@ fn connect(url: &str, tasks: &TaskTracker) -> anyhow::Result<Connection> {
         max_running: 4096,
         route: Default::default(),
     };
-    Ok(if is_web_socket { ws::connect(target, tasks) } else { sse::connect(target, tasks) })
+    Ok(if is_web_socket { websocket::connect(target, tasks) } else { legacy_sse::connect(target, tasks) })
 }
 
 /// Every answer brings about the next call, until the window is over and all are answered.

@@ -19,39 +19,39 @@
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
 //! - Answers may be compressed; limits count what comes out.
 
-pub(crate) mod answer;
-pub(crate) mod caller;
-mod dial;
-pub(crate) mod explain;
-pub(crate) mod failure;
+mod connect_options;
+mod connector;
+pub(crate) mod decompress;
+pub(crate) mod error;
+mod get_stream;
+mod header_rules;
 mod headers;
-mod link;
-mod listen;
+pub(crate) mod origin_client;
 pub(crate) mod pool;
 mod post;
 mod proxies;
-mod route;
-mod rules;
+pub(crate) mod response;
+pub(crate) mod response_kind;
 mod service;
+mod session;
 pub(crate) mod target;
 mod task;
 mod tls;
-pub(crate) mod unpack;
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-pub use failure::HttpError;
+pub use connect_options::{ConnectOptions, HttpTimeouts};
+pub use error::HttpError;
+pub use header_rules::HeaderRules;
 pub use proxies::Proxies;
-pub use route::{ConnectOptions, HttpTimeouts};
-pub use rules::HeaderRules;
 pub use service::JsonService;
 pub use target::Target;
 
 use crate::Connection;
-use link::HttpSession;
+use session::HttpSession;
 
 /// A wire to a server at a URL. Nothing is sent before the first message is.
 ///

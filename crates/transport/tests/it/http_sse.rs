@@ -12,7 +12,7 @@ use toolbay_testkit::{Answering, Asked, HttpScript, TestServer};
 use toolbay_transport::{
     Connection, Incoming,
     http::client::{HttpError, Target},
-    sse,
+    legacy_sse,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -92,7 +92,7 @@ async fn a_real_server_is_spoken_to() {
     let server = TestServer::new("s");
     let tasks = TaskTracker::new();
     let url = server.start_sse(&tasks, CancellationToken::new()).await.unwrap();
-    let mut wire = sse::connect(target(&url), &tasks);
+    let mut wire = legacy_sse::connect(target(&url), &tasks);
     send(&wire, &json!({"jsonrpc": "2.0", "id": 0, "method": "ping"})).await;
     assert_eq!(message(&mut wire).await, json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
     for id in 1..=64 {
@@ -116,7 +116,7 @@ async fn messages_go_to_the_endpoint_with_the_configured_headers() {
         let (server, open, opened) = script(endpoint, "202 Accepted").await;
         let headers = [(http::header::AUTHORIZATION, "Bearer s3cret".parse().unwrap())].into_iter().collect();
         let tasks = TaskTracker::new();
-        let mut wire = sse::connect(Target { headers, ..target(&server.url) }, &tasks);
+        let mut wire = legacy_sse::connect(Target { headers, ..target(&server.url) }, &tasks);
         opened.notified().await;
         send(&wire, &request(1)).await;
         say(&open, &json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
@@ -153,7 +153,7 @@ async fn an_endpoint_of_another_origin_is_refused() {
         ("event: message\ndata: {}\n\n", "begins with an event `message` instead of `endpoint`"),
     ] {
         let (server, _open, _) = script(head, "202 Accepted").await;
-        let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+        let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
         send(&wire, &request(1)).await;
         let (why, unsent) = lost(&mut wire).await;
         assert!(matches!(why, HttpError::Garbled { .. }) && why.to_string().contains(said), "{said}: {why}");
@@ -175,7 +175,7 @@ async fn what_is_no_stream_is_told() {
         })
         .await
         .unwrap();
-        let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+        let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
         let (why, _) = lost(&mut wire).await;
         assert!(why.to_string().contains(said), "{why}");
     }
@@ -184,7 +184,7 @@ async fn what_is_no_stream_is_told() {
 #[tokio::test]
 async fn a_stream_that_breaks_loses_what_the_server_had() {
     let (server, open, opened) = script("event: endpoint\ndata: /m\n\n", "202 Accepted").await;
-    let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+    let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     opened.notified().await;
     send(&wire, &request(1)).await;
     while !server.asked().iter().any(|asked| asked.method == "POST") {
@@ -199,7 +199,7 @@ async fn a_stream_that_breaks_loses_what_the_server_had() {
 #[tokio::test]
 async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
     let (server, _open, opened) = script("event: endpoint\ndata: /m\n\n", "500 Internal Server Error").await;
-    let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+    let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     opened.notified().await;
     for id in 1..=2 {
         send(&wire, &request(id)).await;
@@ -213,7 +213,7 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
     }
     // An endpoint that was wrong from the start is named; one that was right before has forgotten us.
     let (server, _open, opened) = script("event: endpoint\ndata: /m\n\n", "404 Not Found").await;
-    let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+    let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     opened.notified().await;
     send(&wire, &request(1)).await;
     let Some(Incoming::Failed { why, .. }) = next(&mut wire).await else { panic!() };
@@ -236,7 +236,7 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
     })
     .await
     .unwrap();
-    let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+    let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     send(&wire, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     send(&wire, &request(7)).await;
     let (why, unsent) = lost(&mut wire).await;
@@ -249,7 +249,7 @@ async fn a_server_that_is_not_there_loses_nothing() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/sse", listener.local_addr().unwrap());
     drop(listener);
-    let mut wire = sse::connect(target(&url), &TaskTracker::new());
+    let mut wire = legacy_sse::connect(target(&url), &TaskTracker::new());
     for id in 1..=3 {
         send(&wire, &request(id)).await;
     }
@@ -269,7 +269,7 @@ async fn a_while(seconds: u64) {
 #[tokio::test]
 async fn a_silent_stream_is_checked_and_a_dead_one_is_given_up() {
     let (server, open, opened) = script("event: endpoint\ndata: /m\n\n", "202 Accepted").await;
-    let mut wire = sse::connect(target(&server.url), &TaskTracker::new());
+    let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     opened.notified().await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     a_while(31).await;

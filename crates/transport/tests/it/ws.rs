@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async, tungstenite};
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Connection, Incoming, http::client::Target, stdio::MAX_MESSAGE, ws};
+use toolbay_transport::{Connection, Incoming, http::client::Target, stdio::MAX_MESSAGE, websocket};
 use tungstenite::{
     Message,
     handshake::server::{Request, Response},
@@ -57,11 +57,11 @@ pub(crate) async fn client_with(
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/mcp?token=s3cret", listener.local_addr().unwrap());
     let tasks = TaskTracker::new();
-    let wire = ws::connect(change(target(&url)), &tasks);
+    let wire = websocket::connect(change(target(&url)), &tasks);
     let (stream, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
     #[expect(clippy::result_large_err, reason = "what the library wants")]
     let agree = |_: &Request, mut response: Response| {
-        response.headers_mut().insert("sec-websocket-protocol", ws::SUBPROTOCOL.parse().unwrap());
+        response.headers_mut().insert("sec-websocket-protocol", websocket::SUBPROTOCOL.parse().unwrap());
         Ok(response)
     };
     let socket = timeout(PATIENCE, accept_hdr_async(stream, agree)).await.unwrap().unwrap();
@@ -71,7 +71,7 @@ pub(crate) async fn client_with(
 /// Both sides of ours.
 pub(crate) async fn both() -> (Connection, Connection, TaskTracker) {
     let (client, socket, tasks) = client().await;
-    let server = ws::accept(socket.into_inner(), MAX_MESSAGE, &tasks);
+    let server = websocket::accept(socket.into_inner(), MAX_MESSAGE, &tasks);
     (client, server, tasks)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, chunk_schema, list_schema};
-use crate::codebase::{CodeChunk, CodeError, Work, answer::ToolAnswer, arguments::Arguments};
+use crate::codebase::{CodeChunk, CodeError, Work, arguments::Arguments, output::ToolAnswer};
 
 pub(super) const TOOL: Tool = Tool {
     name: "chunk_file",

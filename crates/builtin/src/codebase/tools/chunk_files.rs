@@ -8,8 +8,8 @@ use super::{
 };
 use crate::codebase::{
     CodeChunk, CodeError, Work,
-    answer::ToolAnswer,
     arguments::{Arguments, misfit},
+    output::ToolAnswer,
 };
 
 pub(super) const TOOL: Tool = Tool {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{CodeError, Work, answer::ToolAnswer, arguments::Arguments};
+use crate::codebase::{CodeError, Work, arguments::Arguments, output::ToolAnswer};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_directory",

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::Tool;
 use crate::codebase::{
     CodeError, Work,
-    answer::{ToolAnswer, head},
     arguments::{Arguments, misfit},
+    output::{ToolAnswer, head},
 };
 
 pub(super) const TOOL: Tool = Tool {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{Tool, chunk_schema, list_schema, paging_fields};
 use crate::codebase::{
     CodeError, MeaningHit, MeaningQuery, Work,
-    answer::{ToolAnswer, tokens},
     arguments::Arguments,
+    output::{ToolAnswer, tokens},
 };
 
 pub(super) const TOOL: Tool = Tool {

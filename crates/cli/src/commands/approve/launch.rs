@@ -8,11 +8,10 @@ use toolbay_config::{
 };
 
 use crate::{
+    app::{context::Context, error::CliError},
     commands::get::verdict,
-    context::Context,
-    error::CliError,
-    style::clean_line,
-    survey::{ConfiguredServers, short_path},
+    configured::report::{ConfiguredServers, short_path},
+    term::style::clean_line,
 };
 
 /// The launch in lines; against the one that something was said about, if there was such.

@@ -16,7 +16,10 @@ use toolbay_transport::{
 };
 
 use super::{form, progress::Progress};
-use crate::{confirm::can_ask, context::Context, error::CliError, session::Session};
+use crate::{
+    app::{context::Context, error::CliError, session::Session},
+    term::confirm::can_ask,
+};
 
 /// How often a line about progress is drawn anew.
 const TICK: Duration = Duration::from_millis(200);

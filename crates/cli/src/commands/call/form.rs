@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    confirm::read_line,
-    context::Context,
-    error::CliError,
-    output::to_stderr,
+    app::{context::Context, error::CliError},
     schema::{Parameter, parameters},
-    style::{clean, clean_line},
+    term::{
+        confirm::read_line,
+        output::to_stderr,
+        style::{clean, clean_line},
+    },
 };
 
 /// What somebody decided about a request.

@@ -8,11 +8,13 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    context::Context,
-    output::{Output, size, to_stderr},
-    style::{Palette, clean, clean_line},
-    text::cut,
-    time::short,
+    app::context::Context,
+    term::{
+        output::{Output, size, to_stderr},
+        style::{Palette, clean, clean_line},
+        text::cut,
+        time::short,
+    },
 };
 
 /// A call that is answered sooner shows nothing.

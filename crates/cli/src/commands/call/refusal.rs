@@ -5,7 +5,10 @@ use toolbay_control::{HubStatus, ServerSnapshot};
 use toolbay_host::slugs;
 use toolbay_protocol::{ErrorObject, ServerName};
 
-use crate::{error::CliError, session::Session, style::clean_line};
+use crate::{
+    app::{error::CliError, session::Session},
+    term::style::clean_line,
+};
 
 /// The error for a request about `name` (a tool or prompt, as `kind` says) that was answered with an error; `known` is what
 /// there is.

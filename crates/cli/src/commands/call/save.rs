@@ -6,9 +6,13 @@ use std::{
 };
 
 use serde_json::Value;
-use toolbay_protocol::view::CallToolResult;
+use toolbay_protocol::model::CallToolResult;
 
-use crate::{base64, context::Context, error::CliError, style::clean_line};
+use crate::{
+    app::{context::Context, error::CliError},
+    base64,
+    term::style::clean_line,
+};
 
 /// Bytes in a result.
 struct Part {

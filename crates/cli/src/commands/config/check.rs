@@ -9,13 +9,14 @@ use toolbay_config::{
 };
 
 use crate::{
+    app::{
+        context::Context,
+        cycle::{ITSELF, OwnHub},
+        error::CliError,
+    },
     args::CheckArgs,
-    configuration::Configuration,
-    context::Context,
-    cycle::{ITSELF, OwnHub},
-    error::CliError,
-    style::clean_line,
-    unpinned,
+    configured::{files::Configuration, unpinned},
+    term::style::clean_line,
 };
 
 /// Something to say about a file.

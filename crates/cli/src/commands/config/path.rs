@@ -3,13 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
+    app::{context::Context, error::CliError},
     args::PathArgs,
-    configuration::Configuration,
-    context::Context,
-    error::CliError,
-    survey::scope,
-    table::{Cell, Look, render},
-    target_file::TargetFile,
+    configured::{files::Configuration, report::scope, target::TargetFile},
+    term::table::{Cell, Look, render},
 };
 
 pub(super) fn run(context: &Context, args: &PathArgs) -> Result<(), CliError> {

@@ -1,6 +1,6 @@
 //! `toolbay config schema`: for editors that complete and check `toolbay.toml`.
 
-use crate::{context::Context, error::CliError};
+use crate::app::{context::Context, error::CliError};
 
 /// The schema is JSON already, and its own version: nothing is added to it.
 pub(super) fn run(context: &Context) -> Result<(), CliError> {

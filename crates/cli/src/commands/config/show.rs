@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use toolbay_config::visible;
 
 use crate::{
-    context::Context,
-    error::CliError,
-    survey::ConfiguredServers,
-    table::{Cell, Look, render},
-    wording::{pairs, target},
+    app::{context::Context, error::CliError},
+    configured::{
+        describe::{pairs, target},
+        report::ConfiguredServers,
+    },
+    term::table::{Cell, Look, render},
 };
 
 pub(super) fn run(context: &Context) -> Result<(), CliError> {

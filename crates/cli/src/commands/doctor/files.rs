@@ -8,7 +8,7 @@ use toolbay_config::{
 };
 
 use super::finding::Finding;
-use crate::{configuration::Configuration, cycle::ITSELF};
+use crate::{app::cycle::ITSELF, configured::files::Configuration};
 
 const CHECK: &str = "config";
 

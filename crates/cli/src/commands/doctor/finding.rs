@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::style::{Palette, clean_line};
+use crate::term::style::{Palette, clean_line};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

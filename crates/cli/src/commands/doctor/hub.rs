@@ -6,8 +6,8 @@ use tokio::{net::TcpStream, time::timeout};
 use toolbay_control::{ControlError, HubStatus};
 
 use super::finding::Finding;
-use crate::{
-    context::Context, error::CliError, holder::PortOwner, listen::DEFAULT_ADDRESS, session::running,
+use crate::app::{
+    context::Context, error::CliError, listen::DEFAULT_ADDRESS, port_owner::PortOwner, session::running,
 };
 
 const CHECK: &str = "hub";

@@ -13,7 +13,7 @@ use toolbay_host::Shim;
 use toolbay_supervise::login_path;
 
 use super::finding::Finding;
-use crate::{configuration::Configuration, context::Context};
+use crate::{app::context::Context, configured::files::Configuration};
 
 /// A hub with some dozen servers and clients stays below this.
 const FEW_FILES: u64 = 1024;

@@ -4,11 +4,12 @@ use serde_json::json;
 
 use super::finding::{Finding, Level};
 use crate::{
-    context::Context,
-    error::CliError,
-    output::{Output, to_stderr},
-    redraw::Redraw,
-    style::clean_line,
+    app::{context::Context, error::CliError},
+    term::{
+        live_region::Redraw,
+        output::{Output, to_stderr},
+        style::clean_line,
+    },
 };
 
 /// What was found so far. People read each finding at once; programs get all of them at the end, in the order of the checks.

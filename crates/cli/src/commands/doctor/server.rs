@@ -6,10 +6,10 @@ use tokio::time::timeout;
 use toolbay_config::{Permission, ServerConfig, ServerOptions, Start};
 use toolbay_control::ServerSnapshot;
 use toolbay_host::{CatalogKind, Host, HostOptions, LogSource, ServerState};
-use toolbay_protocol::view::Tool;
+use toolbay_protocol::model::Tool;
 
 use super::finding::Finding;
-use crate::{server_view::offers, time::short};
+use crate::term::{status_view::offers, time::short};
 
 const CHECK: &str = "server";
 /// Servers that are told to stop by the end of their stdin are gone by then; others get a signal.

@@ -3,7 +3,7 @@
 use toolbay_config::ServerConfig;
 
 use super::finding::Finding;
-use crate::{context::Context, unpinned};
+use crate::{app::context::Context, configured::unpinned};
 
 /// One finding per server for programs and with `-v`, else one for all.
 pub(super) fn check(context: &Context, servers: &[&ServerConfig]) -> Vec<Finding> {

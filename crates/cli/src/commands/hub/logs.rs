@@ -11,13 +11,15 @@ use std::{
 use toolbay_control::ControlError;
 
 use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        hub::HubPlan,
+        session,
+        shared_hub::{SharedHub, log_files},
+    },
     args::HubLogsArgs,
-    background::{SharedHub, log_files},
-    context::Context,
-    error::CliError,
-    hub::HubPlan,
-    session,
-    style::clean,
+    term::style::clean,
 };
 
 /// Only so much of a log is looked at for its last lines, and so much at once for new ones.

@@ -9,12 +9,12 @@ use toolbay_config::{
 
 use super::sources::Source;
 use crate::{
-    configuration::variables,
-    context::Context,
-    cycle::OwnHub,
-    error::CliError,
-    target_file::{TargetFile, names},
-    unpinned,
+    app::{context::Context, cycle::OwnHub, error::CliError},
+    configured::{
+        files::variables,
+        target::{TargetFile, names},
+        unpinned,
+    },
 };
 
 /// A server that was found.

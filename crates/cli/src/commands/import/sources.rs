@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use toolbay_config::{ConfigFile, Folders, Format, ReadFiles, Variables, client_paths, load_with};
 
 use crate::{
+    app::{context::Context, error::CliError},
     args::ImportArgs,
-    configuration::{Configuration, variables},
-    context::Context,
-    error::CliError,
-    suggest::similar,
+    configured::{
+        files::{Configuration, variables},
+        suggest::similar,
+    },
 };
 
 /// A file with servers, and whose it is.

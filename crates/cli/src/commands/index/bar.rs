@@ -8,7 +8,7 @@ use std::{
 
 use toolbay_search::codebase::{Phase, Progress};
 
-use crate::output::{Output, to_stderr};
+use crate::term::output::{Output, to_stderr};
 
 /// How often the line is drawn.
 const PAUSE: Duration = Duration::from_millis(100);

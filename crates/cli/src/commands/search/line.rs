@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{
+use crate::term::{
     style::{Palette, clean},
     text::{head, tail, width},
 };

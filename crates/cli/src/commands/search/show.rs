@@ -6,7 +6,11 @@ use serde_json::json;
 use toolbay_builtin::codebase::{MeaningAnswer, MeaningHit, TextAnswer, TextHit};
 
 use super::{Found, line::shown as shown_line, words::Words};
-use crate::{args::SearchArgs, error::CliError, output::Output, style::clean_line, text::width};
+use crate::{
+    app::error::CliError,
+    args::SearchArgs,
+    term::{output::Output, style::clean_line, text::width},
+};
 
 /// The columns that a line has at least, however narrow the terminal is.
 const LEAST: usize = 20;

@@ -11,15 +11,16 @@ use toolbay_control::{About, Api, ClientSnapshot, HubHandle, HubPresence, HubSna
 use toolbay_gateway::{ClientTransport, ConnectedClient, Gateway, GatewayOptions};
 use toolbay_host::{Host, shim};
 
-use super::{doors::Listeners, warn};
+use super::{listeners::Listeners, warn};
 use crate::{
-    background::{build, naming_text},
-    board::StartupTable,
-    configuration::Configuration,
-    context::Context,
-    follow::follow,
-    hub::{self, HubPlan},
-    unset::UnsetVariables,
+    app::{
+        context::Context,
+        hub::{self, HubPlan},
+        reload::follow,
+        shared_hub::{build, naming_text},
+    },
+    configured::{files::Configuration, unset::UnsetVariables},
+    term::startup_table::StartupTable,
 };
 
 /// How long running requests may take once we are told to stop.

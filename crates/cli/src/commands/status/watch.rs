@@ -9,14 +9,18 @@ use toolbay_host::ConfigProblem;
 
 use super::{head, problems, set_aside, view};
 use crate::{
-    context::Context,
-    error::CliError,
-    output::{Output, Size},
-    screen::Screen,
-    server_view::{View, key, line, sort_by_trouble},
-    session::{self, Session},
-    style::clean_line,
-    text::cut,
+    app::{
+        context::Context,
+        error::CliError,
+        session::{self, Session},
+    },
+    term::{
+        output::{Output, Size},
+        screen::Screen,
+        status_view::{View, key, line, sort_by_trouble},
+        style::clean_line,
+        text::cut,
+    },
 };
 
 /// Changes that come together are shown together.

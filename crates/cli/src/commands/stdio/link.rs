@@ -10,7 +10,10 @@ use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::streams::{Reader, Writer};
-use crate::{code::usual_folder, context::Context, error::CliError, hub::HubPlan, unset};
+use crate::{
+    app::{codebases::usual_folder, context::Context, error::CliError, hub::HubPlan},
+    configured::unset,
+};
 
 /// How much may be on its way to or from a hub in this process.
 const PIPE: usize = 256 * 1024;

@@ -7,8 +7,8 @@ use tokio_util::task::TaskTracker;
 use toolbay_config::watch_files;
 
 use crate::{
-    configuration::{Configuration, Identity},
-    context::Context,
+    app::context::Context,
+    configured::files::{Configuration, Identity},
 };
 
 /// Nothing is read again while a client waits for its first answers.

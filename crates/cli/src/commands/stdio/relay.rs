@@ -15,17 +15,17 @@ use tokio::{io::AsyncWriteExt, net::UnixStream};
 
 use super::{
     FLUSH,
-    conversation::{ReplayState, Verdict},
     lines::{Ending, Input, Output, Piece, each},
     link::{HubLink, introduction},
     membership,
+    replay::{ReplayState, Verdict},
     streams::{Reader, Writer, stdin, stdout},
 };
-use crate::{
-    background::{ShareError, SharedHub},
+use crate::app::{
     context::Context,
     error::CliError,
     hub::{self, HubPlan},
+    shared_hub::{ShareError, SharedHub},
 };
 
 /// How much may be on its way out before nothing more is read.

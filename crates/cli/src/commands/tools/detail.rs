@@ -1,16 +1,17 @@
 //! Everything about one tool.
 
 use serde_json::Value;
-use toolbay_protocol::view::Tool;
+use toolbay_protocol::model::Tool;
 
 use crate::{
+    app::{context::Context, error::CliError},
     commands::listing::Offer,
-    context::Context,
-    error::CliError,
+    configured::describe::command_line,
     schema::{Parameter, example, parameters},
-    style::{clean, clean_line},
-    table::{Cell, Look, render_fitting},
-    wording::command_line,
+    term::{
+        style::{clean, clean_line},
+        table::{Cell, Look, render_fitting},
+    },
 };
 
 /// Shows what a tool does, what it wants and gives, and how it is called.

@@ -7,7 +7,7 @@ use super::{
     file::{ArgumentFile, PackageFile},
     inputs::{Filler, Inputs},
 };
-use crate::{Command, powerful_env::decides_what_runs, visible::visible};
+use crate::{Command, env::powerful::decides_what_runs, escape::visible};
 
 /// A package that a runner starts.
 #[derive(Debug)]

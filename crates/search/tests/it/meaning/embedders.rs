@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use toolbay_search::meaning::{Code, EmbedError, Embedder, Index, Query, Ranking};
+use toolbay_search::semantic::{Code, EmbedError, Embedder, Index, Query, Ranking};
 
 use super::trees::{paths, sample};
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use toolbay_search::{
-    meaning::{Index, Query, SemanticError, Source, Text},
+    semantic::{Index, Query, SemanticError, Source, Text},
     tree::{RelPath, Root, Tree, TreeOptions},
 };
 
@@ -61,7 +61,7 @@ fn a_file_that_changes_behind_the_listing_is_not_shown_as_it_was() {
          u32) -> bool {\n    attempts < 7\n}\n",
     );
     files.write("db/pool.go", "package db\n");
-    let query = toolbay_search::meaning::Query::new("limit retries open connection", 50);
+    let query = toolbay_search::semantic::Query::new("limit retries open connection", 50);
     let answer = index.search(&query, &listing, &files).unwrap();
     let moved = answer
         .hits
@@ -120,7 +120,7 @@ fn real_files_are_searched_while_they_are_young() {
     let index = Index::in_memory(None);
     let report = index.update(&tree.files().unwrap(), &tree, &mut |_| (), &AtomicBool::new(false)).unwrap();
     assert_eq!((report.young, report.done.of), (2, 2), "nothing is kept of what may change unseen");
-    let query = toolbay_search::meaning::Query::new("mix paint", 5);
+    let query = toolbay_search::semantic::Query::new("mix paint", 5);
     let answer = index.search(&query, &tree.files().unwrap(), &tree).unwrap();
     assert_eq!(paths(&answer), ["paint.py"]);
 }

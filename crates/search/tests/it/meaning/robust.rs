@@ -8,7 +8,7 @@ use std::{
 };
 
 use toolbay_search::{
-    meaning::{Index, Progress},
+    semantic::{Index, Progress},
     store::Store,
 };
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolbay_search::{
-    meaning::{Answer, Index, Query, Report, Source, Text},
+    semantic::{Answer, Index, Query, Report, Source, Text},
     tree::{Entry, RelPath, Stamp},
 };
 

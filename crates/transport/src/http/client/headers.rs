@@ -1,7 +1,7 @@
 //! Headers that say again what a message says.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use toolbay_protocol::{Notification, decode_string, meta, method, mirrored::encode_header_value};
+use toolbay_protocol::{Notification, decode_string, header_params::encode_header_value, meta, method};
 
 use super::HeaderRules;
 

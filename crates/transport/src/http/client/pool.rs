@@ -8,8 +8,8 @@ use http_body_util::Full;
 use hyper_util::{client::legacy::Client, rt::TokioTimer};
 use tokio_util::task::TaskTracker;
 
-use super::{Target, dial::Connector};
-use crate::http::serve::TrackedExecutor;
+use super::{Target, connector::Connector};
+use crate::http::server::accept::TrackedExecutor;
 
 /// How long an unused connection is kept. Common servers close theirs after 5 s, and a request that crosses that end
 /// would be lost.

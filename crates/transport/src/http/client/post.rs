@@ -9,11 +9,11 @@ use toolbay_protocol::{self as protocol, ErrorCode, ErrorObject, Message, Reques
 
 use super::{
     HttpError,
-    answer::{ResponseStream, under},
-    explain::{EVENT_STREAM, explain, is_stream, media_type},
+    decompress::DecompressedBody,
     headers::SESSION,
-    link::HttpSession,
-    unpack::DecompressedBody,
+    response::{ResponseStream, under},
+    response_kind::{EVENT_STREAM, explain, is_stream, media_type},
+    session::HttpSession,
 };
 use crate::{
     Incoming,
@@ -116,7 +116,7 @@ impl Post {
             Err(ReadBodyError::TooSlow { limit }) => {
                 return Err(HttpError::Slow { url: link.shown(), after: limit });
             }
-            Err(ReadBodyError::Broken(error)) => return broken(super::failure::reason(&*error)),
+            Err(ReadBodyError::Broken(error)) => return broken(super::error::reason(&*error)),
         }
         if answer.is_complete() { Ok(()) } else { broken("it answered something else".to_owned()) }
     }
@@ -206,6 +206,6 @@ fn ends_session(
     }
 }
 
-fn nothing(why: HttpError) -> super::answer::StreamEnd {
-    super::answer::StreamEnd { said_something: false, reason: why.to_string() }
+fn nothing(why: HttpError) -> super::response::StreamEnd {
+    super::response::StreamEnd { said_something: false, reason: why.to_string() }
 }

@@ -10,7 +10,9 @@ use http::{
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::{HttpError, Target, caller::OriginClient, explain::explain, failure::reason, pool::Purpose};
+use super::{
+    HttpError, Target, error::reason, origin_client::OriginClient, pool::Purpose, response_kind::explain,
+};
 use crate::http::{ReadBodyError, read_body};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

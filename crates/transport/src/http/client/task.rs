@@ -14,8 +14,8 @@ use tokio::{
 };
 use toolbay_protocol::{Message, Notification, RequestId, Rope, method};
 
-use super::{HttpError, headers::mirror, link::HttpSession, listen::listen, post::Post};
-use crate::{Incoming, wire::unsent};
+use super::{HttpError, get_stream::listen, headers::mirror, post::Post, session::HttpSession};
+use crate::{Incoming, connection::unsent};
 
 /// When the server seems lost, how long other requests may take to end in the same way.
 const LAST_BREATH: Duration = Duration::from_millis(250);

@@ -15,7 +15,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_protocol::mirrored::header_params;
+use toolbay_protocol::header_params::header_params;
 use toolbay_testkit::{Answering, TestServer};
 use toolbay_transport::{
     Connection, Incoming,

@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Incoming, http::client::HttpError, ws};
+use toolbay_transport::{Incoming, http::client::HttpError, websocket};
 
 use super::{PATIENCE, both, client, message, next, request, send, target, text};
 
@@ -96,7 +96,7 @@ async fn what_was_never_sent_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/", listener.local_addr().unwrap());
     drop(listener);
-    let mut wire = ws::connect(target(&url), &TaskTracker::new());
+    let mut wire = websocket::connect(target(&url), &TaskTracker::new());
     for id in 1..=3 {
         send(&wire, &request(id)).await;
     }

@@ -13,7 +13,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::Role},
 };
 use tokio_util::task::TaskTracker;
-use toolbay_transport::{Incoming, ws};
+use toolbay_transport::{Incoming, websocket};
 
 use super::request;
 
@@ -21,7 +21,7 @@ use super::request;
 async fn a_peer_that_misses_two_pings_is_dead() {
     let (near, mut far) = duplex(1 << 16);
     let tasks = TaskTracker::new();
-    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut wire = websocket::accept(near, 1 << 20, &tasks);
     let started = Instant::now();
     assert!(wire.incoming.recv().await.is_none());
     let after = started.elapsed();
@@ -37,7 +37,7 @@ async fn a_peer_that_misses_two_pings_is_dead() {
 async fn a_quiet_peer_that_answers_pings_lives() {
     let (near, far) = duplex(1 << 16);
     let tasks = TaskTracker::new();
-    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut wire = websocket::accept(near, 1 << 20, &tasks);
     let mut peer = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
     let until = Instant::now() + Duration::from_secs(600);
     let mut pings = 0;
@@ -53,7 +53,7 @@ async fn a_quiet_peer_that_answers_pings_lives() {
 async fn a_slow_line_is_a_sign_of_life_in_both_directions() {
     let (near, mut far) = duplex(64);
     let tasks = TaskTracker::new();
-    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut wire = websocket::accept(near, 1 << 20, &tasks);
     // A message of ours that takes ten minutes, to a peer that says nothing.
     let text =
         json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"text": "x".repeat(6000)}}).to_string();
@@ -82,7 +82,7 @@ async fn a_slow_line_is_a_sign_of_life_in_both_directions() {
 async fn a_peer_does_not_die_because_we_do_not_listen() {
     let (near, far) = duplex(1 << 20);
     let tasks = TaskTracker::new();
-    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut wire = websocket::accept(near, 1 << 20, &tasks);
     let mut peer = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
     for id in 0..1000 {
         peer.send(Message::text(request(id).to_string())).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_peer_does_not_die_because_we_do_not_listen() {
 async fn a_peer_that_pings_and_does_not_read_is_not_read() {
     let (near, mut far) = duplex(1 << 16);
     let tasks = TaskTracker::new();
-    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut wire = websocket::accept(near, 1 << 20, &tasks);
     let mut ping = vec![0x89, 0x80 | 125, 0, 0, 0, 0];
     ping.extend([b'p'; 125]);
     let flood = async {
@@ -119,7 +119,7 @@ async fn a_peer_that_pings_and_does_not_read_is_not_read() {
 async fn a_peer_that_takes_its_pongs_late_is_read_again() {
     let (near, mut far) = duplex(1 << 12);
     let tasks = TaskTracker::new();
-    let mut wire = ws::accept(near, 1 << 20, &tasks);
+    let mut wire = websocket::accept(near, 1 << 20, &tasks);
     let (mut heard, mut said) = tokio::io::split(&mut far);
     let sending = async {
         for _ in 0..500 {

@@ -14,7 +14,7 @@ use toolbay_transport::{
     Incoming,
     http::client::{HttpError, Target},
     stdio::MAX_MESSAGE,
-    ws,
+    websocket,
 };
 
 use super::{both, client, client_with, message, next, request, send, text};
@@ -117,7 +117,7 @@ async fn a_message_that_is_too_long_ends_the_connection_by_name() {
 #[tokio::test]
 async fn a_client_whose_message_is_too_long_is_told() {
     let (mut wire, socket, tasks) = client().await;
-    let mut server = ws::accept(socket.into_inner(), 1000, &tasks);
+    let mut server = websocket::accept(socket.into_inner(), 1000, &tasks);
     send(&wire, &long(1, 1 << 20)).await;
     let Some(Incoming::Refused(refusal)) = next(&mut server).await else { panic!() };
     assert_eq!(refusal.why, ParseError::TooLong { limit: 1000 });

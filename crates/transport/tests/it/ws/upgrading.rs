@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_transport::{
     Incoming,
     http::client::{HttpError, Target},
-    ws,
+    websocket,
 };
 
 use super::{message, next, request, target};
@@ -18,14 +18,14 @@ async fn answered(answer: &str) -> (String, toolbay_transport::Connection, tokio
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/mcp?token=s3cret", listener.local_addr().unwrap());
     let headers = [(http::header::AUTHORIZATION, "Bearer s3cret".parse().unwrap())].into_iter().collect();
-    let wire = ws::connect(Target { headers, ..target(&url) }, &TaskTracker::new());
+    let wire = websocket::connect(Target { headers, ..target(&url) }, &TaskTracker::new());
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut asked = String::new();
     while !asked.ends_with("\r\n\r\n") {
         asked.push(char::from(stream.read_u8().await.unwrap()));
     }
     let key = asked.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
-    let answer = answer.replace("KEY", &ws::accept_key(key.as_bytes()));
+    let answer = answer.replace("KEY", &websocket::accept_key(key.as_bytes()));
     stream.write_all(answer.as_bytes()).await.unwrap();
     (asked, wire, stream)
 }
@@ -84,7 +84,7 @@ async fn a_server_that_never_answers_is_too_slow() {
     tokio::time::pause();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/", listener.local_addr().unwrap());
-    let mut wire = ws::connect(target(&url), &TaskTracker::new());
+    let mut wire = websocket::connect(target(&url), &TaskTracker::new());
     match wire.incoming.recv().await {
         Some(Incoming::Lost { why: HttpError::Slow { .. } | HttpError::Unreachable { .. }, .. }) => {}
         other => panic!("{other:?}"),

@@ -1,0 +1,224 @@
+//! The trees of code that this process searches: one index each, whoever asks.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak},
+};
+
+use http::{HeaderMap, HeaderValue, header};
+use tokio_util::task::TaskTracker;
+use toolbay_builtin::{
+    codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree},
+    in_process,
+};
+use toolbay_config::{BuiltIn, Codebase, Embeddings, Permission, ServerConfig, ServerEndpoint};
+use toolbay_host::{Connector, Endpoint, InProcess};
+use toolbay_search::{codebase::Options, semantic::Embedder, tree::Secrets};
+use toolbay_transport::http::client::{ConnectOptions, Proxies, Target};
+
+use crate::app::{context::Context, env::Env, error::CliError};
+
+/// The longest answer of an endpoint, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// How many questions an endpoint gets at once.
+const MAX_ASKED: usize = 4;
+
+/// The trees that are in use.
+#[derive(Debug)]
+pub(crate) struct OpenTrees {
+    cache: Option<PathBuf>,
+    /// Whether they are asked more than once.
+    watch: bool,
+    /// Proxies on the way to endpoints.
+    proxies: Proxies,
+    tasks: TaskTracker,
+    open: Mutex<Vec<OpenTree>>,
+}
+
+/// A tree that is in use, or was.
+#[derive(Debug)]
+struct OpenTree {
+    root: PathBuf,
+    embeddings: Option<Embeddings>,
+    secrets: Secrets,
+    tree: Weak<Opener>,
+}
+
+impl OpenTrees {
+    /// Trees of a server, which are kept indexed.
+    pub(crate) fn new(context: &Context) -> Arc<Self> {
+        Arc::new(Self { watch: true, ..Self::once(context) })
+    }
+
+    /// Trees of a command, which are asked once.
+    pub(crate) fn once(context: &Context) -> Self {
+        Self {
+            cache: context.env.indexes(),
+            watch: false,
+            proxies: proxies(&context.env),
+            tasks: TaskTracker::new(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Trees that are looked at and left as they were: nothing of them is stored.
+    pub(crate) fn unstored(context: &Context) -> Arc<Self> {
+        Arc::new(Self { cache: None, ..Self::once(context) })
+    }
+
+    /// The tree of a folder; the same one for everybody.
+    pub(crate) fn tree(&self, root: &Path, secrets: Secrets, embeddings: Option<&Embeddings>) -> Arc<Opener> {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        open.retain(|known| known.tree.strong_count() > 0);
+        let same = |known: &&OpenTree| {
+            known.root == root && known.secrets == secrets && known.embeddings.as_ref() == embeddings
+        };
+        if let Some(tree) = open.iter().find(same).and_then(|known| known.tree.upgrade()) {
+            return tree;
+        }
+        let embedder = embeddings.map(|endpoint| self.endpoint(endpoint));
+        let options = Options { cache: self.cache.clone(), watch: self.watch, embedder, secrets };
+        let tree = Arc::new(tree(&root, options));
+        open.push(OpenTree { root, embeddings: embeddings.cloned(), secrets, tree: Arc::downgrade(&tree) });
+        tree
+    }
+
+    /// Reaches the built-in servers of a configuration. The one that is there unless a configuration says otherwise searches the
+    /// project of each client that has one.
+    pub(crate) fn connector(self: Arc<Self>, default: Option<DefaultCodebase>) -> Connector {
+        let trees = self.clone();
+        let is_default = move |server: &ServerConfig| {
+            default.clone().filter(|default| default.server.endpoint == server.endpoint)
+        };
+        let is_bound = is_default.clone();
+        let connector = Connector::new(move |server| match &server.endpoint {
+            ServerEndpoint::BuiltIn(BuiltIn::Codebase(config)) => {
+                let has_folder = is_default(server).is_none_or(|default| default.folder.is_some());
+                let server = if has_folder { self.server(config) } else { no_folder() };
+                Some(Endpoint::InProcess(server))
+            }
+            ServerEndpoint::Command(_) | ServerEndpoint::Url(_) => None,
+        });
+        connector.with_roots(move |server, root| {
+            let home = is_bound(server)?.home;
+            let folder = usual_folder(home.as_deref(), root)?;
+            let server = codebase(trees.tree(&folder, Secrets::Hidden, None), CodebaseIdentity::IN_HUB);
+            Some(Endpoint::InProcess(in_process(server)))
+        })
+    }
+
+    fn server(&self, config: &Codebase) -> InProcess {
+        let face = CodebaseIdentity { s3_errors: config.s3_errors, ..CodebaseIdentity::IN_HUB };
+        let tree = self.tree(&config.root, show_secrets(config.secrets), config.embeddings.as_ref());
+        in_process(codebase(tree, face))
+    }
+
+    fn endpoint(&self, embeddings: &Embeddings) -> Arc<dyn Embedder> {
+        let mut headers = HeaderMap::new();
+        let key = embeddings.api_key.as_ref().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
+        if let Some(Ok(mut key)) = key {
+            key.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, key);
+        }
+        let target = Target {
+            url: embeddings.url.clone(),
+            headers,
+            max_message: MAX_ANSWER,
+            max_running: MAX_ASKED,
+            route: ConnectOptions { proxies: self.proxies.clone(), ..ConnectOptions::default() },
+        };
+        Arc::new(EmbeddingEndpoint::new(target, &embeddings.model, &self.tasks))
+    }
+}
+
+/// The codebase server that is there unless a configuration says otherwise.
+#[derive(Debug, Clone)]
+pub(crate) struct DefaultCodebase {
+    pub(crate) server: ServerConfig,
+    /// What clients search that are in no project; nothing where Toolbay is in none either.
+    pub(crate) folder: Option<PathBuf>,
+    /// Whether there is anything to search for anybody.
+    pub(crate) is_offered: bool,
+    home: Option<PathBuf>,
+}
+
+impl DefaultCodebase {
+    /// For a hub that was started in `here`.
+    pub(crate) fn new(env: &Env, here: &Path) -> Option<Self> {
+        let entry = r#"{"mcpServers": {"codebase": {"builtin": "codebase"}}}"#;
+        let mut server = toolbay_config::parse(entry, Path::new("/")).ok()?.servers.pop()?;
+        if let ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) = &mut server.endpoint {
+            codebase.root = here.to_owned();
+        }
+        let folder = usual_folder(env.home.as_deref(), here);
+        Some(Self { server, is_offered: folder.is_some(), folder, home: env.home.clone() })
+    }
+
+    /// For a hub that is in no folder itself: each of its clients is in one.
+    pub(crate) fn of_clients(env: &Env) -> Option<Self> {
+        Some(Self { is_offered: true, ..Self::new(env, Path::new("/"))? })
+    }
+
+    /// Whether a configuration with these servers says itself which code is offered, or that none is.
+    pub(crate) fn is_said_by(servers: &[ServerConfig]) -> bool {
+        servers.iter().filter(|server| server.permission != Permission::Pending).any(|server| {
+            server.name.as_str() == CODEBASE
+                || matches!(server.endpoint, ServerEndpoint::BuiltIn(BuiltIn::Codebase(_)))
+        })
+    }
+}
+
+/// The name of the codebase server that nobody configured.
+const CODEBASE: &str = "codebase";
+
+/// Why a client that works in no project can search nothing, and what to do about it.
+pub(crate) const NO_FOLDER: &str = "No codebase is offered, because Toolbay was started in the home folder or in `/`: start it in \
+     the folder of a project, or name a folder, for example: toolbay add code --builtin codebase /path/to/project";
+
+/// A codebase server for clients that are in no project: it lists its tools, and says why they cannot be used.
+fn no_folder() -> InProcess {
+    let opener = Opener::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
+    in_process(codebase(Arc::new(opener), CodebaseIdentity::IN_HUB))
+}
+
+fn proxies(env: &Env) -> Proxies {
+    Proxies::from_variables(|name| env.variables.get(OsStr::new(name)).map(|value| value.as_os_str()))
+}
+
+/// Whether secrets are shown, as a flag says it.
+pub(crate) fn show_secrets(are_shown: bool) -> Secrets {
+    if are_shown { Secrets::Shown } else { Secrets::Hidden }
+}
+
+/// The folder that somebody named, or this one.
+pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
+    let path = named.unwrap_or(Path::new("."));
+    let no_folder = |source| CliError::NoFolder { path: path.to_owned(), source };
+    let folder = path.canonicalize().map_err(no_folder)?;
+    std::fs::read_dir(&folder).map_err(no_folder)?;
+    Ok(folder)
+}
+
+/// The folder that is offered where nothing is configured: the one we are in. Not the whole disk nor a whole home, which
+/// nobody means who says nothing.
+pub(crate) fn usual_folder(home: Option<&Path>, here: &Path) -> Option<PathBuf> {
+    let is_home = home == Some(here);
+    (here.parent().is_some() && !is_home).then(|| here.to_owned())
+}
+
+/// An error of a search, for people.
+pub(crate) fn failed(error: CodeError) -> CliError {
+    match error {
+        CodeError::Misfit { argument, why } => CliError::Query { why: format!("the {argument} {why}") },
+        CodeError::Stopped => CliError::Interrupted,
+        CodeError::Secret(path) => CliError::Code {
+            why: format!(
+                "`{path}` is not shown because its name says that it holds secrets; --secrets shows it"
+            ),
+        },
+        CodeError::Failed(why) => CliError::Code { why },
+    }
+}

@@ -1,0 +1,56 @@
+//! What every command needs.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    app::{
+        env::Env,
+        error::CliError,
+        signals::{self, Stalls},
+    },
+    args::{ColorChoice, Command, LowArgs},
+    term::output::Output,
+};
+
+/// What every command needs.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) args: LowArgs,
+    pub(crate) env: Env,
+    pub(crate) out: Output,
+    /// Cancelled by the first signal that wants us to end.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Context {
+    /// Whether more is to be said than usual.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.args.global.verbose > 0
+    }
+
+    /// Must be called on the runtime.
+    pub(crate) fn new(args: LowArgs, env: Env) -> Result<Self, CliError> {
+        let colour = match args.global.color {
+            ColorChoice::Always => Some(true),
+            ColorChoice::Never => Some(false),
+            ColorChoice::Auto if !env.allows_colour => Some(false),
+            ColorChoice::Auto => None,
+        };
+        let out = match &args.command {
+            Some(Command::Background(_)) => Output::to_log(),
+            _ => Output::new(args.global.json, args.global.quiet, colour),
+        };
+        let stop = CancellationToken::new();
+        signals::listen(stop.clone(), stalls(&args))?;
+        Ok(Self { args, env, out, stop })
+    }
+}
+
+/// Whether a command serves clients, who notice when it does not run.
+fn stalls(args: &LowArgs) -> Stalls {
+    use Command::{Background, Codebase, Connect, Serve, Stdio};
+    match args.command {
+        None | Some(Serve(_) | Background(_) | Stdio(_) | Connect(_) | Codebase(_)) => Stalls::Reported,
+        Some(_) => Stalls::Ignored,
+    }
+}

@@ -1,0 +1,142 @@
+//! Why a command did not do what it was asked.
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+use toolbay_config::{ApprovalError, ConfigError, EditError};
+use toolbay_control::ControlError;
+use toolbay_transport::http::TlsError;
+
+use crate::app::{port_owner::PortOwner, shared_hub::ShareError};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// What was typed does not fit.
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
+    /// The address is in use, or not ours.
+    #[error("cannot listen on {address}{}", holder.as_ref().map(|holder| format!(", where {holder} listens")).unwrap_or_default())]
+    Listen {
+        address: SocketAddr,
+        holder: Option<PortOwner>,
+        #[source]
+        source: io::Error,
+    },
+    /// A file that was named cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The certificate or its key is of no use.
+    #[error("cannot use the certificate {} with the key {}", certificate.display(), key.display())]
+    Tls {
+        certificate: PathBuf,
+        key: PathBuf,
+        #[source]
+        source: TlsError,
+    },
+    /// The address is reachable by others.
+    #[error("{address} is reachable from other machines, and anyone who reaches it could use every tool")]
+    Exposed { address: SocketAddr },
+    /// No server has it.
+    #[error("no server offers the {kind} `{name}`")]
+    Unknown { kind: &'static str, name: String, similar: Vec<String>, missing: Vec<String> },
+    /// The hub has no such server.
+    #[error("there is no server `{name}`")]
+    UnknownServer { name: String, similar: Vec<String>, known: Vec<String> },
+    /// These files have no such server, but a running hub has it from another one.
+    #[error("there is no server `{name}` in these files")]
+    ElsewhereServer { name: String, config: PathBuf },
+    /// A hub is needed that runs with this configuration.
+    #[error("no hub is running with {}", config.display())]
+    NotRunning { config: PathBuf },
+    /// A hub in the foreground serves the same configuration.
+    #[error("process {pid} serves this configuration already{}", url.as_ref().map(|url| format!(", at {url}")).unwrap_or_default())]
+    Serving { pid: u32, url: Option<String> },
+    /// The hub was not started by us, so it cannot be started again.
+    #[error("the hub (process {pid}) was started with `toolbay serve`")]
+    InForeground { pid: u32 },
+    /// The hub did not end in time.
+    #[error("the hub (process {pid}) did not end within {} s", patience.as_secs())]
+    StillRunning { pid: u32, patience: std::time::Duration },
+    #[error(transparent)]
+    Share(#[from] ShareError),
+    /// A server did not come up.
+    #[error("server `{server}` is not ready{}", trouble.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    NotReady { server: String, trouble: Option<String> },
+    /// A server that is needed is not up.
+    #[error("{message}")]
+    Absent { message: String, hint: Option<String> },
+    /// What was asked for is there, but cannot be offered.
+    #[error("the {kind} `{name}` of server `{server}` was set aside: {reason}")]
+    SetAside { server: String, kind: String, name: String, reason: String },
+    /// A call was answered with an error.
+    #[error("{message}")]
+    Call { message: String, hint: Option<String> },
+    /// A file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Save {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Something was found that keeps servers from working; what is on stdout already.
+    #[error("{problems} {} found", if *problems == 1 { "problem was" } else { "problems were" })]
+    Unwell { problems: usize },
+    /// The tool says that it failed; what it said is on stdout already.
+    #[error("the tool `{tool}` answered with an error")]
+    Tool { tool: String },
+    /// The tool wants to ask something before it goes on.
+    #[error("`{name}` wants to ask something before it goes on, which is not possible here")]
+    InputRequired { name: String },
+    /// A result is not what the protocol says.
+    #[error("the answer cannot be used: {why}")]
+    BadResult { why: String },
+    /// Somebody was asked, and said no.
+    #[error("nothing was changed")]
+    Declined,
+    /// Servers of the project wait, and there is nobody to ask.
+    #[error("waiting for approval: {}", servers.join(", "))]
+    NeedsApproval { servers: Vec<String> },
+    /// The folder to search in is none.
+    #[error("{} is no folder that can be read", path.display())]
+    NoFolder {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A search could not be made.
+    #[error("{why}")]
+    Code { why: String },
+    /// An index could not be made, shown or removed.
+    #[error("the index cannot be used")]
+    Index {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What was typed for a search does not fit.
+    #[error("{why}")]
+    Query { why: String },
+    /// A search found nothing.
+    #[error("nothing found")]
+    NothingFound,
+    #[error("interrupted")]
+    Interrupted,
+    #[error("input or output failed")]
+    Io(#[from] io::Error),
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: None }
+    }
+}

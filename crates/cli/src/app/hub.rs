@@ -1,0 +1,249 @@
+//! A hub in this process.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use toolbay_config::{HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
+use toolbay_control::HubStatus;
+use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, slugs};
+use toolbay_protocol::ServerName;
+
+use crate::{
+    app::{
+        codebases::{DefaultCodebase, NO_FOLDER, OpenTrees},
+        context::Context,
+        cycle,
+        error::CliError,
+        login_env::tell_path,
+        reload::complaints,
+    },
+    args::Command,
+    configured::files::{Configuration, Identity, runs_something},
+};
+
+/// How long servers may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The name of the server that tells about the hub.
+const HUB: &str = "hub";
+
+/// What a hub shall run.
+#[derive(Debug)]
+pub(crate) struct HubPlan {
+    /// The file that is shown as its configuration, as an absolute path.
+    pub(crate) config: Option<PathBuf>,
+    /// What makes it the same as another hub.
+    pub(crate) identity: Identity,
+    /// Where the servers come from, if from files.
+    pub(crate) configuration: Option<Configuration>,
+    /// The hubs that this process was started through, and this one.
+    pub(crate) chain: HubChain,
+    /// Settings of the hub itself.
+    pub(crate) hub: HubFile,
+    servers: Vec<ServerConfig>,
+    naming: Option<Naming>,
+    /// Whether nothing is configured.
+    pub(crate) tells_of_itself: bool,
+    /// Whether the server `hub` is offered.
+    offers_hub: bool,
+    /// The folder that it offers as a codebase, because nothing else is said.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+impl HubPlan {
+    /// Reads the configuration and tells about what cannot be used. There need not be one; but one that was named must be
+    /// readable.
+    pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
+        let mut configuration = Configuration::find(context)?;
+        let mut reading = configuration.read();
+        if configuration.is_explicit
+            && let Some(error) = reading.errors.pop()
+        {
+            return Err(error.into());
+        }
+        configuration.complained = complaints(&reading);
+        for complaint in &configuration.complained {
+            context.out.warn(&complaint.message);
+        }
+        for (path, problem) in &reading.warnings {
+            context.out.warn(&format!("{}:{problem}", path.display()));
+        }
+        let runs_something = runs_something(&reading);
+        if configuration.is_explicit && !runs_something {
+            let path = context.args.global.config.as_deref().unwrap_or(Path::new(""));
+            context.out.warn(&format!("{} has no server to run", path.display()));
+        }
+        let identity = configuration.identity(&reading);
+        let mut hub = reading.hub.clone();
+        if let Some(own) = configuration.is_explicit.then(|| user_settings(context, &configuration)).flatten()
+        {
+            hub.share = hub.share.or(own.share);
+            hub.linger = hub.linger.or(own.linger);
+        }
+        let tells_of_itself = !configuration.is_explicit && !runs_something;
+        Ok(Self {
+            config: configuration.first_file(),
+            identity,
+            chain: cycle::chain(context, &configuration.present()),
+            tells_of_itself,
+            folder: configuration
+                .codebase
+                .as_ref()
+                .and_then(|code| code.folder.clone())
+                .filter(|_| tells_of_itself),
+            offers_hub: !configuration.is_explicit,
+            hub,
+            servers: configuration.servers(reading),
+            configuration: Some(configuration),
+            naming: None,
+        })
+    }
+
+    /// One server and nothing else, under the names that it uses itself.
+    pub(crate) fn of_entry(context: &Context, name: &str, entry: &Value) -> Result<Self, CliError> {
+        let text = json!({ "mcpServers": { name: entry } }).to_string();
+        let file = toolbay_config::parse(&text, Path::new("."))?;
+        match file.problems.first() {
+            Some(problem) => Err(CliError::usage(&problem.message)),
+            None => Ok(Self {
+                config: None,
+                identity: Identity { files: Vec::new(), project: None, is_explicit: false },
+                configuration: None,
+                chain: cycle::chain(context, &[PathBuf::from(text)]),
+                hub: HubFile::default(),
+                servers: file.servers,
+                naming: Some(Naming::None),
+                tells_of_itself: false,
+                offers_hub: false,
+                folder: None,
+            }),
+        }
+    }
+
+    /// Servers that wait until somebody approves of them.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &ServerName> {
+        let pending = self.servers.iter().filter(|server| server.permission == Permission::Pending);
+        pending.map(|server| &server.name)
+    }
+
+    /// The configured servers.
+    pub(crate) fn servers(&self) -> &[ServerConfig] {
+        &self.servers
+    }
+
+    /// Leaves out what nobody configured: a command on its own needs no hub.
+    pub(crate) fn without_defaults(&mut self) {
+        self.offers_hub = false;
+        let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.as_ref());
+        self.servers.retain(|server| default.is_none_or(|default| default.server != *server));
+    }
+
+    /// Starts only servers of which nothing is known, and the others when they are called.
+    pub(crate) fn start_on_demand(&mut self) {
+        for server in &mut self.servers {
+            server.tuning.start = Start::OnDemand;
+        }
+    }
+
+    /// Leaves out all servers but the one to which a name with its prefix belongs. Where the name does not say which that
+    /// is, all stay, and are started on demand.
+    pub(crate) fn keep_owner_of(&mut self, context: &Context, name: &str) {
+        let naming = self.naming(context);
+        let prefix = name.split_once("__").map(|(prefix, _)| prefix).filter(|_| naming != Naming::None);
+        let slugs = slugs(&self.names());
+        match prefix.and_then(|prefix| slugs.iter().position(|slug| slug == prefix)) {
+            Some(index) if self.keep(index) => {}
+            _ => self.start_on_demand(),
+        }
+    }
+
+    /// Leaves out all servers but this one, if it is there.
+    pub(crate) fn keep_server(&mut self, name: &str) {
+        if let Some(index) = self.servers.iter().position(|server| server.name.as_str() == name) {
+            self.keep(index);
+        }
+    }
+
+    /// Leaves out all servers but one, unless its names would begin otherwise without the others: where several servers
+    /// have similar names, each has a hash in its prefix.
+    fn keep(&mut self, index: usize) -> bool {
+        let names = self.names();
+        let is_same = slugs(&names[index..=index])[0] == slugs(&names)[index];
+        if is_same {
+            self.servers = vec![self.servers.swap_remove(index)];
+        }
+        is_same
+    }
+
+    /// How tools and prompts are named.
+    pub(crate) fn naming(&self, context: &Context) -> Naming {
+        let written = self.hub.naming.as_deref().and_then(|naming| naming.parse().ok());
+        self.naming.or(context.args.global.naming).or(written).unwrap_or_default()
+    }
+
+    fn names(&self) -> Vec<ServerName> {
+        self.servers.iter().map(|server| server.name.clone()).collect()
+    }
+
+    /// Starts everything, in the background. Beside what is configured there are the servers `hub` and, unless the configuration
+    /// says otherwise, `codebase`.
+    pub(crate) fn start(&self, context: &Context) -> Host {
+        let itself: Arc<OnceLock<Host>> = Arc::default();
+        let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.clone());
+        let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
+        if self.offers_hub && !self.servers.iter().any(|server| server.name.as_str() == HUB) {
+            let itself = itself.clone();
+            let status = move || {
+                let snapshot = itself.get().map(HubStatus::of);
+                serde_json::to_value(snapshot).unwrap_or_default()
+            };
+            let lacks_folder = default.as_ref().is_some_and(|default| !default.is_offered);
+            let note = (lacks_folder && !DefaultCodebase::is_said_by(&self.servers)).then_some(NO_FOLDER);
+            in_process.push((ServerName::new(HUB), toolbay_builtin::hub::hub(Arc::new(status), note)));
+        }
+        let trees = OpenTrees::new(context);
+        let (tell, awaited) = PendingPath::new();
+        // One in the background has the environment of that shell.
+        let may_ask =
+            self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));
+        let shell = may_ask.then(|| shell_to_ask(&context.env.variables)).flatten();
+        let options = HostOptions {
+            naming: self.naming(context),
+            base_env: context.env.variables.clone(),
+            path: shell.is_some().then_some(awaited),
+            shim: Shim::current_exe(),
+            cache: context.env.catalogues(),
+            connector: Some(trees.connector(default)),
+            chain: Some(self.chain.clone()),
+        };
+        let host = Host::start(&self.servers, in_process, &options);
+        // Set once, here.
+        let _ = itself.set(host.clone());
+        if let Some(shell) = shell {
+            host.tasks().spawn(tell_path(shell, context.env.variables.clone(), tell, host.clone()));
+        }
+        host
+    }
+}
+
+/// What the user's own file says of hubs, whichever file was named.
+fn user_settings(context: &Context, configuration: &Configuration) -> Option<HubFile> {
+    let file = user_file(context.env.config_dir.as_deref()?);
+    Some(configuration.load(&file).ok()?.hub)
+}
+
+/// Stops every server with everything below it.
+pub(crate) async fn stop(host: &Host) {
+    host.stop(STOP_PATIENCE).await;
+}
+
+/// The one path that means this file, so that a hub is found however it was typed.
+pub(crate) fn absolute(config: &Path) -> Result<PathBuf, CliError> {
+    std::fs::canonicalize(config).map_err(|source| {
+        CliError::Config(toolbay_config::ConfigError::Read { path: config.to_owned(), source })
+    })
+}

@@ -1,0 +1,145 @@
+//! A hub that follows its configuration: save a file, and a second later it is so.
+
+use std::time::Duration;
+
+use tokio_util::task::TaskTracker;
+use toolbay_config::{ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
+use toolbay_host::{ApplyReport, ConfigProblem, Host};
+
+use crate::{app::context::Context, configured::files::Configuration, term::output::Output};
+
+/// Files on a disk take milliseconds. Those on a network that is gone may take for ever, and people are told.
+const READ_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Applies every change of the files; never ends.
+pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
+    // Not the host's: it waits for its tasks before this is dropped.
+    let mut watch = watch_files(&configuration.paths(), &TaskTracker::new());
+    if let WatchMethod::Polled { reason } = watch.way() {
+        tracing::warn!("the configuration is looked at every second: {reason}");
+    }
+    let mut settings: Option<HubFile> = None;
+    loop {
+        // Read after the watch stands, so that nothing is missed.
+        let reading;
+        (configuration, reading) = read(context, configuration, host).await;
+        let complaints = complaints(&reading);
+        let complained = std::mem::replace(&mut configuration.complained, complaints.clone());
+        for complaint in complaints.iter().filter(|complaint| !complained.contains(*complaint)) {
+            context.out.warn(&format!("{complaint}; the last valid version stays in force"));
+        }
+        if !complaints.is_empty() {
+            host.reject(&complaints);
+        } else if !complained.is_empty() {
+            context.out.note("the configuration can be used again");
+            host.accept();
+        }
+        let before = settings.replace(reading.hub.clone());
+        if before.is_some_and(|before| before != reading.hub) {
+            context.out.note("configuration: changes of `[hub]` take effect when the hub is restarted");
+        }
+        let servers = configuration.servers(reading);
+        tell(&context.out, &host.apply(&servers).await);
+        watch.changed().await;
+    }
+}
+
+/// Reads the files off the thread that serves clients, however long that takes.
+async fn read(context: &Context, configuration: Configuration, host: &Host) -> (Configuration, Reading) {
+    let mut late = None;
+    let (mut configuration, reading) = read_beside(
+        READ_DEADLINE,
+        move || {
+            let mut configuration = configuration;
+            let reading = configuration.read();
+            (configuration, reading)
+        },
+        || {
+            let complaint = ConfigProblem::general(format!(
+                "reading the configuration takes longer than {} s; is a file of it on a network that is down?",
+                READ_DEADLINE.as_secs()
+            ));
+            context.out.warn(&complaint.message);
+            host.reject(std::slice::from_ref(&complaint));
+            late = Some(complaint);
+        },
+    )
+    .await;
+    configuration.complained.extend(late);
+    (configuration, reading)
+}
+
+/// Does work that may block on a thread of its own, and says once that it is late.
+async fn read_beside<T: Send + 'static>(
+    deadline: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+    say_late: impl FnOnce(),
+) -> T {
+    let mut work = tokio::task::spawn_blocking(work);
+    let done = match tokio::time::timeout(deadline, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            say_late();
+            work.await
+        }
+    };
+    match done.map_err(tokio::task::JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // The runtime ends, and this with it.
+        Err(Err(_)) => std::future::pending().await,
+    }
+}
+
+/// What is wrong with files and entries.
+pub(crate) fn complaints(reading: &Reading) -> Vec<ConfigProblem> {
+    let errors = reading.errors.iter().map(|error: &ConfigError| ConfigProblem::general(error.to_string()));
+    let problems = reading.problems.iter().map(|(path, problem)| ConfigProblem {
+        server: problem.server.clone(),
+        message: format!("{}:{problem}", path.display()),
+    });
+    let approvals = reading.approvals.clone().map(ConfigProblem::general);
+    errors.chain(problems).chain(approvals).collect()
+}
+
+fn tell(out: &Output, applied: &ApplyReport) {
+    for (servers, what) in [
+        (&applied.added, "added"),
+        (&applied.removed, "removed"),
+        (&applied.replaced, "changed, starting anew"),
+        (&applied.adjusted, "changed"),
+    ] {
+        for server in servers {
+            out.note(&format!("configuration: {server} {what}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::mpsc,
+        time::{Duration, Instant},
+    };
+
+    use super::read_beside;
+
+    /// A file that cannot be read for long, as on a network that is gone.
+    #[tokio::test]
+    async fn a_read_that_hangs_holds_up_nobody_else_and_is_told() {
+        let (release, stuck) = mpsc::channel::<u8>();
+        let mut late = false;
+        let began = Instant::now();
+        let reading = read_beside(
+            Duration::from_millis(20),
+            move || stuck.recv().unwrap(),
+            || {
+                late = true;
+                // Whoever else runs on this thread goes on.
+                release.send(7).unwrap();
+            },
+        );
+        assert_eq!(tokio::time::timeout(Duration::from_secs(30), reading).await, Ok(7));
+        assert!(late && began.elapsed() >= Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,284 @@
+//! One command's time with a hub: a running one, or one of its own.
+
+use std::{path::PathBuf, time::Duration};
+
+use toolbay_control::{About, Api, Client, ControlError, HubSnapshot, ServerSnapshot, method};
+use toolbay_host::CatalogKind;
+
+use crate::{
+    app::{
+        codebases::usual_folder,
+        context::Context,
+        error::CliError,
+        hub::{self, HubPlan, absolute},
+    },
+    configured::{
+        files::{Configuration, Identity},
+        suggest::similar,
+    },
+    term::{startup_table::StartupTable, style::clean_line},
+};
+
+/// Which servers a command needs where no hub runs and it starts them itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Needs<'a> {
+    /// All of them.
+    All,
+    /// What they offer: from the cache where it is known, else they are started.
+    Catalogs,
+    /// This one, running if `live`, else as [`Needs::Catalogs`].
+    Server { name: &'a str, live: bool },
+    /// The one that offers the tool or prompt of this name, if the name says which that is.
+    Owner(&'a str),
+}
+
+/// How long a command waits for a hub before it says what for.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// A hub to ask.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    context: &'a Context,
+    pub(crate) client: Client,
+    /// The project in which the command runs, if it is one.
+    pub(crate) root: Option<PathBuf>,
+}
+
+/// Finds a hub or starts one, lets `command` use it, and stops what was started, signals or not.
+pub(crate) async fn with<T>(
+    context: &Context,
+    needs: Needs<'_>,
+    command: impl AsyncFnOnce(&Session<'_>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let session = Session::open(context, needs).await?;
+    let result = tokio::select! {
+        () = context.stop.cancelled() => Err(CliError::Interrupted),
+        result = command(&session) => result,
+    };
+    if let Client::Local(api) = &session.client {
+        hub::stop(api.host()).await;
+    }
+    result
+}
+
+/// As [`with`], but never starts a hub.
+pub(crate) async fn with_running<T>(
+    context: &Context,
+    command: impl AsyncFnOnce(&Session<'_>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let client = running(context).await.map_err(|error| match (&context.args.global.config, error) {
+        (Some(config), CliError::Control(ControlError::NoHub)) => {
+            CliError::NotRunning { config: config.clone() }
+        }
+        (_, error) => error,
+    })?;
+    let session = Session::new(context, client);
+    tokio::select! {
+        () = context.stop.cancelled() => Err(CliError::Interrupted),
+        result = command(&session) => result,
+    }
+}
+
+/// The running hub that is meant: that of the configuration that counts here, else the user's own. Where neither runs, the
+/// newest of the others is better than none; a warning says so.
+pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
+    let mut found = match RunningHubs::find(context).await? {
+        Found::Named(client) => return Ok(client),
+        Found::Running(found) => found,
+    };
+    if let Some(ours) = found.ours {
+        return Ok(ours);
+    }
+    if found.others.is_empty() {
+        // One that does not say what it is may be there all the same; this says what is wrong with its place.
+        return Ok(Client::at(&context.env.socket_dirs().place(&found.here.files)).await?);
+    }
+    let (client, hub) = found.others.swap_remove(0);
+    context
+        .out
+        .warn(&format!("no hub runs with the configuration of this folder; {}", choice(&hub, &found.others)));
+    Ok(client)
+}
+
+/// As [`running`], but never a hub of another configuration.
+pub(crate) async fn running_here(context: &Context) -> Result<Client, CliError> {
+    let found = match RunningHubs::find(context).await? {
+        Found::Named(client) => return Ok(client),
+        Found::Running(found) => found,
+    };
+    if let Some(ours) = found.ours {
+        return Ok(ours);
+    }
+    Ok(Client::at(&context.env.socket_dirs().place(&found.here.files)).await?)
+}
+
+/// What `--config` names, or what runs.
+enum Found {
+    Named(Client),
+    Running(RunningHubs),
+}
+
+/// The hubs of this user, sorted by whether they are meant here.
+struct RunningHubs {
+    here: Identity,
+    /// That of the configuration that counts here, else that of the user's own.
+    ours: Option<Client>,
+    /// Those of other configurations, the newest first.
+    others: Vec<(Client, HubSnapshot)>,
+}
+
+impl RunningHubs {
+    /// Looks for them, and says which is used where it might have been another.
+    async fn find(context: &Context) -> Result<Found, CliError> {
+        let dirs = context.env.socket_dirs();
+        if let Some(config) = &context.args.global.config {
+            return Ok(Found::Named(Client::at(&dirs.place(&[absolute(config)?])).await?));
+        }
+        let mut configuration = Configuration::find(context)?;
+        let reading = configuration.read();
+        let here = configuration.identity(&reading);
+        let mut others = Client::all(dirs).await;
+        others.sort_by_key(|(_, hub)| std::cmp::Reverse(hub.started_ms));
+        let serves =
+            |identity: &Identity| others.iter().position(|(_, hub)| hub.config_files == identity.files);
+        let chosen = serves(&here).or_else(|| serves(&here.of_user()));
+        let ours = chosen.map(|index| others.remove(index)).map(|(client, hub)| {
+            if !others.is_empty() || hub.config_files != here.files {
+                context.out.note(&choice(&hub, &others));
+            }
+            client
+        });
+        Ok(Found::Running(Self { here, ours, others }))
+    }
+}
+
+/// Says which hub is used where it might have been another.
+fn choice(hub: &HubSnapshot, others: &[(Client, HubSnapshot)]) -> String {
+    let mut text = format!("using the hub of {} (process {})", files(hub), hub.pid);
+    if !others.is_empty() {
+        let others: Vec<String> = others.iter().map(|(_, hub)| files(hub)).collect();
+        text.push_str(&format!("; also running: {}", others.join("; ")));
+    }
+    clean_line(&text)
+}
+
+fn files(hub: &HubSnapshot) -> String {
+    let files: Vec<String> = hub.config_files.iter().map(|file| file.display().to_string()).collect();
+    files.join(" and ")
+}
+
+impl<'a> Session<'a> {
+    async fn open(context: &'a Context, needs: Needs<'_>) -> Result<Self, CliError> {
+        let client = match running(context).await {
+            Err(error @ CliError::Control(ControlError::NoHub)) => {
+                let mut plan = HubPlan::read(context)?;
+                if plan.tells_of_itself {
+                    return Err(error); // there is nothing to run
+                }
+                plan.without_defaults();
+                match needs {
+                    Needs::All => {}
+                    Needs::Catalogs => plan.start_on_demand(),
+                    Needs::Server { name, live } => {
+                        plan.keep_server(name);
+                        if !live {
+                            plan.start_on_demand();
+                        }
+                    }
+                    Needs::Owner(name) => plan.keep_owner_of(context, name),
+                }
+                let host = plan.start(context);
+                Client::Local(Api::new(host, About { config: plan.config, url: None, folder: None }))
+            }
+            found => found?,
+        };
+        if matches!(client, Client::Remote(_)) && context.args.global.naming.is_some() {
+            context.out.warn("--naming is ignored: the running hub decides how tools and prompts are named");
+        }
+        Ok(Self::new(context, client))
+    }
+
+    fn new(context: &'a Context, client: Client) -> Self {
+        let here = std::env::current_dir().ok();
+        let root = here.and_then(|here| usual_folder(context.env.home.as_deref(), &here));
+        Self { context, client, root }
+    }
+
+    /// Sends a request to a server. One that is bound to a project is that of the current directory.
+    pub(crate) async fn request(&self, method: &str, params: &str) -> Result<String, ControlError> {
+        self.client.request_in(self.root.as_deref(), method, Some(params)).await
+    }
+
+    /// Waits until what `awaited` names (JSON, see [`method::READY`]) is there, or all servers are settled. What takes long
+    /// is shown.
+    pub(crate) async fn ready(&self, awaited: Option<&str>) -> Result<(), CliError> {
+        let mut wait = std::pin::pin!(self.client.request(method::READY, awaited));
+        match &self.client {
+            Client::Remote(_) => {
+                if let Ok(done) = tokio::time::timeout(SILENCE, &mut wait).await {
+                    done?;
+                    return Ok(());
+                }
+                self.note_starting("waiting for").await?;
+                wait.await?;
+            }
+            // Nothing is started where the cache knows everything.
+            Client::Local(api) if !api.host().is_starting() => {
+                wait.await?;
+            }
+            Client::Local(api) => {
+                let mut board = StartupTable::of_starting(api.host(), &self.context.out);
+                tokio::select! {
+                    done = wait => { done?; }
+                    () = board.follow() => {}
+                }
+                board.finish();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gets ready for a list of what servers offer. A running hub tells what it knows now, unless `wait`; servers of our
+    /// own are waited for.
+    pub(crate) async fn ready_to_list(&self, wait: bool) -> Result<(), CliError> {
+        match &self.client {
+            Client::Remote(_) if !wait => self.note_starting("still starting").await,
+            Client::Remote(_) | Client::Local(_) => self.ready(None).await,
+        }
+    }
+
+    /// Names servers that are on their way up, whose offers may be missing.
+    async fn note_starting(&self, what: &str) -> Result<(), CliError> {
+        let snapshot = self.client.snapshot().await?;
+        let is_starting =
+            |server: &&ServerSnapshot| matches!(server.state.as_str(), "starting" | "restarting");
+        let starting: Vec<String> =
+            snapshot.servers.iter().filter(is_starting).map(|server| clean_line(&server.name)).collect();
+        if !starting.is_empty() {
+            self.context.out.note(&format!("{what}: {}", starting.join(", ")));
+        }
+        Ok(())
+    }
+
+    /// The server that offers something of this name.
+    pub(crate) async fn owner(&self, kind: CatalogKind, name: &str) -> Result<Option<String>, CliError> {
+        Ok(self.client.owners(kind, &[name]).await?.pop().flatten())
+    }
+
+    /// The error for a name that no server offers.
+    pub(crate) async fn unknown<'b>(
+        &self,
+        kind: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'b str>,
+    ) -> CliError {
+        let servers = self.client.snapshot().await.map(|snapshot| snapshot.servers).unwrap_or_default();
+        let missing = servers.into_iter().filter(|server| !server.is_up);
+        CliError::Unknown {
+            kind,
+            name: name.to_owned(),
+            similar: similar(name, known),
+            missing: missing.map(|server| server.name).collect(),
+        }
+    }
+}

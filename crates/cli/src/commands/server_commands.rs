@@ -1,0 +1,113 @@
+//! Orders to servers of the running hub: start, stop, restart.
+//!
+//! All servers that are meant are told at once, so that it takes as long as the slowest. One that cannot obey keeps no other
+//! from it.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use toolbay_control::{HubStatus, ServerSnapshot};
+
+use crate::{
+    app::{
+        context::Context,
+        error::CliError,
+        exit,
+        session::{self, Session},
+    },
+    args::ServerNamesArgs,
+    configured::suggest::similar,
+    term::status_view::{Times, View, trouble},
+};
+
+/// Where servers shall be in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    Up,
+    Down,
+}
+
+/// Gives an order, one of the control API's methods, and shows where the servers are then.
+pub(super) async fn give(
+    context: &Context,
+    args: &ServerNamesArgs,
+    method: &str,
+    goal: Goal,
+) -> Result<(), CliError> {
+    session::with_running(context, async |session| {
+        let snapshot = session.client.snapshot().await?;
+        let names = if args.all { all(&snapshot) } else { each_once(&args.servers) };
+        let orders = names.iter().map(|name| obey(session, &snapshot, method, name));
+        let mut errors = Vec::new();
+        let mut servers = Vec::new();
+        for outcome in join_all(orders).await {
+            match outcome {
+                Ok(server) => servers.push(server),
+                Err(error) => errors.push(error),
+            }
+        }
+        show(context, args, &servers)?;
+        let missed = servers.iter().filter(|server| goal == Goal::Up && !server.is_up);
+        errors.extend(
+            missed.map(|server| CliError::NotReady { server: server.name.clone(), trouble: trouble(server) }),
+        );
+        // The last one is told, and decides on the exit code, as the error of any command.
+        let Some(last) = errors.pop() else { return Ok(()) };
+        for error in &errors {
+            exit::report(error, context.out.json);
+        }
+        Err(last)
+    })
+    .await
+}
+
+async fn obey(
+    session: &Session<'_>,
+    snapshot: &HubStatus,
+    method: &str,
+    name: &str,
+) -> Result<ServerSnapshot, CliError> {
+    let known: Vec<&str> = snapshot.servers.iter().map(|server| server.name.as_str()).collect();
+    if !known.contains(&name) {
+        let similar = similar(name, known.iter().copied());
+        let known = known.into_iter().map(str::to_owned).collect();
+        return Err(CliError::UnknownServer { name: name.to_owned(), similar, known });
+    }
+    let params = json!({ "server": name }).to_string();
+    Ok(session.client.ask(method, Some(&params)).await?)
+}
+
+/// Those that may run.
+fn all(snapshot: &HubStatus) -> Vec<&str> {
+    let may_run = |server: &&ServerSnapshot| !matches!(server.state.as_str(), "disabled" | "needs approval");
+    snapshot.servers.iter().filter(may_run).map(|server| server.name.as_str()).collect()
+}
+
+fn each_once(typed: &[String]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in typed {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn show(context: &Context, args: &ServerNamesArgs, servers: &[ServerSnapshot]) -> Result<(), CliError> {
+    let out = &context.out;
+    if out.json {
+        let mut fields = json!({ "servers": servers });
+        // Whoever asks for one need not look into a list.
+        if let ([_], [server]) = (&args.servers[..], servers) {
+            fields["server"] = json!(server);
+        }
+        return Ok(out.json_object(&fields)?);
+    }
+    if servers.is_empty() {
+        return Ok(());
+    }
+    let view = View { columns: out.columns, ..View::new(out.paint, Times::Start) };
+    for line in view.table(&servers.iter().collect::<Vec<_>>()) {
+        out.data(&format!("{line}\n"))?;
+    }
+    Ok(())
+}

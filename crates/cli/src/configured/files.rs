@@ -1,0 +1,240 @@
+//! Which files a command means, and what they say.
+//!
+//! With `--config` it is that file and nothing else, and whoever named it wants it. Without, it is the user's own file and what
+//! the project brings that this folder belongs to; what a project brings waits until somebody approves of it.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use toolbay_config::{
+    Approvals, ConfigError, ConfigFile, Origin, Permission, Problem, ReadFiles, ServerConfig, Variables,
+    WrittenServer,
+    descriptor::{Descriptors, Machine, Platform},
+    load_from,
+    scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
+};
+
+use toolbay_host::ConfigProblem;
+use toolbay_supervise::find_command;
+
+use crate::{
+    app::{
+        codebases::DefaultCodebase,
+        context::Context,
+        cycle::{ITSELF, OwnHub},
+        error::CliError,
+        hub::absolute,
+    },
+    args::Command,
+};
+
+/// The files of one hub.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    pub(crate) files: Vec<ScopedFile>,
+    /// The folder whose servers must be approved.
+    pub(crate) project: PathBuf,
+    /// Whether somebody named the file.
+    pub(crate) is_explicit: bool,
+    /// What people were told of that is wrong with the files.
+    pub(crate) complained: Vec<ConfigProblem>,
+    /// The codebase server that is offered unless the files say otherwise; nothing where a file was named, which lists all
+    /// there is.
+    pub(crate) codebase: Option<DefaultCodebase>,
+    reader: ScopeReader,
+    approvals: Option<PathBuf>,
+    loader: Loader,
+}
+
+/// What makes two hubs of one user the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The files that it serves.
+    pub(crate) files: Vec<PathBuf>,
+    /// The project that has a say in them.
+    pub(crate) project: Option<PathBuf>,
+    /// Whether somebody named the file.
+    pub(crate) is_explicit: bool,
+}
+
+impl Identity {
+    /// The hub of the user's own file, for all projects that bring nothing.
+    pub(crate) fn of_user(&self) -> Self {
+        let files = self.files.iter().take(1).cloned().collect();
+        Self { files, project: None, is_explicit: false }
+    }
+}
+
+/// What is needed to understand a file.
+#[derive(Debug)]
+struct Loader {
+    variables: Variables,
+    extensions: Option<PathBuf>,
+    here: Machine,
+    /// Where programs are looked for.
+    path: OsString,
+}
+
+impl Configuration {
+    /// Finds the files; none need be there unless one was named.
+    pub(crate) fn find(context: &Context) -> Result<Self, CliError> {
+        let (project, here) = match &context.args.command {
+            // It runs in `/`, and is told where its clients work.
+            Some(Command::Background(args)) => (args.spec.project.clone(), args.spec.project.clone()),
+            _ => {
+                let here = std::env::current_dir().map_err(CliError::from)?;
+                (Some(find_project(&here, context.env.home.as_deref())), Some(here))
+            }
+        };
+        let typed = context.args.global.config.as_deref();
+        let files = match typed {
+            Some(typed) => vec![ScopedFile { scope: Scope::Local, path: absolute(typed)? }],
+            None => scoped_files(context.env.config_dir.as_deref(), project.as_deref()),
+        };
+        Ok(Self {
+            codebase: match (typed, &here) {
+                (Some(_), _) => None,
+                (None, Some(here)) => DefaultCodebase::new(&context.env, here),
+                (None, None) => DefaultCodebase::of_clients(&context.env),
+            },
+            reader: ScopeReader::new(files.clone(), project.clone()),
+            files,
+            project: project.unwrap_or_else(|| PathBuf::from("/")),
+            is_explicit: typed.is_some(),
+            complained: Vec::new(),
+            approvals: context.env.approvals(),
+            loader: Loader {
+                variables: variables(context, ReadFiles::Now),
+                extensions: context.env.extensions(),
+                here: Machine {
+                    home: context.env.home.clone().unwrap_or_default(),
+                    platform: Platform::HERE,
+                },
+                path: context.env.variables.get(OsStr::new("PATH")).cloned().unwrap_or_default(),
+            },
+        })
+    }
+
+    /// Reads all files again. What is broken now counts as it was when it was last right. An entry that is this hub itself is
+    /// switched off.
+    pub(crate) fn read(&mut self) -> Reading {
+        let (approvals, loader) = (self.approvals(), &self.loader);
+        let mut reading = self.reader.read(&approvals, |path, origin| loader.load(path, origin));
+        let own = self.own_hub().listening(&reading.hub.listen);
+        for placed in reading.merged.servers.iter_mut().filter(|placed| own.is(&placed.server)) {
+            if placed.server.permission == Permission::Enabled {
+                placed.server.permission = Permission::Disabled;
+                let server = Some(placed.server.name.as_str().to_owned());
+                let problem = Problem { server, message: ITSELF.to_owned(), place: placed.launch.location };
+                reading.problems.push((placed.file.path.clone(), problem));
+            }
+        }
+        reading
+    }
+
+    /// The servers of a hub: those that were read, and those that are there unless the files say otherwise.
+    pub(crate) fn servers(&self, reading: Reading) -> Vec<ServerConfig> {
+        let mut servers: Vec<ServerConfig> =
+            reading.merged.servers.into_iter().map(|placed| placed.server).collect();
+        let is_offered = self.codebase.as_ref().filter(|codebase| codebase.is_offered);
+        if let Some(codebase) = is_offered.filter(|_| !DefaultCodebase::is_said_by(&servers)) {
+            servers.push(codebase.server.clone());
+        }
+        servers
+    }
+
+    /// The hub that would have these files.
+    pub(crate) fn own_hub(&self) -> OwnHub {
+        let named = self.files.first().filter(|_| self.is_explicit).map(|file| file.path.clone());
+        OwnHub { named, folder: self.project.clone(), addresses: Vec::new() }
+    }
+
+    /// The files that are there, in full.
+    pub(crate) fn present(&self) -> Vec<PathBuf> {
+        self.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect()
+    }
+
+    /// What was approved so far.
+    pub(crate) fn approvals(&self) -> Approvals {
+        self.approvals.as_deref().map_or_else(|| Approvals::load(Path::new("")), Approvals::load)
+    }
+
+    /// The files to watch: those with servers, and the one with approvals.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.reader.paths().into_iter().chain(self.approvals.clone()).collect()
+    }
+
+    /// The first of the files that is there: the named one, else the project's, else the user's.
+    pub(crate) fn first_file(&self) -> Option<PathBuf> {
+        let path = self.files.iter().map(|file| &file.path).find(|path| path.is_file())?;
+        path.canonicalize().ok()
+    }
+
+    /// What makes a hub of these files the same as another: the named file alone, else the user's own and, if anything in them
+    /// was approved, those of the project.
+    pub(crate) fn identity(&self, reading: &Reading) -> Identity {
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if self.is_explicit {
+            let files = self.files.iter().map(|file| canonical(&file.path)).collect();
+            return Identity { files, project: None, is_explicit: true };
+        }
+        let of =
+            |scope: Scope| self.files.iter().filter(move |file| file.scope == scope).map(|file| &file.path);
+        // Whether it is there or not: it may come.
+        let mut files: Vec<PathBuf> = of(Scope::User).map(|path| canonical(path)).collect();
+        let is_approved = |placed: &Placed| {
+            placed.file.scope == Scope::Project && placed.server.permission == Permission::Enabled
+        };
+        let has_project = reading.merged.servers.iter().any(is_approved);
+        if has_project {
+            files.extend(of(Scope::Project).filter(|path| path.is_file()).map(|path| canonical(path)));
+        }
+        Identity { files, project: has_project.then(|| self.project.clone()), is_explicit: false }
+    }
+
+    /// One of the files, as it is now.
+    pub(crate) fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
+        let is_of_project = |file: &ScopedFile| file.scope == Scope::Project && file.path == path;
+        if !self.files.iter().any(is_of_project) {
+            return self.loader.load(path, Origin::Own);
+        }
+        let approvals = self.approvals();
+        let is_approved = |launch: &WrittenServer| approvals.is_approved(&self.project, launch);
+        self.loader.load(path, Origin::Project { is_approved: &is_approved })
+    }
+}
+
+impl Loader {
+    /// Reads a file. Entries with settings alone become the servers that extensions describe.
+    fn load(&self, path: &Path, origin: Origin<'_>) -> Result<ConfigFile, ConfigError> {
+        let mut file = load_from(path, &self.variables, origin)?;
+        if let Some(folder) = self.extensions.as_deref().filter(|_| !file.extensions.is_empty()) {
+            let (descriptors, problems) = Descriptors::in_folder(folder);
+            for problem in problems {
+                tracing::warn!("{problem}");
+            }
+            let finds = |command: &str| find_command(command.as_ref(), &self.path, None).is_ok();
+            let resolved = descriptors.resolve_all(&file.extensions, &self.here, finds);
+            file.add_described(resolved.servers);
+            file.problems.extend(resolved.problems);
+        }
+        Ok(file)
+    }
+}
+
+/// The values of variables in files.
+pub(crate) fn variables(context: &Context, files: ReadFiles) -> Variables {
+    let text = |(name, value): (&std::ffi::OsString, &std::ffi::OsString)| {
+        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+    };
+    let env: BTreeMap<String, String> = context.env.variables.iter().filter_map(text).collect();
+    Variables { env, home: context.env.home.clone(), files, ..Variables::default() }
+}
+
+/// Whether anything in a reading may run.
+pub(crate) fn runs_something(reading: &Reading) -> bool {
+    reading.merged.servers.iter().any(|placed| placed.server.permission == Permission::Enabled)
+}

@@ -1,0 +1,117 @@
+//! Where words go: data to stdout, everything else to stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::term::style::{Palette, clean, escape_json};
+
+/// Of everything printed with `--json`; raised when a field changes its meaning or goes.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Writes for people or for programs.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    pub(crate) json: bool,
+    quiet: bool,
+    /// Colours for stdout.
+    pub(crate) paint: Palette,
+    /// Colours for stderr.
+    pub(crate) paint_status: Palette,
+    pub(crate) stdout_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
+    /// How wide stdout is, if it is a terminal that says so. Longer lines are cut, not wrapped.
+    pub(crate) columns: Option<usize>,
+    /// Whether what is said goes to the log, with the time.
+    is_log: bool,
+}
+
+impl Output {
+    /// `colour` overrides what the terminals suggest.
+    pub(crate) fn new(json: bool, quiet: bool, colour: Option<bool>) -> Self {
+        let stdout_is_terminal = io::stdout().is_terminal();
+        let stderr_is_terminal = io::stderr().is_terminal();
+        Self {
+            json,
+            quiet,
+            paint: Palette(colour.unwrap_or(stdout_is_terminal)),
+            paint_status: Palette(colour.unwrap_or(stderr_is_terminal)),
+            stdout_is_terminal,
+            stderr_is_terminal,
+            columns: stdout_is_terminal.then(|| size(io::stdout())).flatten().map(|size| size.columns),
+            is_log: false,
+        }
+    }
+
+    /// For a process in the background: everything goes to its log.
+    pub(crate) fn to_log() -> Self {
+        Self { is_log: true, ..Self::new(false, false, Some(false)) }
+    }
+
+    /// Data. Text of servers must be [`clean`] already.
+    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Data as it is.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+
+    /// One JSON object on one line, given as its fields: the schema version comes first.
+    pub(crate) fn json_fields(&self, fields: &str) -> io::Result<()> {
+        let comma = if fields.is_empty() { "" } else { "," };
+        let text = format!("{{\"schema_version\":{SCHEMA_VERSION}{comma}{fields}}}\n");
+        self.data(&escape_json(&text))
+    }
+
+    /// As [`Output::json_fields`], of plain data that serialises as an object.
+    pub(crate) fn json_object(&self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(value).map_err(io::Error::other)?;
+        let fields = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or("");
+        self.json_fields(fields)
+    }
+
+    /// How things are going; not with `--quiet`.
+    pub(crate) fn note(&self, text: &str) {
+        if self.is_log {
+            tracing::info!("{text}");
+        } else if !self.quiet {
+            to_stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// Something to look at, even with `--quiet`.
+    pub(crate) fn warn(&self, text: &str) {
+        if self.is_log {
+            tracing::warn!("{}", clean(text));
+            return;
+        }
+        to_stderr(&format!("{} {}\n", self.paint_status.yellow("warning:"), clean(text)));
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+}
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// The size of a terminal; nothing where it is none, or does not know.
+pub(crate) fn size(terminal: impl std::os::fd::AsFd) -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    let size = Size { columns: size.ws_col.into(), rows: size.ws_row.into() };
+    (size.columns > 0 && size.rows > 0).then_some(size)
+}
+
+/// Writes to stderr. When that fails there is nobody left to tell.
+pub(crate) fn to_stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

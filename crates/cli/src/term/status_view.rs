@@ -1,0 +1,202 @@
+//! Servers of a hub as people see them: a line, a table, a summary.
+
+use std::time::Duration;
+
+use toolbay_control::ServerSnapshot;
+
+use crate::term::{
+    style::{Palette, clean_line},
+    table::{Cell, Look, render_fitting},
+    text::cut,
+    time::short,
+};
+
+/// How a table of servers is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    pub(crate) paint: Palette,
+    /// How wide it may be.
+    pub(crate) columns: Option<usize>,
+    /// Whether long lists within messages are shown whole.
+    pub(crate) is_verbose: bool,
+    pub(crate) times: Times,
+}
+
+/// Which time is shown of each server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// How long its start took, or has taken so far.
+    Start,
+    /// For how long it has been up.
+    Uptime,
+}
+
+impl View {
+    pub(crate) fn new(paint: Palette, times: Times) -> Self {
+        Self { paint, columns: None, is_verbose: false, times }
+    }
+
+    /// A table of servers, with what is wrong below each row.
+    pub(crate) fn table(&self, servers: &[&ServerSnapshot]) -> Vec<String> {
+        self.blocks(servers).concat()
+    }
+
+    /// The lines of [`View::table`]: first its head, then those of each server.
+    pub(crate) fn blocks(&self, servers: &[&ServerSnapshot]) -> Vec<Vec<String>> {
+        let time = if self.times == Times::Start { "START" } else { "UPTIME" };
+        let head =
+            ["", "SERVER", "STATE", "TOOLS", "CALLS", time, "RESOURCES", "PROMPTS", "TRANSPORT", "REVISION"];
+        let mut rows = vec![head.iter().map(|text| Cell::new(*text, Look::Dim)).collect::<Vec<_>>()];
+        rows.extend(servers.iter().map(|server| self.row(server)));
+        let lines = render_fitting(&rows, self.paint, self.columns);
+        let mut blocks: Vec<Vec<String>> = lines.into_iter().map(|line| vec![line]).collect();
+        for (server, block) in servers.iter().zip(&mut blocks[1..]) {
+            block.extend(self.notes(server));
+        }
+        blocks
+    }
+
+    fn row(&self, server: &ServerSnapshot) -> Vec<Cell> {
+        let count =
+            |number: usize| if server.revision.is_some() { number.to_string() } else { "–".to_owned() };
+        let time = match self.times {
+            Times::Uptime => server.is_up.then_some(server.state_ms),
+            Times::Start if server.state == "starting" => Some(server.state_ms),
+            Times::Start => server.start_ms,
+        };
+        vec![
+            Cell::new("●", look(server)),
+            Cell::new(clean_line(&server.name), Look::Bold),
+            Cell::new(server.state.clone(), look(server)),
+            count(server.tools).into(),
+            server.calls.to_string().into(),
+            time.map(|time| short(Duration::from_millis(time))).unwrap_or_default().into(),
+            count(server.resources + server.resource_templates).into(),
+            count(server.prompts).into(),
+            server.transport.clone().into(),
+            revision(server).into(),
+        ]
+    }
+
+    /// What is wrong with a server, in lines below its row.
+    fn notes(&self, server: &ServerSnapshot) -> Vec<String> {
+        let problems = server.problems.iter().map(|problem| clean_line(problem));
+        let notes = trouble_lines(server).into_iter().chain(problems);
+        notes
+            .map(|note| {
+                let note = if self.is_verbose { note } else { without_places(note) };
+                let note = match self.columns {
+                    Some(columns) if !self.is_verbose => cut(&note, columns.saturating_sub(3)),
+                    _ => note,
+                };
+                format!("   {}", self.paint.dim(&note))
+            })
+            .collect()
+    }
+}
+
+/// A server in one line.
+pub(crate) fn line(server: &ServerSnapshot, paint: Palette) -> String {
+    let time = server.start_ms.map(|time| format!(", {}", short(Duration::from_millis(time))));
+    let detail = match server.state.as_str() {
+        "ready" | "degraded" => {
+            format!(" ({}, {}{})", revision(server), offers(server), time.unwrap_or_default())
+        }
+        "starting" => String::new(),
+        _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
+    };
+    let dot = Cell::new("●", look(server)).painted(paint);
+    format!("{dot} {} {}{detail}", clean_line(&server.name), server.state)
+}
+
+/// What is worth a line when it changes.
+pub(crate) fn key(server: &ServerSnapshot) -> String {
+    match server.state.as_str() {
+        state if server.is_up => format!("{state} {} {}", offers(server), server.starts),
+        state => format!("{state} {:?}", server.failure),
+    }
+}
+
+/// `13 ready, 2 failed, 1 disabled`, the worst first but for what is well.
+pub(crate) fn summary(servers: &[ServerSnapshot]) -> String {
+    let mut states: Vec<(&str, usize)> = Vec::new();
+    for server in servers {
+        match states.iter_mut().find(|(state, _)| *state == server.state) {
+            Some((_, count)) => *count += 1,
+            None => states.push((&server.state, 1)),
+        }
+    }
+    states.sort_by_key(|(state, _)| (*state != "ready", severity(state)));
+    let counts: Vec<String> = states.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    if counts.is_empty() { "no servers".to_owned() } else { counts.join(", ") }
+}
+
+/// Puts servers that somebody should look at first; the others stay in their order.
+pub(crate) fn sort_by_trouble(servers: &mut [&ServerSnapshot]) {
+    servers.sort_by_key(|server| severity(&server.state));
+}
+
+/// How much a state asks for attention: the least the most.
+fn severity(state: &str) -> u8 {
+    match state {
+        "broken" | "failed" => 0,
+        "auth required" => 1,
+        "restarting" => 2,
+        "degraded" => 3,
+        "needs approval" | "authenticating" => 4,
+        "starting" | "stopping" => 5,
+        "disabled" => 8,
+        "stopped" | "not running" => 7,
+        _ => 6,
+    }
+}
+
+fn revision(server: &ServerSnapshot) -> String {
+    server.revision.clone().unwrap_or_else(|| "–".to_owned())
+}
+
+pub(crate) fn offers(server: &ServerSnapshot) -> String {
+    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    format!(
+        "{}, {}, {}",
+        counted(server.tools, "tool"),
+        counted(server.resources + server.resource_templates, "resource"),
+        counted(server.prompts, "prompt")
+    )
+}
+
+/// What went wrong, in lines: the failure, the last words of the server, and what to do about it.
+fn trouble_lines(server: &ServerSnapshot) -> Vec<String> {
+    let Some(failure) = server.failure.as_deref() else { return Vec::new() };
+    let mut lines = vec![clean_line(failure).trim_end_matches("; its last words:").to_owned()];
+    lines.extend(server.cause.as_deref().map(|cause| format!("it said: {}", clean_line(cause))));
+    lines.extend(server.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
+    lines
+}
+
+/// The same in one line.
+pub(crate) fn trouble(server: &ServerSnapshot) -> Option<String> {
+    let lines = trouble_lines(server);
+    (!lines.is_empty()).then(|| lines.join(" – "))
+}
+
+/// A message without the directories of `PATH`, of which there may be dozens.
+fn without_places(note: String) -> String {
+    match note.split_once("; looked in ") {
+        Some((message, places)) if places.contains(", ") => {
+            format!("{message}; looked in {} directories (-v lists them)", places.matches(", ").count() + 1)
+        }
+        _ => note,
+    }
+}
+
+fn look(server: &ServerSnapshot) -> Look {
+    match server.state.as_str() {
+        "ready" => Look::Good,
+        "starting" | "authenticating" | "restarting" | "stopping" | "degraded" | "needs approval" => {
+            Look::Busy
+        }
+        "failed" | "auth required" | "broken" => Look::Bad,
+        _ => Look::Dim,
+    }
+}

@@ -1,0 +1,161 @@
+//! Whose file it is, and where in it the servers are: told by content first, then by its name.
+
+mod dialect;
+
+use std::path::Path;
+
+use crate::{Format, Syntax, problem::Position, syntax::Node};
+
+/// Servers in a file.
+pub(crate) struct Found<'a> {
+    pub(crate) format: Format,
+    /// The keys that lead to the servers.
+    pub(crate) home: Vec<&'static str>,
+    pub(crate) entries: Vec<Entry<'a>>,
+    /// What VS Code asks people for.
+    pub(crate) inputs: Option<&'a Node>,
+}
+
+/// One entry.
+#[derive(Clone)]
+pub(crate) struct Entry<'a> {
+    pub(crate) name: String,
+    pub(crate) at: Position,
+    pub(crate) node: &'a Node,
+    /// The project that it belongs to, where a file holds several.
+    pub(crate) project: Option<&'a str>,
+}
+
+/// Finds the servers; the error says what the file is instead, if that is known.
+pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<Found<'a>, Option<String>> {
+    let found = |format, home: &[&'static str], servers| {
+        Ok(Found { format, home: home.to_vec(), entries: entries(servers), inputs: None })
+    };
+    let holds = |path: &[&str]| root.at(path).filter(|node| holds_entries(node));
+
+    if syntax == Syntax::Toml {
+        if let Some(servers) = holds(&["mcp_servers"]) {
+            return found(Format::Codex, &["mcp_servers"], servers);
+        }
+        let is_ours = path.file_name().is_some_and(|name| name == "toolbay.toml");
+        if is_ours || root.has("servers") || root.has("hub") {
+            return found(Format::Toolbay, &["servers"], root.get("servers").unwrap_or(&Node::Null));
+        }
+    }
+    if let Some(servers) = holds(&["mcpServers"]) {
+        let all = Found {
+            format: dialect::tell(root, servers, path),
+            ..found(Format::McpServers, &["mcpServers"], servers)?
+        };
+        return Ok(Found { entries: all.entries.iter().cloned().chain(of_projects(root)).collect(), ..all });
+    }
+    for (home, format) in [
+        (&["mcp_servers"][..], Format::McpServers),
+        (&["servers"], Format::VsCode),
+        (&["context_servers"], Format::Zed),
+        (&["project", "context_servers"], Format::Zed),
+        (&["amp.mcpServers"], Format::Amp),
+        (&["mcp", "servers"], Format::VsCode),
+        (&["mcp.servers"], Format::VsCode),
+        (&["customizations", "vscode", "mcp", "servers"], Format::VsCode),
+        (&["mcp"], Format::OpenCode),
+    ] {
+        let servers = holds(home).filter(|node| format != Format::OpenCode || all_are_tables(node));
+        if let Some(servers) = servers {
+            // VS Code keeps beside its servers what it asks people for.
+            let inputs = root.at(&home[..home.len() - 1]).and_then(|beside| beside.get("inputs"));
+            let format = if is_opencode(servers) { Format::OpenCode } else { format };
+            return Ok(Found { inputs, ..found(format, home, servers)? });
+        }
+    }
+    if let Some(servers) = holds(&["extensions"]).filter(|_| syntax == Syntax::Yaml || is_goose(root)) {
+        return found(Format::Goose, &["extensions"], servers);
+    }
+    let of_projects = of_projects(root);
+    if !of_projects.is_empty() {
+        return Ok(Found {
+            entries: of_projects,
+            ..found(Format::ClaudeUser, &["mcpServers"], &Node::Null)?
+        });
+    }
+    match something_else(root) {
+        Some(what) => Err(Some(what.to_owned())),
+        None if is_bare_map(root) => found(Format::ClaudePlugin, &[], root),
+        None => Err(None),
+    }
+}
+
+/// Servers are a map by name, or a list of such as know their names.
+fn holds_entries(node: &Node) -> bool {
+    matches!(node, Node::Map(_) | Node::List(_))
+}
+
+/// Other programs have settings of their own under `mcp`.
+fn all_are_tables(node: &Node) -> bool {
+    node.entries().is_some_and(|entries| entries.iter().all(|(_, node)| node.entries().is_some()))
+}
+
+fn entries(servers: &Node) -> Vec<Entry<'_>> {
+    match servers {
+        Node::Map(entries) => entries
+            .iter()
+            .map(|(key, node)| Entry { name: key.text.clone(), at: key.at, node, project: None })
+            .collect(),
+        Node::List(items) => items.iter().map(named).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// An entry of a list.
+fn named(node: &Node) -> Entry<'_> {
+    let name = ["id", "name"].iter().find_map(|key| node.get(key)?.text()).unwrap_or_default();
+    let at = node.entries().and_then(<[_]>::first).map_or(Position::Byte(0), |(key, _)| key.at);
+    Entry { name: name.to_owned(), at, node, project: None }
+}
+
+/// Servers of single projects, in the file of a user of Claude Code.
+fn of_projects(root: &Node) -> Vec<Entry<'_>> {
+    let projects = root.get("projects").and_then(Node::entries).unwrap_or_default();
+    let servers = projects.iter().filter_map(|(key, project)| Some((key, project.get("mcpServers")?)));
+    servers
+        .flat_map(|(key, servers)| {
+            entries(servers).into_iter().map(|entry| Entry { project: Some(&key.text), ..entry })
+        })
+        .collect()
+}
+
+/// Newer versions of opencode have their servers where VS Code has its own.
+fn is_opencode(servers: &Node) -> bool {
+    let entries = servers.entries().unwrap_or_default();
+    let is_its = |node: &Node| {
+        let kind = node.get("type").and_then(Node::text);
+        kind == Some("remote")
+            || (kind == Some("local") && node.get("command").and_then(Node::list).is_some())
+    };
+    entries.iter().any(|(_, node)| is_its(node))
+}
+
+fn is_goose(root: &Node) -> bool {
+    let extensions = root.get("extensions").and_then(Node::entries).unwrap_or_default();
+    extensions
+        .iter()
+        .any(|(_, node)| node.has("type") && (node.has("cmd") || node.has("uri") || node.has("enabled")))
+}
+
+/// Descriptions of servers to install, which are no configuration.
+fn something_else(root: &Node) -> Option<&'static str> {
+    if (root.has("manifest_version") || root.has("dxt_version")) && root.has("server") {
+        return Some("it is the manifest of an MCPB bundle, which describes a server to install");
+    }
+    let name = root.get("name").and_then(Node::text).unwrap_or_default();
+    if name.contains('/') && (root.has("packages") || root.has("remotes")) {
+        return Some("it is a `server.json` of the MCP registry, which describes a server to install");
+    }
+    None
+}
+
+fn is_bare_map(root: &Node) -> bool {
+    let is_server = |node: &Node| node.has("command") || node.has("url");
+    root.entries()
+        .is_some_and(|entries| !entries.is_empty() && entries.iter().all(|(_, node)| is_server(node)))
+}

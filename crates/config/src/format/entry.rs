@@ -1,0 +1,264 @@
+//! An entry of any format, in the words of all.
+
+mod credentials;
+mod keys;
+mod timeouts;
+mod tools;
+
+use serde_json::{Map, Value};
+
+pub(crate) use crate::model::duration;
+use crate::{
+    Format, Location, Permission, Transport, WrittenServer,
+    format::{
+        fields::{EntryFields, texts},
+        native::{TUNING, tuning_fault},
+        transport::{Kind, kind},
+    },
+    model::built_in,
+    problem::Remark,
+    syntax::Node,
+    template::{Style, Template},
+};
+
+/// A built-in server is neither run nor reached.
+pub(crate) const BUILT_IN_ALONE: &str = "`builtin` excludes `command` and `url`";
+
+/// What an entry comes to.
+pub(crate) enum EntryResult {
+    Server(Box<WrittenServer>),
+    /// A server that an extension describes.
+    Extension(Extension),
+    /// It is no server that we could run, and nobody's mistake: why.
+    Elsewhere(String),
+}
+
+/// A server of which the file holds the settings alone: an extension knows how to start it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension {
+    /// The key of its entry.
+    pub name: String,
+    /// What the extension is told.
+    pub settings: Value,
+    /// Whether it may run.
+    pub standing: Permission,
+    /// Where the entry stands.
+    pub place: Location,
+}
+
+/// What there is besides a command and a URL.
+enum OtherEndpoint {
+    Here,
+    Extension,
+    Elsewhere(String),
+}
+
+/// Reads an entry. The error is a sentence for people; `remarks` takes what is odd and does no harm.
+pub(crate) fn read(
+    name: &str,
+    place: Location,
+    node: &Node,
+    format: Format,
+    remarks: &mut Vec<Remark>,
+) -> Result<EntryResult, Remark> {
+    if name.trim().is_empty() {
+        return Err("a server needs a name".to_owned().into());
+    }
+    let (mut notes, odd) = (Vec::new(), keys::misspelled(node));
+    let notes = &mut notes;
+    let mut fields = EntryFields::of(node)?;
+    // Cline puts what is about the connection into an object of its own, and so did goose.
+    let is_table = |node: &Node| node.entries().is_some();
+    let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
+    let mut connection = EntryFields::of(nested.unwrap_or(node))?;
+    let mut reader = Reader { written: WrittenServer::named(name, place), style: format.style(), format };
+    // Where something is missing, a key that looks like it says why.
+    let reach = reader.reach(&mut connection, notes).map_err(|message| match odd.first() {
+        Some(remark) => remark.clone(),
+        None => message.into(),
+    })?;
+    if nested.is_none() {
+        // Both look at the same keys: what the one took, the other need not keep.
+        fields = connection;
+    }
+    for key in ["id", "name"] {
+        fields.take_if(key, |node| node.text() == Some(name));
+    }
+    reader.standing(&mut fields)?;
+    timeouts::read(&mut fields, format, &mut reader.written.tuning, notes);
+    tools::read(&mut fields, &mut reader.written.tuning)?;
+    reader.tuning(&mut fields)?;
+    reader.keep(fields.rest());
+    remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
+    Ok(match reach {
+        OtherEndpoint::Here => EntryResult::Server(Box::new(reader.written)),
+        OtherEndpoint::Extension => {
+            let settings = node.get("settings").map(Node::to_json).unwrap_or_default();
+            EntryResult::Extension(Extension {
+                name: name.to_owned(),
+                settings,
+                standing: reader.written.permission,
+                place,
+            })
+        }
+        OtherEndpoint::Elsewhere(why) => EntryResult::Elsewhere(why),
+    })
+}
+
+struct Reader {
+    written: WrittenServer,
+    style: Style,
+    format: Format,
+}
+
+impl Reader {
+    /// How the server is reached.
+    fn reach(
+        &mut self,
+        fields: &mut EntryFields<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<OtherEndpoint, String> {
+        let kind = kind(fields.text(&["type", "transportType", "transport"])?)?;
+        self.written.built_in = built_in::read(fields, self.style)?;
+        self.command(fields)?;
+        self.url(fields, kind, notes)?;
+        credentials::read(fields, &mut self.written, self.style, notes)?;
+        if self.written.built_in.is_some() {
+            return match (&self.written.command, &self.written.url) {
+                (None, None) => Ok(OtherEndpoint::Here),
+                _ => Err(BUILT_IN_ALONE.to_owned()),
+            };
+        }
+        match (kind, &self.written.command, &self.written.url) {
+            (Kind::BuiltIn(what), None, None) => Ok(OtherEndpoint::Elsewhere(format!(
+                "`{what}` is a part of {} itself; it is left out",
+                self.format
+            ))),
+            (_, Some(_), Some(_)) => Err("`command` and `url` exclude each other".to_owned()),
+            (Kind::Stdio, None, Some(_)) => {
+                Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned())
+            }
+            (_, None, None) => self.nowhere(fields),
+            (Kind::Url(_), Some(_), None) => {
+                notes.push(
+                    "`type` is of a server at a URL, but there is a `command`, which counts".to_owned(),
+                );
+                Ok(OtherEndpoint::Here)
+            }
+            _ => Ok(OtherEndpoint::Here),
+        }
+    }
+
+    /// Neither a command nor a URL.
+    fn nowhere(&self, fields: &mut EntryFields<'_>) -> Result<OtherEndpoint, String> {
+        let rest = fields.rest();
+        if rest.contains_key("tcp") {
+            return Err(
+                "`tcp` is not supported; use `httpUrl`, or a `url` that begins with `ws://`".to_owned()
+            );
+        }
+        match self.format {
+            Format::OpenCode if rest.contains_key("enabled") => {
+                Ok(OtherEndpoint::Elsewhere("it only switches a server of another file on or off".to_owned()))
+            }
+            Format::Zed if rest.contains_key("settings") || rest.contains_key("source") => {
+                Ok(OtherEndpoint::Extension)
+            }
+            _ => Err("`command` is missing, or `url`".to_owned()),
+        }
+    }
+
+    fn command(&mut self, fields: &mut EntryFields<'_>) -> Result<(), String> {
+        let style = self.style;
+        let mut args = fields.texts(&["args"])?.unwrap_or_default();
+        let mut env = fields.map(&["env", "environment", "envs"])?;
+        match fields.take(&["command", "cmd"]) {
+            None => {}
+            Some((_, Node::Text(command))) => self.written.command = Some(Template::parse(command, style)),
+            Some((key, node @ Node::List(_))) => {
+                let mut words = texts(key, node)?.into_iter();
+                let command = words.next().ok_or_else(|| format!("`{key}` is empty"))?;
+                self.written.command = Some(Template::parse(&command, style));
+                args = words.chain(args).collect();
+            }
+            Some((key, node @ Node::Map(_))) => {
+                let mut inner = EntryFields::of(node)?;
+                let path =
+                    inner.text(&["path", "command"])?.ok_or_else(|| format!("`{key}.path` is missing"))?;
+                self.written.command = Some(Template::parse(path, style));
+                args = inner.texts(&["args"])?.unwrap_or(args);
+                env.extend(inner.map(&["env"])?);
+            }
+            Some((key, node)) => return Err(format!("`{key}` must be a text, but it is {}", node.kind())),
+        }
+        let parse = |text: &String| Template::parse(text, style);
+        self.written.args = args.iter().map(parse).collect();
+        self.written.env = env.iter().map(|(name, value)| (name.clone(), parse(value))).collect();
+        self.written.cwd = fields
+            .text(&["cwd", "working_directory", "workingDirectory"])?
+            .map(|cwd| Template::parse(cwd, style));
+        self.written.env_file =
+            fields.text(&["envFile", "env_file"])?.map(|file| Template::parse(file, style));
+        Ok(())
+    }
+
+    fn url(
+        &mut self,
+        fields: &mut EntryFields<'_>,
+        kind: Kind,
+        notes: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let keys = ["httpUrl", "url", "serverUrl", "uri", "base_url", "baseUrl"];
+        let Some((key, node)) = fields.take(&keys) else { return Ok(()) };
+        let url = node.text().ok_or_else(|| format!("`{key}` must be a text, but it is {}", node.kind()))?;
+        self.written.url = Some(Template::parse(url, self.style));
+        self.written.transport = match kind {
+            Kind::Url(transport) => transport,
+            _ if key == "httpUrl" => Transport::Http,
+            _ if url.starts_with("ws:") || url.starts_with("wss:") => Transport::Auto,
+            Kind::Unsaid => {
+                if self.format == Format::Roo {
+                    notes.push(
+                        "Roo wants a `type` with a `url`; what is spoken there is found out".to_owned(),
+                    );
+                }
+                self.format.bare_url()
+            }
+            _ => Transport::Auto,
+        };
+        Ok(())
+    }
+
+    fn standing(&mut self, fields: &mut EntryFields<'_>) -> Result<(), String> {
+        let disabled = fields.flag(&["disabled"])? == Some(true);
+        let enabled = fields.flag(&["enabled"])? != Some(false);
+        if disabled || !enabled {
+            self.written.permission = Permission::Disabled;
+        }
+        Ok(())
+    }
+
+    /// Our own object in entries of others; it counts more than what was made of their keys.
+    fn tuning(&mut self, fields: &mut EntryFields<'_>) -> Result<(), Remark> {
+        match fields.take(&["toolbay"]) {
+            None => Ok(()),
+            Some((_, Node::Map(own))) => {
+                for (key, node) in own {
+                    let value = node.to_json();
+                    if let Some(message) = tuning_fault(&key.text, &value, &TUNING) {
+                        return Err(Remark { message: format!("`toolbay`: {message}"), at: Some(key.at) });
+                    }
+                    self.written.tuning.insert(key.text.clone(), value);
+                }
+                Ok(())
+            }
+            Some((key, node)) => Err(format!("`{key}` must be a table, but it is {}", node.kind()).into()),
+        }
+    }
+
+    fn keep(&mut self, rest: Map<String, Value>) {
+        if !rest.is_empty() {
+            self.written.extra.insert(self.format.name().to_owned(), rest);
+        }
+    }
+}

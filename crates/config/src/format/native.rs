@@ -1,0 +1,136 @@
+//! Our own `toolbay.toml`.
+//!
+//! `[servers.NAME]` holds what an entry holds elsewhere, and how the server is treated, side by side; `[hub]` what is
+//! about the hub itself. A key that means nothing is a mistake here, and is told with its line and column.
+
+mod hub;
+mod keys;
+
+use serde_json::{Map, Value};
+
+pub(crate) use hub::hub;
+pub use hub::{HubFile, Listen};
+pub(crate) use keys::{ENTRY, TOP, TUNING};
+#[cfg(test)]
+pub(crate) use {hub::NAMINGS, keys::HUB};
+
+use crate::{
+    Location, Permission, Problem, ServerOptions, WrittenServer,
+    format::{
+        entry::BUILT_IN_ALONE,
+        fields::EntryFields,
+        transport::{Kind, kind},
+    },
+    model::built_in,
+    problem::LineIndex,
+    suggest::nearest,
+    syntax::Node,
+    template::{Style, Template},
+};
+
+/// Mistakes that are told of one entry, or of the rest of a file. Whoever has more begins with these.
+pub(crate) const MOST_PROBLEMS: usize = 16;
+
+/// Reads an entry, or tells everything that is wrong with it.
+pub(crate) fn read(
+    name: &str,
+    place: Location,
+    node: &Node,
+    places: &LineIndex<'_>,
+) -> Result<WrittenServer, Vec<Problem>> {
+    let problem = |message, place| Problem { server: Some(name.to_owned()), message, place };
+    let mut problems = Vec::new();
+    let mut tuning = Map::new();
+    for (key, value) in node.entries().unwrap_or_default() {
+        let key_text = key.text.as_str();
+        if ENTRY.contains(&key_text) {
+            continue;
+        }
+        let known: Vec<&str> = ENTRY.iter().chain(&TUNING).copied().collect();
+        let json = value.to_json();
+        // One key at a time, so that a mistake is told where it stands.
+        if let Some(message) = tuning_fault(key_text, &json, &known) {
+            let is_last = problems.len() + 1 == MOST_PROBLEMS;
+            let message = if is_last { format!("{message}; and more") } else { message };
+            problems.push(problem(message, places.place(key.at)));
+            if is_last {
+                break;
+            }
+        }
+        tuning.insert(key.text.clone(), json);
+    }
+    match entry(name, place, node) {
+        Ok(written) if problems.is_empty() => Ok(WrittenServer { tuning, ..written }),
+        Ok(_) => Err(problems),
+        Err(message) => {
+            problems.insert(0, problem(message, place));
+            Err(problems)
+        }
+    }
+}
+
+fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, String> {
+    if name.trim().is_empty() {
+        return Err("a server needs a name".to_owned());
+    }
+    let mut fields = EntryFields::of(node)?;
+    let text = |text: &str| Template::parse(text, Style::Native);
+    let mut written = WrittenServer::named(name, place);
+    written.command = fields.text(&["command"])?.map(text);
+    written.args = fields.texts(&["args"])?.unwrap_or_default().iter().map(|arg| text(arg)).collect();
+    let all = |map: std::collections::BTreeMap<String, String>| {
+        map.into_iter().map(|(key, value)| (key, text(&value))).collect()
+    };
+    written.env = all(fields.map(&["env"])?);
+    written.headers = all(fields.map(&["headers"])?);
+    written.env_file = fields.text(&["env_file"])?.map(text);
+    written.cwd = fields.text(&["cwd"])?.map(text);
+    written.url = fields.text(&["url"])?.map(text);
+    written.built_in = built_in::read(&mut fields, Style::Native)?;
+    let is_built_in = written.built_in.is_some();
+    if let Some(key) = ["root", "embeddings", "compat", "secrets"]
+        .into_iter()
+        .find(|key| !is_built_in && node.get(key).is_some())
+    {
+        return Err(format!("`{key}` is for servers with `builtin`"));
+    }
+    if is_built_in && (written.command.is_some() || written.url.is_some()) {
+        return Err(BUILT_IN_ALONE.to_owned());
+    }
+    match (kind(fields.text(&["transport", "type"])?)?, &written.url) {
+        (Kind::Url(transport), Some(_)) => written.transport = transport,
+        (Kind::Url(_), None) => {
+            return Err("`transport` is of a server at a `url`, which is missing".to_owned());
+        }
+        (Kind::Stdio, Some(_)) => {
+            return Err("`transport` is `stdio`, which needs a `command`, not a `url`".to_owned());
+        }
+        (Kind::BuiltIn(what), _) => return Err(format!("the transport `{what}` is unknown")),
+        (Kind::Unsaid | Kind::Stdio, _) => {}
+    }
+    if fields.flag(&["enabled"])? == Some(false) {
+        written.permission = Permission::Disabled;
+    }
+    for (format, rest) in node.get("extra").and_then(Node::entries).unwrap_or_default() {
+        if let Value::Object(rest) = rest.to_json() {
+            written.extra.insert(format.text.clone(), rest);
+        }
+    }
+    Ok(written)
+}
+
+/// What is wrong with a key that says how a server is treated, and its value; `known` are the keys it may have been.
+pub(crate) fn tuning_fault(key: &str, value: &Value, known: &[&str]) -> Option<String> {
+    if !TUNING.contains(&key) {
+        return Some(unknown(key, known));
+    }
+    let alone = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));
+    serde_json::from_value::<ServerOptions>(alone).err().map(|error| format!("`{key}`: {error}"))
+}
+
+fn unknown(key: &str, known: &[&str]) -> String {
+    match nearest(key, known) {
+        Some(meant) => format!("`{key}` is unknown; did you mean `{meant}`?"),
+        None => format!("`{key}` is unknown; there are: {}", known.join(", ")),
+    }
+}

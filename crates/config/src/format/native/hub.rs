@@ -1,0 +1,214 @@
+//! The table `[hub]`: settings of the hub itself.
+
+use std::{
+    fmt,
+    net::{AddrParseError, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use super::{
+    keys::{HUB, TOP},
+    unknown,
+};
+use crate::{
+    Problem, Variables,
+    model::duration,
+    syntax::{Key, Node},
+    template::{Style, Template},
+};
+
+/// Settings of the hub itself: the table `[hub]`. What is not set is `None` or empty; options of the command line win.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HubFile {
+    /// Where it listens.
+    pub listen: Vec<Listen>,
+    /// How tools and prompts are named.
+    pub naming: Option<String>,
+    /// The file with the token that HTTP clients must show.
+    pub token_file: Option<PathBuf>,
+    /// The certificates for HTTPS (PEM).
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM). Set if and only if `tls_cert` is.
+    pub tls_key: Option<PathBuf>,
+    /// Other names under which clients may reach the hub.
+    pub public_name: Vec<String>,
+    /// Origins of web pages that may use the hub.
+    pub allow_origin: Vec<String>,
+    /// Whether it may listen beyond this machine without a token.
+    pub allow_unauthenticated: Option<bool>,
+    /// Whether other users of this machine may connect to its addresses.
+    pub allow_local_users: Option<bool>,
+    /// Whether `toolbay stdio` starts or joins a background hub.
+    pub share: Option<bool>,
+    /// How long a background hub runs after its last client disconnected.
+    pub linger: Option<Duration>,
+    /// How long the first `tools/list` waits for servers whose catalogs are not cached.
+    pub first_list_wait: Option<Duration>,
+}
+
+impl HubFile {
+    /// Whether `toolbay stdio` shares one background hub between clients.
+    pub fn shares(&self) -> bool {
+        self.share.unwrap_or(true)
+    }
+
+    /// How long a background hub runs after its last client disconnected.
+    pub fn linger(&self) -> Duration {
+        self.linger.unwrap_or(Duration::from_secs(5 * 60))
+    }
+
+    /// How long the first `tools/list` waits for servers whose catalogs are not cached.
+    pub fn first_list_wait(&self) -> Duration {
+        self.first_list_wait.unwrap_or(Duration::from_secs(2))
+    }
+}
+
+/// A place to listen at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// HTTP on an address.
+    Http(SocketAddr),
+    /// One message per line on a Unix socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("a path must follow `unix:`".to_owned()),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => {
+                // A port alone is one of this machine.
+                let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+                let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+                address
+                    .or_else(|_| text.parse())
+                    .map(Self::Http)
+                    .map_err(|_: AddrParseError| format!("`{text}` must be ADDR:PORT, PORT or unix:PATH"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The ways to name tools that the hub knows.
+pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
+
+/// What a file holds beside its servers.
+#[derive(Debug, Default)]
+pub(crate) struct HubSection {
+    pub(crate) hub: HubFile,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Reads what is beside the servers. Relative paths start at `folder`.
+pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables) -> HubSection {
+    let mut section = HubSection::default();
+    let mut problems = Vec::new();
+    let mut wrong = |key: &Key, message: String| {
+        problems.push(Problem { server: None, message, place: key.at.place(text) });
+    };
+    for (key, node) in root.entries().unwrap_or_default() {
+        match (key.text.as_str(), node.entries()) {
+            ("servers", Some(_)) => {}
+            ("hub", Some(settings)) => {
+                let mut reader = Reader { hub: &mut section.hub, folder, variables };
+                for (key, node) in settings {
+                    if let Err(message) = reader.setting(&key.text, node) {
+                        wrong(key, message);
+                    }
+                }
+                if section.hub.tls_cert.is_some() != section.hub.tls_key.is_some() {
+                    wrong(key, "`tls_cert` and `tls_key` are needed together".to_owned());
+                    (section.hub.tls_cert, section.hub.tls_key) = (None, None);
+                }
+            }
+            (name @ ("servers" | "hub"), None) => wrong(key, format!("`{name}` must be a table")),
+            (name, _) => wrong(key, unknown(name, &TOP)),
+        }
+    }
+    section.problems = problems;
+    section
+}
+
+struct Reader<'a> {
+    hub: &'a mut HubFile,
+    folder: &'a Path,
+    variables: &'a Variables,
+}
+
+impl Reader<'_> {
+    fn setting(&mut self, key: &str, node: &Node) -> Result<(), String> {
+        match key {
+            "listen" => {
+                let listen = texts(key, node)?.into_iter().map(str::parse).collect::<Result<_, _>>()?;
+                self.hub.listen = listen;
+            }
+            "naming" => {
+                let known = node.text().filter(|naming| NAMINGS.contains(naming));
+                let known = known.ok_or_else(|| format!("`naming` must be one of {}", NAMINGS.join(", ")))?;
+                self.hub.naming = Some(known.to_owned());
+            }
+            "token_file" => self.hub.token_file = Some(self.path(key, node)?),
+            "tls_cert" => self.hub.tls_cert = Some(self.path(key, node)?),
+            "tls_key" => self.hub.tls_key = Some(self.path(key, node)?),
+            "public_name" => {
+                self.hub.public_name = texts(key, node)?.into_iter().map(str::to_owned).collect();
+            }
+            "allow_origin" => {
+                self.hub.allow_origin = texts(key, node)?.into_iter().map(str::to_owned).collect();
+            }
+            "allow_unauthenticated" => self.hub.allow_unauthenticated = Some(flag(key, node)?),
+            "allow_local_users" => self.hub.allow_local_users = Some(flag(key, node)?),
+            "share" => self.hub.share = Some(flag(key, node)?),
+            "linger" => self.hub.linger = time(key, node)?,
+            "first_list_wait" => self.hub.first_list_wait = time(key, node)?,
+            _ => return Err(unknown(key, &HUB)),
+        }
+        Ok(())
+    }
+
+    /// A path, variables filled in.
+    fn path(&self, key: &str, node: &Node) -> Result<PathBuf, String> {
+        let text = node.text().ok_or_else(|| wrong_kind(key, "a string", node))?;
+        let mut missing = Vec::new();
+        let text = Template::parse(text, Style::Native).expand(self.variables, &mut missing);
+        if let Some(missing) = missing.iter().find(|missing| missing.matters()) {
+            return Err(format!("`{key}`: variable {} is not set", missing.name));
+        }
+        Ok(match (text.strip_prefix("~/"), &self.variables.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.folder.join(&text),
+        })
+    }
+}
+
+/// A string or an array of strings.
+fn texts<'a>(key: &str, node: &'a Node) -> Result<Vec<&'a str>, String> {
+    let texts = node.text().map(|text| vec![text]).or_else(|| node.texts());
+    texts.ok_or_else(|| wrong_kind(key, "a string or an array of strings", node))
+}
+
+fn flag(key: &str, node: &Node) -> Result<bool, String> {
+    node.flag().ok_or_else(|| wrong_kind(key, "true or false", node))
+}
+
+fn time(key: &str, node: &Node) -> Result<Option<Duration>, String> {
+    duration::deserialize(node.to_json()).map_err(|error| format!("`{key}`: {error}"))
+}
+
+fn wrong_kind(key: &str, wanted: &str, node: &Node) -> String {
+    format!("`{key}` must be {wanted}, but it is {}", node.kind())
+}

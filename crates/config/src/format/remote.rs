@@ -1,0 +1,100 @@
+//! Servers at a URL.
+
+use std::{collections::BTreeMap, path::Path};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use rustls_pki_types::{CertificateDer, pem::PemObject};
+
+use crate::{
+    Remote, Transport,
+    files::small::read_small,
+    format::transport::{self, Kind},
+};
+
+/// The certificates of a whole system fit.
+const MAX_CA_FILE: u64 = 4 * 1024 * 1024;
+
+/// Headers that the protocol and the connection set themselves.
+const OURS: [&str; 19] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "sec-websocket-accept",
+    "sec-websocket-extensions",
+    "sec-websocket-key",
+    "sec-websocket-protocol",
+    "sec-websocket-version",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Checks a URL, its type and headers. Errors never show values: they may be secrets.
+pub(crate) fn check(
+    url: &str,
+    kind: Option<&str>,
+    headers: &BTreeMap<String, String>,
+) -> Result<Remote, String> {
+    let transport = match transport::kind(kind)? {
+        Kind::Unsaid => Transport::Auto,
+        Kind::Url(transport) => transport,
+        Kind::Stdio | Kind::BuiltIn(_) => {
+            return Err("`type` is of a server that needs a `command`, not a `url`".to_owned());
+        }
+    };
+    let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is no URL: {error}"))?;
+    match (uri.scheme_str(), transport) {
+        (Some("http" | "https"), _) => {}
+        (Some("ws" | "wss"), Transport::Auto | Transport::WebSocket) => {}
+        (Some(scheme @ ("ws" | "wss")), _) => {
+            let kind = transport.name();
+            return Err(format!(
+                "`url` begins with `{scheme}`, which means WebSocket, but `type` is `{kind}`"
+            ));
+        }
+        (Some(scheme), _) => {
+            return Err(format!("`url` begins with `{scheme}`; `http`, `https`, `ws` or `wss` is needed"));
+        }
+        (None, _) => {
+            return Err("`url` must begin with `http://`, `https://`, `ws://` or `wss://`".to_owned());
+        }
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err("`url` holds credentials; put them into `headers` instead".to_owned());
+    }
+    let mut checked = HeaderMap::new();
+    for (name, value) in headers {
+        let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is no name of a header"))?;
+        if OURS.contains(&name.as_str()) {
+            return Err(format!("the header `{name}` is set by the protocol; leave it out"));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            format!("the value of the header `{name}` has characters that no header can carry")
+        })?;
+        value.set_sensitive(true);
+        checked.insert(name, value);
+    }
+    Ok(Remote { url: uri, transport, headers: checked, ca: Vec::new() })
+}
+
+/// Reads a file of certificates.
+pub(crate) fn read_ca(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("`toolbay.ca`: cannot read {}: {why}", file.display());
+    let text = read_small(file, MAX_CA_FILE).map_err(|error| failed(&error))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|error| failed(&error))?;
+    if certificates.is_empty() {
+        return Err(failed(
+            &"there is no certificate in it; a PEM file begins with -----BEGIN CERTIFICATE-----",
+        ));
+    }
+    Ok(certificates)
+}

@@ -1,0 +1,135 @@
+//! A server as written, with its variables filled in, checked.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+use toolbay_protocol::ServerName;
+
+use super::dotenv;
+use crate::{
+    Command, ReadFiles, Remote, ServerConfig, ServerEndpoint, ServerOptions, Stderr, Variables,
+    WrittenServer,
+    format::remote,
+    model::built_in,
+    template::{MissingValue, Template, variables::Missing},
+};
+
+/// Shells have variables of their own.
+const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "fish"];
+
+/// A server, and which of its variables have no value.
+pub(crate) struct Checked {
+    pub(crate) server: ServerConfig,
+    pub(crate) missing: Vec<Missing>,
+}
+
+/// Checks a server; the error is a sentence for people. Relative folders start at `base`.
+pub(crate) fn check(
+    written: &WrittenServer,
+    base: &Path,
+    usual_cwd: Option<PathBuf>,
+    variables: &Variables,
+) -> Result<Checked, String> {
+    let mut tuning: ServerOptions =
+        serde_json::from_value(Value::Object(written.tuning.clone())).map_err(|error| error.to_string())?;
+    if let Stderr::File(file) = &mut tuning.stderr {
+        *file = base.join(&file);
+    }
+    let mut missing = Vec::new();
+    let reach = match (&written.command, &written.url) {
+        (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
+        (Some(command), None) => {
+            if tuning.ca.is_some() {
+                return Err("`toolbay.ca` is for servers at a `url`".to_owned());
+            }
+            let program = program(command, written, base, variables, &mut missing)?;
+            ServerEndpoint::Command(Command { cwd: program.cwd.or(usual_cwd), ..program })
+        }
+        (None, Some(url)) => {
+            let ca = tuning.ca.as_deref().filter(|_| variables.files == ReadFiles::Now);
+            let ca = ca.map(|file| remote::read_ca(&base.join(file))).transpose()?;
+            let headers = expand_all(&written.headers, variables, &mut missing);
+            let url = url.expand_url(variables, &mut missing);
+            let remote = remote::check(&url, Some(written.transport.name()), &headers);
+            // What is odd about a URL is most likely the variable in it.
+            let remote = remote.map_err(|why| match missing.first() {
+                Some(Missing { name, hint, .. }) => format!("{why}; `{name}` has no value: {hint}"),
+                None => why,
+            })?;
+            ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
+        }
+        (None, None) => match &written.built_in {
+            Some(written) => {
+                let base = usual_cwd.as_deref().unwrap_or(base);
+                ServerEndpoint::BuiltIn(built_in::check(written, base, variables, &mut missing)?)
+            }
+            None => return Err("`command` is missing, or `url`".to_owned()),
+        },
+    };
+    let server = ServerConfig {
+        name: ServerName::new(written.name.as_str()),
+        endpoint: reach,
+        permission: written.permission,
+        tuning,
+    };
+    Ok(Checked { server, missing })
+}
+
+fn program(
+    command: &Template,
+    written: &WrittenServer,
+    base: &Path,
+    variables: &Variables,
+    missing: &mut Vec<Missing>,
+) -> Result<Command, String> {
+    let command = command.expand(variables, missing);
+    let is_shell =
+        Path::new(&command).file_name().is_some_and(|name| SHELLS.iter().any(|shell| name == *shell));
+    let mut of_args = Vec::new();
+    let args = written.args.iter().map(|arg| arg.expand(variables, &mut of_args)).collect();
+    if !is_shell {
+        missing.append(&mut of_args);
+    }
+    let mut env = match &written.env_file {
+        Some(file) if variables.files == ReadFiles::Now => {
+            dotenv::read(&base.join(file.expand(variables, missing)))?
+        }
+        _ => BTreeMap::new(),
+    };
+    env.extend(expand_all(&written.env, variables, missing));
+    let cwd = written.cwd.as_ref().map(|cwd| base.join(cwd.expand(variables, missing)));
+    check_command(Command { command, args, env, cwd })
+}
+
+fn expand_all(
+    texts: &BTreeMap<String, Template>,
+    variables: &Variables,
+    missing: &mut Vec<Missing>,
+) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (name, text) in texts {
+        let before = missing.len();
+        let value = text.expand(variables, missing);
+        let is_left_out = |it: &Missing| matches!(it.lack, MissingValue::LeavesOut | MissingValue::IsFine);
+        if !missing[before..].iter().any(is_left_out) {
+            all.insert(name.clone(), value);
+        }
+    }
+    all
+}
+
+fn check_command(command: Command) -> Result<Command, String> {
+    if command.command.trim().is_empty() {
+        return Err("`command` is empty".to_owned());
+    }
+    let nul = |text: &str| text.contains('\0');
+    let env_is_odd =
+        command.env.iter().any(|(key, value)| key.is_empty() || key.contains('=') || nul(key) || nul(value));
+    if nul(&command.command) || command.args.iter().any(|arg| nul(arg)) || env_is_odd {
+        return Err("`command`, `args` and `env` must not contain NUL, nor an `env` name `=`".to_owned());
+    }
+    Ok(command)
+}

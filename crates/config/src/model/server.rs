@@ -1,0 +1,278 @@
+//! One configured server.
+
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use http::{HeaderMap, Uri};
+use rustls_pki_types::CertificateDer;
+use serde::Deserialize;
+use toolbay_protocol::ServerName;
+
+use crate::{BuiltIn, glob::matches};
+
+/// A server to use, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// The key of its entry.
+    pub name: ServerName,
+    /// How it is reached.
+    pub endpoint: ServerEndpoint,
+    /// Whether it may run.
+    pub permission: Permission,
+    /// How it is treated, where that differs from the defaults.
+    pub tuning: ServerOptions,
+}
+
+/// Whether a server may run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Permission {
+    /// It may.
+    #[default]
+    Enabled,
+    /// Somebody switched it off.
+    Disabled,
+    /// It came with a project, and nobody approved of it yet.
+    Pending,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerEndpoint {
+    /// We run it.
+    Command(Command),
+    /// It runs somewhere already.
+    Url(Remote),
+    /// It is a part of Toolbay.
+    BuiltIn(BuiltIn),
+}
+
+/// A program to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program; never split at spaces, never given to a shell.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What is added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server at a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Where it is; `http` or `https`, `ws` or `wss`, without credentials.
+    pub url: Uri,
+    /// What is spoken there.
+    pub transport: Transport,
+    /// Sent with every request; the values are marked as secret.
+    pub headers: HeaderMap,
+    /// Trusted besides those whom the machine trusts.
+    pub ca: Vec<CertificateDer<'static>>,
+}
+
+/// What a server at a URL speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Find out.
+    #[default]
+    Auto,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
+    /// WebSocket.
+    WebSocket,
+}
+
+/// How a server is treated, where that differs from the defaults: the object `toolbay` of its entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerOptions {
+    /// Time from spawning to ready.
+    #[serde(with = "crate::format::entry::duration")]
+    pub startup_timeout: Option<Duration>,
+    /// Time of a call without a sign of life.
+    #[serde(with = "crate::format::entry::duration")]
+    pub idle_timeout: Option<Duration>,
+    /// Time of a call in all.
+    #[serde(with = "crate::format::entry::duration")]
+    pub total_timeout: Option<Duration>,
+    /// Time to answer the probe for the stateless era.
+    #[serde(with = "crate::format::entry::duration")]
+    pub probe_timeout: Option<Duration>,
+    /// Time to end after stdin was closed, and again after SIGTERM.
+    #[serde(with = "crate::format::entry::duration")]
+    pub stop_grace: Option<Duration>,
+    /// Whether it is started again after a crash.
+    pub restart: Restart,
+    /// A fixed delay between restarts, instead of one that grows.
+    #[serde(with = "crate::format::entry::duration")]
+    pub restart_delay: Option<Duration>,
+    /// Time until there is a connection to a server at a URL.
+    #[serde(with = "crate::format::entry::duration")]
+    pub connect_timeout: Option<Duration>,
+    /// Time until it begins to answer.
+    #[serde(with = "crate::format::entry::duration")]
+    pub first_byte_timeout: Option<Duration>,
+    /// Time that its streams of events may be silent.
+    #[serde(with = "crate::format::entry::duration")]
+    pub stream_idle_timeout: Option<Duration>,
+    /// A file with certificates to trust at a URL, besides those of the machine; PEM, as seen from the configuration.
+    pub ca: Option<PathBuf>,
+    /// Which era to speak.
+    pub era: RevisionSetting,
+    /// What happens to arguments that do not fit the tool's schema.
+    pub validate: Validate,
+    /// Calls at the server at once.
+    pub max_in_flight: Option<usize>,
+    /// Calls that may wait for that.
+    pub max_waiting: Option<usize>,
+    /// Whether calls of tools that are not annotated as read-only run one at a time.
+    pub serialize_writes: bool,
+    /// The longest message it may send, in bytes.
+    pub max_message: Option<usize>,
+    /// URIs that it is told are its roots.
+    pub roots: Option<Vec<String>>,
+    /// When it is started.
+    pub start: Start,
+    /// How long one without calls stays up; without it, always.
+    #[serde(with = "crate::format::entry::duration")]
+    pub idle_stop: Option<Duration>,
+    /// How often a connection without traffic is looked after.
+    #[serde(with = "crate::format::entry::duration")]
+    pub heartbeat: Option<Duration>,
+    /// How many processes it may have.
+    pub instances: Sharing,
+    /// What becomes of its stderr.
+    pub stderr: Stderr,
+    /// What it inherits of our environment.
+    pub inherit_env: InheritEnv,
+    /// Which of its tools are offered.
+    pub tools: ToolFilter,
+    /// How single tools are treated, by their own names.
+    pub tool: BTreeMap<String, ToolOptions>,
+}
+
+/// When a server is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// With the host.
+    #[default]
+    Eager,
+    /// With its first call.
+    OnDemand,
+}
+
+/// Whether a server is started again after it failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Restart {
+    /// Again and again, until it fails too often.
+    #[default]
+    Automatic,
+    /// When someone asks.
+    Never,
+}
+
+/// How many processes, or sessions, a server may have: `"shared"`, `"per-session"` or `{"pool": 4}`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// One for all clients.
+    #[default]
+    Shared,
+    /// One for each client.
+    PerSession,
+    /// So many for all clients; for servers that keep nothing between calls.
+    Pool(NonZeroUsize),
+}
+
+/// What becomes of a server's stderr (C4): `"capture"`, `"inherit"`, `"null"` or `{"file": "path"}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stderr {
+    /// Its end is kept for `toolbay logs` and for errors.
+    #[default]
+    Capture,
+    /// It goes where ours goes.
+    Inherit,
+    /// It goes nowhere.
+    Null,
+    /// It is added to a file.
+    File(PathBuf),
+}
+
+/// What a server inherits of our environment: `"usual"`, `"all"`, `"none"`, or a list of names to add to the usual ones, in which
+/// `*` stands for any characters at an end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InheritEnv {
+    /// What programs need to run, and none of our secrets.
+    #[default]
+    Usual,
+    /// Everything.
+    All,
+    /// Nothing but what its entry declares.
+    None,
+    /// The usual, and these.
+    #[serde(untagged)]
+    Also(Vec<String>),
+}
+
+/// Which tools of a server are offered. Patterns are the server's own names; `*` stands for any characters, `?` for one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolFilter {
+    /// Only these; without it, all.
+    pub allow: Option<Vec<String>>,
+    /// But not these.
+    pub deny: Vec<String>,
+}
+
+impl ToolFilter {
+    /// Whether a tool is offered.
+    pub fn passes(&self, tool: &str) -> bool {
+        let named_in = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, tool));
+        self.allow.as_deref().is_none_or(named_in) && !named_in(&self.deny)
+    }
+}
+
+/// How a single tool is treated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolOptions {
+    /// Time of a call without a sign of life.
+    #[serde(with = "crate::format::entry::duration")]
+    pub idle_timeout: Option<Duration>,
+    /// Time of a call in all.
+    #[serde(with = "crate::format::entry::duration")]
+    pub total_timeout: Option<Duration>,
+}
+
+/// Which era a server is spoken to in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RevisionSetting {
+    /// Find out.
+    #[default]
+    Auto,
+    /// With a handshake: 2025-11-25 and older.
+    Legacy,
+    /// Stateless: 2026-07-28.
+    Modern,
+}
+
+/// What happens to arguments that do not fit the tool's schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Validate {
+    /// The call is answered at once with what does not fit.
+    #[default]
+    Enforce,
+    /// The log says so.
+    Warn,
+    /// Nobody looks.
+    Off,
+}

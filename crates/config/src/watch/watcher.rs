@@ -1,0 +1,199 @@
+//! Looking at files, by report or by hand.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use notify::{
+    ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{AccessKind, AccessMode},
+};
+use tokio::sync::Notify;
+
+use super::{WatchMethod, paths::WatchedPaths};
+
+/// How often files are looked at when the system will not report changes.
+const POLL: Duration = Duration::from_secs(1);
+/// How often they are looked at besides: network file systems report nothing of what others do, nor does anything
+/// tell of folders far above that were moved.
+const BESIDES: Duration = Duration::from_secs(30);
+/// How often the way is walked again while it changes under our feet.
+const MOST_WALKS: usize = 8;
+
+/// Too many files are open, on the machine or here: so says the system when there are too many instances of inotify.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
+/// The names that matter; shared with the thread that gets the reports.
+type Names = Arc<Mutex<BTreeSet<PathBuf>>>;
+
+pub(super) struct FileWatcher {
+    paths: Vec<PathBuf>,
+    stamps: Vec<Option<Stamp>>,
+    names: Names,
+    sight: Notice,
+}
+
+enum Notice {
+    Reported { watcher: RecommendedWatcher, watched: BTreeSet<PathBuf> },
+    Polled { reason: Arc<str> },
+}
+
+/// What differs when a file does.
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileWatcher {
+    /// Reports become pokes.
+    pub(super) fn open(paths: &[PathBuf], poke: Arc<Notify>) -> Self {
+        let names = Names::default();
+        let watcher = notify::recommended_watcher(reporter(Arc::clone(&names), poke));
+        Self::with(paths, names, watcher)
+    }
+
+    pub(super) fn with(paths: &[PathBuf], names: Names, watcher: notify::Result<RecommendedWatcher>) -> Self {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let sight = match watcher {
+            Ok(watcher) => Notice::Reported { watcher, watched: BTreeSet::new() },
+            Err(error) => Notice::Polled { reason: reason(&error) },
+        };
+        let mut eyes = Self { paths: paths.iter().map(absolute).collect(), stamps: Vec::new(), names, sight };
+        eyes.walk_again();
+        eyes
+    }
+
+    pub(super) fn way(&self) -> WatchMethod {
+        match &self.sight {
+            Notice::Reported { .. } => WatchMethod::Reported,
+            Notice::Polled { reason } => WatchMethod::Polled { reason: Arc::clone(reason) },
+        }
+    }
+
+    /// How long to wait for reports before looking by hand.
+    pub(super) fn next_look(&self) -> Duration {
+        match self.sight {
+            Notice::Reported { .. } => BESIDES,
+            Notice::Polled { .. } => POLL,
+        }
+    }
+
+    /// Whether a file differs from what it was at the last walk.
+    pub(super) fn see_a_change(&self) -> bool {
+        self.stamps != stamps(&self.paths)
+    }
+
+    /// Watches what must be watched now. Whatever changes after this is noticed.
+    pub(super) fn walk_again(&mut self) {
+        if let Notice::Reported { watcher, watched } = &mut self.sight
+            && let Err(error) = watch_trail(&self.paths, &self.names, watcher, watched)
+        {
+            self.sight = Notice::Polled { reason: reason(&error) };
+        }
+        self.stamps = stamps(&self.paths);
+    }
+}
+
+/// Watches anew even what was watched: a folder of the same name may be another one.
+fn watch_trail(
+    paths: &[PathBuf],
+    names: &Names,
+    watcher: &mut RecommendedWatcher,
+    watched: &mut BTreeSet<PathBuf>,
+) -> notify::Result<()> {
+    let mut trail = WatchedPaths::to(paths);
+    for _ in 0..MOST_WALKS {
+        for folder in std::mem::take(watched) {
+            // It may be gone, and its watch with it.
+            drop(watcher.unwatch(&folder));
+        }
+        names.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&trail.names);
+        for folder in trail.folders.iter().chain(&trail.above) {
+            match watcher.watch(folder, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    watched.insert(folder.clone());
+                }
+                Err(error) if is_gone(&error) => {}
+                Err(_) if !trail.folders.contains(folder) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let now = WatchedPaths::to(paths);
+        if now == trail {
+            break;
+        }
+        trail = now;
+    }
+    Ok(())
+}
+
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        }
+        _ => false,
+    }
+}
+
+fn reason(error: &notify::Error) -> Arc<str> {
+    let is_limit = match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => matches!(error.raw_os_error(), Some(ENFILE | EMFILE)),
+        _ => false,
+    };
+    match is_limit {
+        true => "the limit for watches is reached (raise fs.inotify.max_user_watches or max_user_instances)"
+            .into(),
+        false => format!("watching is not possible here: {error}").into(),
+    }
+}
+
+fn reporter(names: Names, poke: Arc<Notify>) -> impl FnMut(notify::Result<Event>) + Send + 'static {
+    move |report| {
+        let matters = match report {
+            // Reports were lost.
+            Err(_) => true,
+            Ok(event) if event.need_rescan() => true,
+            Ok(event) => {
+                let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                is_change(event.kind) && event.paths.iter().any(|path| names.contains(path))
+            }
+        };
+        if matters {
+            poke.notify_one();
+        }
+    }
+}
+
+/// Reading is none; else our own would be reported.
+fn is_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    }
+}
+
+fn stamps(paths: &[PathBuf]) -> Vec<Option<Stamp>> {
+    paths.iter().map(|path| stamp(path)).collect()
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some(Stamp {
+        file: (metadata.dev(), metadata.ino()),
+        size: metadata.len(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
+}

@@ -1,0 +1,362 @@
+//! One client on a wire, whatever the wire is made of: a pipe, a socket, a stream of events and its POSTs.
+
+use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use toolbay_host::CallerId;
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Revision, Rope, meta, method,
+};
+use toolbay_transport::{Connection, Incoming, RejectionLog};
+
+use crate::{
+    capture::{ClientCapture, ClientSender},
+    client_roots::ClientRoots,
+    connected_clients::{ATTACH, ConnectedGuard, GOODBYE},
+    error,
+    gateway::Gateway,
+    request::{
+        call::{CallStep, ClientCall, FinalResponse},
+        client::{Client, open_session},
+        revision,
+        serve::Served,
+        subscription::{SessionStream, Subscription},
+    },
+    session::Session,
+};
+
+/// How long running requests may take to end after the client closed its end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+type Running = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// One client.
+struct ClientConnection<'a> {
+    gateway: &'a Arc<Gateway>,
+    outgoing: ClientSender,
+    running: Running,
+    session: Option<Arc<Session>>,
+    /// What others see of the client.
+    client: ConnectedGuard,
+    /// Whether the client said who it is.
+    is_introduced: bool,
+    /// Whether `toolbay stdio` stands in front of the client.
+    is_attached: bool,
+    /// The client's project, where `toolbay stdio` or one of the client's roots names it.
+    root: Option<Arc<Path>>,
+    /// Whether the client's roots name its project.
+    follows_roots: bool,
+    roots: ClientRoots,
+    owner: CallerId,
+    stream: Option<SessionStream>,
+    /// Running requests of both eras, with the way to cancel each; closed where one has ended.
+    cancels: std::collections::HashMap<RequestId, oneshot::Sender<()>>,
+    refusals: RejectionLog,
+    /// Ends what would never end by itself.
+    ending: CancellationToken,
+    stop: CancellationToken,
+}
+
+/// Serves until the client closes its end, or until `stop`. When nobody reads our end any more, everything that runs is
+/// cancelled at once.
+pub(crate) async fn run(
+    gateway: &Arc<Gateway>,
+    wire: Connection,
+    client: ConnectedGuard,
+    stop: CancellationToken,
+) {
+    let Connection { outgoing, mut incoming } = wire;
+    let reader = outgoing.clone();
+    let gone = reader.closed();
+    tokio::pin!(gone);
+    let tap = ClientCapture::new(&gateway.host, client.tapped());
+    let mut connection = ClientConnection {
+        gateway,
+        outgoing: ClientSender::new(outgoing, tap),
+        running: FuturesUnordered::new(),
+        session: None,
+        client,
+        is_introduced: false,
+        is_attached: false,
+        root: None,
+        follows_roots: false,
+        roots: ClientRoots::default(),
+        owner: CallerId::new(),
+        stream: None,
+        cancels: Default::default(),
+        refusals: RejectionLog::default(),
+        ending: CancellationToken::new(),
+        stop: stop.clone(),
+    };
+    loop {
+        let changed = async {
+            match &mut connection.stream {
+                Some(stream) => stream.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = incoming.recv() => match message {
+                Some(message) => connection.take(message).await,
+                None => break,
+            },
+            Some(()) = connection.running.next() => {}
+            roots = connection.roots.answered() => {
+                if let Some(roots) = roots {
+                    connection.works_in(roots.folder);
+                }
+                connection.release().await;
+            }
+            change = changed => match change {
+                Some(change) => connection.send(change).await,
+                None => break,
+            },
+            () = &mut gone => return,
+            () = stop.cancelled() => break,
+        }
+    }
+    connection.release().await;
+    connection.ending.cancel();
+    let is_attached = connection.is_attached;
+    let drained = async {
+        while connection.running.next().await.is_some() {}
+        if is_attached && stop.is_cancelled() {
+            // Not a crash: whoever stands in front of the client need not hurry to find another hub.
+            let goodbye = toolbay_protocol::notification(GOODBYE, None);
+            let _ = connection.outgoing.send(goodbye.into()).await; // it may be gone already
+        }
+    };
+    // What is left is cancelled by being dropped.
+    tokio::select! {
+        () = drained => {}
+        () = gone => {}
+        () = tokio::time::sleep(DRAIN) => {}
+    }
+}
+
+impl ClientConnection<'_> {
+    async fn take(&mut self, incoming: Incoming) {
+        match &incoming {
+            // Said by `toolbay stdio`, not by the client.
+            Incoming::Message(Message::Notification(attach)) if attach.method() == ATTACH => {}
+            Incoming::Message(message) => self.outgoing.tap().received(message),
+            Incoming::Refused(refusal) => self.outgoing.tap().received_excerpt(&refusal.excerpt),
+            Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
+        }
+        match incoming {
+            Incoming::Message(Message::Request(request)) => {
+                if let Some(request) = self.roots.keep(request) {
+                    self.request(request).await;
+                }
+            }
+            Incoming::Message(Message::Notification(notification)) => self.notification(&notification),
+            Incoming::Message(Message::Response(response)) => {
+                if let Some(session) = &self.session {
+                    session.answered(&response);
+                }
+            }
+            // Only servers are spoken to that way.
+            Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
+            Incoming::Refused(refusal) => {
+                if let Some(line) = self.refusals.line(&refusal) {
+                    let name = self.client.name();
+                    tracing::warn!(client = name.as_deref().unwrap_or("not introduced"), "{line}");
+                }
+                let error = error::malformed(&refusal.why);
+                self.send(toolbay_protocol::error(refusal.id.as_ref(), &error).into()).await;
+            }
+        }
+    }
+
+    async fn request(&mut self, request: Box<Request>) {
+        let id = request.id.clone();
+        match self.start(request) {
+            Ok(Some(served)) => self.serve(id, served).await,
+            Ok(None) => {}
+            Err(error) => self.send(toolbay_protocol::error(Some(&id), &error).into()).await,
+        }
+    }
+
+    /// Decides the era and starts to answer.
+    fn start(&mut self, request: Box<Request>) -> Result<Option<Served>, ErrorObject> {
+        if self.cancels.get(&request.id).is_some_and(|cancel| !cancel.is_closed()) {
+            return Err(error::not_entered(crate::session::EnterError::DuplicateId));
+        }
+        if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
+            revision::check_meta(&request.call)?;
+            let client = Client::of_request(Revision::LATEST, &request.call)
+                .owned_by(self.owner)
+                .in_project(self.root.clone());
+            if !std::mem::replace(&mut self.is_introduced, true) {
+                self.client.introduce(client.identity.info());
+            }
+            return Ok(Some(self.gateway.serve(&client, request.into())));
+        }
+        if request.call.method() == method::INITIALIZE {
+            return self.initialize(&request).map(Some);
+        }
+        let Some(session) = &self.session else {
+            if request.call.method() == method::PING {
+                return Ok(Some(Served::Known(FinalResponse::result(&request.id, "{}"))));
+            }
+            // A client of the stateless era that forgot what to send learns it from this, too.
+            let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
+            return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
+        };
+        let client = Client::of_session(session.clone()).in_project(self.root.clone());
+        Ok(Some(self.gateway.serve(&client, request.into())))
+    }
+
+    fn initialize(&mut self, request: &Request) -> Result<Served, ErrorObject> {
+        if self.session.is_some() {
+            return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
+        }
+        let session = open_session(&request.call)?;
+        self.client.introduce(session.identity().0.info());
+        let result = self.gateway.initialize_result(session.revision, &request.call);
+        self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
+        self.session = Some(session);
+        Ok(Served::Known(FinalResponse::result(&request.id, &result)))
+    }
+
+    async fn serve(&mut self, id: RequestId, served: Served) {
+        let outgoing = self.outgoing.clone();
+        match served {
+            Served::Known(known) => self.send(known.text).await,
+            Served::Running(exchange) => self.run(id, tell(exchange, outgoing)),
+            Served::Listening(subscription) => {
+                // A client behind `toolbay stdio` listens on at the next hub.
+                let goes_on = self.is_attached.then(|| self.stop.clone());
+                self.run(id, listen(subscription, outgoing, self.ending.clone(), goes_on))
+            }
+            Served::Soon(answer) => self.run(id, async move { drop(outgoing.send(answer.await.text).await) }),
+            Served::Later(later) => {
+                let gateway = self.gateway.clone();
+                self.run(id, async move {
+                    match later.serve(&gateway).await {
+                        Served::Running(exchange) => tell(exchange, outgoing).await,
+                        Served::Known(known) => drop(outgoing.send(known.text).await),
+                        Served::Listening(_) | Served::Later(_) | Served::Soon(_) => {} // only calls wait, and only once
+                    }
+                });
+            }
+        }
+    }
+
+    /// Runs an answer beside the others, until it ends or the client cancels it.
+    fn run(&mut self, id: RequestId, answer: impl Future<Output = ()> + Send + 'static) {
+        let cancelled = self.cancellable(id);
+        self.running.push(Box::pin(async move {
+            tokio::select! {
+                () = answer => {}
+                () = cancelled => {}
+            }
+        }));
+    }
+
+    /// Resolves when the client cancels the request; never when it does not.
+    fn cancellable(&mut self, id: RequestId) -> impl Future<Output = ()> + Send + 'static {
+        // Only when they would need more room, so that a request does not cost as much as there are requests.
+        if self.cancels.len() == self.cancels.capacity() {
+            self.cancels.retain(|_, cancel| !cancel.is_closed());
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        self.cancels.insert(id, cancel);
+        async move {
+            if cancelled.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn notification(&mut self, notification: &Notification) {
+        match notification.method() {
+            method::CANCELLED => self.cancel(notification),
+            method::INITIALIZED | method::ROOTS_CHANGED => self.ask_roots(),
+            ATTACH => {
+                self.root = self.client.attach(notification);
+                self.is_attached = true;
+                self.follows_roots = self.root.is_none();
+            }
+            _ => {}
+        }
+    }
+
+    fn cancel(&mut self, notification: &Notification) {
+        let id = notification.param("requestId").map(|span| notification.raw(span));
+        let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes())) else { return };
+        self.roots.cancel(&id);
+        if let Some(cancel) = self.cancels.remove(&id) {
+            let _ = cancel.send(()); // it may have ended just now
+        }
+    }
+
+    /// Asks a client for its roots that works in no project of this machine otherwise.
+    fn ask_roots(&mut self) {
+        let Some(session) = self.session.as_ref().filter(|_| self.follows_roots) else { return };
+        if Client::of_session(session.clone()).can_answer(method::ROOTS_LIST, None) {
+            self.roots.ask(session, self.outgoing.clone());
+        }
+    }
+
+    fn works_in(&mut self, folder: Option<Arc<Path>>) {
+        self.client.works_in(folder.clone());
+        self.root = folder;
+    }
+
+    /// Serves the requests that waited for the client's roots.
+    async fn release(&mut self) {
+        for request in self.roots.release() {
+            self.request(Box::new(request)).await;
+        }
+    }
+
+    async fn send(&mut self, text: Rope) {
+        // When the client is gone, its connection ends; one that does not read keeps nobody from stopping.
+        tokio::select! {
+            biased;
+            _ = self.outgoing.send(text) => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+}
+
+/// Tells a client everything about its call.
+async fn tell(mut exchange: Box<ClientCall>, outgoing: ClientSender) {
+    loop {
+        let (text, last) = match exchange.next().await {
+            CallStep::Event(text) => (text, false),
+            CallStep::Final(known) => (known.text, true),
+        };
+        if outgoing.send(text).await.is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Tells a client what changes, until the connection is about to end.
+async fn listen(
+    mut subscription: Box<Subscription>,
+    outgoing: ClientSender,
+    ending: CancellationToken,
+    goes_on: Option<CancellationToken>,
+) {
+    loop {
+        let next = tokio::select! {
+            text = subscription.next() => text,
+            () = ending.cancelled() => None,
+        };
+        let Some(text) = next else { break };
+        if outgoing.send(text).await.is_err() {
+            return;
+        }
+    }
+    if goes_on.is_some_and(|stop| stop.is_cancelled()) {
+        return;
+    }
+    for text in [subscription.farewell(), subscription.cancellation()] {
+        let _ = outgoing.send(text).await; // it may be gone already
+    }
+}

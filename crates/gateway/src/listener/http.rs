@@ -1,0 +1,202 @@
+//! The HTTP front: which request means what.
+
+mod batch;
+mod legacy_sse;
+mod negotiate;
+mod post;
+mod streams;
+mod websocket;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request as HttpRequest, StatusCode};
+use hyper::body::Incoming;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use toolbay_host::HubChain;
+use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
+use toolbay_transport::http::{RejectConnection, Respond};
+
+use crate::{
+    gateway::Gateway,
+    listener::{
+        cors,
+        headers::{self, single},
+        response::{HttpResponse, empty, forbidden, json, json_error, not_allowed, too_many, unauthorized},
+    },
+    security::{
+        local_user::{LocalUsers, PeerUser},
+        origin_guard::{OriginGuard, OriginVerdict},
+        token::PresentedToken,
+        token_failures::TooManyFailures,
+    },
+    session::{Session, registry::SessionId},
+};
+
+/// How often a quiet stream shows that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Clients on HTTP.
+pub(crate) struct HttpListener {
+    gateway: Arc<Gateway>,
+    guard: OriginGuard,
+    users: LocalUsers,
+    stop: CancellationToken,
+}
+
+impl Respond for HttpListener {
+    async fn respond(&self, request: HttpRequest<Incoming>) -> HttpResponse {
+        let page = match self.guard.judge(request.uri(), request.headers()) {
+            OriginVerdict::Own => None,
+            OriginVerdict::Allowed(origin) => Some(origin.clone()),
+            OriginVerdict::Refused(reason) => return forbidden(reason),
+        };
+        let mut answer = match &page {
+            // A browser asks without the token whether its page may send it.
+            Some(_) if cors::is_preflight(&request) => cors::preflight(request.headers()),
+            _ => self.answer(request).await,
+        };
+        if let Some(origin) = page {
+            cors::allow(answer.headers_mut(), origin);
+        }
+        answer
+    }
+
+    async fn refuse(&self, connection: &TcpStream) -> Option<RejectConnection> {
+        match self.users.judge(connection).await {
+            PeerUser::Served => None,
+            PeerUser::OtherUser => Some(|| {
+                forbidden(
+                    "this connection is of another user of this machine; the hub must be started with \
+                     --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
+                )
+            }),
+            PeerUser::Unknown => Some(|| {
+                forbidden(
+                    "it cannot be told which user of this machine this connection is of; the hub must be started with \
+                     --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
+                )
+            }),
+        }
+    }
+}
+
+impl HttpListener {
+    /// Answers a request that comes from where it may.
+    async fn answer(&self, request: HttpRequest<Incoming>) -> HttpResponse {
+        let shown = self.gateway.options.token.as_ref().map(|token| token.shown(request.headers()));
+        match shown {
+            None | Some(PresentedToken::Token) => {}
+            // Whoever looks after us sees that we live, and nothing more.
+            Some(PresentedToken::Nothing)
+                if request.uri().path() == "/health"
+                    && matches!(*request.method(), Method::GET | Method::HEAD) =>
+            {
+                return json(
+                    StatusCode::OK,
+                    Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#).into(),
+                );
+            }
+            Some(PresentedToken::Nothing) => return unauthorized(),
+            Some(PresentedToken::WrongToken) => {
+                return match Box::pin(self.gateway.wrong_tokens.hold_back()).await {
+                    Ok(()) => unauthorized(),
+                    Err(TooManyFailures) => too_many("too many wrong tokens; try again later", None),
+                };
+            }
+        }
+        if self.is_own(request.headers()) {
+            return empty(StatusCode::LOOP_DETECTED);
+        }
+        match (request.uri().path(), request.method()) {
+            ("/mcp" | "/", &Method::POST) => self.post(request).await.unwrap_or_else(|answer| *answer),
+            ("/mcp", &Method::GET) => self.get(request.headers()).unwrap_or_else(|answer| *answer),
+            ("/mcp", &Method::DELETE) => self.delete(request.headers()),
+            ("/mcp", _) => not_allowed("POST, GET, DELETE"),
+            ("/", _) => not_allowed("POST"),
+            ("/sse", &Method::GET) => self.open_sse(request.headers()).unwrap_or_else(|answer| *answer),
+            ("/sse", _) => not_allowed("GET"),
+            ("/messages", &Method::POST) => {
+                Box::pin(self.message(request)).await.unwrap_or_else(|answer| *answer) // rarer than the others, and large
+            }
+            ("/messages", _) => not_allowed("POST"),
+            ("/ws", &Method::GET) => self.open_ws(request).unwrap_or_else(|answer| *answer),
+            ("/ws", _) => not_allowed("GET"),
+            ("/health", &Method::GET | &Method::HEAD) => {
+                json(StatusCode::OK, Bytes::from(self.gateway.health().to_string()).into())
+            }
+            ("/health", _) => not_allowed("GET"),
+            _ => {
+                let error = ErrorObject::new(
+                    ErrorCode::INVALID_REQUEST,
+                    "there is nothing here; try /mcp, /sse, /ws or /health",
+                );
+                json_error(StatusCode::NOT_FOUND, None, &error)
+            }
+        }
+    }
+}
+
+/// What ends a request early is an answer too.
+type EarlyResponse<T> = Result<T, Box<HttpResponse>>;
+
+fn early<T>(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> EarlyResponse<T> {
+    Err(Box::new(json_error(status, id, error)))
+}
+
+impl HttpListener {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        guard: OriginGuard,
+        users: LocalUsers,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { gateway, guard, users, stop }
+    }
+
+    /// Whether a request comes from this hub itself, directly or through others.
+    fn is_own(&self, headers: &HeaderMap) -> bool {
+        let via = headers.get(HubChain::HEADER).and_then(|via| via.to_str().ok());
+        let chain = self.gateway.host.chain();
+        via.zip(chain).is_some_and(|(via, chain)| via.split(',').any(|id| id == chain.id()))
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> HttpResponse {
+        match self.legacy_session(headers) {
+            Ok(Some((id, _))) => {
+                self.gateway.sessions.end(id);
+                empty(StatusCode::OK)
+            }
+            Ok(None) => not_allowed("POST"),
+            Err(answer) => *answer,
+        }
+    }
+
+    /// The session that a request without a body names; the stateless era has neither.
+    fn legacy_session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
+        let revision = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
+        match revision.and_then(|revision| revision.parse().ok()) {
+            Some(revision) if Revision::is_modern(revision) => Ok(None),
+            _ => self.session(headers),
+        }
+    }
+
+    /// The session that a request names. One that we do not know answers 404, so that the client starts anew.
+    fn session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
+        let Ok(named) = single(headers, &headers::SESSION_ID) else {
+            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Mcp-Session-Id cannot be read");
+            return early(StatusCode::BAD_REQUEST, None, &error);
+        };
+        let Some(named) = named else { return Ok(None) };
+        let found = SessionId::parse(named).and_then(|id| Some((id, self.gateway.sessions.get(id)?)));
+        if found.is_some() {
+            return Ok(found);
+        }
+        let error = ErrorObject::new(
+            ErrorCode::INVALID_REQUEST,
+            "unknown session; send `initialize` to start a new one",
+        );
+        early(StatusCode::NOT_FOUND, None, &error)
+    }
+}

@@ -1,0 +1,98 @@
+//! HTTP+SSE of 2024-11-05: a stream of events for everything we say, and POSTs for everything the client says.
+//!
+//! Both together are a wire, so such a client is served as one on a pipe is, in any revision.
+
+use futures_util::stream::unfold;
+use http::{HeaderMap, Request as HttpRequest, StatusCode};
+use hyper::body::Incoming as HttpBody;
+use tokio::sync::mpsc;
+use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope};
+use toolbay_transport::{
+    Connection, Incoming,
+    http::{Body, event, keep_alive},
+};
+
+use super::{
+    EarlyResponse, HttpListener, KEEP_ALIVE, early,
+    negotiate::{accepted, check_content_type},
+};
+use crate::{
+    connected_clients::ClientTransport,
+    error,
+    listener::{
+        byte_bound::AHEAD,
+        connection,
+        response::{HttpResponse, empty, sse, too_many},
+        send_queue::{self, ForwardEnd, QueueReader},
+    },
+    session::registry::SessionId,
+};
+
+impl HttpListener {
+    /// Opens a client's stream. Its session ends with it.
+    pub(super) fn open_sse(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
+        accepted(headers)?;
+        let Some((mailbox, incoming)) = self.gateway.mailboxes.open() else {
+            return Err(Box::new(too_many("too many streams; try again later", None)));
+        };
+        let (outgoing, texts) = mpsc::channel(AHEAD);
+        let (sender, reader) = send_queue::channel(self.gateway.options.patience());
+        let first = Rope::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", mailbox.id));
+        let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
+        self.gateway.host.tasks().spawn(async move {
+            let forward = async {
+                if sender.forward(texts).await == ForwardEnd::Stuck {
+                    tracing::warn!("a client does not read its stream on /sse, and is dropped");
+                }
+            };
+            let client = gateway.clients.enter(ClientTransport::Sse, None);
+            tokio::join!(connection::run(&gateway, Connection { outgoing, incoming }, client, stop), forward);
+            drop(mailbox);
+        });
+        Ok(sse(events(first, reader)))
+    }
+
+    /// Takes a message of a client that has a stream; the answer comes there.
+    pub(super) async fn message(&self, request: HttpRequest<HttpBody>) -> EarlyResponse<HttpResponse> {
+        let (head, body) = request.into_parts();
+        check_content_type(&head.headers)?;
+        let id = session_id(head.uri.query().unwrap_or_default());
+        let unknown = || {
+            let message = "unknown session; open a stream with GET /sse";
+            early(StatusCode::NOT_FOUND, None, &ErrorObject::new(ErrorCode::INVALID_REQUEST, message))
+        };
+        let Some(mailbox) = id.and_then(|id| self.gateway.mailboxes.find(id)) else { return unknown() };
+        let message = match Message::parse(self.read_body(body).await?) {
+            Ok(message) => message,
+            Err(why) => return early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
+        };
+        use mpsc::error::SendTimeoutError::{Closed, Timeout};
+        let patience = self.gateway.options.limits.body_timeout;
+        match mailbox.send_timeout(Incoming::Message(message), patience).await {
+            Ok(()) => Ok(empty(StatusCode::ACCEPTED)),
+            Err(Closed(_)) => unknown(),
+            Err(Timeout(_)) => {
+                Err(Box::new(too_many("too many messages of this client wait; read its stream", None)))
+            }
+        }
+    }
+}
+
+/// The `sessionId` of a query.
+fn session_id(query: &str) -> Option<SessionId> {
+    query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).and_then(SessionId::parse)
+}
+
+/// The stream: where to POST, then every message as an event.
+fn events(first: Rope, reader: QueueReader) -> Body {
+    Body::stream(unfold((Some(first), reader), |(first, mut reader)| async move {
+        let text = match first {
+            Some(first) => first,
+            None => tokio::select! {
+                text = reader.next(event) => text?,
+                () = tokio::time::sleep(KEEP_ALIVE) => keep_alive(),
+            },
+        };
+        Some((text, (None, reader)))
+    }))
+}

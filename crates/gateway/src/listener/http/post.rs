@@ -1,0 +1,241 @@
+//! One message per POST.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode, request::Parts};
+use hyper::body::Incoming;
+use toolbay_protocol::{
+    ErrorObject, Message, Notification, ParseError, Request, RequestId, Response, Revision, meta, method,
+};
+use toolbay_transport::http::read_body;
+
+use super::{
+    EarlyResponse, HttpListener, KEEP_ALIVE, early,
+    negotiate::{Accepts, accepted, check_content_type},
+    streams::{read, stream},
+};
+use crate::{
+    capture::{CapturedClient, ClientCapture},
+    connected_clients::name_of,
+    error,
+    listener::{
+        headers,
+        response::{HttpResponse, empty, final_answer, json, json_error, too_many},
+    },
+    request::{
+        call::{CallStep, ClientCall},
+        client::{Client, open_session},
+        revision::{self, RequestRevision},
+        serve::Served,
+    },
+    session::replay::{StreamSource, TooManyStreams},
+};
+
+impl HttpListener {
+    pub(super) async fn post(&self, request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
+        let (Parts { headers, .. }, body) = request.into_parts();
+        check_content_type(&headers)?;
+        let accepts = accepted(&headers)?;
+        let body = self.read_body(body).await?;
+        let message = Message::parse(body.clone());
+        let tap = self.tap(&message, &body, &headers);
+        let answer = match message {
+            Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
+            Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
+            Ok(Message::Response(response)) => self.response(&response, &headers),
+            Err(ParseError::Batch) => self.batch(body, &headers).await,
+            Err(why) => early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
+        };
+        match tap {
+            Some(tap) => Ok(tap.answered(answer.unwrap_or_else(|answer| *answer))),
+            None => answer,
+        }
+    }
+
+    /// Shows what came to whoever watches. Nothing when nobody does, unless somebody may before the answer is complete.
+    fn tap(
+        &self,
+        message: &Result<Message, ParseError>,
+        body: &Bytes,
+        headers: &HeaderMap,
+    ) -> Option<Box<ClientCapture>> {
+        let is_subscription =
+            matches!(message, Ok(Message::Request(request)) if request.call.method() == method::LISTEN);
+        if !is_subscription && !self.gateway.host.capture().is_on() {
+            return None;
+        }
+        let info = match message {
+            Ok(Message::Request(request)) => {
+                let call = &request.call;
+                call.meta(meta::CLIENT_INFO).or_else(|| call.param("clientInfo")).map(|info| call.raw(info))
+            }
+            Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
+        };
+        let client = match (info, self.session(headers)) {
+            (None, Ok(Some((_, session)))) => CapturedClient::Session(session),
+            (info, _) => CapturedClient::Named(info.and_then(name_of).map(Into::into)),
+        };
+        let tap = ClientCapture::new(&self.gateway.host, client);
+        match message {
+            Ok(message) => tap.received(message),
+            Err(_) => tap.received_text(body.clone()),
+        }
+        Some(Box::new(tap))
+    }
+
+    /// A whole body, within the limits.
+    pub(super) async fn read_body(&self, body: Incoming) -> EarlyResponse<Bytes> {
+        let limits = &self.gateway.options.limits;
+        read_body(body, limits.max_body, limits.body_timeout).await.or_else(|error| {
+            let (status, error) = error::body(&error);
+            early(status, None, &error)
+        })
+    }
+
+    async fn request(
+        &self,
+        request: Box<Request>,
+        headers: HeaderMap,
+        accepts: Accepts,
+    ) -> EarlyResponse<HttpResponse> {
+        let client = match self.client_of(&request, &headers)? {
+            OpenedPost::Client(client) if accepts == Accepts::Json => client.without_events(),
+            OpenedPost::Client(client) => client,
+            OpenedPost::Introduced(answer) => return Ok(*answer),
+        };
+        let client = client.on_http();
+        let modern = client.revision.is_modern();
+        let mut served = if modern && request.call.method() == method::TOOLS_CALL {
+            self.check_params(&request, &headers).await?;
+            self.gateway.serve_now(&client, request.into()) // its server was waited for just now
+        } else {
+            self.gateway.serve(&client, request.into())
+        };
+        // They keep the buffer of the connection, and while we wait hyper would take another to see whether the client
+        // leaves.
+        drop(headers);
+        loop {
+            return Ok(match served {
+                Served::Known(known) => final_answer(known, modern),
+                Served::Running(exchange) => self.run(exchange, &client, accepts).await,
+                Served::Listening(subscription) => self.listen(*subscription),
+                Served::Soon(answer) => final_answer(answer.await, modern),
+                Served::Later(later) => {
+                    served = later.serve(&self.gateway).await;
+                    continue;
+                }
+            });
+        }
+    }
+
+    /// Runs an exchange: JSON when the answer comes first, a stream of events when something else does.
+    async fn run(&self, mut exchange: Box<ClientCall>, client: &Client, accepts: Accepts) -> HttpResponse {
+        loop {
+            let step = if accepts == Accepts::Streams {
+                tokio::select! {
+                    biased;
+                    step = exchange.next() => Some(step),
+                    () = tokio::time::sleep(KEEP_ALIVE) => None,
+                }
+            } else {
+                Some(exchange.next().await)
+            };
+            let first = match step {
+                Some(CallStep::Final(known)) => return final_answer(known, client.revision.is_modern()),
+                Some(CallStep::Event(_)) if accepts == Accepts::Json => continue,
+                Some(CallStep::Event(text)) => Some(text),
+                None => None,
+            };
+            let Some(session) = &client.session else { return stream(exchange, first) };
+            let source = StreamSource::Request(exchange, first);
+            let opened = session.streams.open(source, session, self.stop.clone(), self.gateway.host.tasks());
+            return match opened {
+                Ok(reader) => read(reader),
+                Err(TooManyStreams(StreamSource::Request(exchange, first))) => stream(exchange, first),
+                Err(TooManyStreams(StreamSource::Changes(..))) => unreachable!("it was a request"),
+            };
+        }
+    }
+
+    /// Finds out who asks, by the rules of the request's era.
+    fn client_of(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<OpenedPost> {
+        let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&request.id), error);
+        match revision::revision_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
+            RequestRevision::Modern => {
+                revision::check_meta(&request.call)
+                    .and_then(|()| revision::check_headers(request, headers))
+                    .map_err(|error| Box::new(bad(&error)))?;
+                let client = Client::of_request(Revision::LATEST, &request.call);
+                Ok(OpenedPost::Client(client))
+            }
+            RequestRevision::Legacy(_) if request.call.method() == method::INITIALIZE => {
+                Ok(OpenedPost::Introduced(Box::new(self.initialize(request)?)))
+            }
+            RequestRevision::Legacy(revision) => {
+                let client = match self.session(headers)? {
+                    Some((_, session)) => Client::of_session(session),
+                    None => Client::unknown(revision),
+                };
+                Ok(OpenedPost::Client(client))
+            }
+        }
+    }
+
+    /// Checks the headers that the tool of a call wants; a tool whose server is on its way up is waited for.
+    async fn check_params(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<()> {
+        let arrival = self.gateway.host.arrival(request).map(Box::pin); // rare, and large
+        if let Some(arrival) = arrival {
+            arrival.await;
+        }
+        let name = request.call.string_param("name");
+        let Some(mirrored) = name.and_then(|name| self.gateway.host.header_params(&name)) else {
+            return Ok(());
+        };
+        revision::check_params(request, &mirrored, headers)
+            .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))
+    }
+
+    fn initialize(&self, request: &Request) -> EarlyResponse<HttpResponse> {
+        let session = open_session(&request.call)
+            .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
+        let result = self.gateway.initialize_result(session.revision, &request.call);
+        let Some(id) = self.gateway.sessions.add(session) else {
+            return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
+        };
+        let mut answer = json(StatusCode::OK, toolbay_protocol::result(&request.id, &result).into());
+        if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+            answer.headers_mut().insert(headers::SESSION_ID, value);
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn notification(
+        &self,
+        notification: &Notification,
+        headers: &HeaderMap,
+    ) -> EarlyResponse<HttpResponse> {
+        if let Some((_, session)) = self.session(headers)? {
+            session.touch();
+            if notification.method() == method::CANCELLED {
+                let id = notification.param("requestId").map(|span| notification.raw(span));
+                if let Some(id) = id.and_then(|id| RequestId::from_raw(id.as_bytes())) {
+                    session.cancel(&id);
+                }
+            }
+        }
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+
+    /// A client's answer to a question of a server.
+    pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
+        if let Some((_, session)) = self.session(headers)? {
+            session.answered(response);
+        }
+        Ok(empty(StatusCode::ACCEPTED))
+    }
+}
+
+enum OpenedPost {
+    Client(Client),
+    /// It was `initialize`, and this is the answer.
+    Introduced(Box<HttpResponse>),
+}

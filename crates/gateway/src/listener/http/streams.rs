@@ -1,0 +1,111 @@
+//! Answers that are streams of events.
+
+use futures_util::stream::unfold;
+use http::{HeaderMap, StatusCode};
+use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
+use toolbay_transport::http::{Body, event, keep_alive};
+
+use super::{
+    EarlyResponse, HttpListener, KEEP_ALIVE, early,
+    negotiate::{Accepts, accepted},
+};
+use crate::{
+    capture::{CapturedClient, ClientCapture},
+    listener::{
+        headers::{self, Unreadable, single},
+        response::{HttpResponse, not_allowed, sse, too_many},
+    },
+    request::{
+        call::{CallStep, ClientCall},
+        subscription::{SessionStream, Subscription},
+    },
+    session::replay::{Reader, ResumedStream, StreamSource, TooManyStreams},
+};
+
+impl HttpListener {
+    /// The stream of a session for what belongs to no request.
+    pub(super) fn get(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
+        if accepted(headers)? == Accepts::Json {
+            let error =
+                ErrorObject::new(ErrorCode::INVALID_REQUEST, "the client must accept text/event-stream");
+            return early(StatusCode::NOT_ACCEPTABLE, None, &error);
+        }
+        let Some((_, session)) = self.legacy_session(headers)? else {
+            return Ok(not_allowed("POST"));
+        };
+        session.touch();
+        let tap = ClientCapture::new(&self.gateway.host, CapturedClient::Session(session.clone()));
+        let resumed = match single(headers, &headers::LAST_EVENT_ID) {
+            Ok(last_event) => last_event.map(|last_event| session.streams.resume(last_event)),
+            Err(Unreadable) => Some(ResumedStream::Nothing),
+        };
+        match resumed {
+            Some(ResumedStream::Rest(reader)) => return Ok(tap.answered(read(reader))),
+            Some(ResumedStream::Nothing) => {
+                let message = "nothing is kept of the stream with that event";
+                let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+                return early(StatusCode::BAD_REQUEST, None, &error);
+            }
+            Some(ResumedStream::NewChanges) | None => {}
+        }
+        let replaced = session.take_stream();
+        let source =
+            StreamSource::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
+        match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {
+            Ok(reader) => Ok(tap.answered(read(reader))),
+            Err(TooManyStreams(_)) => {
+                let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too many streams of this session");
+                early(StatusCode::TOO_MANY_REQUESTS, None, &error)
+            }
+        }
+    }
+
+    pub(super) fn listen(&self, subscription: Subscription) -> HttpResponse {
+        let Ok(place) = self.gateway.listening.clone().try_acquire_owned() else {
+            return too_many("too many subscriptions; try again later", Some(subscription.id()));
+        };
+        let state = (Some(subscription), self.stop.clone(), place);
+        sse(Body::stream(unfold(state, |(subscription, stop, place)| async move {
+            let mut subscription = subscription?;
+            let text = tokio::select! {
+                message = subscription.next() => message.map(event),
+                () = tokio::time::sleep(KEEP_ALIVE) => Some(keep_alive()),
+                () = stop.cancelled() => None,
+            };
+            Some(match text {
+                Some(text) => (text, (Some(subscription), stop, place)),
+                None => (event(subscription.farewell()), (None, stop, place)),
+            })
+        })))
+    }
+}
+
+/// What a client reads that can come back.
+pub(super) fn read(reader: Reader) -> HttpResponse {
+    sse(Body::stream(unfold(reader, |mut reader| async move {
+        let text = tokio::select! {
+            text = reader.next() => text?,
+            () = tokio::time::sleep(KEEP_ALIVE) => keep_alive(),
+        };
+        Some((text, reader))
+    })))
+}
+
+/// The events of a request, for a client that cannot come back: when it goes away, the request is cancelled.
+pub(super) fn stream(exchange: Box<ClientCall>, first: Option<Rope>) -> HttpResponse {
+    let first = Some(first.map_or_else(keep_alive, event));
+    sse(Body::stream(unfold((first, Some(exchange)), |(first, exchange)| async move {
+        if let Some(first) = first {
+            return Some((first, (None, exchange)));
+        }
+        let mut exchange = exchange?;
+        let step = tokio::select! {
+            step = exchange.next() => step,
+            () = tokio::time::sleep(KEEP_ALIVE) => return Some((keep_alive(), (None, Some(exchange)))),
+        };
+        Some(match step {
+            CallStep::Event(text) => (event(text), (None, Some(exchange))),
+            CallStep::Final(known) => (event(known.text), (None, None)),
+        })
+    })))
+}

@@ -1,0 +1,73 @@
+//! Answers as HTTP sends them.
+
+use http::{HeaderValue, Response, StatusCode, header};
+use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Rope};
+use toolbay_transport::http::Body;
+
+use crate::{error, request::call::FinalResponse};
+
+pub(crate) type HttpResponse = Response<Body>;
+
+pub(crate) fn final_answer(known: FinalResponse, modern: bool) -> HttpResponse {
+    let status = match known.error {
+        Some(code) if modern => error::status_of(code),
+        _ => StatusCode::OK,
+    };
+    json(status, known.text)
+}
+
+pub(crate) fn json(status: StatusCode, text: Rope) -> HttpResponse {
+    let mut answer = Response::new(Body::full(text));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+pub(crate) fn json_error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> HttpResponse {
+    json(status, toolbay_protocol::error(id, error).into())
+}
+
+pub(crate) fn sse(body: Body) -> HttpResponse {
+    let mut answer = Response::new(body);
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    answer
+}
+
+pub(crate) fn empty(status: StatusCode) -> HttpResponse {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer
+}
+
+pub(crate) fn not_allowed(allow: &'static str) -> HttpResponse {
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "this method is not allowed here");
+    let mut answer = json_error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+    answer
+}
+
+/// There is no room for one more; later there may be.
+pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> HttpResponse {
+    let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, message);
+    let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, id, &error);
+    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+    answer
+}
+
+/// A request from where none is taken.
+pub(crate) fn forbidden(reason: &str) -> HttpResponse {
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
+    json_error(StatusCode::FORBIDDEN, None, &error)
+}
+
+/// Nobody is served who does not show the token.
+pub(crate) fn unauthorized() -> HttpResponse {
+    let message = "unauthorised: send the hub's token as `Authorization: Bearer …`";
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+    let mut answer = json_error(StatusCode::UNAUTHORIZED, None, &error);
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    answer
+}

@@ -1,0 +1,186 @@
+//! Requests that we answer ourselves, from memory.
+
+use serde_json::{Value, json};
+use toolbay_host::{CacheHints, CatalogKind, HubsBehind, list_page};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Notification, Request, Revision, UnknownLogLevel, meta, method,
+};
+use toolbay_translate::tools_for;
+
+use crate::{
+    capabilities::capabilities,
+    error,
+    gateway::Gateway,
+    request::{call::complete, client::Client},
+    tasks::TaskProtocol as Tasks,
+};
+
+/// What a request of our own comes to: a result as JSON text, or an error.
+pub(crate) type LocalResult = Result<String, ErrorObject>;
+
+impl Gateway {
+    /// Answers a request that needs no server; nothing when it needs one.
+    pub(crate) fn known(&self, client: &Client, request: &Request) -> Option<LocalResult> {
+        let call = &request.call;
+        let modern = client.revision.is_modern();
+        Some(match call.method() {
+            method::TOOLS_LIST => self.list(client, call, CatalogKind::Tools),
+            method::RESOURCES_LIST => self.list(client, call, CatalogKind::Resources),
+            method::RESOURCE_TEMPLATES_LIST => self.list(client, call, CatalogKind::ResourceTemplates),
+            method::PROMPTS_LIST => self.list(client, call, CatalogKind::Prompts),
+            method::DISCOVER if modern => Ok(self.discovery(call)),
+            method::PING if !modern => Ok("{}".to_owned()),
+            method::SET_LEVEL if !modern => set_level(client, call),
+            method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::COMPLETE => {
+                return None;
+            }
+            other if Tasks::of(client.revision).is_some_and(|tasks| tasks.has_method(other)) => {
+                if !modern || client.has_tasks() {
+                    return None;
+                }
+                Err(error::needs_tasks())
+            }
+            other => Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{other}`"))),
+        })
+    }
+
+    /// The answer to `initialize`, for a client that will speak `revision`.
+    pub(crate) fn initialize_result(&self, revision: Revision, call: &Notification) -> String {
+        let mut result = json!({
+            "protocolVersion": revision.as_str(),
+            "capabilities": self.capabilities(revision),
+            "serverInfo": self.server_info(),
+        });
+        if let Some(hubs) = self.hubs(call) {
+            result["_meta"] = json!({ meta::HUBS: hubs });
+        }
+        if let Some(instructions) = self.instructions() {
+            result["instructions"] = instructions.into();
+        }
+        result.to_string()
+    }
+
+    /// The hubs that this one consists of, for another hub that wants to know them.
+    fn hubs(&self, call: &Notification) -> Option<HubsBehind> {
+        call.meta(meta::VIA).and_then(|_| self.host.hubs())
+    }
+
+    fn discovery(&self, call: &Notification) -> String {
+        let (ttl, scope) = caching(self.host.introduction_hints());
+        let mut result = json!({
+            "resultType": "complete",
+            "supportedVersions": error::supported_versions(),
+            "capabilities": self.capabilities(Revision::LATEST),
+            "ttlMs": ttl,
+            "cacheScope": scope,
+            "_meta": { meta::SERVER_INFO: self.server_info() },
+        });
+        if let Some(hubs) = self.hubs(call) {
+            result["_meta"][meta::HUBS] = json!(hubs);
+        }
+        if let Some(instructions) = self.instructions() {
+            result["instructions"] = instructions.into();
+        }
+        result.to_string()
+    }
+
+    fn list(&self, client: &Client, call: &Notification, kind: CatalogKind) -> LocalResult {
+        let cursor = match call.param("cursor") {
+            None => None,
+            Some(span) if call.raw(span) == "null" => None,
+            Some(_) => Some(call.string_param("cursor").ok_or_else(|| bad_cursor("it is not a string"))?),
+        };
+        let table = self.host.table();
+        // Only clients of the stateless era know what a bad `x-mcp-header` is.
+        let page = match client.revision.is_modern() && client.is_on_http {
+            true => table.page_on_http(kind, cursor.as_deref()),
+            false => table.page(kind, cursor.as_deref()),
+        };
+        let Some((page, next)) = page else {
+            return Err(bad_cursor("it is not ours, or the list has changed since; start again without one"));
+        };
+        if let Some(session) = &client.session {
+            session.saw(kind, table.version(kind));
+        }
+        let page = if kind == CatalogKind::Tools { tools_for(page, client.revision) } else { page.clone() };
+        // Looked at for every client: what ran out is asked for again, whoever looks.
+        let hints = self.host.list_hints(kind);
+        let mut fields = list_page(kind.field(), &page, next.as_deref());
+        let mut about = json!({});
+        if client.revision.is_modern() {
+            let (ttl, scope) = caching(hints);
+            fields.push_str(&format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{scope}\""));
+            about[meta::SERVER_INFO] = self.server_info();
+        }
+        if let Some(hubs) = self.hubs(call) {
+            about[meta::HUBS] = json!(hubs);
+        }
+        if about != json!({}) {
+            fields.push_str(&format!(",\"_meta\":{about}"));
+        }
+        Ok(complete(&format!("{{{fields}}}"), client.revision))
+    }
+
+    fn capabilities(&self, revision: Revision) -> Value {
+        match &self.options.identity {
+            Some(face) => face.capabilities.clone(),
+            None => capabilities(&self.host, revision),
+        }
+    }
+
+    fn server_info(&self) -> Value {
+        if let Some(face) = &self.options.identity {
+            return face.server_info.clone();
+        }
+        json!({ "name": "toolbay", "title": "Toolbay", "version": self.options.version })
+    }
+
+    /// What the servers that are up tell models about themselves.
+    fn instructions(&self) -> Option<String> {
+        if let Some(face) = &self.options.identity {
+            return face.instructions.clone();
+        }
+        let parts: Vec<String> = self
+            .host
+            .statuses()
+            .iter()
+            .filter(|server| server.state.is_offered())
+            .filter_map(|server| {
+                let instructions = server.catalog.instructions.as_ref()?;
+                Some(section(server.name.as_str(), instructions))
+            })
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+}
+
+/// What a server tells models, quoted: whatever is in it, it is what this server says.
+fn section(server: &str, instructions: &str) -> String {
+    let mut section = format!("# {server}\n");
+    for line in instructions.trim_end().lines() {
+        section.push_str(if line.is_empty() { "\n>" } else { "\n> " });
+        section.push_str(line);
+    }
+    section
+}
+
+fn set_level(client: &Client, call: &Notification) -> LocalResult {
+    let level = call.string_param("level").unwrap_or_default().parse().map_err(|unknown| {
+        let unknown: UnknownLogLevel = unknown;
+        ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`level`: {unknown}"))
+    })?;
+    if let Some(session) = &client.session {
+        session.set_log_level(level);
+    }
+    Ok("{}".to_owned())
+}
+
+/// Hints as they are written: milliseconds, and who may keep it.
+fn caching(hints: CacheHints) -> (u64, &'static str) {
+    let ttl = u64::try_from(hints.ttl.as_millis()).unwrap_or(u64::MAX);
+    (ttl, if hints.is_public { "public" } else { "private" })
+}
+
+fn bad_cursor(why: &str) -> ErrorObject {
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`cursor` cannot be used: {why}"))
+}

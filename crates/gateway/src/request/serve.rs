@@ -1,0 +1,99 @@
+//! One request, on whatever transport it came.
+
+use std::{pin::Pin, sync::Arc};
+
+use toolbay_protocol::{Request, method};
+
+use crate::{
+    error,
+    gateway::Gateway,
+    request::{
+        call::{CallStart, ClientCall, FinalResponse},
+        client::Client,
+        subscription::Subscription,
+    },
+};
+
+/// How a request is being answered.
+pub(crate) enum Served {
+    /// At once.
+    Known(FinalResponse),
+    /// By a server.
+    Running(Box<ClientCall>),
+    /// With changes, until someone ends it.
+    Listening(Box<Subscription>),
+    /// Once servers that are on their way up have come up, or will not.
+    Later(Box<DeferredRequest>),
+    /// With this, after some waiting.
+    Soon(Pin<Box<dyn Future<Output = FinalResponse> + Send>>),
+}
+
+/// A request that waits for servers to come up.
+pub(crate) struct DeferredRequest {
+    arrival: Pin<Box<dyn Future<Output = ()> + Send>>,
+    client: Client,
+    request: Arc<Request>,
+}
+
+impl DeferredRequest {
+    /// Waits, then starts to answer: whatever came up by then is all there is.
+    pub(crate) async fn serve(self, gateway: &Arc<Gateway>) -> Served {
+        self.arrival.await;
+        gateway.serve_now(&self.client, self.request)
+    }
+}
+
+impl Gateway {
+    /// Starts to answer a request of a client whose era is known.
+    pub(crate) fn serve(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
+        let arrival = match self.host.arrival(&request) {
+            Some(arrival) => Some(Box::pin(arrival) as Pin<Box<dyn Future<Output = ()> + Send>>),
+            None => self.first_list.awaited(&self.host, &request),
+        };
+        match arrival {
+            Some(arrival) => {
+                Served::Later(Box::new(DeferredRequest { arrival, client: client.clone(), request }))
+            }
+            None => self.serve_now(client, request),
+        }
+    }
+
+    /// As [`Gateway::serve`], where nothing need be waited for any more.
+    pub(crate) fn serve_now(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
+        if client.revision.is_modern() && request.call.method() == method::LISTEN {
+            return match Subscription::open(self, client, &request) {
+                Ok(subscription) => Served::Listening(Box::new(subscription)),
+                Err(error) => Served::Known(FinalResponse::error(Some(&request.id), &error)),
+            };
+        }
+        match request.call.method() {
+            method::RESOURCES_SUBSCRIBE if !client.revision.is_modern() => {
+                return self.subscribe(client, &request);
+            }
+            method::RESOURCES_UNSUBSCRIBE if !client.revision.is_modern() => {
+                return self.unsubscribe(client, &request);
+            }
+            _ => {}
+        }
+        if let Some(known) = self.known(client, &request) {
+            if let Some(session) = &client.session {
+                session.asked();
+            }
+            return Served::Known(match known {
+                Ok(result) => FinalResponse::result(&request.id, &result),
+                Err(error) => FinalResponse::error(Some(&request.id), &error),
+            });
+        }
+        let running = client.session.as_ref().map(|session| session.enter(&request.id)).transpose();
+        let running = match running {
+            Ok(running) => running,
+            Err(why) => {
+                return Served::Known(FinalResponse::error(Some(&request.id), &error::not_entered(why)));
+            }
+        };
+        match ClientCall::start(self, client, request, running) {
+            CallStart::Running(exchange) => Served::Running(exchange),
+            CallStart::Known(known) => Served::Known(known),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Telling clients what changed.
+
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+use tokio::{sync::broadcast::error::RecvError, time::timeout};
+use toolbay_host::{CatalogKind, Host, HostChange, HostChanges, ResourceWatch};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Rope, ServerName, encode_string, meta,
+    method,
+};
+use toolbay_translate::tagged;
+
+use crate::{error, gateway::Gateway, request::client::Client, session::Session, tasks::TaskWatch};
+
+/// How many resources one subscription may name; the rest is not acknowledged.
+const MAX_WATCHED: usize = 1024;
+/// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a client wants to hear of.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SubscriptionFilter {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tools_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    resources_list_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resource_subscriptions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    task_ids: Vec<String>,
+}
+
+/// `subscriptions/listen` of the stateless era: one request, answered with changes for as long as it lasts.
+pub(crate) struct Subscription {
+    id: RequestId,
+    filter: SubscriptionFilter,
+    changes: HostChanges,
+    tasks: TaskWatch,
+    /// Until it is acknowledged: asks the servers of all named resources.
+    opening: Option<Pin<Box<dyn Future<Output = Vec<ResourceWatch>> + Send>>>,
+    watched: Vec<ResourceWatch>,
+    queue: VecDeque<Rope>,
+}
+
+impl Subscription {
+    pub(crate) fn open(
+        gateway: &Arc<Gateway>,
+        client: &Client,
+        request: &Request,
+    ) -> Result<Self, ErrorObject> {
+        let bad = |why: String| {
+            ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`params.notifications`: {why}"))
+        };
+        let span = request.call.param("notifications").ok_or_else(|| bad("it is missing".to_owned()))?;
+        let mut filter: SubscriptionFilter =
+            serde_json::from_str(request.call.raw(span)).map_err(|error| bad(error.to_string()))?;
+        if !filter.task_ids.is_empty() && !client.has_tasks() {
+            return Err(error::needs_tasks());
+        }
+        let mut uris = std::mem::take(&mut filter.resource_subscriptions);
+        uris.truncate(MAX_WATCHED);
+        // From here on nothing is missed: what comes before the acknowledgement is told after it.
+        let changes = gateway.host.changes();
+        let host = gateway.host.clone();
+        let opening = Box::pin(async move {
+            let watch = uris.iter().map(|uri| timeout(PATIENCE, host.watch(uri)));
+            join_all(watch).await.into_iter().flatten().flatten().collect()
+        });
+        Ok(Self {
+            id: request.id.clone(),
+            tasks: TaskWatch::open(gateway, client, &filter.task_ids),
+            filter,
+            changes,
+            opening: Some(opening),
+            watched: Vec::new(),
+            queue: VecDeque::new(),
+        })
+    }
+
+    pub(crate) fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The next message of the stream. Cancel safe; ends with the host.
+    pub(crate) async fn next(&mut self) -> Option<Rope> {
+        if let Some(opening) = &mut self.opening {
+            self.filter.task_ids = self.tasks.agreed().await;
+            self.watched = opening.await;
+            self.opening = None;
+            return Some(self.acknowledgement());
+        }
+        loop {
+            if let Some(text) = self.queue.pop_front() {
+                return Some(text);
+            }
+            let news = tokio::select! {
+                news = next_change(&mut self.changes) => news?,
+                notification = self.tasks.next() => return Some(tagged(&notification, &self.id)),
+            };
+            match news {
+                ChangeEvent::List(kind) => self.tell_list(kind),
+                ChangeEvent::Resource(server, notification) => {
+                    let told = self.watched.iter().filter_map(|it| it.updated(&server, &notification));
+                    self.queue.extend(told.map(|notification| tagged(&notification, &self.id)));
+                }
+                ChangeEvent::Task(..) => {} // one of sessions; this client's own come another way
+                ChangeEvent::Missed => {
+                    for kind in MISSABLE {
+                        self.tell_list(kind);
+                    }
+                    let told = self.watched.iter().map(|watched| updated(&watched.uri()));
+                    self.queue.extend(told.map(|notification| tagged(&notification, &self.id)));
+                }
+            }
+        }
+    }
+
+    fn acknowledgement(&mut self) -> Rope {
+        let mut filter = self.filter.clone();
+        filter.resource_subscriptions = self.watched.iter().map(ResourceWatch::uri).collect();
+        let filter = serde_json::to_string(&filter).unwrap_or_default();
+        let params =
+            format!("{{\"_meta\":{{\"{}\":{}}},\"notifications\":{filter}}}", meta::SUBSCRIPTION_ID, self.id);
+        toolbay_protocol::notification(method::LISTEN_ACKNOWLEDGED, Some(&params)).into()
+    }
+
+    /// The answer that ends the stream on our side.
+    pub(crate) fn farewell(&self) -> Rope {
+        let result = format!(
+            "{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{}}}}}",
+            meta::SUBSCRIPTION_ID,
+            self.id
+        );
+        toolbay_protocol::result(&self.id, &result).into()
+    }
+
+    /// The notification that ends it as well, for clients whose messages share one channel: the specification asks for
+    /// both, and a client that knows one of them ignores the other.
+    pub(crate) fn cancellation(&self) -> Rope {
+        let params = format!("{{\"requestId\":{},\"reason\":\"the subscription was closed\"}}", self.id);
+        toolbay_protocol::notification(method::CANCELLED, Some(&params)).into()
+    }
+
+    fn tell_list(&mut self, kind: CatalogKind) {
+        let wanted = match kind {
+            CatalogKind::Tools => self.filter.tools_list_changed,
+            CatalogKind::Prompts => self.filter.prompts_list_changed,
+            CatalogKind::Resources | CatalogKind::ResourceTemplates => self.filter.resources_list_changed,
+        };
+        if wanted {
+            self.queue.push_back(tagged(&list_changed(kind), &self.id));
+        }
+    }
+}
+
+/// What a session of the era with a handshake hears between its requests.
+#[derive(Debug)]
+pub(crate) struct SessionStream {
+    session: Arc<Session>,
+    changes: HostChanges,
+    queue: VecDeque<Rope>,
+}
+
+impl SessionStream {
+    pub(crate) fn open(host: &Host, session: Arc<Session>) -> Self {
+        let changes = host.changes();
+        let table = host.table();
+        // Lists that changed between the client's last look and this stream.
+        let missed = CatalogKind::ALL.into_iter().filter(|kind| {
+            let seen = session.seen(*kind);
+            seen != 0 && seen != table.version(*kind)
+        });
+        let queue = missed.map(|kind| list_changed(kind).text.into()).collect();
+        Self { session, changes, queue }
+    }
+
+    /// The next message. Cancel safe; ends with the host.
+    pub(crate) async fn next(&mut self) -> Option<Rope> {
+        loop {
+            if let Some(text) = self.queue.pop_front() {
+                return Some(text);
+            }
+            match next_change(&mut self.changes).await? {
+                ChangeEvent::List(kind) => self.queue.push_back(list_changed(kind).text.into()),
+                ChangeEvent::Resource(server, notification) => {
+                    let told = self.session.updates(&server, &notification);
+                    self.queue.extend(told.into_iter().map(|notification| notification.text.clone().into()));
+                }
+                ChangeEvent::Missed => {
+                    self.queue.extend(MISSABLE.map(|kind| list_changed(kind).text.into()));
+                    let told = self.session.watched().into_iter();
+                    self.queue.extend(told.map(|uri| updated(&uri).text.into()));
+                }
+                ChangeEvent::Task(server, notification) => {
+                    let told = self.session.told_of_task(&server, &notification);
+                    self.queue.extend(told.map(|notification| notification.text.into()));
+                }
+            }
+        }
+    }
+}
+
+/// What a reader of changes learns.
+#[derive(Debug)]
+enum ChangeEvent {
+    List(CatalogKind),
+    Resource(ServerName, Arc<Notification>),
+    Task(ServerName, Arc<Notification>),
+    /// It fell behind: any list and any resource may have changed.
+    Missed,
+}
+
+/// One kind for each notification that there is.
+const MISSABLE: [CatalogKind; 3] = [CatalogKind::Tools, CatalogKind::Resources, CatalogKind::Prompts];
+
+async fn next_change(changes: &mut HostChanges) -> Option<ChangeEvent> {
+    match changes.recv().await {
+        Ok(HostChange::List(kind)) => Some(ChangeEvent::List(kind)),
+        Ok(HostChange::Resource { server, notification }) => {
+            Some(ChangeEvent::Resource(server, notification))
+        }
+        Ok(HostChange::Task { server, notification }) => Some(ChangeEvent::Task(server, notification)),
+        Err(RecvError::Lagged(_)) => Some(ChangeEvent::Missed),
+        Err(RecvError::Closed) => None,
+    }
+}
+
+fn list_changed(kind: CatalogKind) -> Box<Notification> {
+    let method = match kind {
+        CatalogKind::Tools => method::TOOLS_CHANGED,
+        CatalogKind::Prompts => method::PROMPTS_CHANGED,
+        CatalogKind::Resources | CatalogKind::ResourceTemplates => method::RESOURCES_CHANGED,
+    };
+    ours(method, None)
+}
+
+fn updated(uri: &str) -> Box<Notification> {
+    ours(method::RESOURCE_UPDATED, Some(&format!("{{\"uri\":{}}}", encode_string(uri))))
+}
+
+fn ours(method: &str, params: Option<&str>) -> Box<Notification> {
+    match Message::parse(toolbay_protocol::notification(method, params)) {
+        Ok(Message::Notification(notification)) => notification,
+        other => unreachable!("we write valid notifications: {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_fell_behind_is_told_that_anything_may_have_changed() {
+        let sender = tokio::sync::broadcast::Sender::new(1);
+        let mut changes = sender.subscribe();
+        for _ in 0..3 {
+            sender.send(HostChange::List(CatalogKind::Resources)).unwrap();
+        }
+        drop(sender);
+        assert!(matches!(next_change(&mut changes).await, Some(ChangeEvent::Missed)));
+        assert!(matches!(next_change(&mut changes).await, Some(ChangeEvent::List(CatalogKind::Resources))));
+        assert!(next_change(&mut changes).await.is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! All sessions.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    connected_clients::{ClientTransport, ConnectedClient, name_of},
+    session::Session,
+};
+
+/// When there are too many, this part of them may end at once: looking for them again and again costs too much.
+const ROOM: usize = 16;
+
+/// Sessions by their ids, which nobody can guess.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    limit: usize,
+    idle: Duration,
+    by_id: Mutex<HashMap<SessionId, Arc<Session>>>,
+}
+
+/// 128 random bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SessionId(u128);
+
+impl SessionId {
+    /// One that nobody can guess; nothing when the system has no randomness.
+    pub(crate) fn random() -> Option<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Self(u128::from_ne_bytes(bytes)))
+    }
+
+    /// Reads an id as we write it, and nothing else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        // In halves: arithmetic on 128 bits is slow.
+        let (halves, []) = text.as_bytes().as_chunks::<16>() else { return None };
+        let [high, low] = halves else { return None };
+        Some(Self(u128::from(half(high)?) << 64 | u128::from(half(low)?)))
+    }
+}
+
+/// Ends up to `count` of the sessions that were never used and that nobody holds; says whether there were any.
+fn make_room(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
+    let unused = |(id, session): (&SessionId, &Arc<Session>)| {
+        let since = session.unused_since().filter(|_| Arc::strong_count(session) == 1)?;
+        Some((since, *id))
+    };
+    let mut unused: Vec<(Instant, SessionId)> = by_id.iter().filter_map(unused).collect();
+    unused.sort_unstable_by_key(|(since, _)| *since);
+    unused.truncate(count);
+    for (_, id) in &unused {
+        if let Some(session) = by_id.remove(id) {
+            session.end();
+        }
+    }
+    !unused.is_empty()
+}
+
+/// What 16 digits mean.
+fn half(digits: &[u8; 16]) -> Option<u64> {
+    digits.iter().try_fold(0, |number, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u64::from(value))
+    })
+}
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Sessions {
+    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
+        Self { limit, idle, by_id: Mutex::default() }
+    }
+
+    /// Adds a session. If there are too many, sessions end that were never used, those that wait longest first; nothing if
+    /// there are none.
+    pub(crate) fn add(&self, session: Arc<Session>) -> Option<SessionId> {
+        let id = SessionId::random()?;
+        let mut by_id = self.lock();
+        if by_id.len() >= self.limit && !make_room(&mut by_id, (self.limit / ROOM).max(1)) {
+            return None;
+        }
+        by_id.insert(id, session);
+        Some(id)
+    }
+
+    pub(crate) fn get(&self, id: SessionId) -> Option<Arc<Session>> {
+        self.lock().get(&id).cloned()
+    }
+
+    /// Ends a session; says whether there was one.
+    pub(crate) fn end(&self, id: SessionId) -> bool {
+        match self.lock().remove(&id) {
+            Some(session) => {
+                session.end();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The clients that have a session, in the order in which they came.
+    pub(crate) fn clients(&self) -> Vec<ConnectedClient> {
+        let sessions: Vec<Arc<Session>> = self.lock().values().cloned().collect();
+        let client = |session: &Arc<Session>| ConnectedClient {
+            name: name_of(session.identity().0.info()),
+            transport: ClientTransport::Http,
+            pid: None,
+            root: None,
+            since: session.since,
+        };
+        let mut clients: Vec<ConnectedClient> = sessions.iter().map(client).collect();
+        clients.sort_by_key(|client| client.since);
+        clients
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Ends sessions that nobody has used for long.
+    pub(crate) fn sweep(&self) {
+        let idle = self.idle;
+        self.lock().retain(|_, session| {
+            // Whoever else holds it is a stream or a request: then it is in use, however quiet.
+            let keep = Arc::strong_count(session) > 1 || session.last_used().elapsed() < idle;
+            if !keep {
+                session.end();
+            }
+            keep
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.by_id.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

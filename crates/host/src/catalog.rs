@@ -1,0 +1,24 @@
+//! What all servers offer, and who owns which name.
+
+pub(crate) mod builder;
+pub(crate) mod cache;
+mod naming;
+mod output_schema;
+mod pages;
+mod quarantine;
+mod repair;
+mod root_schema;
+mod simple_schema;
+mod table;
+pub(crate) mod ttl;
+mod uri_template;
+mod validate;
+mod validation_cost;
+
+pub(crate) use naming::slug_of;
+pub use naming::{Naming, qualified_uri, slugs};
+pub use pages::list_page;
+pub use quarantine::Quarantined;
+pub(crate) use quarantine::{CheckedTool, UncheckedTools};
+pub use table::{ResourceRoute, Route, RouteTable, ServerPart};
+pub use validate::Validator;

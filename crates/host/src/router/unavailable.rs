@@ -1,0 +1,104 @@
+//! Why a tool or prompt that a caller knows by name is not there.
+
+use std::fmt;
+
+use tokio::time::Instant;
+use toolbay_protocol::ServerName;
+
+use crate::{Host, ServerState, catalog::slug_of};
+
+/// Why a named tool or prompt cannot be used now, although its server is known.
+#[derive(Debug, Clone)]
+pub struct Unavailable {
+    /// The server it belongs to.
+    pub server: ServerName,
+    why: UnavailableReason,
+}
+
+#[derive(Debug, Clone)]
+enum UnavailableReason {
+    /// The server is down.
+    Down(ServerState),
+    /// The server is up, but this was set aside.
+    SetAside { kind: &'static str, name: String, reason: String },
+}
+
+impl Host {
+    /// Why what is named cannot be used now; nothing where the name tells of no server, or where the server is up and has
+    /// nothing of that name.
+    pub fn absence(&self, name: &str) -> Option<Unavailable> {
+        let table = self.peek_table();
+        let owner = self.member_of(name);
+        let bare = if owner.is_some() { name.split_once("__").map_or(name, |(_, bare)| bare) } else { name };
+        let is_meant = |server: &ServerName| owner.as_ref().is_none_or(|owner| owner.name == *server);
+        // Long names are kept by their beginning only.
+        let is_named = |known: &str| known == bare || (known.len() >= 128 && bare.starts_with(known));
+        let set_aside = table.quarantined.iter().find(|it| is_named(&it.name) && is_meant(&it.server));
+        if let Some(it) = set_aside {
+            let (kind, name, reason) = (it.kind, it.name.clone(), it.reason.clone());
+            return Some(Unavailable {
+                server: it.server.clone(),
+                why: UnavailableReason::SetAside { kind, name, reason },
+            });
+        }
+        let owner = owner?;
+        Unavailable::of_server(&owner.name, owner.state())
+    }
+
+    fn member_of(&self, name: &str) -> Option<std::sync::Arc<crate::servers::registry::RegisteredServer>> {
+        self.shared.servers.load().by_slug(slug_of(name)?).cloned()
+    }
+}
+
+impl Unavailable {
+    /// Why nothing of a server can be used now; nothing where it is up, or will be in a moment.
+    pub(crate) fn of_server(server: &ServerName, state: ServerState) -> Option<Self> {
+        let is_down = !state.is_up() && !matches!(state, ServerState::Starting { .. });
+        is_down.then(|| Self { server: server.clone(), why: UnavailableReason::Down(state) })
+    }
+
+    /// The state of the server, in a word or two.
+    pub fn state(&self) -> &'static str {
+        match &self.why {
+            UnavailableReason::Down(state) => state.word(),
+            UnavailableReason::SetAside { .. } => "set aside",
+        }
+    }
+
+    /// What to do about it, where something can be done.
+    pub fn hint(&self) -> Option<String> {
+        let server = &self.server;
+        let UnavailableReason::Down(state) = &self.why else { return None };
+        Some(match state {
+            ServerState::Disabled => format!("`toolbay enable {server}` enables it"),
+            ServerState::Pending => format!("look at it, then `toolbay approve {server}`"),
+            ServerState::AuthRequired { .. } | ServerState::Failed { .. } => {
+                match state.failure().and_then(|failure| failure.hint()) {
+                    Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
+                    None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
+                }
+            }
+            ServerState::Stopped { .. } => format!("`toolbay start {server}` starts it"),
+            _ => "call again in a moment".to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = &self.server;
+        match &self.why {
+            UnavailableReason::SetAside { kind, name, reason } => {
+                write!(f, "the {kind} `{name}` of server `{server}` was set aside: {reason}")
+            }
+            UnavailableReason::Down(state) => {
+                write!(f, "server `{server}` {}", state.predicate())?;
+                if let Some(until) = state.next_attempt() {
+                    let wait = until.saturating_duration_since(Instant::now()).as_secs_f32().ceil();
+                    write!(f, ", next attempt in {wait} s")?;
+                }
+                state.failure().map_or(Ok(()), |failure| write!(f, ": {}", failure.summary()))
+            }
+        }
+    }
+}

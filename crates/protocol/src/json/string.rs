@@ -1,0 +1,95 @@
+//! The insides of JSON strings.
+
+use std::borrow::Cow;
+
+use crate::json::simd::{BLOCK, is_stop, stops};
+
+/// How many bytes at the start of `text` are plain string content: no quote, no backslash, no control character.
+#[inline]
+pub(crate) fn plain_run(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(block) = text[at..].first_chunk() {
+        let stops = stops(block);
+        if stops != 0 {
+            return at + stops.trailing_zeros() as usize;
+        }
+        at += BLOCK;
+    }
+    at + text[at..].iter().take_while(|&&byte| !is_stop(byte)).count()
+}
+
+/// Whether the inside of a string is written with escapes.
+pub(crate) fn is_escaped(written: &[u8]) -> bool {
+    plain_run(written) < written.len()
+}
+
+/// Whether a key as written (between its quotes) means `name`.
+pub(crate) fn key_is(written: &[u8], name: &str) -> bool {
+    written == name.as_bytes() || (is_escaped(written) && *decode_inner(written) == *name)
+}
+
+/// The meaning of the inside of a JSON string that the scanner accepted. Lone surrogates become U+FFFD.
+pub(crate) fn decode_inner(written: &[u8]) -> Cow<'_, str> {
+    let text = std::str::from_utf8(written).unwrap_or_default();
+    let Some((plain, mut escaped)) = text.split_once('\\') else { return Cow::Borrowed(text) };
+    let mut decoded = String::with_capacity(text.len());
+    decoded.push_str(plain);
+    loop {
+        let (char, rest) = decode_escape(escaped);
+        decoded.push(char);
+        match rest.split_once('\\') {
+            Some((plain, next)) => {
+                decoded.push_str(plain);
+                escaped = next;
+            }
+            None => {
+                decoded.push_str(rest);
+                return Cow::Owned(decoded);
+            }
+        }
+    }
+}
+
+/// What the text behind a backslash stands for, and what follows.
+fn decode_escape(text: &str) -> (char, &str) {
+    let mut chars = text.chars();
+    let char = match chars.next() {
+        Some('b') => '\u{8}',
+        Some('f') => '\u{c}',
+        Some('n') => '\n',
+        Some('r') => '\r',
+        Some('t') => '\t',
+        Some('u') => return decode_unicode(chars.as_str()),
+        Some(itself) => itself,
+        None => char::REPLACEMENT_CHARACTER,
+    };
+    (char, chars.as_str())
+}
+
+/// As [`decode_escape`], behind `\u`. Half a pair stands for U+FFFD.
+fn decode_unicode(text: &str) -> (char, &str) {
+    let Some((unit, rest)) = hex_unit(text) else { return (char::REPLACEMENT_CHARACTER, text) };
+    if let Some((low, after)) = rest.strip_prefix("\\u").and_then(hex_unit)
+        && let Some(Ok(char)) = char::decode_utf16([unit, low]).next()
+        && char > '\u{ffff}'
+    {
+        return (char, after);
+    }
+    (char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER), rest)
+}
+
+fn hex_unit(text: &str) -> Option<(u16, &str)> {
+    let (digits, rest) = text.split_at_checked(4)?;
+    Some((u16::from_str_radix(digits, 16).ok()?, rest))
+}
+
+/// The meaning of a JSON string with its quotes, or nothing when the text is not a string.
+pub fn decode_string(quoted: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(decode_inner(inner))
+}
+
+/// `text` as a JSON string with its quotes.
+pub fn encode_string(text: &str) -> String {
+    serde_json::to_string(text).expect("a string always serialises")
+}

@@ -1,0 +1,79 @@
+//! Messages that we write ourselves.
+
+use bytes::{Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{ErrorCode, RequestId, encode_string, json::rope::on_one_line};
+
+/// The `error` of a JSON-RPC response.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ErrorObject {
+    /// What kind of failure.
+    pub code: ErrorCode,
+    /// One sentence for people.
+    pub message: String,
+    /// More, for programs; kept as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<RawValue>>,
+}
+
+impl ErrorObject {
+    /// An error without data.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// Adds data.
+    pub fn with_data(mut self, data: &impl Serialize) -> Self {
+        self.data = serde_json::value::to_raw_value(data).ok();
+        self
+    }
+}
+
+/// A request; `params` is JSON text.
+pub fn request(id: &RequestId, method: &str, params: Option<&str>) -> Bytes {
+    let id = id.as_raw();
+    let method = encode_string(method);
+    join(&[
+        "{\"jsonrpc\":\"2.0\",\"id\":",
+        id,
+        ",\"method\":",
+        &method,
+        if params.is_some() { ",\"params\":" } else { "" },
+        params.unwrap_or(""),
+        "}",
+    ])
+}
+
+/// A notification; `params` is JSON text.
+pub fn notification(method: &str, params: Option<&str>) -> Bytes {
+    let method = encode_string(method);
+    join(&[
+        "{\"jsonrpc\":\"2.0\",\"method\":",
+        &method,
+        if params.is_some() { ",\"params\":" } else { "" },
+        params.unwrap_or(""),
+        "}",
+    ])
+}
+
+/// A response with a result; `result` is JSON text.
+pub fn result(id: &RequestId, result: &str) -> Bytes {
+    join(&["{\"jsonrpc\":\"2.0\",\"id\":", id.as_raw(), ",\"result\":", result, "}"])
+}
+
+/// A response with an error; without an id when the request's could not be read.
+pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Bytes {
+    let body = serde_json::to_string(error).expect("an error object always serialises");
+    join(&["{\"jsonrpc\":\"2.0\",\"id\":", id.map_or("null", RequestId::as_raw), ",\"error\":", &body, "}"])
+}
+
+/// The parts on one line: raw values may have been written on several.
+fn join(parts: &[&str]) -> Bytes {
+    let mut text = BytesMut::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for part in parts {
+        text.extend_from_slice(part.as_bytes());
+    }
+    on_one_line(text.freeze())
+}

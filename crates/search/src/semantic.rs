@@ -1,0 +1,36 @@
+//! Search by meaning: words, vectors and a ranking over chunks.
+//!
+//! An [`Index`] is made of segments that never change. A question is answered in four steps: candidates by words and by
+//! vectors, what is known about each of them ([`Feature`]), a weighted sum, and a look at the disk, so that nothing is
+//! shown that is not there.
+
+mod embed;
+mod error;
+mod index;
+mod pending;
+mod query;
+pub(crate) mod rank;
+pub(crate) mod retrieve;
+mod search;
+mod segment;
+mod source;
+mod state;
+mod term;
+mod update;
+mod vector;
+mod verify;
+mod view;
+
+pub use self::{
+    embed::{Code, EmbedError, Embedder},
+    error::SemanticError,
+    index::{Answer, Index, Size},
+    query::{Query, Ranking},
+    rank::{
+        order::{RankedCandidate, list},
+        weights::{Feature, Features, Weights},
+    },
+    search::{ExplainedCandidate, Hit},
+    source::{LARGEST_FILE, Source, Text},
+    update::{Progress, Report},
+};

@@ -1,0 +1,350 @@
+//! The index of a tree, as others use it.
+
+use std::{
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+};
+
+use ignore::overrides::{Override, OverrideBuilder};
+
+use super::{
+    embed::Embedder,
+    error::SemanticError,
+    pending::{Overlay, overlay},
+    query::{ParsedQuery, Query},
+    rank::weights::Weights,
+    search::{ExplainedCandidate, Hit, Page, SearchContext},
+    segment::{Damaged, stored},
+    source::{Source, Until},
+    state::{Comparison, LoadedSegment, State},
+    view::{Part, View},
+};
+use crate::{chunk::Language, store::Store, tree::Entry};
+
+/// Chunks, words and vectors of a tree, and the ranking over them.
+///
+/// Searching never waits for an update. What the index says about a file that has changed is left out; the file itself is
+/// looked at when the question is asked.
+#[derive(Debug)]
+pub struct Index {
+    pub(super) store: Option<Store>,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
+    pub(super) state: Mutex<Loaded>,
+    /// Held while a segment gets its name and is written.
+    pub(super) naming: Mutex<()>,
+    seen: Mutex<Option<Seen>>,
+    weights: Weights,
+}
+
+/// The segments in use, and which list of the store they are.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    pub(super) state: Arc<State>,
+    pub(super) list: Option<ListStamp>,
+}
+
+/// Tells lists apart: each is a new file.
+pub(super) type ListStamp = (u64, i64, i64);
+
+/// What came out of comparing a listing with the segments: searches between two changes need it once.
+#[derive(Debug)]
+struct Seen {
+    entries: Arc<[Entry]>,
+    state: Arc<State>,
+    comparison: Arc<Comparison>,
+    overlay: Option<Overlay>,
+}
+
+/// The answer to a question.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// How many there are in all, those before and after these hits included.
+    pub total: usize,
+    /// Files that are not in the index yet.
+    pub pending: usize,
+    /// Whether some of those were not looked at: the answer may get better once they are indexed.
+    pub partial: bool,
+    /// What somebody should know: the endpoint did not answer, the index was damaged.
+    pub notices: Vec<String>,
+}
+
+/// How much is in the index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Files, old versions included.
+    pub files: usize,
+    /// Chunks of those files.
+    pub chunks: usize,
+    /// Parts that the index is in.
+    pub segments: usize,
+}
+
+impl Index {
+    /// The index that is in a store, as far as it can be used. Reads next to nothing.
+    pub fn open(store: Store, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        let index = Self { store: Some(store), ..Self::in_memory(embedder) };
+        index.refresh();
+        index
+    }
+
+    /// An index that is gone with the process: where nothing may be written.
+    pub fn in_memory(embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self {
+            store: None,
+            embedder,
+            state: Mutex::default(),
+            naming: Mutex::default(),
+            seen: Mutex::default(),
+            weights: Weights::FITTED,
+        }
+    }
+
+    /// The same with other weights: for those who fit them.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Answers a question about the files in `entries`, which are those of the tree now.
+    ///
+    /// # Errors
+    /// For a glob that cannot be understood. Damage to the index is no error but a notice.
+    pub fn search(
+        &self,
+        query: &Query,
+        entries: &Arc<[Entry]>,
+        source: &dyn Source,
+    ) -> Result<Answer, SemanticError> {
+        self.search_until(query, entries, source, &AtomicBool::new(false))
+    }
+
+    /// The same, until somebody says that nobody waits any more.
+    ///
+    /// # Errors
+    /// As [`Index::search`], and [`SemanticError::Stopped`].
+    pub fn search_until(
+        &self,
+        query: &Query,
+        entries: &Arc<[Entry]>,
+        source: &dyn Source,
+        stop: &AtomicBool,
+    ) -> Result<Answer, SemanticError> {
+        let source = &Until { source, stop };
+        let globs = globs(&query.globs)?;
+        let asked = ParsedQuery::new(&query.text);
+        let mut notices = Vec::new();
+        loop {
+            let found = self.view(entries, &asked, source).and_then(|looked| {
+                if source.is_over() {
+                    return Ok((Page::default(), looked));
+                }
+                let view = narrow(&looked.view, query, globs.as_ref());
+                let page = self.asking(&view, source).answer(query, &asked)?;
+                Ok((page, looked))
+            });
+            if source.is_over() {
+                return Err(SemanticError::Stopped);
+            }
+            match found {
+                Ok((Page { hits, total, notice }, looked)) => {
+                    notices.extend(notice);
+                    return Ok(Answer {
+                        hits,
+                        total,
+                        pending: looked.pending,
+                        partial: looked.partial,
+                        notices,
+                    });
+                }
+                Err(damaged) if self.drop_damaged() => {
+                    notices.push(format!("{damaged}; it has been left out and will be made anew"))
+                }
+                // Nothing left that could be dropped: this is not about the index on disk.
+                Err(damaged) => return Err(damaged.into()),
+            }
+        }
+    }
+
+    /// All candidates of a question with what is known about them.
+    ///
+    /// # Errors
+    /// If the index is damaged.
+    pub fn explain(
+        &self,
+        query: &Query,
+        entries: &Arc<[Entry]>,
+        source: &dyn Source,
+    ) -> Result<Vec<ExplainedCandidate>, SemanticError> {
+        let asked = ParsedQuery::new(&query.text);
+        let source = &Until { source, stop: &AtomicBool::new(false) };
+        let view = self.view(entries, &asked, source)?.view;
+        let asking = self.asking(&view, source);
+        let (dense, _) = asking.dense(&query.text);
+        Ok(asking.explain(query, &asked, &dense, usize::MAX)?.0)
+    }
+
+    /// How much there is.
+    pub fn size(&self) -> Size {
+        let state = self.current();
+        let metas = || state.kept.iter().map(|kept| kept.segment.meta());
+        Size {
+            files: metas().map(|meta| meta.files as usize).sum(),
+            chunks: metas().map(|meta| meta.chunks as usize).sum(),
+            segments: state.kept.len(),
+        }
+    }
+
+    fn asking<'a>(&'a self, view: &'a View, source: &'a dyn Source) -> SearchContext<'a> {
+        SearchContext { view, source, embedder: self.embedder.as_deref(), weights: &self.weights }
+    }
+
+    /// What there is to look at: what the segments know, and what is pending.
+    fn view(
+        &self,
+        entries: &Arc<[Entry]>,
+        asked: &ParsedQuery,
+        source: &Until<'_>,
+    ) -> Result<Looked, Damaged> {
+        self.refresh();
+        let state = self.current();
+        let (comparison, known) = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*seen {
+                Some(seen) if Arc::ptr_eq(&seen.entries, entries) && Arc::ptr_eq(&seen.state, &state) => {
+                    (seen.comparison.clone(), seen.overlay.clone())
+                }
+                _ => {
+                    let comparison = Arc::new(state.compare(entries)?);
+                    let entries = entries.clone();
+                    *seen = Some(Seen { entries, state, comparison: comparison.clone(), overlay: None });
+                    (comparison, None)
+                }
+            }
+        };
+        let mut view = comparison.view.clone();
+        view.parts.retain(|part| part.counts.contains(&true));
+        let pending = comparison.pending.len();
+        let mut partial = false;
+        if pending > 0 {
+            let overlay = match known {
+                Some(overlay) => overlay,
+                None => self.look_at_pending(entries, &comparison, asked, source)?,
+            };
+            partial = !overlay.complete;
+            view.parts.push(Part::whole(overlay.segment)?);
+        }
+        Ok(Looked { view, pending, partial })
+    }
+
+    fn look_at_pending(
+        &self,
+        entries: &Arc<[Entry]>,
+        comparison: &Comparison,
+        asked: &ParsedQuery,
+        source: &Until<'_>,
+    ) -> Result<Overlay, Damaged> {
+        let overlay = overlay(&comparison.pending, asked, source)?;
+        // Kept for the next question only if it has all files and none of them is too young to be trusted.
+        if overlay.complete && !source.is_over() && overlay.is_trusted()? {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(seen) = seen.as_mut().filter(|seen| Arc::ptr_eq(&seen.entries, entries)) {
+                seen.overlay = Some(overlay.clone());
+            }
+        }
+        Ok(overlay)
+    }
+
+    pub(super) fn current(&self) -> Arc<State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).state.clone()
+    }
+
+    /// Takes the segments that the store lists now, if that is another list than before. What cannot be opened is left out.
+    pub(super) fn refresh(&self) {
+        let Some(store) = &self.store else { return };
+        let stamp = Self::list_stamp(store);
+        let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.list == stamp {
+            return;
+        }
+        let names = stored::read_list(store).unwrap_or_default();
+        let kept = names.into_iter().filter_map(|name| {
+            let open = loaded.state.kept.iter().find(|kept| kept.name.as_ref() == Some(&name));
+            let segment = match open {
+                Some(kept) => kept.segment.clone(),
+                None => Arc::new(stored::open(store, &name).ok()?),
+            };
+            Some(LoadedSegment { name: Some(name), segment })
+        });
+        let kept = kept.collect();
+        *loaded = Loaded { state: Arc::new(State::new(kept)), list: stamp };
+    }
+
+    pub(super) fn list_stamp(store: &Store) -> Option<ListStamp> {
+        let data = std::fs::metadata(store.folder().join(stored::LIST_NAME)).ok()?;
+        Some((data.ino(), data.ctime(), data.ctime_nsec()))
+    }
+
+    /// Forgets segments that cannot be read. Whether there were any.
+    fn drop_damaged(&self) -> bool {
+        let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sound, damaged): (Vec<LoadedSegment>, Vec<LoadedSegment>) =
+            loaded.state.kept.iter().cloned().partition(|kept| kept.segment.check().is_ok());
+        if damaged.is_empty() {
+            return false;
+        }
+        loaded.state = Arc::new(State::new(sound));
+        true
+    }
+}
+
+/// What a search looks at, and what it knows to be missing.
+#[derive(Debug)]
+struct Looked {
+    view: View,
+    pending: usize,
+    partial: bool,
+}
+
+fn globs(globs: &[String]) -> Result<Option<Override>, SemanticError> {
+    if globs.is_empty() {
+        return Ok(None);
+    }
+    let mut builder = OverrideBuilder::new("");
+    for glob in globs {
+        let refused =
+            |error: ignore::Error| SemanticError::Glob { glob: glob.clone(), reason: error.to_string() };
+        builder.add(glob).map_err(refused)?;
+    }
+    let refused =
+        |error: ignore::Error| SemanticError::Glob { glob: globs.join(", "), reason: error.to_string() };
+    builder.build().map(Some).map_err(refused)
+}
+
+/// Leaves out what is not asked for.
+fn narrow(view: &View, query: &Query, globs: Option<&Override>) -> View {
+    let mut view = view.clone();
+    if query.path.is_none() && query.language.is_none() && globs.is_none() {
+        return view;
+    }
+    let language = query.language.as_deref().map(Language::from_name);
+    for part in &mut view.parts {
+        let wanted = part.files.rows.iter().zip(part.counts.iter()).map(|(row, counts)| {
+            *counts
+                && query.path.as_ref().is_none_or(|path| row.path.is_in(path))
+                && language.is_none_or(|language| language == Some(row.language))
+                && globs.is_none_or(|globs| takes(globs, row.path.as_path()))
+        });
+        part.counts = wanted.collect();
+    }
+    view
+}
+
+/// Whether globs take a file: neither it nor a folder that it is in is left out.
+fn takes(globs: &Override, path: &Path) -> bool {
+    let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    !globs.matched(path, false).is_ignore() && !folders.any(|folder| globs.matched(folder, true).is_ignore())
+}

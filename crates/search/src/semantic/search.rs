@@ -1,0 +1,259 @@
+//! A question answered from a view.
+
+use std::collections::HashSet;
+
+use super::{
+    embed::{self, Embedder},
+    query::{ParsedQuery, Query, Ranking},
+    rank::{
+        features::{Candidate, Judge},
+        order::{RankedCandidate, list},
+        weights::{Feature, Features, Weights},
+    },
+    retrieve::{
+        candidates,
+        dense::{Dense, Plane},
+        lexical::Lexical,
+    },
+    segment::Damaged,
+    source::Source,
+    term::Terms,
+    vector::{self, Probe},
+    verify::{Confirmed, confirm},
+    view::{Place, View},
+};
+use crate::tree::RelPath;
+
+/// How many candidates are read before they are put in order, at least.
+const READ: usize = 80;
+/// For a chunk that has the whole question, or what is in quotes, word for word: before anything else.
+const LITERAL: f32 = 100.0;
+/// For the words of a question that is a name, while it is decided which chunks are read.
+const NAME: f32 = 20.0;
+/// The best of each kind that the plain hybrid mixes.
+const HYBRID: usize = 100;
+
+/// A chunk that answers a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Its file.
+    pub path: RelPath,
+    /// Its first line, counted from 1.
+    pub start_line: u32,
+    /// Its last line.
+    pub end_line: u32,
+    /// Where it is in the text of the file.
+    pub bytes: std::ops::Range<usize>,
+    /// What stands there.
+    pub content: String,
+    /// How well it fits, from 0 to 1. Comparable within one answer.
+    pub score: f32,
+    /// What it is a part of: `impl Foo › fn bar`.
+    pub symbol: Option<String>,
+    /// The language of the file.
+    pub language: String,
+}
+
+/// A candidate with what is known about it: for those who fit weights.
+#[derive(Debug, Clone)]
+pub struct ExplainedCandidate {
+    /// What the answer would show.
+    pub hit: Hit,
+    /// What is known about it.
+    pub features: Features,
+    /// What it gets beyond the weighted sum, because it has the question word for word.
+    pub bonus: f32,
+}
+
+impl ExplainedCandidate {
+    /// What its place in the order depends on.
+    pub fn standing(&self) -> RankedCandidate<&RelPath, &str> {
+        RankedCandidate {
+            file: &self.hit.path,
+            symbol: self.hit.symbol.as_deref(),
+            features: self.features,
+            bonus: self.bonus,
+        }
+    }
+}
+
+/// What a search looks with.
+pub(super) struct SearchContext<'a> {
+    pub(super) view: &'a View,
+    pub(super) source: &'a dyn Source,
+    pub(super) embedder: Option<&'a dyn Embedder>,
+    pub(super) weights: &'a Weights,
+}
+
+/// Hits of one page, and how many there are in all.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) hits: Vec<Hit>,
+    pub(super) total: usize,
+    /// Why the other embedder was not asked or did not answer.
+    pub(super) notice: Option<String>,
+}
+
+impl SearchContext<'_> {
+    pub(super) fn answer(&self, query: &Query, asked: &ParsedQuery) -> Result<Page, Damaged> {
+        let (dense, notice) = self.dense(&query.text);
+        let wanted = query.offset.saturating_add(query.limit);
+        let mut page = match query.ranking {
+            Ranking::Full => {
+                let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
+                let candidates: Vec<_> = explained.iter().map(ExplainedCandidate::standing).collect();
+                let order = list(self.weights, &candidates, wanted);
+                let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
+                    let mut hit = explained[at].hit.clone();
+                    hit.score = for_people(score);
+                    hit
+                });
+                Page { hits: hits.collect(), total, notice: None }
+            }
+            plain => self.plain(query, asked, &dense, plain)?,
+        };
+        page.notice = notice;
+        Ok(page)
+    }
+
+    /// Candidates that are on disk, with all that is known about them; and how many there were.
+    pub(super) fn explain(
+        &self,
+        query: &Query,
+        asked: &ParsedQuery,
+        dense: &Dense,
+        most: usize,
+    ) -> Result<(Vec<ExplainedCandidate>, usize), Damaged> {
+        let lexical = Lexical::new(self.view, &asked.terms)?;
+        let names = Probe::new(&embed::built_in_query(&query.text));
+        let judge = Judge { view: self.view, asked, lexical: &lexical, dense, names: &names };
+        let places = candidates::collect(self.view, asked, &lexical, dense)?;
+        let mut candidates = judge.judge(&places)?;
+        let total = candidates.len();
+        // A chunk that has the rare name that was asked for must be among those that are read.
+        let favour = if asked.is_symbol { NAME } else { 0.0 };
+        let promise =
+            |features: &Features| self.weights.score(features) + favour * features[Feature::Words as usize];
+        candidates.sort_by(|a, b| promise(&b.features).total_cmp(&promise(&a.features)));
+        candidates.truncate(most);
+        let confirmed = confirm(self.view, &candidates, self.source);
+        let mut seen = HashSet::new();
+        let mut terms = Terms::default();
+        let mut explained = Vec::with_capacity(candidates.len());
+        for (mut candidate, confirmed) in candidates.into_iter().zip(confirmed) {
+            let Some(confirmed) = confirmed else { continue };
+            // Two versions of one chunk may have become the same.
+            if !seen.insert((candidate.place.part, candidate.row.file, confirmed.bytes.start)) {
+                continue;
+            }
+            judge.read(&mut candidate, &confirmed.content, &mut terms);
+            let literal = asked.literals().any(|literal| confirmed.content.contains(literal));
+            let features = candidate.features;
+            explained.push(ExplainedCandidate {
+                hit: self.hit(candidate, confirmed),
+                features,
+                bonus: if literal { LITERAL } else { 0.0 },
+            });
+        }
+        Ok((explained, total))
+    }
+
+    /// The question as a vector: by the other embedder if it answers and all parts have its vectors.
+    pub(super) fn dense(&self, text: &str) -> (Dense, Option<String>) {
+        let built_in = || Dense { plane: Plane::BuiltIn, probe: Probe::new(&embed::built_in_query(text)) };
+        let Some(embedder) = self.embedder else { return (built_in(), None) };
+        let others = || self.view.parts.iter().map(|part| part.segment.meta().other.as_ref());
+        let made_by_it = others().all(|other| other.is_some_and(|other| other.name == embedder.name()));
+        if !made_by_it || self.view.parts.is_empty() {
+            let notice = format!(
+                "some files have no vectors of `{}` yet; the built-in model answered",
+                embedder.name()
+            );
+            return (built_in(), Some(notice));
+        }
+        match embedder.query(text) {
+            Ok(vector) => {
+                let row = vector::row(&vector);
+                if others().flatten().all(|other| other.row == row.len()) {
+                    (Dense { plane: Plane::Other, probe: Probe::new(&row) }, None)
+                } else {
+                    let notice = format!(
+                        "`{}` gives vectors of another length than before; the built-in model answered",
+                        embedder.name()
+                    );
+                    (built_in(), Some(notice))
+                }
+            }
+            Err(error) => (built_in(), Some(format!("{error}; the built-in model answered"))),
+        }
+    }
+
+    /// By words, by vectors, or by both in the plainest way.
+    fn plain(
+        &self,
+        query: &Query,
+        asked: &ParsedQuery,
+        dense: &Dense,
+        ranking: Ranking,
+    ) -> Result<Page, Damaged> {
+        let wanted = query.offset.saturating_add(query.limit);
+        let lexical = Lexical::new(self.view, &asked.terms)?;
+        let by_words = |most| {
+            let places = lexical.top_chunks(self.view, most, 0);
+            places.into_iter().map(|place| (lexical.chunk(place), place)).collect::<Vec<_>>()
+        };
+        let order = match ranking {
+            Ranking::Bm25 => by_words(wanted),
+            Ranking::Vectors => dense.top_chunks(self.view, wanted)?,
+            Ranking::Hybrid | Ranking::Full => mix(&by_words(HYBRID), &dense.top_chunks(self.view, HYBRID)?),
+        };
+        let total = order.len();
+        let mut hits = Vec::new();
+        for (score, place) in order.into_iter().take(wanted) {
+            let segment = &self.view.part(place).segment;
+            let row = segment.chunk(place.chunk)?;
+            let labels = segment.labels(&row)?;
+            let candidate = Candidate { place, row, labels, features: Features::default() };
+            let confirmed = confirm(self.view, std::slice::from_ref(&candidate), self.source).pop().flatten();
+            if let Some(confirmed) = confirmed {
+                hits.push(Hit { score, ..self.hit(candidate, confirmed) });
+            }
+        }
+        Ok(Page { hits: hits.into_iter().skip(query.offset).collect(), total, notice: None })
+    }
+
+    fn hit(&self, candidate: Candidate, confirmed: Confirmed) -> Hit {
+        let file = &self.view.part(candidate.place).files.rows[candidate.row.file as usize];
+        Hit {
+            path: file.path.clone(),
+            start_line: confirmed.start_line,
+            end_line: confirmed.end_line,
+            bytes: confirmed.bytes,
+            content: confirmed.content,
+            score: 0.0,
+            symbol: candidate.labels.symbol,
+            language: file.language.name().to_owned(),
+        }
+    }
+}
+
+/// Min-max of both lists, added.
+fn mix(words: &[(f32, Place)], vectors: &[(f32, Place)]) -> Vec<(f32, Place)> {
+    let mut mixed: std::collections::BTreeMap<Place, f32> = std::collections::BTreeMap::new();
+    for list in [words, vectors] {
+        let most = list.first().map_or(0.0, |(score, _)| *score);
+        let least = list.last().map_or(0.0, |(score, _)| *score);
+        let range = most - least;
+        for (score, place) in list {
+            *mixed.entry(*place).or_default() += if range > 0.0 { (score - least) / range } else { 1.0 };
+        }
+    }
+    let mut mixed: Vec<(f32, Place)> = mixed.into_iter().map(|(place, score)| (score, place)).collect();
+    mixed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    mixed
+}
+
+/// Sums of weights as something between 0 and 1: about one half for what is hardly about the question.
+fn for_people(score: f32) -> f32 {
+    1.0 / (1.0 + (-(score - 9.0) / 3.0).exp())
+}

@@ -1,0 +1,18 @@
+//! A part of the index that never changes once it is written: some files, their chunks, words and vectors.
+
+mod build;
+pub(crate) mod bytes;
+mod format;
+mod merge;
+pub(crate) mod merge_policy;
+mod postings;
+mod read;
+pub(crate) mod stored;
+
+pub(super) use self::{
+    build::Builder,
+    format::{ChunkRow, FileRow, Labels, Section, Sections},
+    merge::merge,
+    postings::{IN_FOLDER, IN_STEM, Postings},
+    read::{Bytes, Damaged, FileTable, Segment, text_hash},
+};

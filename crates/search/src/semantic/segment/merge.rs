@@ -1,0 +1,144 @@
+//! Several segments made one, without the files that are no longer wanted.
+
+use std::collections::BTreeMap;
+
+use super::{
+    format::{ChunkRow, FileRow, Labels, Meta, Section, Sections, TermRow},
+    postings::{Postings, TermWriter},
+    read::{Damaged, Segment},
+};
+
+/// Not in the new segment.
+const GONE: u32 = u32::MAX;
+
+/// A segment on its way into another one.
+struct Part<'a> {
+    segment: &'a Segment,
+    /// New numbers of files and chunks.
+    files: Vec<u32>,
+    chunks: Vec<u32>,
+}
+
+/// Makes one segment of several; `wanted` says which files of which segment it gets.
+///
+/// Vectors of another embedder are kept if all parts have those of the same one.
+pub(in crate::semantic) fn merge(
+    segments: &[&Segment],
+    wanted: impl Fn(usize, u32) -> bool,
+) -> Result<Sections, Damaged> {
+    let mut meta = Meta::default();
+    if let Some((first, rest)) = segments.split_first()
+        && rest.iter().all(|segment| segment.meta().other == first.meta().other)
+    {
+        meta.other.clone_from(&first.meta().other);
+    }
+    let mut sections = Sections::default();
+    let mut firsts = vec![0];
+    let mut parts = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        parts.push(move_files(segment, |file| wanted(number, file), &mut meta, &mut sections, &mut firsts)?);
+    }
+    let writer = merge_terms(&parts, &firsts)?;
+    meta.terms = writer.count;
+    sections[Section::Terms as usize] = writer.terms;
+    sections[Section::TermSteps as usize] = writer.steps;
+    sections[Section::Postings as usize] = writer.postings;
+    sections[Section::Meta as usize] = meta.put();
+    Ok(sections)
+}
+
+/// Copies all but the terms.
+fn move_files<'a>(
+    segment: &'a Segment,
+    wanted: impl Fn(u32) -> bool,
+    meta: &mut Meta,
+    sections: &mut Sections,
+    firsts: &mut Vec<u32>,
+) -> Result<Part<'a>, Damaged> {
+    let table = segment.files()?;
+    let lengths = segment.lengths()?;
+    let mut part = Part {
+        segment,
+        files: vec![GONE; table.rows.len()],
+        chunks: vec![GONE; segment.meta().chunks as usize],
+    };
+    let mut planes = vec![(Section::Vectors, Section::FileVectors, crate::semantic::embed::BUILT_IN_ROW)];
+    if let Some(other) = &meta.other {
+        planes.push((Section::OtherVectors, Section::OtherFileVectors, other.row));
+    }
+    for (file, row) in table.rows.iter().enumerate().filter(|(file, _)| wanted(*file as u32)) {
+        let file = file as u32;
+        let range = table.chunks_of(file);
+        for (chunks, files, length) in &planes {
+            let rows = segment.rows(*chunks, *length, range.clone())?;
+            sections[*chunks as usize].extend_from_slice(&rows);
+            let rows = segment.rows(*files, *length, file..file + 1)?;
+            sections[*files as usize].extend_from_slice(&rows);
+        }
+        let rows = segment.rows(Section::Chunks, ChunkRow::BYTES, range.clone())?;
+        for (bytes, chunk) in rows.chunks_exact(ChunkRow::BYTES).zip(range.clone()) {
+            let old = ChunkRow::read(bytes).ok_or(Damaged::Nonsense("where a chunk is"))?;
+            let labels: Labels = segment.labels(&old)?;
+            let new =
+                ChunkRow { file: meta.files, names: sections[Section::Names as usize].len() as u32, ..old };
+            new.put(&mut sections[Section::Chunks as usize]);
+            labels.put(&mut sections[Section::Names as usize]);
+            let length = lengths[chunk as usize];
+            sections[Section::Lengths as usize].extend_from_slice(&length.to_le_bytes());
+            meta.words += u64::from(length);
+            part.chunks[chunk as usize] = meta.chunks;
+            meta.chunks += 1;
+        }
+        FileRow::put(row, &mut sections[Section::Files as usize]);
+        part.files[file as usize] = meta.files;
+        meta.files += 1;
+        meta.bytes += row.stamp.size.min(u64::from(u32::MAX));
+        firsts.push(meta.chunks);
+    }
+    Ok(part)
+}
+
+/// Goes through the terms of all parts in order.
+fn merge_terms(parts: &[Part<'_>], firsts: &[u32]) -> Result<TermWriter, Damaged> {
+    let mut sources: Vec<_> = parts.iter().map(|part| part.segment.terms()).collect();
+    let mut waiting: BTreeMap<(u64, usize), (TermRow, Postings)> = BTreeMap::new();
+    for (number, source) in sources.iter_mut().enumerate() {
+        if let Some(next) = source.next().transpose()? {
+            waiting.insert((next.0.hash, number), next);
+        }
+    }
+    let mut writer = TermWriter::default();
+    let mut all = Postings::default();
+    let mut counted = 0;
+    while let Some(((hash, number), (row, postings))) = waiting.pop_first() {
+        let part = &parts[number];
+        if postings.chunks.is_empty() && postings.files.is_empty() {
+            counted += row.files;
+        }
+        all.chunks.extend(moved(&postings.chunks, &part.chunks));
+        all.files.extend(moved(&postings.files, &part.files));
+        if let Some(next) = sources[number].next().transpose()? {
+            if next.0.hash <= hash {
+                return Err(Damaged::Nonsense("its words are not in order"));
+            }
+            waiting.insert((next.0.hash, number), next);
+        }
+        if waiting.first_key_value().is_none_or(|((next, _), _)| *next != hash) {
+            if counted > 0 || !all.chunks.is_empty() || !all.files.is_empty() {
+                writer.add(hash, &all, counted, firsts);
+            }
+            all.chunks.clear();
+            all.files.clear();
+            counted = 0;
+        }
+    }
+    Ok(writer)
+}
+
+/// What is left of postings, under new numbers.
+fn moved<T: Copy>(postings: &[(u32, T)], numbers: &[u32]) -> impl Iterator<Item = (u32, T)> {
+    postings.iter().filter_map(move |(old, count)| {
+        let new = *numbers.get(*old as usize)?;
+        (new != GONE).then_some((new, *count))
+    })
+}

@@ -1,0 +1,179 @@
+//! Sending requests to one origin, and to no other.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{ACCEPT_ENCODING, LOCATION, PROXY_AUTHORIZATION, USER_AGENT},
+};
+use http_body_util::Full;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+
+use super::{
+    HttpError, Target,
+    decompress::{DecompressedBody, UNDERSTOOD},
+    error::{is_unknown_host, reason},
+    pool::{Pool, Purpose, pool},
+    target::{over_http, resolve, same_origin, shown},
+};
+
+/// How often a request may be sent on within its origin.
+const MAX_REDIRECTS: usize = 3;
+const OURSELVES: &str = concat!("toolbay/", env!("CARGO_PKG_VERSION"));
+
+/// Calls one URL, with the headers that were configured for it.
+pub(crate) struct OriginClient {
+    way: Arc<SharedClient>,
+    /// Where the server really is, once it told us.
+    url: Mutex<Uri>,
+}
+
+/// What all callers of one server share.
+struct SharedClient {
+    target: Target,
+    purpose: Purpose,
+    tasks: TaskTracker,
+    pool: Mutex<Pool>,
+    /// When the server was heard last.
+    heard: Mutex<Instant>,
+}
+
+impl OriginClient {
+    pub(crate) fn new(target: Target, purpose: Purpose, tasks: &TaskTracker) -> Self {
+        let url = Mutex::new(target.url.clone());
+        let pool = Mutex::new(pool(&target, purpose, tasks));
+        let heard = Mutex::new(Instant::now());
+        Self { way: Arc::new(SharedClient { target, purpose, tasks: tasks.clone(), pool, heard }), url }
+    }
+
+    /// Calls another URL of the same server in the same way.
+    pub(crate) fn at(&self, url: Uri) -> Self {
+        Self { way: self.way.clone(), url: Mutex::new(url) }
+    }
+
+    /// What was configured.
+    pub(crate) fn target(&self) -> &Target {
+        &self.way.target
+    }
+
+    /// Where the server is.
+    pub(crate) fn url(&self) -> Uri {
+        lock(&self.url).clone()
+    }
+
+    /// Where the server is, as people may see it.
+    pub(crate) fn shown(&self) -> Arc<str> {
+        shown(&self.url())
+    }
+
+    /// Takes down that the server was heard just now.
+    pub(crate) fn hears(&self) {
+        *lock(&self.way.heard) = Instant::now();
+    }
+
+    /// Nobody waits any longer for what was sent at that time. If nothing at all was heard since, the connections may
+    /// be dead without anyone having said so: what comes next gets new ones.
+    pub(crate) fn gave_up(&self, sent: Instant) {
+        let SharedClient { target, purpose, tasks, .. } = &*self.way;
+        if *lock(&self.way.heard) < sent {
+            *lock(&self.way.pool) = pool(target, *purpose, tasks);
+        }
+    }
+
+    /// Sends a request, and sends it on where the server says so, but never to another origin.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<DecompressedBody>, HttpError> {
+        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
+        for (name, value) in &self.way.target.headers {
+            headers.insert(name, value.clone());
+        }
+        for _ in 0..=MAX_REDIRECTS {
+            let url = self.url();
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = over_http(&url);
+            request.headers_mut().clone_from(&headers);
+            self.greet_proxy(&over_http(&url), request.headers_mut());
+            let response = self.exchange(&url, request).await?;
+            let Some(next) = redirection(&over_http(&url), &response)? else { return Ok(response) };
+            *lock(&self.url) = next;
+        }
+        let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);
+        Err(HttpError::Redirected { to: url.to_string(), url, status, why: "again and again" })
+    }
+
+    /// Sends one request and waits for the head of its answer.
+    async fn exchange(
+        &self,
+        url: &Uri,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<DecompressedBody>, HttpError> {
+        let (sent, patience) = (Instant::now(), self.way.target.route.timeouts.first_byte);
+        let pool = lock(&self.way.pool).clone();
+        let response = match timeout(patience, pool.request(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) if error.is_connect() => {
+                let is_unknown_host = is_unknown_host(&error);
+                return Err(HttpError::Unreachable {
+                    url: shown(url),
+                    reason: reason(&error),
+                    is_unknown_host,
+                });
+            }
+            Ok(Err(error)) => return Err(HttpError::Broken { url: shown(url), reason: reason(&error) }),
+            Err(_) => {
+                self.gave_up(sent);
+                return Err(HttpError::Slow { url: shown(url), after: patience });
+            }
+        };
+        self.hears();
+        let (head, body) = response.into_parts();
+        match DecompressedBody::new(&head.headers, body) {
+            Ok(body) => Ok(Response::from_parts(head, body)),
+            Err(encoding) => {
+                let found = format!("something packed as `{encoding}`");
+                Err(HttpError::ContentType { url: shown(url), found })
+            }
+        }
+    }
+
+    /// Tells a proxy that sends requests on who we are; one with a tunnel learns that when it is dug.
+    fn greet_proxy(&self, url: &Uri, headers: &mut HeaderMap) {
+        if self.way.purpose.is_sent_on(url)
+            && let Some(proxy) = self.way.target.route.proxies.of(url)
+            && let Some(password) = proxy.basic_auth()
+        {
+            headers.insert(PROXY_AUTHORIZATION, password.clone());
+        }
+    }
+}
+
+/// Where a request is to be sent instead.
+fn redirection(url: &Uri, response: &Response<DecompressedBody>) -> Result<Option<Uri>, HttpError> {
+    let status = response.status();
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let Some(location) = location.filter(|_| status.is_redirection()) else { return Ok(None) };
+    let refuse = |to: String, why| Err(HttpError::Redirected { url: shown(url), status, to, why });
+    let Some(to) = resolve(url, location) else { return refuse("nowhere".to_owned(), "which is no URL") };
+    if !same_origin(url, &to) {
+        return refuse(
+            shown(&to).to_string(),
+            "which is another origin; name it in the configuration if it is right",
+        );
+    }
+    match status {
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Ok(Some(to)),
+        _ => refuse(shown(&to).to_string(), "which is not meant for a POST; use that URL"),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,164 @@
+//! What all requests to one server share.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Response,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::task::TaskTracker;
+use toolbay_protocol::Revision;
+
+use super::{
+    HeaderRules, HttpError, Target,
+    decompress::DecompressedBody,
+    headers::{LAST_EVENT, SESSION, VERSION},
+    origin_client::OriginClient,
+    pool::Purpose,
+    response_kind::EVENT_STREAM,
+};
+use crate::Incoming;
+
+const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// The way to one server.
+pub(super) struct HttpSession {
+    caller: OriginClient,
+    pub(super) rules: Arc<HeaderRules>,
+    messages: mpsc::Sender<Incoming>,
+    agreed: Mutex<Negotiated>,
+    /// Streams on which the server can be heard.
+    open: AtomicUsize,
+}
+
+/// What the handshake of the old era brought; nothing in the new one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Negotiated {
+    pub(super) revision: Option<Revision>,
+    pub(super) session: Option<HeaderValue>,
+}
+
+impl HttpSession {
+    pub(super) fn new(
+        target: Target,
+        rules: Arc<HeaderRules>,
+        messages: mpsc::Sender<Incoming>,
+        tasks: &TaskTracker,
+    ) -> Self {
+        Self {
+            caller: OriginClient::new(target, Purpose::Requests, tasks),
+            rules,
+            messages,
+            agreed: Mutex::default(),
+            open: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn max_message(&self) -> usize {
+        self.caller.target().max_message
+    }
+
+    pub(super) fn max_running(&self) -> usize {
+        self.caller.target().max_running
+    }
+
+    pub(super) fn stream_idle(&self) -> Option<Duration> {
+        self.caller.target().route.timeouts.stream_idle
+    }
+
+    pub(super) fn agreed(&self) -> Negotiated {
+        lock(&self.agreed).clone()
+    }
+
+    pub(super) fn agree(&self, agreed: Negotiated) {
+        *lock(&self.agreed) = agreed;
+    }
+
+    /// Where the server is, as people may see it.
+    pub(super) fn shown(&self) -> Arc<str> {
+        self.caller.shown()
+    }
+
+    /// Passes something on to whoever holds the wire; nobody is there only when it is being dropped.
+    pub(super) async fn tell(&self, incoming: Incoming) {
+        let _ = self.messages.send(incoming).await;
+    }
+
+    /// Until nobody holds the wire any more.
+    pub(super) async fn left_alone(&self) {
+        self.messages.closed().await;
+    }
+
+    /// Whether the server can be heard on any stream.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Relaxed) > 0
+    }
+
+    /// Takes down that the server can be heard, until dropped.
+    pub(super) fn opened(&self) -> StreamPermit<'_> {
+        self.open.fetch_add(1, Relaxed);
+        StreamPermit(&self.open)
+    }
+
+    /// Takes down that the server was heard just now.
+    pub(super) fn hears(&self) {
+        self.caller.hears();
+    }
+
+    /// Nobody waits any longer for what was sent at that time.
+    pub(super) fn gave_up(&self, sent: Instant) {
+        self.caller.gave_up(sent);
+    }
+
+    /// Headers of the session, if there is one.
+    pub(super) fn session_headers(&self) -> HeaderMap {
+        let Negotiated { revision, session } = self.agreed();
+        let mut headers = HeaderMap::new();
+        headers.extend(session.map(|id| (SESSION, id)));
+        headers.extend(revision.map(|revision| (VERSION, HeaderValue::from_static(revision.as_str()))));
+        headers
+    }
+
+    pub(super) async fn post(
+        &self,
+        text: Bytes,
+        mut headers: HeaderMap,
+    ) -> Result<Response<DecompressedBody>, HttpError> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, ANY_ANSWER);
+        self.caller.send(Method::POST, headers, text).await
+    }
+
+    /// Opens a stream of what the server has to say, behind the event `after`.
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response<DecompressedBody>, HttpError> {
+        let mut headers = self.session_headers();
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        headers.extend(after.and_then(|id| HeaderValue::from_str(id).ok()).map(|id| (LAST_EVENT, id)));
+        self.caller.send(Method::GET, headers, Bytes::new()).await
+    }
+
+    pub(super) async fn delete(&self) -> Result<Response<DecompressedBody>, HttpError> {
+        self.caller.send(Method::DELETE, self.session_headers(), Bytes::new()).await
+    }
+}
+
+/// Holds a place among the open streams.
+pub(super) struct StreamPermit<'a>(&'a AtomicUsize);
+
+impl Drop for StreamPermit<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,8 @@
+//! Accepting HTTP connections, with limits.
+
+pub(crate) mod accept;
+pub(crate) mod body;
+pub(crate) mod event_writer;
+pub(crate) mod limits;
+pub(crate) mod tls;
+pub(crate) mod upgrade;

@@ -1,0 +1,200 @@
+//! The task that owns a stream and all that is posted.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout},
+};
+use toolbay_protocol::{Message, RequestId, Rope, method};
+
+use super::{
+    keepalive::{KeepAlive, KeepAliveAction},
+    open::OpenStream,
+    post::{Post, Posted},
+};
+use crate::{
+    Incoming,
+    connection::unsent,
+    http::client::{HttpError, origin_client::OriginClient, response::under},
+};
+
+/// How long a message that nothing may overtake may hold up others.
+const HOLD_BACK: Duration = Duration::from_secs(5);
+/// How long what was queued may take to be posted when we end the stream.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Numbers posts in the order in which they were sent.
+type PostNumber = u64;
+type Work = Pin<Box<dyn Future<Output = (PostNumber, Posted)> + Send>>;
+
+/// Invariant: awaits only in the `select!` of [`run`].
+struct SseTask {
+    endpoint: Arc<OriginClient>,
+    work: FuturesUnordered<Work>,
+    running: BTreeMap<PostNumber, RunningPost>,
+    posted: PostNumber,
+    /// Whether the endpoint took a message before.
+    endpoint_is_known: bool,
+    /// What is sent next waits for this post, because it changes what later ones mean, but not for ever.
+    barrier: Option<(PostNumber, Instant)>,
+    /// What arrived, until there is room for it. Nothing more is read meanwhile, so it holds no more than there are posts.
+    arrived: VecDeque<Incoming>,
+}
+
+struct RunningPost {
+    id: Option<RequestId>,
+    may_have_arrived: Arc<AtomicBool>,
+    is_ping: bool,
+}
+
+/// Serves a wire until nobody can send on it any more or the stream is lost.
+pub(super) async fn run(
+    mut stream: OpenStream,
+    max_running: usize,
+    mut texts: mpsc::Receiver<Rope>,
+    messages: mpsc::Sender<Incoming>,
+) {
+    let mut task = SseTask {
+        endpoint: stream.endpoint.clone(),
+        work: FuturesUnordered::new(),
+        running: BTreeMap::new(),
+        posted: 0,
+        endpoint_is_known: false,
+        barrier: None,
+        arrived: VecDeque::new(),
+    };
+    let mut heartbeat = KeepAlive::new();
+    let lost = loop {
+        task.barrier.take_if(|(_, until)| *until <= Instant::now());
+        let held_until = task.barrier.map(|(_, until)| until);
+        let may_send = held_until.is_none() && task.work.len() < max_running;
+        let is_listening = task.arrived.is_empty();
+        tokio::select! {
+            slot = messages.reserve(), if !is_listening => {
+                if let (Some(arrived), Ok(slot)) = (task.arrived.pop_front(), slot) {
+                    slot.send(arrived);
+                }
+                heartbeat.heard(); // what we did not listen to was no silence
+            }
+            next = stream.next(), if is_listening => match next {
+                Ok(text) => {
+                    heartbeat.heard();
+                    let arrived = text.map(Incoming::read);
+                    task.arrived.extend(arrived.filter(|arrived| !is_pong(&heartbeat, arrived)));
+                }
+                Err(why) => break why,
+            },
+            beat = heartbeat.next(), if is_listening => match beat {
+                KeepAliveAction::Ping(text) => task.post(text, None, true),
+                KeepAliveAction::Dead(after) => break HttpError::Silent { url: stream.url, after },
+            },
+            text = texts.recv(), if may_send => match text {
+                Some(text) => task.send(text),
+                None => {
+                    let rest = async { while task.work.next().await.is_some() {} };
+                    // A server that does not take the rest does without it.
+                    let _ = timeout(GOODBYE, rest).await;
+                    return;
+                }
+            },
+            Some((number, posted)) = task.work.next() => {
+                if let Some(why) = task.done(number, posted) {
+                    break why;
+                }
+            }
+            () = sleep_until(held_until.unwrap_or_else(Instant::now)), if held_until.is_some() => {}
+        }
+    };
+    let mut never_arrived = task.never_arrived();
+    never_arrived.extend(unsent(Vec::new(), texts).await);
+    let _ = messages.send(Incoming::Lost { why: lost, unsent: never_arrived }).await; // nobody may be there
+}
+
+impl SseTask {
+    fn send(&mut self, text: Rope) {
+        let text = text.into_bytes();
+        match Message::parse(text.clone()) {
+            Ok(Message::Request(request)) => {
+                let changes_others = request.call.method() == method::SET_LEVEL;
+                self.post(text, Some(request.id), false);
+                self.hold_back(changes_others);
+            }
+            Ok(Message::Notification(note)) => {
+                self.post(text, None, false);
+                self.hold_back(note.method() == method::INITIALIZED);
+            }
+            Ok(Message::Response(_)) => self.post(text, None, false),
+            Err(error) => tracing::warn!(%error, "a message of our own is none"),
+        }
+    }
+
+    fn hold_back(&mut self, is_needed: bool) {
+        if is_needed {
+            self.barrier = Some((self.posted, Instant::now() + HOLD_BACK));
+        }
+    }
+
+    fn post(&mut self, text: Bytes, id: Option<RequestId>, is_ping: bool) {
+        self.posted += 1;
+        let number = self.posted;
+        let may_have_arrived = Arc::new(AtomicBool::new(false));
+        let post = Post {
+            text,
+            endpoint_is_known: self.endpoint_is_known,
+            may_have_arrived: may_have_arrived.clone(),
+        };
+        self.running.insert(number, RunningPost { id, may_have_arrived, is_ping });
+        let endpoint = self.endpoint.clone();
+        self.work.push(Box::pin(async move { (number, post.run(&endpoint).await) }));
+    }
+
+    /// Takes the end of a post; gives the reason if the stream is of no use any more.
+    fn done(&mut self, number: PostNumber, posted: Posted) -> Option<HttpError> {
+        self.barrier.take_if(|(held, _)| *held == number);
+        let RunningPost { id, is_ping, .. } = self.running.remove(&number)?;
+        match (posted, id) {
+            (Posted::Accepted, _) => self.endpoint_is_known = true,
+            (Posted::Failed(why), id) if matches!(why, HttpError::SessionGone { .. }) => {
+                let may_have_arrived = Arc::default();
+                self.running.insert(number, RunningPost { id, may_have_arrived, is_ping });
+                return Some(why);
+            }
+            (Posted::Failed(why @ HttpError::Unreachable { .. }), _) if is_ping => return Some(why),
+            // A server that refuses a ping is there.
+            (_, _) if is_ping => {}
+            (Posted::Refused(refusal), Some(id)) => {
+                self.arrived.push_back(Incoming::Message(Message::Response(under(&refusal, &id))));
+            }
+            (Posted::Refused(refusal), None) => {
+                tracing::debug!(error = ?refusal.error(), "a message that wants no answer was refused");
+            }
+            (Posted::Failed(why), id) => self.arrived.push_back(Incoming::Failed { id, why }),
+        }
+        None
+    }
+
+    /// The requests that the server cannot have, in the order in which they were sent.
+    fn never_arrived(self) -> Vec<RequestId> {
+        let running = self.running.into_values();
+        running
+            .filter(|running| !running.may_have_arrived.load(Relaxed))
+            .filter_map(|running| running.id)
+            .collect()
+    }
+}
+
+fn is_pong(heartbeat: &KeepAlive, arrived: &Incoming) -> bool {
+    matches!(arrived, Incoming::Message(message) if heartbeat.is_pong(message))
+}

@@ -1,0 +1,104 @@
+//! WebSocket, both sides: one message per text message of the connection.
+//!
+//! # Theory of operation
+//!
+//! One task owns the connection. Reading, writing and the heartbeat are futures of it that never wait for each other: a
+//! peer that does not read is still read, and a long message does not hide that the peer is there. The one exception are
+//! pings: while many pongs are not taken, nothing more is read. What ends first decides how the connection ends, and a
+//! close frame says so to the peer.
+//!
+//! # Invariants
+//!
+//! - What was queued when the last sender was dropped is sent before the close frame.
+//! - Neither side holds more than a message of the allowed length; a longer one ends the connection with code 1009.
+//! - What waits to be written is bounded in bytes, pongs included.
+//! - The client side ends with [`Incoming::Lost`], unless we ended it ourselves.
+
+mod close;
+mod connection;
+mod keepalive;
+mod upgrade;
+
+use std::sync::Arc;
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+    time::timeout,
+};
+use tokio_tungstenite::tungstenite::{handshake::derive_accept_key, protocol::Role};
+use tokio_util::task::TaskTracker;
+use toolbay_protocol::ParseError;
+
+use crate::{
+    Connection, Incoming, RejectedMessage,
+    connection::unsent,
+    http::client::{HttpError, Target, target::shown},
+};
+use close::CloseReason;
+use connection::WebSocketTask;
+
+/// The subprotocol that we ask for and offer.
+pub const SUBPROTOCOL: &str = "mcp";
+
+/// What a server answers as `Sec-WebSocket-Accept` to the `Sec-WebSocket-Key` of a client.
+pub fn accept_key(key: &[u8]) -> String {
+    derive_accept_key(key)
+}
+
+/// A wire to a client whose request was upgraded already.
+///
+/// Dropping `outgoing` closes the connection with code 1000 once what was queued is sent.
+pub fn accept(
+    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    max_message: usize,
+    tasks: &TaskTracker,
+) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
+    tasks.spawn(async move {
+        let mut pump = WebSocketTask::new(texts, messages);
+        match pump.run(io, Role::Server, max_message).await {
+            CloseReason::Left => {}
+            CloseReason::TooLong => {
+                let why = ParseError::TooLong { limit: max_message };
+                pump.tell(Incoming::Refused(RejectedMessage::new(why, None, b""))).await;
+            }
+            end => {
+                tracing::debug!(reason = %end.why(&Arc::from("the client"), max_message), "connection ended")
+            }
+        }
+    });
+    Connection { outgoing, incoming }
+}
+
+/// A wire to a server at a `ws` or `wss` URL. Connects at once; what is sent meanwhile waits.
+///
+/// Dropping the wire closes the connection with code 1000 once what was queued is sent; dropped before the connection
+/// stands, nothing is sent at all.
+pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
+    let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
+    let (messages, incoming) = mpsc::channel(Connection::QUEUE);
+    let connections = tasks.clone();
+    tasks.spawn(async move {
+        let (url, max_message) = (shown(&target.url), target.max_message);
+        let patience = target.route.timeouts.connect;
+        let mut pump = WebSocketTask::new(texts, messages);
+        let upgraded = tokio::select! {
+            upgraded = timeout(patience, upgrade::upgrade(&target, &connections)) => upgraded,
+            () = pump.left_alone() => return,
+        };
+        let why = match upgraded {
+            Ok(Ok(io)) => match pump.run(io, Role::Client, max_message).await {
+                CloseReason::Left => return,
+                end => end.why(&url, max_message),
+            },
+            Ok(Err(why)) => why,
+            Err(_) => HttpError::Slow { url, after: patience },
+        };
+        let WebSocketTask { texts, taken, messages } = pump;
+        let unsent = unsent(taken, texts).await;
+        let _ = messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it
+    });
+    Connection { outgoing, incoming }
+}

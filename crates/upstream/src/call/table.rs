@@ -1,0 +1,465 @@
+//! The calls of one server: those that wait, and those it has.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use crate::call::write_queue::WriteQueue;
+use bytes::Bytes;
+use tokio::{sync::oneshot, time::Instant};
+use toolbay_protocol::{ServerName, method};
+
+use crate::{
+    Call, CallError, CallEventSender, CallerId, Catalog, LogFilter, ServerSettings, Timeouts,
+    call::{CallOutcome, CallResponse, id_map::IdMap},
+    counts::Gauges,
+};
+
+/// A call that was not sent yet.
+#[derive(Debug)]
+pub(crate) struct QueuedCall {
+    pub(crate) id: u64,
+    /// Boxed: it moves from queue to queue.
+    pub(crate) call: Box<Call>,
+    reply: oneshot::Sender<CallOutcome>,
+    arrived: Instant,
+}
+
+impl QueuedCall {
+    pub(crate) fn new(id: u64, call: Call, reply: oneshot::Sender<CallOutcome>) -> Self {
+        Self { id, call: Box::new(call), reply, arrived: Instant::now() }
+    }
+
+    pub(crate) fn fail(self, error: CallError) {
+        // A caller that went away needs no answer; the same holds for every reply below.
+        let _ = self.reply.send(Err(error));
+    }
+}
+
+/// A call that the server has.
+#[derive(Debug)]
+pub(crate) struct PendingCall {
+    /// What was asked, where it may have to be sent again.
+    call: Option<Box<Call>>,
+    reply: oneshot::Sender<CallOutcome>,
+    pub(crate) events: Option<CallEventSender>,
+    pub(crate) logs: LogFilter,
+    /// The client that waits; nobody for subscriptions and requests of our own: handshake, lists.
+    caller: Option<CallerId>,
+    may_be_asked: bool,
+    /// The task whose end it waits for, as the server wrote its id.
+    task: Option<Bytes>,
+    /// Questions that its client has not answered yet, and since when the clocks stand still for them.
+    open_server_requests: usize,
+    asked: Instant,
+    idle: Duration,
+    total: Duration,
+    idle_until: Instant,
+    total_until: Instant,
+}
+
+impl PendingCall {
+    /// When it is out of time, unless something else happens; never while its client is asked.
+    fn deadline(&self) -> Option<Instant> {
+        (self.open_server_requests == 0).then(|| self.idle_until.min(self.total_until))
+    }
+}
+
+/// Who is meant by a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestTarget {
+    /// The client of this call.
+    Call(u64),
+    /// No call is there that could carry it.
+    Nobody,
+    /// Calls of several clients are there, and nothing tells which is meant.
+    Anybody,
+}
+
+/// Invariant: `next_look` is never later than the earliest deadline, so one timer serves all calls; it is moved
+/// forward only when it fires.
+#[derive(Debug)]
+pub(crate) struct CallTable {
+    server: ServerName,
+    timeouts: Timeouts,
+    max_waiting: usize,
+    /// Whether a call may turn out never to have reached the server.
+    may_be_unsent: bool,
+    waiting: VecDeque<QueuedCall>,
+    /// Where calls that may change something run one at a time.
+    writes: Option<WriteQueue>,
+    pending: IdMap<PendingCall>,
+    /// Pending calls that are not our own.
+    foreign: usize,
+    next_look: Option<Instant>,
+    gauges: Arc<Gauges>,
+}
+
+impl CallTable {
+    pub(crate) fn new(settings: &ServerSettings, may_be_unsent: bool, gauges: Arc<Gauges>) -> Self {
+        Self {
+            server: settings.name.clone(),
+            timeouts: settings.timeouts,
+            max_waiting: settings.max_waiting,
+            may_be_unsent,
+            waiting: VecDeque::new(),
+            writes: settings.serialize_writes.then(WriteQueue::default),
+            pending: IdMap::default(),
+            foreign: 0,
+            next_look: None,
+            gauges,
+        }
+    }
+
+    /// Lets a call wait for the server.
+    pub(crate) fn wait(&mut self, queued: QueuedCall) {
+        if self.waiting() >= self.max_waiting {
+            // Those whose callers went away take nobody's place.
+            self.retain_waiting(|waiting| !waiting.reply.is_closed());
+        }
+        if self.waiting() >= self.max_waiting {
+            let error = CallError::Busy {
+                server: self.server.clone(),
+                in_flight: self.foreign,
+                waiting: self.waiting(),
+            };
+            return queued.fail(error);
+        }
+        self.look_by(queued.arrived + self.limits(&queued.call).idle);
+        self.waiting.push_back(queued);
+        self.gauge();
+    }
+
+    /// The call that waited longest, of those that may be sent. One whose caller went away is never sent, even if word of
+    /// that is still on its way.
+    pub(crate) fn next_waiting(&mut self) -> Option<QueuedCall> {
+        loop {
+            let held = self.writes.as_mut().and_then(WriteQueue::next);
+            let Some(queued) = held.or_else(|| self.waiting.pop_front()) else { break };
+            if queued.reply.is_closed() {
+                continue;
+            }
+            match &mut self.writes {
+                Some(writes) if writes.is_running() && writes.is_write(&queued.call) => {
+                    writes.queue.push_back(queued);
+                }
+                _ => return Some(queued),
+            }
+        }
+        self.gauge();
+        None
+    }
+
+    /// Puts back what [`CallTable::next_waiting`] gave, before all others.
+    pub(crate) fn wait_on(&mut self, queued: QueuedCall) {
+        match &mut self.writes {
+            Some(writes) if writes.is_write(&queued.call) => writes.queue.push_front(queued),
+            _ => self.waiting.push_front(queued),
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len() + self.writes.as_ref().map_or(0, |writes| writes.queue.len())
+    }
+
+    /// Whether [`CallTable::next_waiting`] may have something.
+    pub(crate) fn has_sendable(&self) -> bool {
+        !self.waiting.is_empty() || self.writes.as_ref().is_some_and(WriteQueue::has_sendable)
+    }
+
+    /// Learns what the server offers, as far as it matters here.
+    pub(crate) fn learn(&mut self, catalogue: &Catalog) {
+        if let Some(writes) = &mut self.writes {
+            writes.learn(catalogue);
+        }
+    }
+
+    /// Calls of clients at the server.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.foreign
+    }
+
+    /// Remembers that a call was sent just now.
+    pub(crate) fn sent(&mut self, mut queued: QueuedCall, now: Instant) {
+        let limits = self.limits(&queued.call);
+        if let Some(writes) = self.writes.as_mut().filter(|writes| writes.is_write(&queued.call)) {
+            writes.began(queued.id);
+        }
+        // A subscription says nothing about what else the server does for its client.
+        let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.caller);
+        let pending = PendingCall {
+            task: awaited_task(&queued.call),
+            reply: queued.reply,
+            events: queued.call.events.take(),
+            logs: queued.call.logs,
+            caller: owner,
+            may_be_asked: queued.call.may_be_asked,
+            open_server_requests: 0,
+            asked: now,
+            call: self.may_be_unsent.then_some(queued.call),
+            idle: limits.idle,
+            total: limits.total,
+            idle_until: now + limits.idle,
+            total_until: queued.arrived + limits.total,
+        };
+        self.look_by(pending.idle_until.min(pending.total_until));
+        self.foreign += usize::from(owner.is_some());
+        Gauges::next(&self.gauges.calls);
+        self.pending.insert(queued.id, pending);
+        self.gauge();
+    }
+
+    /// Remembers a request of our own; it ends with the life at the latest.
+    pub(crate) fn sent_ours(&mut self, id: u64, reply: oneshot::Sender<CallOutcome>) {
+        const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+        let now = Instant::now();
+        let never = now + FAR;
+        let pending = PendingCall {
+            call: None,
+            reply,
+            events: None,
+            logs: LogFilter::Nothing,
+            caller: None,
+            may_be_asked: false,
+            task: None,
+            open_server_requests: 0,
+            asked: now,
+            idle: FAR,
+            total: FAR,
+            idle_until: never,
+            total_until: never,
+        };
+        self.pending.insert(id, pending);
+    }
+
+    /// Gives the caller its answer; says whether anyone waited for it.
+    pub(crate) fn answer(&mut self, id: u64, outcome: Result<CallResponse, CallError>) -> bool {
+        match self.remove(id) {
+            Some(pending) => {
+                let _ = pending.reply.send(outcome);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Lets calls that never reached the server wait for its next life, before all others.
+    pub(crate) fn unsent(&mut self, ids: &[u64]) {
+        for id in ids.iter().rev() {
+            let Some(pending) = self.remove(*id) else { continue };
+            let Some(mut call) = pending.call else { continue };
+            call.events = pending.events;
+            let arrived = pending.total_until - pending.total;
+            self.look_by(arrived + self.limits(&call).idle);
+            self.wait_on(QueuedCall { id: *id, call, reply: pending.reply, arrived });
+        }
+        self.gauge();
+    }
+
+    /// A sign of life of a call: its clock starts anew.
+    pub(crate) fn progressed(&mut self, id: u64) -> Option<&PendingCall> {
+        let pending = self.pending.get_mut(&id)?;
+        pending.idle_until = Instant::now() + pending.idle;
+        Some(pending)
+    }
+
+    /// A call that the server has.
+    pub(crate) fn pending(&self, id: u64) -> Option<&PendingCall> {
+        self.pending.get(&id)
+    }
+
+    /// Where the news of a subscription go, if it is one of a client.
+    pub(crate) fn progress_target(&self, id: u64) -> Option<&CallEventSender> {
+        self.pending.get(&id).filter(|pending| pending.caller.is_none())?.events.as_ref()
+    }
+
+    /// The only call of a client at the server, if it is the only one.
+    pub(crate) fn only_one(&self) -> Option<&PendingCall> {
+        if self.foreign != 1 {
+            return None;
+        }
+        self.pending.values().find(|pending| pending.caller.is_some())
+    }
+
+    /// The call that waits for the end of a task, by the id as the server wrote it.
+    pub(crate) fn waits_for(&self, task: &[u8]) -> Option<u64> {
+        let waits = |pending: &PendingCall| pending.task.as_deref() == Some(task) && pending.may_be_asked;
+        self.pending.iter().find(|(_, pending)| waits(pending)).map(|(id, _)| *id)
+    }
+
+    /// The call whose client is asked by a question that came without saying whose it is. That the only client with calls is
+    /// meant is a conclusion: a server may also ask on its own account, or about a call that was given up.
+    pub(crate) fn target_of_server_request(&self) -> RequestTarget {
+        let mut owners = self.pending.values().filter_map(|pending| pending.caller);
+        let Some(owner) = owners.next() else { return RequestTarget::Nobody };
+        if owners.any(|other| other != owner) {
+            return RequestTarget::Anybody;
+        }
+        self.carrier(owner).map_or(RequestTarget::Nobody, RequestTarget::Call)
+    }
+
+    /// Of several calls of one client, the oldest that can carry a question: the one that takes long asks, mostly.
+    pub(crate) fn carrier(&self, owner: CallerId) -> Option<u64> {
+        let carries = |pending: &PendingCall| pending.may_be_asked && pending.caller == Some(owner);
+        self.pending.iter().filter(|(_, pending)| carries(pending)).map(|(id, _)| *id).min()
+    }
+
+    /// Whose call it is.
+    pub(crate) fn owner(&self, id: u64) -> Option<CallerId> {
+        self.pending.get(&id)?.caller
+    }
+
+    /// Where the questions of a call go, if its client may be asked.
+    pub(crate) fn open_server_requests_of(&self, id: u64) -> Option<&CallEventSender> {
+        let pending = self.pending.get(&id).filter(|pending| pending.may_be_asked)?;
+        pending.events.as_ref()
+    }
+
+    /// Stops the clocks of a call while its client is asked.
+    pub(crate) fn asked(&mut self, id: u64) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        if pending.open_server_requests == 0 {
+            pending.asked = Instant::now();
+        }
+        pending.open_server_requests += 1;
+    }
+
+    /// Lets the clocks of a call go on once nothing is asked any more.
+    pub(crate) fn replied(&mut self, id: u64) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        pending.open_server_requests = pending.open_server_requests.saturating_sub(1);
+        if pending.open_server_requests > 0 {
+            return;
+        }
+        let now = Instant::now();
+        pending.idle_until = now + pending.idle;
+        pending.total_until += now - pending.asked;
+        let deadline = pending.deadline();
+        self.look_by(deadline.unwrap_or(now));
+    }
+
+    /// Forgets a call whose caller went away; says whether the server has it.
+    pub(crate) fn cancel(&mut self, id: u64) -> bool {
+        self.retain_waiting(|queued| queued.id != id);
+        self.gauge();
+        self.remove(id).is_some()
+    }
+
+    /// Ends a request of our own without an answer; says whether there was one.
+    pub(crate) fn end_ours(&mut self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.caller.is_none()) && self.remove(id).is_some()
+    }
+
+    /// When to call [`CallTable::expire`] next.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// The clocks stood for so long: this process did not run, and what came meanwhile was not heard yet.
+    pub(crate) fn stood_still(&mut self, time: Duration) {
+        for queued in self.queues().flatten() {
+            queued.arrived += time;
+        }
+        for pending in self.pending.values_mut() {
+            pending.idle_until += time;
+            pending.total_until += time;
+        }
+        self.next_look = self.next_look.map(|next| next + time);
+    }
+
+    /// Fails every call that is out of time; gives the ids that the server must be told of.
+    pub(crate) fn expire(&mut self, phase: &str) -> Vec<u64> {
+        let now = Instant::now();
+        let (server, timeouts) = (self.server.clone(), self.timeouts);
+        let limit = |queued: &QueuedCall| queued.call.timeouts.unwrap_or(timeouts).idle;
+        for queue in self.queues() {
+            for _ in 0..queue.len() {
+                let Some(queued) = queue.pop_front() else { break };
+                let after = limit(&queued);
+                if queued.arrived + after <= now {
+                    let phase = phase.to_owned();
+                    queued.fail(CallError::NotReady { server: server.clone(), phase, after });
+                } else {
+                    queue.push_back(queued);
+                }
+            }
+        }
+        let over = |pending: &PendingCall| pending.deadline().is_some_and(|deadline| deadline <= now);
+        let late: Vec<u64> =
+            self.pending.iter().filter(|(_, pending)| over(pending)).map(|(id, _)| *id).collect();
+        for id in &late {
+            let Some(pending) = self.remove(*id) else { continue };
+            let server = self.server.clone();
+            let _ = pending.reply.send(Err(if pending.total_until <= now {
+                CallError::TooLong { server, total: pending.total }
+            } else {
+                CallError::Idle { server, idle: pending.idle, total: pending.total }
+            }));
+        }
+        let waiting = self.queues().flatten().map(|queued| queued.arrived + limit(queued)).min();
+        let pending = self.pending.values().filter_map(PendingCall::deadline).min();
+        self.next_look = waiting.into_iter().chain(pending).min();
+        self.gauge();
+        late
+    }
+
+    /// Fails what the server had. Waiting calls go on waiting for its next life.
+    pub(crate) fn fail_pending(&mut self, error: &CallError) {
+        for (_, pending) in self.pending.drain() {
+            let _ = pending.reply.send(Err(error.clone()));
+        }
+        self.foreign = 0;
+        self.writes.iter_mut().for_each(WriteQueue::all_ended);
+        self.gauge();
+    }
+
+    /// Fails what waits.
+    pub(crate) fn fail_waiting(&mut self, error: &CallError) {
+        for queued in self.queues().flat_map(|queue| queue.drain(..)) {
+            queued.fail(error.clone());
+        }
+        self.gauge();
+    }
+
+    fn remove(&mut self, id: u64) -> Option<PendingCall> {
+        let pending = self.pending.remove(&id)?;
+        self.foreign -= usize::from(pending.caller.is_some());
+        if let Some(writes) = &mut self.writes {
+            writes.ended(id);
+        }
+        self.gauge();
+        Some(pending)
+    }
+
+    /// All calls that wait.
+    fn queues(&mut self) -> impl Iterator<Item = &mut VecDeque<QueuedCall>> {
+        [&mut self.waiting].into_iter().chain(self.writes.as_mut().map(|writes| &mut writes.queue))
+    }
+
+    fn retain_waiting(&mut self, mut keep: impl FnMut(&QueuedCall) -> bool) {
+        self.queues().for_each(|queue| queue.retain(&mut keep));
+    }
+
+    fn gauge(&self) {
+        self.gauges.in_flight.store(self.foreign, Relaxed);
+        self.gauges.waiting.store(self.waiting(), Relaxed);
+    }
+
+    fn limits(&self, call: &Call) -> Timeouts {
+        call.timeouts.unwrap_or(self.timeouts)
+    }
+
+    fn look_by(&mut self, deadline: Instant) {
+        self.next_look = Some(self.next_look.map_or(deadline, |next| next.min(deadline)));
+    }
+}
+
+/// The task that a call waits for, if it does nothing else.
+fn awaited_task(call: &Call) -> Option<Bytes> {
+    let asked = &call.request.call;
+    let span = (asked.method() == method::TASKS_RESULT).then(|| asked.param("taskId"))??;
+    let renamed = call.renamed.iter().find(|(renamed, _)| *renamed == span);
+    Some(renamed.map_or_else(|| asked.text.slice(span.range()), |(_, id)| id.clone()))
+}

@@ -1,0 +1,158 @@
+//! Listing what a server offers, page by page.
+
+use std::{collections::HashSet, time::Duration};
+
+use bytes::Bytes;
+use toolbay_protocol::{ErrorCode, Revision, decode_string, encode_string, model::list_items};
+
+use crate::{
+    CacheHints, Catalog, CatalogKind, HubsBehind,
+    connection::{
+        handshake::ServerIdentity,
+        requester::{NoResponse, Requester, params_through},
+    },
+};
+
+const MAX_PAGES: usize = 100;
+const MAX_ITEMS: usize = 2048;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Lists everything that a server says it has.
+pub(crate) async fn catalogue(peer: &Requester, introduction: &ServerIdentity) -> Catalog {
+    let mut catalogue = Catalog::default();
+    introduction.store(&mut catalogue);
+    for kind in declared(introduction.capabilities.as_deref()) {
+        let listed = list(peer, kind, introduction.revision, !introduction.hubs.is_empty()).await;
+        listed.store(kind, &mut catalogue);
+    }
+    catalogue
+}
+
+/// Whose changes a server with these capabilities announces.
+pub(crate) fn announced(capabilities: Option<&str>) -> [bool; 4] {
+    let declared: serde_json::Value =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    CatalogKind::ALL.map(|kind| declared[kind.capability()]["listChanged"] == true)
+}
+
+/// The kinds of things that a server offers. One that declares nothing at all is asked for tools.
+pub(crate) fn declared(capabilities: Option<&str>) -> Vec<CatalogKind> {
+    let capabilities: serde_json::Map<String, serde_json::Value> =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let declares = |kind: &CatalogKind| capabilities.contains_key(kind.capability());
+    let kinds: Vec<CatalogKind> = CatalogKind::ALL.into_iter().filter(declares).collect();
+    if kinds.is_empty() { vec![CatalogKind::Tools] } else { kinds }
+}
+
+/// What one kind of list came to.
+#[derive(Debug, Default)]
+pub(crate) struct ListResult {
+    items: Vec<Bytes>,
+    /// What its pages say together about keeping them.
+    hints: Option<CacheHints>,
+    problem: Option<String>,
+    /// Nothing was learned at all: keep what is known.
+    failed: bool,
+    /// The hubs that the server consists of now, if it is one.
+    hubs: Option<HubsBehind>,
+}
+
+impl ListResult {
+    /// Nothing came in time.
+    pub(crate) fn unanswered(after: Duration) -> Self {
+        broken(Self::default(), format!("no answer within {} s", after.as_secs_f32()))
+    }
+
+    /// Puts it into the catalogue, in the place of what was there.
+    pub(crate) fn store(self, kind: CatalogKind, catalogue: &mut Catalog) {
+        let prefix = format!("{}: ", kind.list_method());
+        catalogue.problems.retain(|problem| !problem.starts_with(&prefix));
+        catalogue.problems.extend(self.problem.map(|problem| prefix + &problem));
+        if let Some(hubs) = self.hubs {
+            catalogue.hubs = hubs;
+        }
+        if !self.failed {
+            catalogue.set(kind, self.items, self.hints);
+        }
+    }
+}
+
+/// All pages of one kind, as far as our limits allow. A hub is asked for the hubs behind it, too: some may have joined.
+pub(crate) async fn list(
+    peer: &Requester,
+    kind: CatalogKind,
+    revision: Revision,
+    is_hub: bool,
+) -> ListResult {
+    let chain = peer.chain.as_ref().filter(|_| is_hub);
+    let mut listed = ListResult::default();
+    let mut seen = HashSet::new();
+    let mut known = HashSet::new();
+    let mut cursor: Option<String> = None;
+    let mut bytes = 0;
+    for _ in 0..MAX_PAGES {
+        let more = cursor.as_deref().map(|cursor| format!("\"cursor\":{}", encode_string(cursor)));
+        let params = params_through(chain, revision, &more.unwrap_or_default());
+        let response = match peer.request(kind.list_method(), params).await {
+            Ok(response) => response,
+            Err(NoResponse::Gone) => return ListResult { failed: true, ..listed },
+            Err(NoResponse::Failed(error)) => return broken(listed, error.to_string()),
+        };
+        if let Some(error) = response.error() {
+            // Templates are often not implemented by servers that have resources.
+            if kind == CatalogKind::ResourceTemplates && error.code == ErrorCode::METHOD_NOT_FOUND {
+                return listed;
+            }
+            return broken(listed, format!("error {}: {}", error.code, error.message));
+        }
+        if let Some(chain) = chain {
+            let hubs = listed.hubs.insert(HubsBehind::of(&response));
+            if let Some(reason) = chain.refusal(hubs) {
+                // Not a failure: else what it listed before would stay.
+                return ListResult { items: Vec::new(), problem: Some(reason), ..listed };
+            }
+        }
+        if revision.is_modern() {
+            let said = CacheHints::of(&response);
+            listed.hints = Some(listed.hints.map_or(said, |hints| hints.and(said)));
+        }
+        let Some(span) = response.result_field(kind.field()) else {
+            return broken(listed, format!("the result has no `{}`", kind.field()));
+        };
+        let Ok(items) = list_items(&response.text.slice(span.range())) else {
+            return broken(listed, format!("`{}` is not an array", kind.field()));
+        };
+        for item in items {
+            bytes += item.len();
+            if listed.items.len() == MAX_ITEMS || bytes > MAX_BYTES {
+                listed.problem =
+                    Some(format!("more than {MAX_ITEMS} items or {MAX_BYTES} bytes; the rest is left out"));
+                return listed;
+            }
+            // A copy, so that one item does not keep the whole page in memory.
+            let item = Bytes::copy_from_slice(&item);
+            // Pages may overlap: what stands twice, to the byte, is one item.
+            if known.insert(item.clone()) {
+                listed.items.push(item);
+            }
+        }
+        cursor = response
+            .result_field("nextCursor")
+            .and_then(|span| decode_string(&response.text[span.range()]).map(std::borrow::Cow::into_owned));
+        match &cursor {
+            None => return listed,
+            Some(next) if !seen.insert(next.clone()) => {
+                listed.problem = Some(format!("the cursor {next:?} came twice; the pages run in a circle"));
+                return listed;
+            }
+            Some(_) => {}
+        }
+    }
+    listed.problem = Some(format!("more than {MAX_PAGES} pages; the rest is left out"));
+    listed
+}
+
+fn broken(listed: ListResult, problem: String) -> ListResult {
+    let failed = listed.items.is_empty();
+    ListResult { problem: Some(problem), failed, ..listed }
+}

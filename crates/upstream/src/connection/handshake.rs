@@ -1,0 +1,232 @@
+//! Finding out which era a server speaks, and shaking hands.
+//!
+//! The specification wants clients of both eras to probe with `server/discover` first and to take anything but a
+//! modern answer for a server with a handshake. Some servers never answer what they do not know, so after a while
+//! `initialize` is sent as well; whichever is answered first with a result decides. Over HTTP every request is answered,
+//! if only with a status, so there the probe alone decides.
+
+mod self_description;
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use toolbay_protocol::{ErrorObject, Response, Revision, decode_string, meta, method, model::Item};
+use toolbay_translate::HUB_CAPABILITIES;
+use toolbay_transport::http::client::HttpError;
+
+use crate::{
+    CacheHints, CallError, Catalog, Failure, HubsBehind, RevisionPolicy,
+    connection::requester::{NoResponse, Requester, our_identity, params_through},
+    status::Phase,
+};
+
+/// What a server said about itself. Texts are JSON as the server wrote them.
+#[derive(Debug)]
+pub(crate) struct ServerIdentity {
+    pub(crate) revision: Revision,
+    pub(crate) server_info: Option<String>,
+    pub(crate) capabilities: Option<String>,
+    pub(crate) instructions: Option<String>,
+    /// Why it is spoken to in that era, for people.
+    pub(crate) because: String,
+    /// How long all that may be kept, if the server says so.
+    pub(crate) hints: Option<CacheHints>,
+    /// The hubs that the server consists of.
+    pub(crate) hubs: HubsBehind,
+    /// What of it was cut, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+impl ServerIdentity {
+    /// Puts it into the catalogue, in the place of what was there.
+    pub(crate) fn store(&self, catalogue: &mut Catalog) {
+        catalogue.server_info.clone_from(&self.server_info);
+        catalogue.capabilities.clone_from(&self.capabilities);
+        catalogue.instructions.clone_from(&self.instructions);
+        catalogue.introduction = self.hints;
+        catalogue.hubs.clone_from(&self.hubs);
+        catalogue.notes.clone_from(&self.notes);
+    }
+}
+
+/// Learns who the server is. Without an answer to the probe within `probe`, `initialize` is sent as well.
+pub(crate) async fn identify(
+    peer: &Requester,
+    era: RevisionPolicy,
+    probe: Duration,
+) -> Result<ServerIdentity, Failure> {
+    let introduction = identity_of(peer, era, probe).await?;
+    match peer.chain.as_ref().and_then(|chain| chain.refusal(&introduction.hubs)) {
+        Some(reason) => Err(Failure::Cycle { reason }),
+        None => Ok(introduction),
+    }
+}
+
+async fn identity_of(
+    peer: &Requester,
+    era: RevisionPolicy,
+    probe: Duration,
+) -> Result<ServerIdentity, Failure> {
+    match era {
+        RevisionPolicy::Legacy => {
+            initialize(peer, "as configured, learned before, or because of its transport").await
+        }
+        RevisionPolicy::Modern => match discover(peer).await? {
+            Discovered::Modern(introduction) => Ok(introduction),
+            Discovered::Legacy(reason) => Err(Failure::Handshake { reason }),
+        },
+        RevisionPolicy::Auto => {
+            let discovery = discover(peer);
+            tokio::pin!(discovery);
+            match timeout(probe, &mut discovery).await {
+                Ok(found) => match found? {
+                    Discovered::Modern(introduction) => Ok(introduction),
+                    Discovered::Legacy(reason) => initialize(peer, &reason).await,
+                },
+                Err(_) => {
+                    let handshake = initialize(peer, "`server/discover` was not answered");
+                    tokio::pin!(handshake);
+                    tokio::select! {
+                        biased;
+                        found = &mut discovery => match found? {
+                            Discovered::Modern(introduction) => Ok(introduction),
+                            Discovered::Legacy(_) => handshake.await,
+                        },
+                        done = &mut handshake => done,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Asks a server of the stateless era once more who it is.
+pub(crate) async fn identify_again(peer: &Requester) -> Option<ServerIdentity> {
+    match discover(peer).await {
+        Ok(Discovered::Modern(introduction)) => Some(introduction),
+        Ok(Discovered::Legacy(_)) | Err(_) => None,
+    }
+}
+
+enum Discovered {
+    Modern(ServerIdentity),
+    /// It does not know the stateless era; how that shows.
+    Legacy(String),
+}
+
+async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
+    let asked =
+        peer.request(method::DISCOVER, params_through(peer.chain.as_ref(), Revision::LATEST, "")).await;
+    let response = match asked {
+        // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
+        Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
+            if !why.is_unauthorized()
+                && matches!(why, HttpError::Status { .. } | HttpError::ContentType { .. }) =>
+        {
+            return Ok(Discovered::Legacy(format!("`{}` got no answer: {why}", method::DISCOVER)));
+        }
+        asked => answered(asked)?,
+    };
+    if let Some(error) = response.error() {
+        let speaks_legacy = has_legacy(&supported(&error));
+        return if error.code.is_modern() && !speaks_legacy {
+            Err(refused(method::DISCOVER, &error))
+        } else {
+            Ok(Discovered::Legacy(refusal(method::DISCOVER, &error)))
+        };
+    }
+    let offered = response.result_field("supportedVersions").map(|span| response.raw(span));
+    let offered: Vec<String> = offered.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    if !offered.iter().any(|version| version == Revision::LATEST.as_str()) {
+        let reason = format!("it speaks {offered:?}, of which we speak none in the stateless era");
+        // One that names no version at all answers just anything like that.
+        return if offered.is_empty() || has_legacy(&offered) {
+            Ok(Discovered::Legacy(reason))
+        } else {
+            Err(Failure::Handshake { reason })
+        };
+    }
+    let info = response.result_field("_meta").map(|span| response.text.slice(span.range()));
+    let info = info
+        .and_then(|text| Item::parse(text).ok())
+        .and_then(|item| item.raw(meta::SERVER_INFO).map(str::to_owned));
+    let because = format!("`{}` was answered", method::DISCOVER);
+    Ok(Discovered::Modern(identity(&response, Revision::LATEST, info, because)))
+}
+
+/// The versions that an error names as spoken.
+fn supported(error: &ErrorObject) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let data = error.data.as_ref().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+    data.map(|data| data.supported).unwrap_or_default()
+}
+
+fn has_legacy(versions: &[String]) -> bool {
+    versions.iter().filter_map(|version| version.parse().ok()).any(|known: Revision| !known.is_modern())
+}
+
+async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, Failure> {
+    let meta = peer.chain.as_ref().map(|chain| format!(",\"_meta\":{{{}}}", chain.meta_field()));
+    let params = format!(
+        r#"{{"protocolVersion":"{}","capabilities":{HUB_CAPABILITIES},"clientInfo":{}{}}}"#,
+        Revision::LATEST_LEGACY,
+        our_identity().info(),
+        meta.unwrap_or_default()
+    );
+    let response = answered(peer.request(method::INITIALIZE, Some(params)).await)?;
+    if let Some(error) = response.error() {
+        return Err(refused(method::INITIALIZE, &error));
+    }
+    let version = string_field(&response, "protocolVersion").unwrap_or_default();
+    let revision: Revision = version.parse().map_err(|_| Failure::Handshake {
+        reason: format!("it wants to speak revision {version:?}, which we do not know"),
+    })?;
+    peer.notify(method::INITIALIZED).await;
+    let info = response.result_field("serverInfo").map(|span| response.raw(span).to_owned());
+    Ok(identity(&response, revision, info, because.to_owned()))
+}
+
+fn answered(asked: Result<Box<Response>, NoResponse>) -> Result<Box<Response>, Failure> {
+    asked.map_err(|none| match none {
+        NoResponse::Gone => Failure::Closed { phase: Phase::Handshaking },
+        NoResponse::Failed(CallError::NoAnswer { why, .. }) => Failure::Remote { why },
+        NoResponse::Failed(error) => Failure::Handshake { reason: error.to_string() },
+    })
+}
+
+fn identity(
+    response: &Response,
+    revision: Revision,
+    server_info: Option<String>,
+    because: String,
+) -> ServerIdentity {
+    let mut notes = Vec::new();
+    let capabilities = response.result_field("capabilities").map(|span| response.raw(span).to_owned());
+    let instructions = string_field(response, "instructions");
+    ServerIdentity {
+        revision,
+        server_info: server_info.map(|text| self_description::server_info(text, &mut notes)),
+        capabilities: capabilities.and_then(|text| self_description::capabilities(text, &mut notes)),
+        instructions: instructions.map(|text| self_description::instructions(&text, &mut notes)),
+        because,
+        hints: revision.is_modern().then(|| CacheHints::of(response)),
+        hubs: HubsBehind::of(response),
+        notes,
+    }
+}
+
+fn string_field(response: &Response, name: &str) -> Option<String> {
+    let span = response.result_field(name)?;
+    decode_string(&response.text[span.range()]).map(std::borrow::Cow::into_owned)
+}
+
+fn refused(asked: &str, error: &ErrorObject) -> Failure {
+    Failure::Handshake { reason: refusal(asked, error) }
+}
+
+fn refusal(asked: &str, error: &ErrorObject) -> String {
+    format!("`{asked}` was answered with error {}: {}", error.code, error.message)
+}

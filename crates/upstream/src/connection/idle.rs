@@ -1,0 +1,151 @@
+//! What happens while nothing happens: heartbeats, stopping what nobody uses, leaving once the last call is over.
+//!
+//! One timer serves all of it, and looks from time to time; a message costs it nothing but a flag.
+
+use std::{pin::Pin, time::Duration};
+
+use tokio::time::Instant;
+use toolbay_protocol::{Revision, method};
+
+use super::{ConnectionEnd, UpstreamConnection};
+use crate::{
+    Failure, ServerSettings,
+    connection::requester::{NoResponse, Requester, our_params},
+};
+
+/// How often a server that shall leave is looked at.
+const LEAVING: Duration = Duration::from_millis(20);
+/// How long it is kept after its last call: one may be on its way from someone who does not know yet.
+const LINGER: Duration = Duration::from_millis(100);
+/// How long a server that reads nothing any more may take to end.
+const LAST_BREATH: Duration = Duration::from_millis(500);
+/// For a server that need not be looked at.
+const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// A sign of life that was asked for; says whether one came.
+pub(super) type KeepAlivePing = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// What is known about the quiet on a connection.
+pub(super) struct IdleState {
+    heartbeat: Option<Duration>,
+    idle_stop: Option<Duration>,
+    /// Whether anything came since the last look.
+    pub(super) heard: bool,
+    quiet_since: Instant,
+    /// How many calls there had been at the last look, and whether it was used then.
+    calls: u64,
+    was_used: bool,
+    unused_since: Instant,
+    pub(super) pulse: Option<KeepAlivePing>,
+    asked_at: Instant,
+    /// Whether it ever gave a sign of life when asked: one that never does may be well all the same.
+    answers: bool,
+    /// It closed its input: until when it may end by itself.
+    pub(super) deaf: Option<Instant>,
+}
+
+impl IdleState {
+    pub(super) fn new(settings: &ServerSettings) -> Self {
+        let now = Instant::now();
+        Self {
+            heartbeat: settings.heartbeat,
+            idle_stop: settings.idle_stop,
+            heard: false,
+            quiet_since: now,
+            calls: 0,
+            was_used: false,
+            unused_since: now,
+            pulse: None,
+            asked_at: now,
+            answers: false,
+            deaf: None,
+        }
+    }
+
+    /// How long to wait until the next look.
+    pub(super) fn pause(&self) -> Duration {
+        let pauses = [self.heartbeat.map(|pause| pause / 2), self.idle_stop.map(|pause| pause / 4)];
+        pauses.into_iter().flatten().min().unwrap_or(FAR)
+    }
+
+    /// Nothing can be sent any more. What it has still to say is heard before it is given up.
+    pub(super) fn is_deaf(&mut self) -> Instant {
+        *self.deaf.insert(Instant::now() + LAST_BREATH)
+    }
+
+    /// What came of the last heartbeat.
+    pub(super) fn felt(&mut self, came: bool) {
+        self.pulse = None;
+        self.answers |= came;
+    }
+}
+
+impl UpstreamConnection<'_> {
+    /// When to look for the first time.
+    pub(super) fn first_look(&self) -> Instant {
+        match self.around.inputs.retire_by {
+            Some(_) => self.around.started,
+            None => self.around.started + self.idle.pause(),
+        }
+    }
+
+    /// Looks whether something is to be done; says when to look again, or how this life ends.
+    pub(super) fn look_after(&mut self) -> Result<Instant, ConnectionEnd> {
+        let now = Instant::now();
+        if self.idle.deaf.is_some_and(|until| now >= until) {
+            return Err(ConnectionEnd::Closed { phase: self.phase, probing: false });
+        }
+        let counts = self.around.outputs.gauges.read();
+        let is_busy = self.around.calls.in_flight() > 0 || self.around.calls.waiting() > 0;
+        let is_used = is_busy || counts.calls != self.idle.calls || !self.around.inputs.interests.is_empty();
+        // The first look without a call counts as the end of the last one, which cannot have been before the look before.
+        if std::mem::replace(&mut self.idle.was_used, is_used) || is_used {
+            self.idle.calls = counts.calls;
+            self.idle.unused_since = now;
+        }
+        if let Some(until) = self.around.inputs.retire_by {
+            let is_over = !is_busy && now - self.idle.unused_since >= LINGER;
+            return if is_over || now >= until { Err(ConnectionEnd::Stop) } else { Ok(now + LEAVING) };
+        }
+        if self.revision.is_some()
+            && self.idle.idle_stop.is_some_and(|after| now - self.idle.unused_since >= after)
+        {
+            return Err(ConnectionEnd::Unused);
+        }
+        self.beat(now, is_busy)?;
+        let next = now + self.idle.pause();
+        Ok(self.idle.deaf.map_or(next, |until| until.min(next)))
+    }
+
+    fn beat(&mut self, now: Instant, is_busy: bool) -> Result<(), ConnectionEnd> {
+        let (Some(every), Some(revision)) = (self.idle.heartbeat, self.revision) else { return Ok(()) };
+        // Whoever has calls is judged by their deadlines, and may be too busy to answer anything else.
+        if std::mem::take(&mut self.idle.heard) || is_busy {
+            self.idle.quiet_since = now;
+            self.idle.asked_at = now;
+        }
+        if self.idle.pulse.is_some() && now - self.idle.asked_at >= every {
+            if self.idle.answers {
+                return Err(ConnectionEnd::Failed {
+                    failure: Failure::Unresponsive { after: every },
+                    probing: false,
+                });
+            }
+            self.idle.heartbeat = None;
+            self.idle.pulse = None;
+        } else if self.idle.pulse.is_none() && now - self.idle.quiet_since >= every {
+            self.idle.asked_at = now;
+            self.idle.pulse = Some(Box::pin(pulse(self.peer.clone(), revision)));
+        }
+        Ok(())
+    }
+}
+
+/// Any answer is a sign of life, an error too.
+async fn pulse(peer: Requester, revision: Revision) -> bool {
+    let method = if revision.is_modern() { method::DISCOVER } else { method::PING };
+    match peer.request(method, our_params(revision, "")).await {
+        Ok(_) => true,
+        Err(NoResponse::Gone | NoResponse::Failed(_)) => false,
+    }
+}

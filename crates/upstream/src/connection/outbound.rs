@@ -1,0 +1,133 @@
+//! What a server is told.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use tokio::{sync::oneshot, time::Instant};
+use toolbay_protocol::{LogLevel, Request, RequestId, Revision, Rope, method};
+use toolbay_supervise::LogSource;
+use toolbay_translate::{RequestEdits, request as translate_request};
+
+use super::{ConnectionContext, UpstreamConnection};
+use crate::{
+    call::table::QueuedCall,
+    capture::{Direction, Hop, PassingMessage},
+    connection::requester::RequesterCommand,
+    status::Phase,
+};
+
+impl UpstreamConnection<'_> {
+    pub(super) fn send_waiting(&mut self) {
+        let Some(revision) = self.revision else { return };
+        let now = Instant::now();
+        while self.around.calls.in_flight() < self.around.settings.max_in_flight
+            && self.around.calls.has_sendable()
+        {
+            let Ok(mut slot) = self.outgoing.try_reserve() else { return };
+            let Some(queued) = self.around.calls.next_waiting() else { return };
+            if let Some(level) = self.verbosity.tell_for(queued.call.logs) {
+                let text = set_level(&mut self.around, level);
+                self.capture_sent(&text, None);
+                slot.send(text);
+                let Ok(next) = self.outgoing.try_reserve() else { return self.around.calls.wait_on(queued) };
+                slot = next;
+            }
+            let text = text_of(&queued, revision);
+            self.capture_sent(&text, Some(&queued.call.request));
+            slot.send(text);
+            self.around.calls.sent(queued, now);
+        }
+    }
+
+    /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
+    pub(super) fn obey(&mut self, order: RequesterCommand) {
+        let text = match order {
+            RequesterCommand::Request { id, method, params, reply } => {
+                self.around.calls.sent_ours(id, reply);
+                toolbay_protocol::request(&id.into(), method, params.as_deref())
+            }
+            RequesterCommand::Notify { method } => toolbay_protocol::notification(method, None),
+            RequesterCommand::Cancel { id } => {
+                self.around.calls.cancel(id);
+                return self.tell_cancelled(id, "no longer needed");
+            }
+        };
+        self.send_if_room(text.into());
+    }
+
+    pub(super) fn cancel(&mut self) {
+        for id in self.around.inputs.cancelled.take() {
+            if self.around.calls.cancel(id) {
+                self.tell_cancelled(id, "the client went away or cancelled");
+            }
+        }
+    }
+
+    pub(super) fn expire(&mut self) {
+        let phase = match self.phase {
+            Phase::Serving => "busy",
+            _ => "starting",
+        };
+        for id in self.around.calls.expire(phase) {
+            self.tell_cancelled(id, "timed out");
+        }
+    }
+
+    pub(super) fn tell_cancelled(&mut self, id: u64, reason: &str) {
+        let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
+        self.send_if_room(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
+    }
+
+    /// For what must not wait: a server that does not read its input misses it, which it would anyway.
+    pub(super) fn send_if_room(&mut self, text: Rope) {
+        self.capture_sent(&text, None);
+        if self.outgoing.try_send(text).is_err() {
+            self.around
+                .outputs
+                .log
+                .push(LogSource::Event, "the server does not read its input; a message was left out");
+        }
+    }
+
+    /// Shows what is sent to whoever watches; `cause` is the request of a client that it passes on.
+    fn capture_sent(&self, text: &Rope, cause: Option<&Request>) {
+        if self.around.settings.capture.is_on() {
+            self.capture(Direction::Sent, text.clone().into_bytes(), cause);
+        }
+    }
+
+    /// Shows a message to whoever watches.
+    pub(super) fn capture(&self, direction: Direction, text: Bytes, cause: Option<&Request>) {
+        let settings = self.around.settings;
+        settings.capture.record(PassingMessage {
+            connection: self.connection,
+            hop: Hop::Server,
+            direction,
+            client: None,
+            server: Some(settings.name.as_str()),
+            cause,
+            text,
+        });
+    }
+}
+
+/// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
+fn set_level(around: &mut ConnectionContext<'_>, level: LogLevel) -> Rope {
+    let id = around.outputs.ids.fetch_add(1, Ordering::Relaxed);
+    around.calls.sent_ours(id, oneshot::channel().0);
+    let params = format!("{{\"level\":\"{level}\"}}");
+    toolbay_protocol::request(&id.into(), method::SET_LEVEL, Some(&params)).into()
+}
+
+fn text_of(queued: &QueuedCall, revision: Revision) -> Rope {
+    let call = &queued.call;
+    let id = RequestId::from(queued.id);
+    let change = RequestEdits {
+        id: &id,
+        renamed: &call.renamed,
+        wants_progress: call.request.call.method() == method::TOOLS_CALL,
+        only_as_task: call.only_as_task,
+        awaits_tasks: call.awaits_tasks,
+    };
+    translate_request(&call.request, &change, call.revision, revision, &call.client)
+}

@@ -1,0 +1,158 @@
+//! Questions of a server, on their way to a client and back.
+
+use std::{collections::HashMap, sync::atomic::Ordering};
+
+use futures_util::{
+    StreamExt,
+    future::{AbortHandle, Abortable, BoxFuture},
+    stream::FuturesUnordered,
+};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Request, RequestId, Revision, Rope, meta, method, model::Item,
+};
+use toolbay_supervise::LogSource;
+
+use super::UpstreamConnection;
+use crate::{
+    CallEvent, CallerId, ClientReply, ServerRequest,
+    call::table::RequestTarget,
+    server_request::{is_server_request, unsupported},
+};
+
+/// How many questions of one server may be open: some for each call that it may have.
+const MAX_OPEN: usize = 1024;
+
+/// The questions that clients have not answered yet.
+#[derive(Default)]
+pub(super) struct ServerRequests {
+    /// By the server's id.
+    open: HashMap<RequestId, OpenServerRequest>,
+    replies: FuturesUnordered<Abortable<BoxFuture<'static, ServerRequestReply>>>,
+}
+
+struct OpenServerRequest {
+    request: Box<Request>,
+    /// The call that carries it to the client, and whose call that is.
+    call: u64,
+    owner: Option<CallerId>,
+    /// Forgets it.
+    abort: AbortHandle,
+}
+
+/// The server's id of a question, and its answer unless the client went away.
+type ServerRequestReply = (RequestId, Option<ClientReply>);
+
+impl ServerRequests {
+    /// The next answer of a client; pending while there are no questions.
+    pub(super) async fn next(&mut self) -> ServerRequestReply {
+        loop {
+            match self.replies.next().await {
+                Some(Ok(reply)) => return reply,
+                Some(Err(_)) => {} // the server does not want to know any more
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+impl UpstreamConnection<'_> {
+    /// Takes a request of the server. `about` is our call on whose stream it came, where the transport tells.
+    pub(super) fn asked_by_server(&mut self, request: Box<Request>, about: Option<u64>) {
+        let asked = request.call.method();
+        if asked == method::PING {
+            return self.send_if_room(toolbay_protocol::result(&request.id, "{}").into());
+        }
+        if asked == method::ROOTS_LIST
+            && let Some(roots) = &self.around.settings.roots
+        {
+            let result = format!("{{\"roots\":{roots}}}");
+            return self.send_if_room(toolbay_protocol::result(&request.id, &result).into());
+        }
+        if !is_server_request(asked) {
+            return self.refuse(&request.id, &unsupported(asked));
+        }
+        let about = about.or_else(|| self.waiting_for_task(&request));
+        let call = match about
+            .map_or_else(|| self.around.calls.target_of_server_request(), RequestTarget::Call)
+        {
+            RequestTarget::Call(call) => call,
+            RequestTarget::Nobody => return self.refuse(&request.id, &unsupported(asked)),
+            RequestTarget::Anybody => {
+                self.around.outputs.asks_clients.store(true, Ordering::Relaxed);
+                let note = format!(
+                    "`{asked}` came while calls of several clients were running; nothing tells which is meant"
+                );
+                self.around.outputs.log.push(LogSource::Event, &note);
+                return self.refuse(&request.id, &ErrorObject::new(ErrorCode::INVALID_REQUEST, note));
+            }
+        };
+        self.pose(request, call);
+    }
+
+    /// The call that waits for the task that a question is about: the one case in which a question says whose it is.
+    fn waiting_for_task(&self, request: &Request) -> Option<u64> {
+        let related = request.call.meta(meta::RELATED_TASK)?;
+        let related = Item::parse(request.call.text.slice(related.range())).ok()?;
+        self.around.calls.waits_for(related.raw("taskId")?.as_bytes())
+    }
+
+    /// Hands a question to the client of a call.
+    fn pose(&mut self, request: Box<Request>, call: u64) {
+        let id = request.id.clone();
+        let asked = request.call.method().to_owned();
+        if self.server_requests.open.len() >= MAX_OPEN || self.server_requests.open.contains_key(&id) {
+            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "too many questions, or one id twice");
+            return self.refuse(&id, &error);
+        }
+        let (question, reply) =
+            ServerRequest::new(request.clone(), self.revision.unwrap_or(Revision::LATEST_LEGACY));
+        let events = self.around.calls.open_server_requests_of(call);
+        let question = CallEvent::Question(Box::new(question));
+        if events.is_none_or(|events| events.send(question).is_err()) {
+            return self.refuse(&id, &unsupported(&asked));
+        }
+        self.around.calls.asked(call);
+        let (abort, registration) = AbortHandle::new_pair();
+        let answer = {
+            let id = id.clone();
+            async move { (id, reply.await.ok()) }
+        };
+        self.server_requests.replies.push(Abortable::new(Box::pin(answer), registration));
+        let owner = self.around.calls.owner(call);
+        self.server_requests.open.insert(id, OpenServerRequest { request, call, owner, abort });
+    }
+
+    /// Passes a client's answer on.
+    pub(super) fn replied(&mut self, id: &RequestId, reply: Option<ClientReply>) {
+        let open = self.server_requests.open.remove(id);
+        if let Some(open) = &open {
+            self.around.calls.replied(open.call);
+        }
+        match reply {
+            Some(ClientReply::Result(result)) => {
+                self.send_if_room(toolbay_protocol::result(id, &result).into())
+            }
+            Some(ClientReply::Error(error)) => self.refuse(id, &error),
+            // The call that carried it has ended, but its client is still there: then another one asked.
+            None if let Some(open) = open
+                && let Some(call) = open.owner.and_then(|owner| self.around.calls.carrier(owner))
+                && call != open.call =>
+            {
+                self.pose(open.request, call);
+            }
+            None => self.refuse(id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client went away")),
+        }
+    }
+
+    /// The server does not want to know any more.
+    pub(super) fn withdrawn(&mut self, id: &RequestId) {
+        if let Some(open) = self.server_requests.open.remove(id) {
+            open.abort.abort();
+            self.around.calls.replied(open.call);
+        }
+    }
+
+    fn refuse(&mut self, id: &RequestId, error: &ErrorObject) {
+        self.send_if_room(Rope::from(toolbay_protocol::error(Some(id), error)));
+    }
+}

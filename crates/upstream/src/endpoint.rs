@@ -1,0 +1,109 @@
+//! Where a connection comes from.
+
+pub(crate) mod detect;
+
+use std::{fmt, sync::Arc};
+
+use tokio_util::task::TaskTracker;
+use toolbay_supervise::{Launch, LogRing, ProcessHandle, Shim, StopGrace, spawn_logging_to};
+use toolbay_transport::{
+    Connection, custom,
+    http::client::{self, HeaderRules, Target},
+    legacy_sse, stdio, websocket,
+};
+
+use crate::{endpoint::detect::ServerProtocol, error::Failure};
+
+/// How to reach a server.
+#[derive(Clone)]
+pub enum Endpoint {
+    /// A child process that speaks on its standard streams.
+    Process(Box<ProcessEndpoint>),
+    /// A server at a URL. What it speaks is found out, and remembered for as long as the server is used.
+    Auto(Box<Target>),
+    /// A server at a URL that speaks Streamable HTTP.
+    Http(Box<Target>),
+    /// A server at a URL that speaks HTTP+SSE of 2024-11-05.
+    Sse(Box<Target>),
+    /// A server at a URL that speaks WebSocket.
+    WebSocket(Box<Target>),
+    /// A task of this process; called once per life.
+    InProcess(Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>),
+    /// A server behind a transport that others brought.
+    Custom(Arc<dyn custom::Transport>),
+}
+
+/// A child process and how to run it.
+#[derive(Debug, Clone)]
+pub struct ProcessEndpoint {
+    /// What to run.
+    pub launch: Launch,
+    /// How its tree is kept together.
+    pub shim: Shim,
+    /// How patiently it is stopped.
+    pub grace: StopGrace,
+    /// The longest line it may write.
+    pub max_message: usize,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(source) => source.fmt(f),
+            Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
+                target.fmt(f)
+            }
+            Self::InProcess(_) => f.write_str("InProcess"),
+            Self::Custom(transport) => write!(f, "Custom({})", transport.name()),
+        }
+    }
+}
+
+/// An open connection.
+pub(crate) struct OpenedConnection {
+    pub(crate) wire: Connection,
+    pub(crate) process: Option<ProcessHandle>,
+    /// Where arguments are repeated in headers, which ones.
+    pub(crate) rules: Option<Arc<HeaderRules>>,
+}
+
+impl Endpoint {
+    /// Opens a connection in one of the ways of [`ProtocolDetection::of`](crate::endpoint::detect::ProtocolDetection::of) this source; a process is only spawned,
+    /// a URL not even called.
+    pub(crate) fn open(
+        &self,
+        way: ServerProtocol,
+        log: &Arc<LogRing>,
+        tasks: &TaskTracker,
+    ) -> Result<OpenedConnection, Failure> {
+        let wire = match self {
+            Self::Process(source) => {
+                let process =
+                    spawn_logging_to(log.clone(), &source.launch, &source.shim, source.grace, tasks)
+                        .map_err(|error| Failure::Spawn { source: Arc::new(error) })?;
+                let wire = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
+                return Ok(OpenedConnection { wire, process: Some(process.handle), rules: None });
+            }
+            Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
+                let target = (**target).clone();
+                match way {
+                    ServerProtocol::Sse => legacy_sse::connect(target, tasks),
+                    ServerProtocol::WebSocket => websocket::connect(target, tasks),
+                    _ => {
+                        let rules = Arc::new(HeaderRules::default());
+                        let wire = client::connect(target, rules.clone(), tasks);
+                        return Ok(OpenedConnection { wire, process: None, rules: Some(rules) });
+                    }
+                }
+            }
+            Self::InProcess(connect) => connect(tasks),
+            Self::Custom(transport) => custom::connect(transport.clone(), tasks),
+        };
+        Ok(OpenedConnection { wire, process: None, rules: None })
+    }
+
+    /// Whether the server has a life of its own, which we neither begin nor end.
+    pub(crate) fn is_remote(&self) -> bool {
+        !matches!(self, Self::Process(_) | Self::InProcess(_))
+    }
+}

@@ -1,0 +1,175 @@
+//! Who wants to be told when a resource changes.
+//!
+//! Many clients may want the same resource, but the server is asked once: the first interest subscribes, the last one
+//! to go unsubscribes. [`subscriber`](crate::subscriptions::subscriber) does the asking; here is only what is wanted.
+
+pub(crate) mod subscriber;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use tokio::sync::{Notify, watch};
+use toolbay_protocol::ErrorObject;
+
+use crate::CallError;
+
+/// How many resources of one server may be watched at once.
+const MAX_WATCHED: usize = 4096;
+
+/// Interest in one resource. Dropping it ends it.
+pub struct ResourceSubscription {
+    interests: Arc<ResourceSubscriptions>,
+    uri: Arc<str>,
+    standing: watch::Receiver<SubscriptionState>,
+}
+
+/// Why a resource cannot be watched.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SubscribeError {
+    /// The server said no, in its own words.
+    #[error("{}", .0.message)]
+    Refused(Box<ErrorObject>),
+    /// The server never tells of changes.
+    #[error("the server does not tell when a resource changes")]
+    Unsupported,
+    /// The server did not say whether it will.
+    #[error("the server did not answer")]
+    Unanswered,
+    /// There is no server to ask.
+    #[error(transparent)]
+    Down(CallError),
+    /// Too much is being watched.
+    #[error("more than {MAX_WATCHED} resources of the server are being watched")]
+    TooMany,
+}
+
+/// How the server stands to a resource that someone wants to watch.
+#[derive(Debug, Clone)]
+pub(crate) enum SubscriptionState {
+    /// It was not asked yet, or did not answer yet.
+    Asked,
+    /// It tells of changes.
+    Watched,
+    /// It does not.
+    Refused(SubscribeError),
+}
+
+/// Everything that is wanted of one server, over all its lives.
+#[derive(Debug, Default)]
+pub(crate) struct ResourceSubscriptions {
+    wanted: Mutex<BTreeMap<Arc<str>, WantedResource>>,
+    /// Something was added or is no longer wanted. Dropping an interest cannot wait for room in a queue, so there is
+    /// none: whoever is woken looks at all of it.
+    pub(crate) changed: Notify,
+}
+
+#[derive(Debug)]
+struct WantedResource {
+    /// How many want it; never 0.
+    count: usize,
+    standing: watch::Sender<SubscriptionState>,
+}
+
+impl WantedResource {
+    fn forget_refusal(&self) {
+        self.standing.send_if_modified(|standing| {
+            let refused = matches!(standing, SubscriptionState::Refused(_));
+            if refused {
+                *standing = SubscriptionState::Asked;
+            }
+            refused
+        });
+    }
+}
+
+impl ResourceSubscriptions {
+    /// Adds one who is interested, unless too much is being watched. Where the server refused before, it is asked again.
+    pub(crate) fn add(self: &Arc<Self>, uri: &str) -> Result<ResourceSubscription, SubscribeError> {
+        let mut all = self.lock();
+        let uri: Arc<str> = match all.get_key_value(uri) {
+            Some((known, _)) => known.clone(),
+            None if all.len() >= MAX_WATCHED => return Err(SubscribeError::TooMany),
+            None => uri.into(),
+        };
+        let new = || WantedResource { count: 0, standing: watch::Sender::new(SubscriptionState::Asked) };
+        let wanted = all.entry(uri.clone()).or_insert_with(new);
+        wanted.count += 1;
+        wanted.forget_refusal();
+        let standing = wanted.standing.subscribe();
+        drop(all);
+        self.changed.notify_one();
+        Ok(ResourceSubscription { interests: self.clone(), uri, standing })
+    }
+
+    /// Whether nobody wants anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// What the server should be asked for: all that is wanted and was not refused.
+    pub(crate) fn to_ask(&self) -> BTreeSet<Arc<str>> {
+        let all = self.lock();
+        let wanted =
+            all.iter().filter(|(_, it)| !matches!(*it.standing.borrow(), SubscriptionState::Refused(_)));
+        wanted.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    /// Notes how the server stands to a resource; nobody may want it any more.
+    pub(crate) fn settle(&self, uri: &str, standing: SubscriptionState) {
+        if let Some(wanted) = self.lock().get(uri) {
+            wanted.standing.send_replace(standing);
+        }
+    }
+
+    /// A new life of the server may see things differently.
+    pub(crate) fn forget_refusals(&self) {
+        for wanted in self.lock().values() {
+            wanted.forget_refusal();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, WantedResource>> {
+        self.wanted.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl ResourceSubscription {
+    /// The resource, under the URI that its server knows.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Waits until the server has said how it stands to this.
+    pub(crate) async fn settled(&self) -> Result<(), SubscribeError> {
+        let mut standing = self.standing.clone();
+        let settled = standing.wait_for(|standing| !matches!(standing, SubscriptionState::Asked)).await;
+        match settled.as_deref() {
+            Ok(SubscriptionState::Refused(why)) => Err(why.clone()),
+            Ok(_) => Ok(()),
+            // The sender lives as long as anyone is interested, and we are.
+            Err(_) => Err(SubscribeError::Unanswered),
+        }
+    }
+}
+
+impl Drop for ResourceSubscription {
+    fn drop(&mut self) {
+        let mut all = self.interests.lock();
+        let Some(wanted) = all.get_mut(&self.uri) else { return };
+        wanted.count -= 1;
+        if wanted.count == 0 {
+            all.remove(&self.uri);
+            drop(all);
+            self.interests.changed.notify_one();
+        }
+    }
+}
+
+impl fmt::Debug for ResourceSubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Interest").field(&self.uri).finish()
+    }
+}

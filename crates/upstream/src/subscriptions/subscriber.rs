@@ -1,0 +1,94 @@
+//! Keeping a server's subscriptions in step with what is wanted.
+//!
+//! One loop per life of the server, beside its calls. It looks at all that is wanted whenever that changes, so changes
+//! that come while the server is being asked are gathered by themselves, and a new life starts with all of them.
+
+mod legacy;
+mod modern;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::mpsc;
+use toolbay_protocol::{Notification, Revision};
+use toolbay_supervise::{LogRing, LogSource};
+
+use crate::{
+    connection::requester::Requester,
+    status::StatusPublisher,
+    subscriptions::{ResourceSubscriptions, SubscribeError, SubscriptionState},
+};
+
+/// How long a server may take to answer; then those who wait are told so.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server agreed to a subscription, and says to what of it.
+#[derive(Debug)]
+pub(crate) struct Acknowledged {
+    pub(crate) id: u64,
+    pub(crate) notification: Box<Notification>,
+}
+
+/// Everything the loop works with.
+pub(crate) struct Subscriber {
+    peer: Requester,
+    interests: Arc<ResourceSubscriptions>,
+    acknowledged: mpsc::Receiver<Acknowledged>,
+    status: Arc<StatusPublisher>,
+    log: Arc<LogRing>,
+    /// Whether it was said that the server tells of no resource; once is enough.
+    noted: bool,
+}
+
+impl Subscriber {
+    pub(crate) fn new(
+        peer: Requester,
+        interests: Arc<ResourceSubscriptions>,
+        acknowledged: mpsc::Receiver<Acknowledged>,
+        status: Arc<StatusPublisher>,
+        log: Arc<LogRing>,
+    ) -> Self {
+        Self { peer, interests, acknowledged, status, log, noted: false }
+    }
+
+    /// Works until the life ends, which drops it.
+    pub(crate) async fn keep(mut self, revision: Revision) {
+        self.interests.forget_refusals();
+        if revision.is_modern() {
+            self.listen().await
+        } else {
+            self.subscribe().await
+        }
+        // Nobody is left to ask.
+        std::future::pending().await
+    }
+
+    /// Refuses whatever is wanted, now and from now on.
+    async fn refuse_all(&self, why: &SubscribeError) {
+        loop {
+            for uri in self.interests.to_ask() {
+                self.interests.settle(&uri, SubscriptionState::Refused(why.clone()));
+            }
+            self.interests.changed.notified().await;
+        }
+    }
+
+    /// Whether the server says that it tells of changes of single resources.
+    fn declares_subscribe(&self) -> bool {
+        let capabilities = self.status.borrow().catalog.capabilities.clone();
+        let declared: serde_json::Value =
+            capabilities.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        declared["resources"]["subscribe"] == true
+    }
+
+    fn note_unsupported(&mut self) {
+        if !std::mem::replace(&mut self.noted, true) {
+            self.note(
+                "a client wants to be told when a resource changes, but the server does not offer that",
+            );
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.log.push(LogSource::Event, text);
+    }
+}

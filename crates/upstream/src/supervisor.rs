@@ -1,0 +1,506 @@
+//! All the lives of one server.
+
+mod backoff;
+pub(crate) mod pending_path;
+pub(crate) mod start_gate;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64},
+};
+
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Duration, Instant, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_protocol::{Notification, Revision, ServerName};
+use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartMode, RestartPolicy};
+use toolbay_transport::Incoming;
+
+use self::backoff::DownState;
+use crate::{
+    CallError, Catalog, CatalogKind, Endpoint, Failure, Phase, RevisionPolicy, ServerSettings, StartPolicy,
+    UpstreamState, UpstreamStatus,
+    call::{
+        CancelledCalls,
+        table::{CallTable, QueuedCall},
+    },
+    catalog::freshness::Freshness,
+    connection::{ConnectionContext, ConnectionEnd, UpstreamConnection},
+    counts::Gauges,
+    endpoint::{
+        OpenedConnection,
+        detect::{ProtocolDetection, ServerProtocol},
+    },
+    status::StatusPublisher,
+    stderr_tail::StderrTail,
+    subscriptions::ResourceSubscriptions,
+};
+
+/// How many lines of stderr an error shows.
+const LAST_WORDS: usize = 20;
+/// How long a process may take to end after it closed its stdout.
+const LAST_BREATH: Duration = Duration::from_millis(200);
+/// A remote server that served so long is well: its next failure is a new one.
+const WELL: Duration = Duration::from_secs(5);
+/// From so many failures in a row on, calls to a remote server no longer wait for it.
+const PATIENCE: usize = 5;
+/// How often a remote server that stays down is looked after, and how soon at the earliest because of a call.
+const LOOK: Duration = Duration::from_secs(30);
+const LOOK_FOR_CALL: Duration = Duration::from_secs(1);
+
+/// What a handle may ask for.
+#[derive(Debug)]
+pub(crate) enum SupervisorCommand {
+    Start(CommandDone),
+    Restart(CommandDone),
+    /// Rest until someone asks.
+    Stop(CommandDone),
+    /// Finish what there is, and end.
+    Retire {
+        until: Instant,
+    },
+    /// Ask again what may be out of date: a list, or without one who the server is.
+    Refresh(Option<CatalogKind>),
+}
+
+/// Dropped once an order took effect: whoever gave it waits for that.
+pub(crate) type CommandDone = oneshot::Sender<()>;
+
+/// What reaches the task from outside.
+#[derive(Debug)]
+pub(crate) struct SupervisorInputs {
+    pub(crate) queue: mpsc::Receiver<QueuedCall>,
+    pub(crate) commands: mpsc::Receiver<SupervisorCommand>,
+    pub(crate) cancelled: Arc<CancelledCalls>,
+    pub(crate) interests: Arc<ResourceSubscriptions>,
+    pub(crate) stop: CancellationToken,
+    /// Set once it shall end with its last call.
+    pub(crate) retire_by: Option<Instant>,
+    /// Orders that take effect with the next state.
+    pub(crate) orders: Vec<CommandDone>,
+}
+
+/// What the task shows to the outside.
+#[derive(Debug, Clone)]
+pub(crate) struct SupervisorOutputs {
+    pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
+    pub(crate) log: Arc<LogRing>,
+    pub(crate) gauges: Arc<Gauges>,
+    /// Ids of requests, ours and those of calls.
+    pub(crate) ids: Arc<AtomicU64>,
+    /// Whether a question came that could have been meant for several clients.
+    pub(crate) asks_clients: Arc<AtomicBool>,
+}
+
+/// The task of one server.
+pub(crate) struct Supervisor {
+    settings: ServerSettings,
+    source: Endpoint,
+    inputs: SupervisorInputs,
+    outputs: SupervisorOutputs,
+    tasks: TaskTracker,
+    calls: CallTable,
+    policy: RestartPolicy,
+    status: Arc<StatusPublisher>,
+    /// How it is spoken to, as far as that is known from earlier lives.
+    ways: ProtocolDetection,
+    /// What is known of the server's era from earlier lives.
+    era: RevisionPolicy,
+    /// How the last life ended, if badly.
+    failure: Option<Arc<Failure>>,
+    /// It stays down, and this is only a look whether it came back.
+    is_looking: bool,
+    /// When the first attempt of the current start began.
+    began: Instant,
+    /// The first line of the log that belongs to the current life.
+    log_begins: u64,
+}
+
+/// What to do between two lives.
+enum NextStep {
+    Start,
+    Wait { outlook: DownState, failure: Arc<Failure> },
+    Rest { wakes: bool },
+    Stop,
+}
+
+/// What a server does at first.
+fn first_step(settings: &ServerSettings) -> NextStep {
+    match settings.start {
+        StartPolicy::Off => NextStep::Rest { wakes: false },
+        StartPolicy::OnDemand if *settings.known != Catalog::default() => NextStep::Rest { wakes: true },
+        StartPolicy::OnDemand | StartPolicy::Eager => NextStep::Start,
+    }
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        settings: ServerSettings,
+        source: Endpoint,
+        inputs: SupervisorInputs,
+        outputs: SupervisorOutputs,
+        tasks: TaskTracker,
+    ) -> (Self, watch::Receiver<UpstreamStatus>) {
+        let ways = ProtocolDetection::of(&source);
+        let first = UpstreamStatus {
+            name: settings.name.clone(),
+            transport: ways.name(),
+            state: match first_step(&settings) {
+                NextStep::Rest { wakes } => UpstreamState::Stopped { wakes },
+                _ => UpstreamState::Starting { phase: Phase::Spawning, attempt: 1, failure: None },
+            },
+            catalog: settings.known.clone(),
+            revision: None,
+            pid: None,
+            starts: 0,
+            since: Instant::now(),
+            start_took: None,
+            freshness: Freshness::default(),
+        };
+        let (status, seen) = StatusPublisher::new(first, settings.observer.clone());
+        let life = Self {
+            calls: CallTable::new(&settings, source.is_remote(), outputs.gauges.clone()),
+            policy: RestartPolicy::new(settings.restart),
+            ways,
+            era: settings.revision,
+            failure: None,
+            is_looking: false,
+            began: Instant::now(),
+            log_begins: 0,
+            status,
+            settings,
+            source,
+            inputs,
+            outputs,
+            tasks,
+        };
+        (life, seen)
+    }
+
+    pub(crate) async fn run(mut self) {
+        self.find_path().await;
+        let mut next = first_step(&self.settings);
+        loop {
+            next = match next {
+                NextStep::Start => self.live().await,
+                NextStep::Wait { outlook, failure } => self.wait(outlook, failure).await,
+                NextStep::Rest { wakes } => self.rest(wakes).await,
+                NextStep::Stop => break,
+            };
+        }
+        let error = CallError::Stopped { server: self.settings.name.clone() };
+        self.calls.fail_pending(&error);
+        self.calls.fail_waiting(&error);
+        self.set(UpstreamState::Stopped { wakes: false });
+        self.outputs.log.push(LogSource::Event, "stopped");
+    }
+
+    /// Waits until it is known where the program is looked for. Calls and orders wait, too.
+    async fn find_path(&mut self) {
+        let Endpoint::Process(source) = &mut self.source else { return };
+        let Some(path) = self.settings.path.take() else { return };
+        tokio::select! {
+            () = self.inputs.stop.cancelled() => {}
+            path = path.known() => {
+                if let Some(path) = path {
+                    source.launch.env.insert("PATH".into(), path);
+                }
+            }
+        }
+    }
+
+    /// One life, from spawning to the end of its process.
+    async fn live(&mut self) -> NextStep {
+        let started = Instant::now();
+        let attempt = self.next_attempt();
+        if attempt == 1 {
+            self.began = started;
+        }
+        self.log_begins = *self.outputs.log.subscribe().borrow();
+        // Those who watch need not see every look.
+        let is_looking = std::mem::take(&mut self.is_looking);
+        self.status.modify(|status| {
+            if !is_looking {
+                status.state = self.starting(Phase::Spawning);
+            }
+            status.starts += u64::from(!self.ways.goes_on());
+        });
+        self.inputs.orders.clear();
+        let way = self.ways.current();
+        let turn = self.settings.start_gate.taken().await;
+        let opened = self.source.open(way, &self.outputs.log, &self.tasks);
+        let OpenedConnection { wire, process, rules } = match opened {
+            Ok(opened) => opened,
+            Err(failure) => return self.start_failed(failure),
+        };
+        drop(turn);
+        if !is_looking {
+            self.set(self.starting(Phase::Handshaking));
+        }
+        let era = match way {
+            // Older than the stateless era, and never used with it.
+            ServerProtocol::Sse if self.era == RevisionPolicy::Auto => RevisionPolicy::Legacy,
+            _ => self.era,
+        };
+        let around = ConnectionContext {
+            settings: &self.settings,
+            inputs: &mut self.inputs,
+            calls: &mut self.calls,
+            status: &self.status,
+            outputs: &self.outputs,
+            process: process.as_ref(),
+            rules,
+            way,
+            started,
+        };
+        let (end, incoming) = UpstreamConnection::hold(around, wire, era).await;
+        let was_ready = matches!(self.status.borrow().state, UpstreamState::Running);
+        if was_ready {
+            self.policy.on_healthy(started.into_std());
+            self.failure = None;
+            self.ways.found();
+            self.learn(started);
+        }
+        self.status.modify(|status| {
+            status.pid = None;
+            if matches!(
+                end,
+                ConnectionEnd::Stop | ConnectionEnd::Restart | ConnectionEnd::Off | ConnectionEnd::Unused
+            ) {
+                status.state = UpstreamState::Stopping;
+            }
+        });
+        match end {
+            ConnectionEnd::Stop | ConnectionEnd::Off | ConnectionEnd::Unused => {
+                self.fail_pending(Failure::Stopped);
+                bury(process, incoming, Patience::Long).await;
+                match end {
+                    ConnectionEnd::Off => NextStep::Rest { wakes: false },
+                    ConnectionEnd::Unused => NextStep::Rest { wakes: true },
+                    _ => NextStep::Stop,
+                }
+            }
+            ConnectionEnd::Restart => {
+                self.fail_pending(Failure::Closed { phase: Phase::Serving });
+                bury(process, incoming, Patience::Long).await;
+                self.policy.reset();
+                self.failure = None;
+                self.outputs.log.push(LogSource::Event, "restarting because someone asked");
+                NextStep::Start
+            }
+            ConnectionEnd::Failed { failure, probing } => {
+                bury(process, incoming, Patience::None).await;
+                if probing && failure.is_hang_up() {
+                    return self.start_with_handshake();
+                }
+                let failure = self.with_last_words(failure);
+                match if was_ready { Some(failure) } else { self.other_way(failure) } {
+                    Some(failure) if was_ready => self.crashed(failure),
+                    Some(failure) => self.start_failed(failure),
+                    None => {
+                        self.is_looking = is_looking;
+                        NextStep::Start
+                    }
+                }
+            }
+            ConnectionEnd::Closed { phase, probing } => {
+                let exit = bury(process, incoming, Patience::Short).await;
+                if probing {
+                    return self.start_with_handshake();
+                }
+                let failure = match exit {
+                    Some(exit) => Failure::Exited { exit, phase, stderr: self.last_words() },
+                    None => Failure::Closed { phase },
+                };
+                if was_ready { self.crashed(failure) } else { self.start_failed(failure) }
+            }
+        }
+    }
+
+    /// Servers built on old SDKs die of a question before the handshake.
+    fn start_with_handshake(&mut self) -> NextStep {
+        self.era = RevisionPolicy::Legacy;
+        let note = "it ended when asked for the stateless era; starting again with a handshake";
+        self.outputs.log.push(LogSource::Event, note);
+        NextStep::Start
+    }
+
+    /// Looks for another way to speak to the server. Gives the failure back if it is not about that.
+    fn other_way(&mut self, failure: Failure) -> Option<Failure> {
+        let (tried, said) = (self.ways.current(), failure.to_string());
+        let failure = self.ways.failed(failure);
+        let name = self.ways.name();
+        self.status.modify_if(|status| std::mem::replace(&mut status.transport, name) != name);
+        if failure.is_none() {
+            let next = self.ways.current().name();
+            let note = format!("no answer over {} ({said}); trying {next}", tried.name());
+            self.outputs.log.push(LogSource::Event, &note);
+        }
+        failure
+    }
+
+    /// Takes a lesson from a life that went well. A remote server outlives its lives with us, so its era does, too.
+    fn learn(&mut self, started: Instant) {
+        if !self.source.is_remote() {
+            return;
+        }
+        if started.elapsed() >= WELL {
+            self.policy.reset();
+        }
+        if self.settings.revision == RevisionPolicy::Auto {
+            let revision = self.status.borrow().revision;
+            self.era = match revision.is_some_and(Revision::is_modern) {
+                true => RevisionPolicy::Modern,
+                false => RevisionPolicy::Legacy,
+            };
+        }
+    }
+
+    /// It ended after it had been ready.
+    fn crashed(&mut self, failure: Failure) -> NextStep {
+        self.failed(failure, RestartPolicy::on_exit)
+    }
+
+    /// It never became ready. Attempts that begin within the start timeout are the same start to whoever waits for it.
+    fn start_failed(&mut self, failure: Failure) -> NextStep {
+        let is_time = self.began.elapsed() < self.settings.timeouts.start;
+        self.failed(failure, |policy, now| policy.on_start_failed(now, is_time))
+    }
+
+    fn failed(
+        &mut self,
+        failure: Failure,
+        decide: impl FnOnce(&mut RestartPolicy, std::time::Instant) -> Decision,
+    ) -> NextStep {
+        if failure.is_about_handshake() {
+            // What an earlier life seemed to show of its era was wrong: find out anew.
+            self.era = self.settings.revision;
+        }
+        let failure = match failure {
+            Failure::Remote { why } if why.is_loop() => {
+                Failure::Cycle { reason: "it is this hub itself, or leads back to it".to_owned() }
+            }
+            failure => failure,
+        };
+        if let Failure::Cycle { .. } = failure {
+            // What it offered before was ours.
+            self.status.modify(|status| status.catalog = Arc::default());
+        }
+        let hopeless = failure.is_hopeless();
+        let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
+        if is_new || !self.source.is_remote() {
+            self.outputs.log.push(LogSource::Event, &failure.summary());
+        }
+        let failure = self.fail_pending(failure);
+        self.failure = Some(failure.clone());
+        if hopeless {
+            return NextStep::Wait { outlook: DownState::Hopeless, failure };
+        }
+        let now = Instant::now();
+        let decision = decide(&mut self.policy, now.into_std());
+        if self.source.is_remote() && self.policy.failures() >= PATIENCE {
+            if is_new || self.policy.failures() == PATIENCE {
+                let note = format!("it stays down; looking again every {} s", LOOK.as_secs());
+                self.outputs.log.push(LogSource::Event, &note);
+            }
+            return NextStep::Wait {
+                outlook: DownState::LookAgain { since: now, until: now + LOOK },
+                failure,
+            };
+        }
+        match decision {
+            Decision::Retry { after } => NextStep::Wait { outlook: DownState::Retry(now + after), failure },
+            Decision::Restart { after } if after.is_zero() => NextStep::Start,
+            Decision::Restart { after } => {
+                self.outputs
+                    .log
+                    .push(LogSource::Event, &format!("restarting in {:.1} s", after.as_secs_f32()));
+                NextStep::Wait { outlook: DownState::Restart(now + after), failure }
+            }
+            Decision::GiveUp => {
+                let note = match self.settings.restart {
+                    RestartMode::Never => "it is not restarted by itself",
+                    _ => "it fails again and again; giving up until someone asks",
+                };
+                self.outputs.log.push(LogSource::Event, note);
+                NextStep::Wait { outlook: DownState::Hopeless, failure }
+            }
+        }
+    }
+
+    fn fail_pending(&mut self, failure: Failure) -> Arc<Failure> {
+        let failure = Arc::new(failure);
+        self.calls
+            .fail_pending(&CallError::Died { server: self.settings.name.clone(), failure: failure.clone() });
+        failure
+    }
+
+    fn last_words(&self) -> StderrTail {
+        let lines = self.outputs.log.since(self.log_begins);
+        let stderr: Vec<_> =
+            lines.into_iter().filter(|line| line.source == LogSource::Stderr).map(|line| line.text).collect();
+        StderrTail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
+    }
+
+    fn with_last_words(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::StartTimeout { after, phase, .. } => {
+                Failure::StartTimeout { after, phase, stderr: self.last_words() }
+            }
+            other => other,
+        }
+    }
+
+    /// Which attempt since it was last well the next one is, from 1.
+    fn next_attempt(&self) -> u32 {
+        u32::try_from(self.policy.attempts()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    fn starting(&self, phase: Phase) -> UpstreamState {
+        UpstreamState::Starting { phase, attempt: self.next_attempt(), failure: self.failure.clone() }
+    }
+
+    fn set(&self, state: UpstreamState) {
+        self.status.modify(|status| status.state = state);
+    }
+}
+
+enum Patience {
+    /// Stop it as the specification says: close stdin, wait, then signals.
+    Long,
+    /// It closed its stdout: it should be gone in a moment.
+    Short,
+    /// It had its time.
+    None,
+}
+
+/// Waits for the end of a process, reading what it still says, so that it cannot hang in a write.
+async fn bury(
+    process: Option<ProcessHandle>,
+    mut incoming: mpsc::Receiver<Incoming>,
+    patience: Patience,
+) -> Option<toolbay_supervise::Exit> {
+    let process = process?;
+    match patience {
+        Patience::Long => process.stop(),
+        Patience::Short => {
+            if let Ok(exit) = timeout(LAST_BREATH, process.exited()).await {
+                return Some(exit);
+            }
+            process.kill();
+        }
+        Patience::None => process.kill(),
+    }
+    let exited = process.exited();
+    tokio::pin!(exited);
+    loop {
+        tokio::select! {
+            exit = &mut exited => return Some(exit),
+            message = incoming.recv() => if message.is_none() {
+                return Some(exited.await);
+            },
+        }
+    }
+}
