@@ -10,7 +10,7 @@ use toolbay_config::{
 
 const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
 const README: &str = include_str!("../../../../README.md");
-const CONFIG: &str = include_str!("../../../../docs/CONFIG.md");
+const CONFIG: &str = include_str!("../../../../docs/configuration.md");
 
 fn file(text: &str) -> ConfigFile {
     parse(text, Path::new("/etc/toolbay.toml")).unwrap()
@@ -200,7 +200,7 @@ fn the_tables_of_the_documentation_have_every_key_and_no_other() {
     let missing: Vec<&String> = keys(&schema["properties"]["hub"]["properties"])
         .filter(|key| !hub.iter().any(|code| code.split([' ', '=']).next() == Some(key.as_str())))
         .collect();
-    assert!(missing.is_empty(), "not in docs/CONFIG.md: {missing:?}");
+    assert!(missing.is_empty(), "not in docs/configuration.md: {missing:?}");
 }
 
 /// What the schema says is what the reader says, one key at a time.

@@ -8,7 +8,7 @@ use toolbay_testkit::features::{FEATURES, Seen};
 
 use super::{BACKS, Cell, FRONTS, repository};
 
-const FILE: &str = "docs/MATRIX.md";
+const FILE: &str = "docs/compatibility.md";
 
 const INTRODUCTION: &str = "\
 # Every revision in front of every other

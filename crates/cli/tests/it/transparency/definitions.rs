@@ -91,7 +91,7 @@ fn typed(direct: Option<String>, through: Option<String>) -> Result<bool> {
     Ok(take(&mut through, "type").as_deref() == Some("\"object\"") && direct == through)
 }
 
-/// What clients of the revisions with a handshake get otherwise, by the table of docs/ERAS.md.
+/// What clients of the revisions with a handshake get otherwise, by the table of docs/revisions.md.
 fn for_older(tool: &mut Fields) -> Result<()> {
     let is_of_object = |schema: &str| {
         fields(schema).is_ok_and(|fields| fields.contains(&("type".into(), "\"object\"".into())))
