@@ -9,8 +9,7 @@ use toolbay_config::{
 };
 
 const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
-const README: &str = include_str!("../../../../README.md");
-const CONFIG: &str = include_str!("../../../../docs/configuration.md");
+const CONFIGURATION: &str = include_str!("../../../../docs/configuration.md");
 
 fn file(text: &str) -> ConfigFile {
     parse(text, Path::new("/etc/toolbay.toml")).unwrap()
@@ -168,7 +167,7 @@ fn the_tables_of_the_documentation_have_every_key_and_no_other() {
     let schema = schema();
     let known: BTreeSet<&str> =
         keys(&schema["definitions"]["server"]["properties"]).map(String::as_str).collect();
-    let (_, table) = README.split_once("| key | meaning | default |\n|---|---|---|\n").unwrap();
+    let (_, table) = CONFIGURATION.split_once("| key | meaning | default |\n|---|---|---|\n").unwrap();
     let (table, _) = table.split_once("\n\n").unwrap();
     let in_table: BTreeSet<&str> =
         table.lines().flat_map(|row| code(row.split('|').nth(1).unwrap())).collect();
@@ -194,8 +193,8 @@ fn the_tables_of_the_documentation_have_every_key_and_no_other() {
         "tool",
     ];
     let left_out: Vec<&&str> = known.difference(&in_table).filter(|key| !entry.contains(*key)).collect();
-    assert!(left_out.is_empty(), "not in the table of README.md: {left_out:?}");
-    let (_, hub) = CONFIG.split_once("## The hub itself\n").unwrap();
+    assert!(left_out.is_empty(), "not in the table of docs/configuration.md: {left_out:?}");
+    let (_, hub) = CONFIGURATION.split_once("## Hub settings\n").unwrap();
     let hub = code(hub.split_once("\n## ").unwrap().0);
     let missing: Vec<&String> = keys(&schema["properties"]["hub"]["properties"])
         .filter(|key| !hub.iter().any(|code| code.split([' ', '=']).next() == Some(key.as_str())))
