@@ -37,13 +37,16 @@ mod watch;
 pub use approval::{ApprovalError, ApprovalState, Approvals, DiffLine};
 pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, client_paths, edit, edit_text, preview};
+pub use env::powerful::decides_what_runs;
 pub use env::{
     EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
 };
 pub use escape::visible;
-pub use files::small::read_small;
+pub use files::private::lock_file;
+pub use files::small::{read_small, read_small_text};
 pub use format::entry::Extension;
 pub use format::native::{HubFile, Listen};
+pub use format::remote::check_remote;
 pub use format::{Format, Syntax};
 pub use launch_hash::LaunchHash;
 pub use load::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_with, parse, parse_with};

@@ -112,7 +112,7 @@ pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
 /// cannot be used is kept beside the new one.
 pub(super) fn change(path: &Path, edit: impl FnOnce(&mut Projects)) -> Result<Projects, ApprovalError> {
     let unwritable = |source| ApprovalError::Write { path: path.to_owned(), source };
-    let _lock = private::lock(path).map_err(unwritable)?;
+    let _lock = private::lock_file(path).map_err(unwritable)?;
     let mut projects = match read(path) {
         Ok(projects) => projects,
         Err(error @ (ApprovalError::Read { .. } | ApprovalError::Write { .. })) => return Err(error),

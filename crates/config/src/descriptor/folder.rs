@@ -4,7 +4,7 @@ use std::{fs, io, path::Path, sync::Arc};
 
 use serde_json::Value;
 
-use crate::files::small::read_small_text;
+use crate::read_small_text;
 
 use super::{Bundle, Described, DescriptorError, Descriptors, read_manifest, read_server_json};
 

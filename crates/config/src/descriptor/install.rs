@@ -7,15 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest, Sha256};
+
 use super::{
     DescriptorError,
     archive::{self, Archive, Limits},
     mcpb::{Bundle, Kind, MANIFEST, MAX_MANIFEST, ManifestFile},
 };
-use crate::{
-    files::{private, small::read_small},
-    launch_hash::fields::{hex, sha256},
-};
+use crate::{lock_file, read_small};
 
 /// A larger file is no bundle.
 const MAX_ARCHIVE: u64 = 512 << 20;
@@ -55,7 +54,7 @@ pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Res
     let bytes =
         read_small(bundle, MAX_ARCHIVE).map_err(|source| InstallError::Read { path: path(), source })?;
     if let Some(expected) = expected {
-        let found = hex(&sha256(&bytes));
+        let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         if !found.eq_ignore_ascii_case(expected.trim()) {
             return Err(InstallError::Hash { path: path(), found, expected: expected.to_owned() });
         }
@@ -68,16 +67,16 @@ pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Res
     let unpack = |source| InstallError::Unpack { path: path(), source };
     let target = into.join(&manifest.name);
     // No bundle's name begins with a dot, so these are nobody's.
-    let ours = into.join(format!(".{}", manifest.name));
-    let _lock = private::lock(&ours).map_err(unpack)?;
-    let unfinished = private::beside(&ours, ".unfinished");
+    let ours = |ending: &str| into.join(format!(".{}{ending}", manifest.name));
+    let (unfinished, old) = (ours(".unfinished"), ours(".old"));
+    let _lock = lock_file(&ours("")).map_err(unpack)?;
     archive::discard(&unfinished);
     DirBuilder::new().mode(0o700).create(&unfinished).map_err(unpack)?;
     let program = (manifest.server.kind == Kind::Binary).then_some(manifest.server.entry_point.as_str());
     let unpacked = archive.unpack(&unfinished, program).map_err(unpack);
     let finished = unpacked.and_then(|()| {
         Bundle::open(&unfinished)?;
-        put_in_place(&unfinished, &target, &private::beside(&ours, ".old")).map_err(unpack)
+        put_in_place(&unfinished, &target, &old).map_err(unpack)
     });
     if let Err(error) = finished {
         archive::discard(&unfinished);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values};
-use crate::{Command, ServerEndpoint, files::small::read_small_text};
+use crate::{Command, ServerEndpoint, read_small_text};
 use user_config::UserConfigFile;
 
 /// The name of the manifest in a bundle.

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings};
-use crate::{ServerEndpoint, format::remote};
+use crate::{ServerEndpoint, check_remote};
 use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;
@@ -135,7 +135,7 @@ impl DescriptorSource for RegistryServer {
                 let url = url.one(settings).unwrap_or_default();
                 let filled = |(name, value): &(String, Filler)| Some((name.clone(), value.one(settings)?));
                 let headers: BTreeMap<String, String> = headers.iter().filter_map(filled).collect();
-                remote::check(&url, Some(kind), &headers)
+                check_remote(&url, Some(kind), &headers)
                     .map(ServerEndpoint::Url)
                     .map_err(|message| DescriptorError::Broken { id: id(), message })
             }

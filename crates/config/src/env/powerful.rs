@@ -92,7 +92,7 @@ const POWERFUL: [&str; 84] = [
 
 /// Whether the value of this variable can make a harmless command run, trust or reach something else. Some programs read
 /// such names in any case.
-pub(crate) fn decides_what_runs(name: &str) -> bool {
+pub fn decides_what_runs(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     POWERFUL.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(ending), _) => name.ends_with(ending),

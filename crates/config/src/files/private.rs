@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Writes a file whole or not at all; its folder is made if need be.
 ///
-/// The caller holds the [`lock`]: the name of the file on its way is fixed.
+/// The caller holds the [`lock_file`]: the name of the file on its way is fixed.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let unfinished = beside(path, ".new");
     // One that was left behind by a crash.
@@ -31,7 +31,11 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Keeps every other process of ours from writing until it is dropped.
 ///
 /// The lock is a file of its own, because the one it protects is replaced; the system lets go of it when we end, however.
-pub(crate) fn lock(path: &Path) -> io::Result<File> {
+///
+/// # Errors
+///
+/// When the lock cannot be created, or another process holds it for five seconds.
+pub fn lock_file(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }

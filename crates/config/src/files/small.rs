@@ -65,7 +65,11 @@ pub fn read_small(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// As [`read_small`], for text.
-pub(crate) fn read_small_text(path: &Path, limit: u64) -> io::Result<String> {
+///
+/// # Errors
+///
+/// As [`read_small`], and when it is not UTF-8.
+pub fn read_small_text(path: &Path, limit: u64) -> io::Result<String> {
     SmallFile::open(path, limit)?.read_to_string()
 }
 

@@ -37,8 +37,12 @@ const OURS: [&str; 19] = [
     "upgrade",
 ];
 
-/// Checks a URL, its type and headers. Errors never show values: they may be secrets.
-pub(crate) fn check(
+/// Checks a URL, its type and headers.
+///
+/// # Errors
+///
+/// When a server cannot be reached so. Values are never shown: they may be secrets.
+pub fn check_remote(
     url: &str,
     kind: Option<&str>,
     headers: &BTreeMap<String, String>,

@@ -53,7 +53,7 @@ pub(crate) fn check(
             let ca = ca.map(|file| remote::read_ca(&base.join(file))).transpose()?;
             let headers = expand_all(&written.headers, variables, &mut missing);
             let url = url.expand_url(variables, &mut missing);
-            let remote = remote::check(&url, Some(written.transport.name()), &headers);
+            let remote = remote::check_remote(&url, Some(written.transport.name()), &headers);
             // What is odd about a URL is most likely the variable in it.
             let remote = remote.map_err(|why| match missing.first() {
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` has no value: {hint}"),

@@ -7,7 +7,7 @@ use super::{
     file::{ArgumentFile, PackageFile},
     inputs::{Filler, Inputs},
 };
-use crate::{Command, env::powerful::decides_what_runs, escape::visible};
+use crate::{Command, decides_what_runs, visible};
 
 /// A package that a runner starts.
 #[derive(Debug)]
