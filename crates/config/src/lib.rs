@@ -8,12 +8,11 @@
 //! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
 //!
 //! Beside that: which file counts ([`scope`]), which servers of a project may run ([`Approvals`]), what changed ([`diff()`]) and
-//! when ([`watch_files`]), what servers inherit, and servers that others describe ([`descriptor`]).
+//! when ([`watch_files`]), and what servers inherit.
 
 #![forbid(unsafe_code)]
 
 mod approval;
-pub mod descriptor;
 mod diff;
 mod edit;
 mod env;

@@ -10,7 +10,8 @@ mod hint;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
-use toolbay_config::{ConfigError, descriptor::DescriptorError};
+use toolbay_bundle::DescriptorError;
+use toolbay_config::ConfigError;
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
 use toolbay_upstream::{CallError, Failure};
 

@@ -9,11 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use toolbay_bundle::{Descriptors, Machine, Platform};
 use toolbay_config::{
     Approvals, ConfigError, ConfigFile, Origin, Permission, Problem, ReadFiles, ServerConfig, Variables,
-    WrittenServer,
-    descriptor::{Descriptors, Machine, Platform},
-    load_from,
+    WrittenServer, load_from,
     scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
 };
 

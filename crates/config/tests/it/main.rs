@@ -4,9 +4,7 @@
 mod approvals; // what a project may run, and who said so
 mod broken; // files that are half written or hurt
 mod built_in; // servers that are a part of Toolbay
-mod bundles; // zips, some of which are meant to harm
 mod changes; // what changed between two readings, and what makes two launches the same
-mod descriptors; // what manifests of extensions and bundles come to
 mod edits; // changing files in place
 mod entries; // what one entry comes to, good and bad
 mod environments; // what servers get of our environment
@@ -15,9 +13,7 @@ mod files; // what a whole file comes to
 mod floating; // packages whose version nobody fixed
 mod formats; // every format comes to the same servers
 mod native; // our own file
-mod registry_entries; // what entries of the registry come to
 mod scopes; // which file counts
 mod support; // servers to test with
 mod variables; // what variables come to
 mod watching; // files that change, in a real file system
-mod zips; // archives, byte by byte

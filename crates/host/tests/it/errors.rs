@@ -48,7 +48,7 @@ async fn an_initialize_timeout_is_told_with_what_to_do() {
 
 #[test]
 fn settings_that_do_not_fit_are_told_with_what_to_do() {
-    use toolbay_config::descriptor::{DescriptorError, SettingProblem};
+    use toolbay_bundle::{DescriptorError, SettingProblem};
     let message = "\"x\" is not of type \"integer\"".to_owned();
     let problems = vec![SettingProblem { path: "/port".to_owned(), message }];
     let error = Error::from(DescriptorError::Settings { id: "db".to_owned(), problems });

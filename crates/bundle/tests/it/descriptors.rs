@@ -8,14 +8,11 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolbay_config::{
-    Permission, ServerConfig, ServerEndpoint,
-    descriptor::{
-        Bundle, Confirmed, Described, DescriptorError, DescriptorSource, Descriptors, Machine, Origin,
-        Platform, read_manifest,
-    },
-    parse,
+use toolbay_bundle::{
+    Bundle, Confirmed, Described, DescriptorError, DescriptorSource, Descriptors, Machine, Origin, Platform,
+    read_manifest,
 };
+use toolbay_config::{Permission, ServerConfig, ServerEndpoint, parse};
 use toolbay_protocol::ServerName;
 
 /// As the source document has it.

@@ -8,13 +8,13 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
+use toolbay_config::{lock_file, read_small};
 
-use super::{
+use crate::{
     DescriptorError,
     archive::{self, Archive, Limits},
     mcpb::{Bundle, Kind, MANIFEST, MAX_MANIFEST, ManifestFile},
 };
-use crate::{lock_file, read_small};
 
 /// A larger file is no bundle.
 const MAX_ARCHIVE: u64 = 512 << 20;

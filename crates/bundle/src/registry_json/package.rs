@@ -1,13 +1,13 @@
 //! A package, and the program that fetches and runs it.
 
 use serde_json::{Map, Value};
+use toolbay_config::{Command, decides_what_runs, visible};
 
 use super::{
     LaunchMethod,
     file::{ArgumentFile, PackageFile},
     inputs::{Filler, Inputs},
 };
-use crate::{Command, decides_what_runs, visible};
 
 /// A package that a runner starts.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use jsonschema::{Draft, PatternOptions};
 use serde_json::{Map, Value};
 
-use super::{Descriptor, DescriptorError, SettingProblem};
+use crate::{Descriptor, DescriptorError, SettingProblem};
 
 /// So many problems are told at once.
 const MOST_PROBLEMS: usize = 8;

@@ -1,34 +1,12 @@
-//! Servers that can be installed: what they are, what they must be told, and how they are started then.
-//!
-//! Three kinds of people describe servers: authors of extensions (`manifest`), of bundles (`mcpb`), and those who publish in
-//! the registry (`registry_json`). Each is a [`DescriptorSource`]; what they have in common is here. None of
-//! them is trusted: what they say is filled in as text, never run through a shell, and what reaches beyond the server
-//! itself must be confirmed first (S22).
-
-mod archive;
-mod error;
-mod extensions;
-mod folder;
-mod install;
-mod manifest;
-mod mcpb;
-mod registry_json;
-mod settings;
-mod template;
+//! What all descriptors have in common, and the set of those that are known.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
+use toolbay_config::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
 use toolbay_protocol::ServerName;
 
-pub use error::{DescriptorError, SettingProblem};
-pub use extensions::Resolved;
-pub use install::{InstallError, install_bundle};
-pub use manifest::read_manifest;
-pub use mcpb::Bundle;
-pub use registry_json::read_server_json;
-
-use crate::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
+use crate::{DescriptorError, settings};
 
 /// A server that can be installed.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +97,7 @@ impl Platform {
         Self::Linux
     };
 
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Linux => "linux",
             Self::Mac => "darwin",

@@ -10,9 +10,9 @@ mod package;
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value};
+use toolbay_config::{ServerEndpoint, check_remote};
 
-use super::{Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings};
-use crate::{ServerEndpoint, check_remote};
+use crate::{Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings};
 use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;

@@ -1,9 +1,9 @@
 //! Entries of files that hold settings alone, because an extension knows how to start the server.
 
+use toolbay_config::{Extension, Problem, ServerConfig};
 use toolbay_protocol::ServerName;
 
-use super::{Confirmed, Descriptors, Machine};
-use crate::{Extension, Problem, ServerConfig};
+use crate::{Confirmed, Descriptors, Machine};
 
 /// What such entries come to.
 #[derive(Debug, Default)]

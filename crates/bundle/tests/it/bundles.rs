@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use toolbay_config::descriptor::{Bundle, DescriptorSource, InstallError, install_bundle};
+use toolbay_bundle::{Bundle, DescriptorSource, InstallError, install_bundle};
 
 use crate::zips::{Entry, file, zip};
 

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use toolbay_config::{Command, ServerEndpoint};
 
-use super::{
+use crate::{
     Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values,
 };
-use crate::{Command, ServerEndpoint};
 
 /// Where servers find their settings, as JSON; `${settings.<name>}` in `args` and `env` is another way.
 const SETTINGS_VARIABLE: &str = "CONTEXT_SERVER_SETTINGS";

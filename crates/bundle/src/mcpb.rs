@@ -9,9 +9,9 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolbay_config::{Command, ServerEndpoint, read_small_text};
 
-use super::{Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values};
-use crate::{Command, ServerEndpoint, read_small_text};
+use crate::{Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values};
 use user_config::UserConfigFile;
 
 /// The name of the manifest in a bundle.
@@ -108,7 +108,7 @@ impl ManifestFile {
 }
 
 impl Bundle {
-    /// Opens a bundle that was unpacked with [`install_bundle`](super::install_bundle).
+    /// Opens a bundle that was unpacked with [`install_bundle`](crate::install_bundle).
     ///
     /// # Errors
     ///

@@ -3,10 +3,9 @@
 use std::{fs, io, path::Path, sync::Arc};
 
 use serde_json::Value;
+use toolbay_config::read_small_text;
 
-use crate::read_small_text;
-
-use super::{Bundle, Described, DescriptorError, Descriptors, read_manifest, read_server_json};
+use crate::{Bundle, Described, DescriptorError, Descriptors, read_manifest, read_server_json};
 
 /// A larger file describes nothing.
 const MAX_FILE: u64 = 4 << 20;

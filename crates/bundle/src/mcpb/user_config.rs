@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::descriptor::template::Values;
+use crate::template::Values;
 
 /// One question of `user_config`.
 #[derive(Debug, Deserialize)]

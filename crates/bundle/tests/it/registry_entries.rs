@@ -1,10 +1,8 @@
 //! What entries of the registry come to.
 
 use serde_json::{Value, json};
-use toolbay_config::{
-    ServerEndpoint, Transport,
-    descriptor::{Confirmed, Described, Descriptors, Origin, read_server_json},
-};
+use toolbay_bundle::{Confirmed, Described, Descriptors, Origin, read_server_json};
+use toolbay_config::{ServerEndpoint, Transport};
 use toolbay_protocol::ServerName;
 
 use crate::descriptors::{all, here, line, resolve};

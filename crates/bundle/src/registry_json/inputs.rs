@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::file::InputFile;
-use crate::descriptor::template::text;
+use crate::template::text;
 
 /// The questions found so far.
 #[derive(Debug, Default)]

@@ -134,5 +134,5 @@ impl ServerFile {
 /// Text that some write as a number or a boolean.
 fn loose<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let value = Option::<Value>::deserialize(deserializer)?;
-    Ok(value.filter(|value| !value.is_null()).map(|value| crate::descriptor::template::text(&value)))
+    Ok(value.filter(|value| !value.is_null()).map(|value| crate::template::text(&value)))
 }
