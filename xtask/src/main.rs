@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "a build tool reads its environment and starts compilers")]
 
-mod bench;
 mod conformance;
 mod deny;
 mod peers;
@@ -49,7 +48,7 @@ fn run() -> Result<()> {
         "peers" => peers::run(),
         "deny" => deny::run(),
         "conformance" => conformance::run(rest),
-        "bench" => bench::run(rest),
+        "bench" => toolbay_bench::run(rest),
         "verify" => verify::run(rest),
         "model" => model(rest),
         _ => bail!("{USAGE}"),

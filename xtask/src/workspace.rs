@@ -6,49 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-
-/// The repository's root.
-pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().expect("xtask/ lies in the root").to_owned()
-}
-
-/// A command that runs in the repository's root.
-pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir(root()).stdin(Stdio::null());
-    command
-}
-
-/// `cargo` with these arguments.
-pub(crate) fn cargo(args: &[&str]) -> Command {
-    let mut command = command("cargo");
-    command.args(args);
-    as_typed(&mut command);
-    command
-}
-
-/// Forgets what `cargo` told us about ourselves. Build scripts that look at it (that of `ring` does) would run anew
-/// whenever somebody builds by hand in between, and half of all crates with them.
-pub(crate) fn as_typed(cargo: &mut Command) -> &mut Command {
-    let about_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(about_us) {
-            cargo.env_remove(name);
-        }
-    }
-    cargo
-}
-
-/// Runs to the end; anything but success is an error that names the command.
-pub(crate) fn must(command: &mut Command) -> Result<()> {
-    let line = shown(command);
-    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
-    if !status.success() {
-        bail!("`{line}` failed: {status}");
-    }
-    Ok(())
-}
+use toolbay_bench::workspace::shown;
+pub(crate) use toolbay_bench::workspace::{cargo, command, must, root};
 
 /// Runs to the end and gives what was printed.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
@@ -97,13 +56,4 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
 /// A file's text, or an error that names the file.
 pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-fn shown(command: &Command) -> String {
-    let mut line = command.get_program().to_string_lossy().into_owned();
-    for arg in command.get_args() {
-        line.push(' ');
-        line.push_str(&arg.to_string_lossy());
-    }
-    line
 }

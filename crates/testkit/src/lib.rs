@@ -1,23 +1,18 @@
-//! What Toolbay is tested and measured with.
+//! What Toolbay is tested with.
 //!
 //! [`TestServer`] does what a test tells it to; the [`hostile`] one does what no server should; an [`HttpScript`] answers
 //! HTTP byte for byte; a [`PingFlood`] is a client that never reads; a [`FaultProxy`] between any two is a bad network, a [`TlsFront`] puts TLS before a server. The
-//! bench side is three programs, each a thin `main` over a module here: an [`echo`] server that does as little as a
-//! server can, the bare byte [`forward`]er that is the yardstick of a proxy, and the [`load`] generator. The
 //! [`harness`] runs a whole hub and looks at it from outside; [`features`] is what clients and servers of all revisions
 //! do together.
 
 #![forbid(unsafe_code)]
 
-pub mod echo;
 mod fault_proxy;
 pub mod features;
-pub mod forward;
 pub mod harness;
 pub mod hostile;
 mod http_script;
-mod listen;
-pub mod load;
+pub mod listen;
 mod ping_flood;
 mod test_server;
 mod tls_front;

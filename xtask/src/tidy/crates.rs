@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("panel", &["protocol", "control"]),
     ("cli", ALL),
     ("testkit", ALL),
+    ("bench", &["transport", "testkit"]),
     ("fixture", &["protocol", "testkit"]),
     ("lab", &["search"]),
 ];

@@ -12,9 +12,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use toolbay_bench::peak_kib;
 
 use super::scene::{Running, Scene, first_error_line, run_for};
-use crate::bench::process::peak_kib;
 use crate::workspace::{cargo, must, target};
 
 /// No response may take longer.

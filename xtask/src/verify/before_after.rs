@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use toolbay_bench::{median, pss_kib};
 use toolbay_testkit::harness::Pipe;
 
 use super::clients;
 use super::scene::{Scene, run_for};
-use crate::bench::{median, process::pss_kib};
 use crate::peers;
 use crate::workspace::{cargo, must, target};
 
@@ -50,7 +50,15 @@ struct Memory {
 
 /// Prints a table of both programs.
 pub(super) fn run(after: &Path, before: &Path) -> Result<()> {
-    must(&mut cargo(&["build", "--release", "--quiet", "--package", "toolbay-testkit"]))?;
+    must(&mut cargo(&[
+        "build",
+        "--release",
+        "--quiet",
+        "--package",
+        "toolbay-testkit",
+        "--package",
+        "toolbay-bench",
+    ]))?;
     peers::run()?;
     let programs = Programs { before: before.to_owned(), after: after.to_owned() };
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

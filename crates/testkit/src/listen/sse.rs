@@ -21,7 +21,7 @@ use toolbay_transport::{
 };
 
 /// Serves clients, each with `each`, until `stop`. Streams are cut then: nothing in a test waits for them.
-pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
+pub async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
 where
     F: Fn(Connection) -> S + Send + Sync + 'static,
     S: Future<Output = ()> + Send + 'static,

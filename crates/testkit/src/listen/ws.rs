@@ -9,7 +9,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_transport::{Connection, stdio::MAX_MESSAGE, websocket};
 
 /// Serves clients, each with `each`, until `stop`; connections are closed then.
-pub(crate) async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
+pub async fn serve<F, S>(each: F, listener: TcpListener, stop: CancellationToken)
 where
     F: Fn(Connection) -> S + Clone + Send + Sync + 'static,
     S: Future<Output = ()> + Send,

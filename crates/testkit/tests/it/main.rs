@@ -1,7 +1,6 @@
 //! The test servers, tested.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod bench_programs; // echo server, forwarder and load generator against each other
 mod fault_proxy; // each fault alone, switched while connections are open
 mod hostile_calls; // each tool of the hostile server
 mod hostile_life; // its flags for start, stop and pipes

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the report is the output")]
 
 use tokio::task::LocalSet;
-use toolbay_testkit::load::{self, Options};
+use toolbay_bench::load::{self, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
 use tokio::task::LocalSet;
-use toolbay_testkit::forward;
+use toolbay_bench::forward;
 
 fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -67,7 +67,8 @@ pub(super) fn run(args: &[String]) -> Result<()> {
     let unknown = only.iter().flatten().find(|name| !FAULTS.iter().any(|(known, ..)| known == *name));
     ensure!(unknown.is_none(), "no fault {}", unknown.unwrap_or(&""));
     let profile = if debug { "debug" } else { "release" };
-    let mut build = cargo(&["build", "--quiet", "-p", "toolbay", "-p", "toolbay-testkit"]);
+    let mut build =
+        cargo(&["build", "--quiet", "-p", "toolbay", "-p", "toolbay-testkit", "-p", "toolbay-bench"]);
     if !debug {
         build.arg("--release");
     }

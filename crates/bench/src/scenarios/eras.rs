@@ -34,7 +34,7 @@ const MODERN: &[&str] = &["--tool", "echo__echo", "--modern"];
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let places = Places::find()?;
-    cargo_build("toolbay-testkit")?;
+    cargo_build("toolbay-bench")?;
     cargo_build("toolbay")?;
     let echo = Echo::start(&places)?;
     let server = |era: &str| -> Value {

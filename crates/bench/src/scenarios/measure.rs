@@ -334,7 +334,7 @@ impl Sample {
     }
 }
 
-pub(crate) fn median(figures: impl Iterator<Item = f64>) -> Option<f64> {
+pub fn median(figures: impl Iterator<Item = f64>) -> Option<f64> {
     let mut figures: Vec<f64> = figures.collect();
     figures.sort_unstable_by(f64::total_cmp);
     let middle = figures.len() / 2;

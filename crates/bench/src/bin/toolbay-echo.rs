@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
-use toolbay_testkit::echo;
+use toolbay_bench::echo;
 
 fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -14,8 +14,7 @@ pub use stdio::serve as serve_stdio;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-
-use crate::listen;
+use toolbay_testkit::listen;
 
 /// Serves WebSocket on `listener` for ever.
 pub async fn serve_ws(listener: TcpListener) {

@@ -52,7 +52,7 @@ impl Drop for Far {
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let places = Places::find()?;
-    cargo_build("toolbay-testkit")?;
+    cargo_build("toolbay-bench")?;
     cargo_build("toolbay")?;
     let echo = Echo::start(&places)?;
     let far = [

@@ -4,17 +4,17 @@
 //! measured once, after the other, and ratios are taken within the round; the table shows the medians. Whatever
 //! cannot be installed or started is named and left out. Goals are shown, never asserted.
 #![expect(clippy::print_stdout, reason = "the tables are the output")]
+#![expect(clippy::disallowed_methods, reason = "starts what it measures, and ends it")]
 
 mod cold;
 mod eras;
 mod faults;
-mod goals;
 mod measure;
 mod peers;
-pub(crate) mod process;
+mod process;
+mod report;
 mod search;
 mod start;
-mod table;
 mod targets;
 mod transports;
 
@@ -24,9 +24,11 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::workspace::as_typed;
-pub(crate) use measure::median;
+use crate::workspace::{cargo, must, root};
+pub use measure::median;
 use measure::{Cell, Results};
+pub use process::{peak_kib, pss_kib};
+use report::{goals, table};
 use start::Running;
 use targets::{Echo, Kind};
 
@@ -61,7 +63,12 @@ struct Places {
     scratch: PathBuf,
 }
 
-pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
+/// Runs `cargo xtask bench` with these arguments.
+///
+/// # Errors
+///
+/// When an argument is unknown, or what is to be measured cannot be built or started.
+pub fn run(args: &[String]) -> anyhow::Result<()> {
     match args.split_first() {
         Some((what, rest)) if what == "hub" => hub(&Options::parse(rest)?),
         Some((what, rest)) if what == "transports" => transports::run(&Options::parse(rest)?),
@@ -76,7 +83,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
 fn hub(options: &Options) -> anyhow::Result<()> {
     let places = Places::find()?;
     if !options.no_build {
-        cargo_build("toolbay-testkit")?;
+        cargo_build("toolbay-bench")?;
     }
     let mut notes = Vec::new();
     let wants_ours = targets::OURS.iter().any(|name| options.wants(name));
@@ -177,8 +184,7 @@ impl Options {
 
 impl Places {
     fn find() -> anyhow::Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
-        let target = root.join("target");
+        let target = root().join("target");
         let peers = target.join("bench-peers");
         let scratch = peers.join("scratch");
         std::fs::create_dir_all(&scratch)?;
@@ -212,8 +218,5 @@ impl Places {
 
 fn cargo_build(package: &str) -> anyhow::Result<()> {
     eprintln!("building {package}");
-    let mut cargo = Command::new(env!("CARGO"));
-    let status = as_typed(&mut cargo).args(["build", "--release", "--quiet", "-p", package]).status()?;
-    ensure!(status.success(), "cannot build {package}");
-    Ok(())
+    must(&mut cargo(&["build", "--release", "--quiet", "-p", package]))
 }

@@ -52,7 +52,7 @@ pub(super) fn rss_kib(root: u32) -> u64 {
 }
 
 /// The most memory that `root` alone ever had, in KiB.
-pub(crate) fn peak_kib(root: u32) -> u64 {
+pub fn peak_kib(root: u32) -> u64 {
     memory_kib(root, "VmHWM:")
 }
 
@@ -63,7 +63,7 @@ fn memory_kib(pid: u32, kind: &str) -> u64 {
 }
 
 /// The share of a process in memory, in KiB: pages that others share count in part.
-pub(crate) fn pss_kib(pid: u32) -> u64 {
+pub fn pss_kib(pid: u32) -> u64 {
     let sums = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = sums.lines().find_map(|line| line.strip_prefix("Pss:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)

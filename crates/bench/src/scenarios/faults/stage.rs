@@ -26,7 +26,7 @@ impl Figure {
     }
 
     pub(super) fn mib(what: &'static str, kib: u64, goal: &'static str) -> Self {
-        Self::new(what, format!("{:.1} MiB", super::super::table::mib(kib)), goal)
+        Self::new(what, format!("{:.1} MiB", crate::scenarios::report::table::mib(kib)), goal)
     }
 }
 

@@ -1,15 +1,15 @@
 //! What we want to reach, and whether this run did.
 
-use super::measure::{Cell, Outcome, Results, Sample, Summary};
-use super::start::Running;
-use super::table::mib;
-use super::targets::{BASE, FORWARD, Kind, TOOLBAY};
+use crate::scenarios::measure::{Cell, Outcome, Results, Sample, Summary};
+use crate::scenarios::report::table::mib;
+use crate::scenarios::start::Running;
+use crate::scenarios::targets::{BASE, FORWARD, Kind, TOOLBAY};
 
 const ONE: Cell = Cell { payload: 100, in_flight: 1 };
 const MANY: Cell = Cell { payload: 100, in_flight: 64 };
 const LARGE: Cell = Cell { payload: 1 << 20, in_flight: 32 };
 
-pub(super) fn print(running: &[Running], results: &Results, bytes_per_session: Option<f64>) {
+pub(in crate::scenarios) fn print(running: &[Running], results: &Results, bytes_per_session: Option<f64>) {
     println!("\nGoals for {TOOLBAY}, HTTP front to stdio server, 100 B");
     let hub = running.iter().find(|running| running.target.name == TOOLBAY);
     let ours = measured(results, TOOLBAY, MANY);

@@ -1,10 +1,10 @@
 //! The tables, made for reading in a terminal.
 
-use super::measure::{Cell, Outcome, Results, Sample};
-use super::start::Running;
-use super::targets::PAIRS;
+use crate::scenarios::measure::{Cell, Outcome, Results, Sample};
+use crate::scenarios::start::Running;
+use crate::scenarios::targets::PAIRS;
 
-pub(super) fn print(running: &[Running], results: &Results) {
+pub(in crate::scenarios) fn print(running: &[Running], results: &Results) {
     for cell in results.cells() {
         print_cell(running, results, cell);
     }
@@ -28,7 +28,7 @@ pub(super) fn print(running: &[Running], results: &Results) {
 }
 
 /// How targets that differ in one thing compare: medians of the ratios within each round.
-pub(super) fn print_pairs(results: &Results) {
+pub(in crate::scenarios) fn print_pairs(results: &Results) {
     for (target, other) in PAIRS {
         let rows = results.cells().into_iter().filter_map(|cell| {
             let ratio = |pick: fn(&Sample) -> Option<f64>| results.ratio(target, other, cell, pick);
@@ -78,7 +78,7 @@ fn print_cell(running: &[Running], results: &Results, cell: Cell) {
     }
 }
 
-pub(super) fn mib(kib: u64) -> f64 {
+pub(in crate::scenarios) fn mib(kib: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 KiB")]
     let kib = kib as f64;
     kib / 1024.0
