@@ -3,10 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::SystemTime,
 };
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use toolbay_protocol::Notification;
@@ -97,7 +98,7 @@ impl Clients {
     /// Enters a client until the returned value is dropped.
     pub(crate) fn enter(self: &Arc<Self>, transport: ClientTransport, pid: Option<u32>) -> ConnectedGuard {
         let client = ConnectedClient { name: None, transport, pid, root: None, since: SystemTime::now() };
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.last += 1;
         let id = inner.last;
         inner.connected.insert(id, client);
@@ -107,12 +108,12 @@ impl Clients {
 
     /// The clients, in the order in which they came.
     pub(crate) fn list(&self) -> Vec<ConnectedClient> {
-        self.lock().connected.values().cloned().collect()
+        self.inner.lock().connected.values().cloned().collect()
     }
 
     /// What a client calls itself.
     pub(crate) fn name(&self, id: u64) -> Option<String> {
-        self.lock().connected.get(&id)?.name.clone()
+        self.inner.lock().connected.get(&id)?.name.clone()
     }
 
     /// How many there are.
@@ -122,11 +123,7 @@ impl Clients {
 
     /// The names of the environment variables that are set for some client that is or was here.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
-        self.lock().variables.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.inner.lock().variables.clone()
     }
 }
 
@@ -134,14 +131,14 @@ impl ConnectedGuard {
     /// Notes what the client calls itself; `info` is its `clientInfo` as JSON text.
     pub(crate) fn introduce(&self, info: &str) {
         let Some(name) = name_of(info) else { return };
-        if let Some(client) = self.clients.lock().connected.get_mut(&self.id) {
+        if let Some(client) = self.clients.inner.lock().connected.get_mut(&self.id) {
             client.name = Some(name);
         }
     }
 
     /// Notes the client's project.
     pub(crate) fn works_in(&self, root: Option<Arc<Path>>) {
-        if let Some(client) = self.clients.lock().connected.get_mut(&self.id) {
+        if let Some(client) = self.clients.inner.lock().connected.get_mut(&self.id) {
             client.root = root;
         }
     }
@@ -168,7 +165,7 @@ impl ConnectedGuard {
         };
         attach.variables.truncate(MAX_VARIABLES);
         let root: Option<Arc<Path>> = attach.root.filter(|root| root.is_absolute()).map(Into::into);
-        let mut inner = self.clients.lock();
+        let mut inner = self.clients.inner.lock();
         for variable in attach.variables {
             if inner.variables.len() < MAX_KNOWN_VARIABLES {
                 inner.variables.insert(variable);
@@ -199,7 +196,7 @@ pub(crate) fn name_of(info: &str) -> Option<String> {
 
 impl Drop for ConnectedGuard {
     fn drop(&mut self) {
-        let mut inner = self.clients.lock();
+        let mut inner = self.clients.inner.lock();
         inner.connected.remove(&self.id);
         self.clients.count.send_replace(inner.connected.len());
     }

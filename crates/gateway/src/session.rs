@@ -7,12 +7,13 @@ pub(crate) mod replay;
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::SystemTime,
 };
 
+use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 use toolbay_host::{CallerId, CatalogKind, ClientIdentity, LogFilter, ResourceWatch};
@@ -99,7 +100,7 @@ impl Session {
 
     /// Enters a request; the receiver resolves when the client cancels it.
     pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<RunningRequest, EnterError> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.used = Instant::now();
         inner.has_asked = true;
         if inner.running.len() >= MAX_IN_FLIGHT {
@@ -116,57 +117,57 @@ impl Session {
 
     /// Cancels a running request; what is not running needs none.
     pub(crate) fn cancel(&self, id: &RequestId) {
-        if let Some(cancel) = self.lock().running.get_mut(id).and_then(Option::take) {
+        if let Some(cancel) = self.inner.lock().running.get_mut(id).and_then(Option::take) {
             let _ = cancel.send(()); // it may have ended just now
         }
     }
 
     /// Puts a question to the client, unless too many wait already. The caller sends it.
     pub(crate) fn ask(&self, method: &str, params: &str) -> Option<PendingServerRequest> {
-        self.lock().server_requests.put(method, params)
+        self.inner.lock().server_requests.put(method, params)
     }
 
     /// Takes the client's answer to a question.
     pub(crate) fn answered(&self, response: &Response) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.used = Instant::now();
         inner.server_requests.answered(response);
     }
 
     /// Remembers a task that the client got an id for.
     pub(crate) fn got_task(&self, task: Task, id: String) {
-        self.lock().tasks.add(task, id);
+        self.inner.lock().tasks.add(task, id);
     }
 
     /// What a server says of a task, for a client that knows the task.
     pub(crate) fn told_of_task(&self, server: &ServerName, told: &Notification) -> Option<Box<Notification>> {
-        self.lock().tasks.told(server, told)
+        self.inner.lock().tasks.told(server, told)
     }
 
     /// Records that the client asked for something that is answered at once.
     pub(crate) fn asked(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.used = Instant::now();
         inner.has_asked = true;
     }
 
     pub(crate) fn touch(&self) {
-        self.lock().used = Instant::now();
+        self.inner.lock().used = Instant::now();
     }
 
     pub(crate) fn last_used(&self) -> Instant {
-        self.lock().used
+        self.inner.lock().used
     }
 
     /// When it was last used, for a client that asked for nothing since its handshake.
     pub(crate) fn unused_since(&self) -> Option<Instant> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         (!inner.has_asked).then_some(inner.used)
     }
 
     /// Takes over as the stream of this session; the token ends when another does.
     pub(crate) fn take_stream(&self) -> CancellationToken {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.stream.cancel();
         inner.stream = self.ended.child_token();
         inner.stream.clone()
@@ -174,12 +175,12 @@ impl Session {
 
     /// Whether it may watch one more resource.
     pub(crate) fn may_watch(&self) -> Result<(), EnterError> {
-        if self.lock().watched.len() >= MAX_WATCHED { Err(EnterError::TooMany) } else { Ok(()) }
+        if self.inner.lock().watched.len() >= MAX_WATCHED { Err(EnterError::TooMany) } else { Ok(()) }
     }
 
     /// Remembers what it watches, unless there is too much.
     pub(crate) fn watch(&self, uri: String, watched: ResourceWatch) -> Result<(), EnterError> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.watched.len() >= MAX_WATCHED {
             return Err(EnterError::TooMany);
         }
@@ -190,7 +191,7 @@ impl Session {
     }
 
     pub(crate) fn unwatch(&self, uri: &str) {
-        self.lock().watched.remove(uri);
+        self.inner.lock().watched.remove(uri);
     }
 
     /// What it is told when a resource changed: the notification under every URI by which it watches that.
@@ -199,28 +200,33 @@ impl Session {
         server: &ServerName,
         notification: &Arc<Notification>,
     ) -> Vec<Arc<Notification>> {
-        self.lock().watched.values().filter_map(|watched| watched.updated(server, notification)).collect()
+        self.inner
+            .lock()
+            .watched
+            .values()
+            .filter_map(|watched| watched.updated(server, notification))
+            .collect()
     }
 
     /// The URIs of all it watches.
     pub(crate) fn watched(&self) -> Vec<String> {
-        self.lock().watched.keys().cloned().collect()
+        self.inner.lock().watched.keys().cloned().collect()
     }
 
     /// Ends it, and all that is kept for it.
     pub(crate) fn end(&self) {
         self.ended.cancel();
-        self.lock().watched.clear();
+        self.inner.lock().watched.clear();
     }
 
     /// Who the client is, and which log messages it wants.
     pub(crate) fn identity(&self) -> (Arc<ClientIdentity>, LogFilter) {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         (inner.identity.clone(), inner.logs)
     }
 
     pub(crate) fn set_log_level(&self, level: LogLevel) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.logs = LogFilter::AtLeast(level);
         inner.identity = Arc::new(inner.identity.at_level(Some(level)));
     }
@@ -234,10 +240,6 @@ impl Session {
     pub(crate) fn seen(&self, kind: CatalogKind) -> u64 {
         self.seen[kind as usize].load(Ordering::Relaxed)
     }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
 }
 
 /// A request that runs in a session; dropping it takes it out.
@@ -250,7 +252,7 @@ pub(crate) struct RunningRequest {
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        self.session.lock().running.remove(&self.id);
+        self.session.inner.lock().running.remove(&self.id);
     }
 }
 

@@ -21,12 +21,13 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -122,7 +123,7 @@ impl SuspendedCalls {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, inbox) = mpsc::channel(4);
         {
-            let mut parked = self.shared.lock();
+            let mut parked = self.shared.parked.lock();
             if parked.len() >= MAX_PARKED {
                 return Err(TooManySuspended);
             }
@@ -136,7 +137,7 @@ impl SuspendedCalls {
                 () = held.run(inbox) => {}
                 () = stop.cancelled() => {}
             }
-            shared.lock().remove(&id);
+            shared.parked.lock().remove(&id);
         });
         Ok(result)
     }
@@ -150,15 +151,11 @@ impl SuspendedCalls {
         let answers = serde_json::from_str::<HashMap<String, &serde_json::value::RawValue>>(answers);
         let answers = answers.unwrap_or_default().into_iter();
         let answers = answers.map(|(key, value)| (key, value.get().to_owned())).collect();
-        let sender = self.shared.lock().get(&id)?.clone();
+        let sender = self.shared.parked.lock().get(&id)?.clone();
         let (attached, attachment) = link::pair();
         sender.try_send(ResumeRequest { round, answers, digest, attached }).ok()?;
         Some(attachment)
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<ResumeRequest>>> {
-        self.parked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
+impl Shared {}

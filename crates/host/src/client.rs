@@ -7,11 +7,9 @@ mod notifications;
 mod open;
 mod server_info;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{fmt, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{CallError, ServerHandle, UpstreamState, UpstreamStatus};
@@ -89,7 +87,7 @@ impl Client {
     /// Ends the connection: the process with everything below it, or the session at a URL. Afterwards the client may be
     /// initialized anew.
     pub async fn close(&self) {
-        let slot = std::mem::replace(&mut *self.shared.slot(), ConnectionSlot::Idle);
+        let slot = std::mem::replace(&mut *self.shared.slot.lock(), ConnectionSlot::Idle);
         if let ConnectionSlot::Ready(running) = slot {
             running.stop().await;
         }
@@ -131,7 +129,7 @@ impl Client {
     }
 
     fn running(&self) -> Result<Arc<OpenClient>, Error> {
-        match &*self.shared.slot() {
+        match &*self.shared.slot.lock() {
             ConnectionSlot::Ready(running) => Ok(running.clone()),
             ConnectionSlot::Idle | ConnectionSlot::Starting => {
                 Err(Error::NotInitialized { server: self.shared.name.clone() })
@@ -140,7 +138,7 @@ impl Client {
     }
 
     fn begin(&self) -> Result<Starting<'_>, Error> {
-        let mut slot = self.shared.slot();
+        let mut slot = self.shared.slot.lock();
         match *slot {
             ConnectionSlot::Idle => {
                 *slot = ConnectionSlot::Starting;
@@ -160,24 +158,20 @@ struct Starting<'a> {
 
 impl Starting<'_> {
     fn done(self, running: OpenClient) {
-        *self.shared.slot() = ConnectionSlot::Ready(Arc::new(running));
+        *self.shared.slot.lock() = ConnectionSlot::Ready(Arc::new(running));
     }
 }
 
 impl Drop for Starting<'_> {
     fn drop(&mut self) {
-        let mut slot = self.shared.slot();
+        let mut slot = self.shared.slot.lock();
         if matches!(*slot, ConnectionSlot::Starting) {
             *slot = ConnectionSlot::Idle;
         }
     }
 }
 
-impl Shared {
-    fn slot(&self) -> MutexGuard<'_, ConnectionSlot> {
-        self.slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
+impl Shared {}
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,12 +4,9 @@
 //! listener that is too slow misses something and is told so; it never holds anyone up. Numbers have no gaps, so that a
 //! snapshot and the events after it fit together.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::{self, error::RecvError};
 use toolbay_protocol::ServerName;
@@ -127,18 +124,18 @@ impl EventLog {
     }
 
     pub(crate) fn listen(&self) -> HostEvents {
-        let written = self.lock();
+        let written = self.written.lock();
         HostEvents { events: self.events.subscribe(), seen: written.revision }
     }
 
     /// The number of the last event.
     pub(crate) fn revision(&self) -> u64 {
-        self.lock().revision
+        self.written.lock().revision
     }
 
     /// Writes down the state of a server, if it is another than before.
     pub(crate) fn state(&self, server: &ServerName, state: ServerState) {
-        let mut written = self.lock();
+        let mut written = self.written.lock();
         if written.states.get(server).is_some_and(|known| known.is_same(&state)) {
             return;
         }
@@ -147,7 +144,7 @@ impl EventLog {
     }
 
     pub(crate) fn removed(&self, server: &ServerName) {
-        let mut written = self.lock();
+        let mut written = self.written.lock();
         if written.states.remove(server).is_some() {
             self.write(&mut written, HostEventKind::Removed { server: server.clone() });
         }
@@ -155,7 +152,7 @@ impl EventLog {
 
     /// Writes down that the configuration cannot be used, or that it can be again; the same once more is no news.
     pub(crate) fn judged(&self, rejected: Option<Arc<[ConfigProblem]>>) {
-        let mut written = self.lock();
+        let mut written = self.written.lock();
         if written.rejected == rejected {
             return;
         }
@@ -168,12 +165,12 @@ impl EventLog {
 
     /// Why the configuration as it stands now cannot be used.
     pub(crate) fn rejected(&self) -> Option<Arc<[ConfigProblem]>> {
-        self.lock().rejected.clone()
+        self.written.lock().rejected.clone()
     }
 
     /// Writes down something that is about no single server.
     pub(crate) fn note(&self, news: HostEventKind) {
-        self.write(&mut self.lock(), news);
+        self.write(&mut self.written.lock(), news);
     }
 
     /// The number is given and the event sent under one lock, so that nobody sees them in another order.
@@ -181,9 +178,5 @@ impl EventLog {
         written.revision += 1;
         // Nobody listening is fine.
         let _ = self.events.send(HostEvent { revision: written.revision, kind: news });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LoggedEvent> {
-        self.written.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

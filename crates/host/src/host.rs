@@ -5,11 +5,12 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
+use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, broadcast, mpsc, watch},
     time::Duration,

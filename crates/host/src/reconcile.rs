@@ -104,7 +104,7 @@ impl Host {
     /// were removed or replaced finish their calls in the background.
     pub async fn apply(&self, servers: &[ServerConfig]) -> ApplyReport {
         let (applied, orders) = {
-            let _one_at_a_time = self.shared.applying.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let _one_at_a_time = self.shared.applying.lock();
             let old = self.shared.servers.load_full();
             let (members, applied, orders) = self.shared.reconcile(&old, servers);
             self.shared.servers.store(Arc::new(ServerRegistry::new(members)));

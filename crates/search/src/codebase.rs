@@ -9,8 +9,8 @@ mod indexer;
 mod summary;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 pub use file::{FileError, FileText, MAX_READ};
@@ -23,6 +23,7 @@ use crate::semantic::{self, Embedder, SemanticError};
 use crate::store::{Store, StoreError};
 use crate::text;
 use crate::tree::{Entry, Links, RelPath, Root, Secrets, Tree, TreeError, TreeOptions};
+use parking_lot::Mutex;
 
 /// How a tree is opened.
 #[derive(Debug, Clone, Default)]
@@ -184,7 +185,7 @@ impl Codebase {
 
     /// Keeps both indexes up to date from now on, on a thread of its own, as long as somebody has this tree.
     pub fn keep_indexed(self: &Arc<Self>) {
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keeper = self.keeper.lock();
         keeper.get_or_insert_with(|| Indexer::start(self));
     }
 
@@ -207,7 +208,7 @@ impl Codebase {
     /// What somebody should know: an index was damaged and is made anew, the cache cannot be used. Each is said once.
     pub fn take_notices(&self) -> Vec<String> {
         self.note(self.text.take_notice());
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.notices.lock())
     }
 
     /// Removes what is kept of the tree at `root` below `cache`.
@@ -240,7 +241,7 @@ impl Codebase {
     fn note(&self, notice: Option<String>) {
         /// The last few are enough.
         const MOST: usize = 16;
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notices = self.notices.lock();
         if let Some(notice) = notice
             && notices.len() < MOST
             && !notices.contains(&notice)

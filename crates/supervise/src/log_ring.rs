@@ -4,10 +4,11 @@ use std::{
     borrow::Cow,
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Instant, SystemTime},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::rate::Rate;
@@ -83,7 +84,7 @@ impl LogRing {
     pub fn push(&self, source: LogSource, text: &str) {
         let now = Instant::now();
         let text = (self.filter)(text);
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         self.settle(&mut ring, now);
         if source == LogSource::Event || ring.rate.pass(text.len() + 1, now) {
             self.add(&mut ring, source, &text);
@@ -92,7 +93,7 @@ impl LogRing {
 
     /// The last `count` lines, oldest first.
     pub fn tail(&self, count: usize) -> Vec<LogLine> {
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         self.settle(&mut ring, Instant::now());
         let skip = ring.lines.len().saturating_sub(count);
         ring.lines.range(skip..).cloned().collect()
@@ -100,7 +101,7 @@ impl LogRing {
 
     /// Every line still here with this number or a higher one, oldest first.
     pub fn since(&self, seq: u64) -> Vec<LogLine> {
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         self.settle(&mut ring, Instant::now());
         let start = ring.lines.partition_point(|line| line.seq < seq);
         ring.lines.range(start..).cloned().collect()
@@ -108,7 +109,7 @@ impl LogRing {
 
     /// The newest line of that source that is not blank.
     pub fn last(&self, source: LogSource) -> Option<LogLine> {
-        let ring = self.lock();
+        let ring = self.ring.lock();
         let mut newest = ring.lines.iter().rev();
         newest.find(|line| line.source == source && !line.text.trim().is_empty()).cloned()
     }
@@ -121,7 +122,7 @@ impl LogRing {
     /// Whether a piece this long may be added now; a refusal is counted. Saves splitting a flood into lines.
     pub(crate) fn admits(&self, bytes: usize) -> bool {
         let now = Instant::now();
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         self.settle(&mut ring, now);
         ring.rate.pass(bytes, now)
     }
@@ -129,12 +130,12 @@ impl LogRing {
     /// Adds a line whose bytes [`admits`](Self::admits) has counted.
     pub(crate) fn push_admitted(&self, source: LogSource, text: &str) {
         let text = (self.filter)(text);
-        self.add(&mut self.lock(), source, &text);
+        self.add(&mut self.ring.lock(), source, &text);
     }
 
     /// Tells what was left out, without waiting for the second to end.
     pub(crate) fn settle_now(&self) {
-        let mut ring = self.lock();
+        let mut ring = self.ring.lock();
         if let Some(bytes) = ring.rate.left_out_so_far() {
             self.add(&mut ring, LogSource::Event, &left_out(bytes));
         }
@@ -159,11 +160,6 @@ impl LogRing {
         }
         self.next.send_replace(seq + 1);
     }
-
-    /// A panic of another writer leaves at worst a line out: go on.
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Default for LogRing {
@@ -174,7 +170,7 @@ impl Default for LogRing {
 
 impl fmt::Debug for LogRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ring = self.lock();
+        let ring = self.ring.lock();
         f.debug_struct("LogRing")
             .field("lines", &ring.lines.len())
             .field("bytes", &ring.bytes)

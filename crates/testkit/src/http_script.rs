@@ -1,12 +1,8 @@
 //! An HTTP server that answers byte for byte as a test wants, which real ones are too well-behaved for.
 
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, future::Future, io, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -117,7 +113,7 @@ impl HttpScript {
                 let (seen, script) = (seen.clone(), script.clone());
                 connections.spawn(async move {
                     if let Some(asked) = read(&mut stream).await {
-                        seen.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
+                        seen.asked.lock().push(asked.clone());
                         script(asked, Answering(stream)).await;
                     }
                 });
@@ -128,7 +124,7 @@ impl HttpScript {
 
     /// What arrived so far.
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.lock().clone()
     }
 }
 

@@ -11,13 +11,14 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 use toolbay_protocol::{Notification, Request, Response, Revision, ServerName, Span};
@@ -153,11 +154,11 @@ pub(crate) struct CancelledCalls {
 
 impl CancelledCalls {
     fn push(&self, id: u64) {
-        self.ids.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(id);
+        self.ids.lock().push(id);
         self.arrived.notify_one();
     }
 
     pub(crate) fn take(&self) -> Vec<u64> {
-        std::mem::take(&mut *self.ids.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        std::mem::take(&mut *self.ids.lock())
     }
 }

@@ -7,13 +7,14 @@ mod ring;
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 use toolbay_protocol::{Message, Request, RequestId, redact};
 
@@ -172,7 +173,7 @@ impl Capture {
         if !self.is_on() {
             return;
         }
-        let mut kept = self.lock();
+        let mut kept = self.shared.kept.lock();
         let message = kept.understand(&passing, Instant::now());
         if self.shared.logs {
             log(&message, &passing.text);
@@ -185,7 +186,7 @@ impl Capture {
 
     /// Keeps messages until the returned value is dropped; with the last of them, all are forgotten.
     pub fn watch(&self) -> CaptureSubscription {
-        let mut kept = self.lock();
+        let mut kept = self.shared.kept.lock();
         kept.watchers += 1;
         self.shared.is_on.store(true, Relaxed);
         CaptureSubscription { capture: self.clone() }
@@ -193,21 +194,17 @@ impl Capture {
 
     /// Whether messages are kept.
     pub fn is_watched(&self) -> bool {
-        self.lock().watchers > 0
+        self.shared.kept.lock().watchers > 0
     }
 
     /// The kept messages from number `since` on: as many as have `bytes` together, but at least one.
     pub fn since(&self, since: u64, bytes: usize) -> Vec<CapturedMessage> {
-        self.lock().since(since, bytes, Instant::now())
+        self.shared.kept.lock().since(since, bytes, Instant::now())
     }
 
     /// The number that the next message will get, as it changes.
     pub fn next(&self) -> watch::Receiver<u64> {
         self.shared.next.subscribe()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CaptureRing> {
-        self.shared.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -219,7 +216,7 @@ pub struct CaptureSubscription {
 
 impl Drop for CaptureSubscription {
     fn drop(&mut self) {
-        let mut kept = self.capture.lock();
+        let mut kept = self.capture.shared.kept.lock();
         kept.watchers -= 1;
         if kept.watchers == 0 {
             self.capture.shared.is_on.store(self.capture.shared.logs, Relaxed);

@@ -8,9 +8,10 @@ pub(crate) mod subscriber;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use toolbay_protocol::ErrorObject;
 
@@ -88,7 +89,7 @@ impl WantedResource {
 impl ResourceSubscriptions {
     /// Adds one who is interested, unless too much is being watched. Where the server refused before, it is asked again.
     pub(crate) fn add(self: &Arc<Self>, uri: &str) -> Result<ResourceSubscription, SubscribeError> {
-        let mut all = self.lock();
+        let mut all = self.wanted.lock();
         let uri: Arc<str> = match all.get_key_value(uri) {
             Some((known, _)) => known.clone(),
             None if all.len() >= MAX_WATCHED => return Err(SubscribeError::TooMany),
@@ -106,12 +107,12 @@ impl ResourceSubscriptions {
 
     /// Whether nobody wants anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.wanted.lock().is_empty()
     }
 
     /// What the server should be asked for: all that is wanted and was not refused.
     pub(crate) fn to_ask(&self) -> BTreeSet<Arc<str>> {
-        let all = self.lock();
+        let all = self.wanted.lock();
         let wanted =
             all.iter().filter(|(_, it)| !matches!(*it.standing.borrow(), SubscriptionState::Refused(_)));
         wanted.map(|(uri, _)| uri.clone()).collect()
@@ -119,20 +120,16 @@ impl ResourceSubscriptions {
 
     /// Notes how the server stands to a resource; nobody may want it any more.
     pub(crate) fn settle(&self, uri: &str, standing: SubscriptionState) {
-        if let Some(wanted) = self.lock().get(uri) {
+        if let Some(wanted) = self.wanted.lock().get(uri) {
             wanted.standing.send_replace(standing);
         }
     }
 
     /// A new life of the server may see things differently.
     pub(crate) fn forget_refusals(&self) {
-        for wanted in self.lock().values() {
+        for wanted in self.wanted.lock().values() {
             wanted.forget_refusal();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, WantedResource>> {
-        self.wanted.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -157,7 +154,7 @@ impl ResourceSubscription {
 
 impl Drop for ResourceSubscription {
     fn drop(&mut self) {
-        let mut all = self.interests.lock();
+        let mut all = self.interests.wanted.lock();
         let Some(wanted) = all.get_mut(&self.uri) else { return };
         wanted.count -= 1;
         if wanted.count == 0 {

@@ -4,12 +4,13 @@ use std::{
     fmt,
     num::NonZeroUsize,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::{Code, CodeError, output::ToolOutcome};
@@ -29,7 +30,7 @@ impl Opener {
 
     /// The tree. Blocks while it is opened, by whomever.
     pub fn tree(&self) -> Result<Arc<dyn Code>, CodeError> {
-        let mut opened = self.opened.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut opened = self.opened.lock();
         if let Some(tree) = &*opened {
             return Ok(tree.clone());
         }

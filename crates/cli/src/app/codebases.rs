@@ -3,10 +3,11 @@
 use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Weak},
 };
 
 use http::{HeaderMap, HeaderValue, header};
+use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::{
     codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree},
@@ -71,7 +72,7 @@ impl OpenTrees {
     /// The tree of a folder; the same one for everybody.
     pub(crate) fn tree(&self, root: &Path, secrets: Secrets, embeddings: Option<&Embeddings>) -> Arc<Opener> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut open = self.open.lock();
         open.retain(|known| known.tree.strong_count() > 0);
         let same = |known: &&OpenTree| {
             known.root == root && known.secrets == secrets && known.embeddings.as_ref() == embeddings

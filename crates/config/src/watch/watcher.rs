@@ -5,7 +5,7 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use notify::{
     ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode},
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{WatchMethod, paths::WatchedPaths};
@@ -116,7 +117,7 @@ fn watch_trail(
             // It may be gone, and its watch with it.
             drop(watcher.unwatch(&folder));
         }
-        names.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&trail.names);
+        names.lock().clone_from(&trail.names);
         for folder in trail.folders.iter().chain(&trail.above) {
             match watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {
@@ -166,7 +167,7 @@ fn reporter(names: Names, poke: Arc<Notify>) -> impl FnMut(notify::Result<Event>
             Err(_) => true,
             Ok(event) if event.need_rescan() => true,
             Ok(event) => {
-                let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                let names = names.lock();
                 is_change(event.kind) && event.paths.iter().any(|path| names.contains(path))
             }
         };

@@ -1,10 +1,8 @@
 //! Clients of HTTP+SSE: where what each of them POSTs goes.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use toolbay_transport::{Connection, Incoming};
 
@@ -32,7 +30,7 @@ impl SseInboxes {
     /// A new mailbox and what arrives in it, unless there are too many.
     pub(crate) fn open(self: &Arc<Self>) -> Option<(SseInbox, mpsc::Receiver<Incoming>)> {
         let id = SessionId::random()?;
-        let mut by_id = self.lock();
+        let mut by_id = self.by_id.lock();
         if by_id.len() >= self.limit {
             return None;
         }
@@ -42,16 +40,12 @@ impl SseInboxes {
     }
 
     pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Incoming>> {
-        self.lock().get(&id).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::Sender<Incoming>>> {
-        self.by_id.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.by_id.lock().get(&id).cloned()
     }
 }
 
 impl Drop for SseInbox {
     fn drop(&mut self) {
-        self.all.lock().remove(&self.id);
+        self.all.by_id.lock().remove(&self.id);
     }
 }

@@ -4,11 +4,9 @@
 //! in all. The right token is never held back, whatever others do, so nobody can be kept out by them; and what is
 //! remembered is one number, however many guess.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::{
     sync::Semaphore,
     time::{Instant, sleep},
@@ -58,7 +56,7 @@ impl TokenFailures {
 
     /// Whether there are too many of late, with this one.
     fn count(&self, now: Instant) -> bool {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         let forgotten = now.saturating_duration_since(recent.since).as_secs() / FORGET.as_secs();
         if forgotten > 0 {
             recent.count = recent.count.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX));

@@ -1,11 +1,8 @@
 //! All sessions.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
@@ -89,7 +86,7 @@ impl Sessions {
     /// there are none.
     pub(crate) fn add(&self, session: Arc<Session>) -> Option<SessionId> {
         let id = SessionId::random()?;
-        let mut by_id = self.lock();
+        let mut by_id = self.by_id.lock();
         if by_id.len() >= self.limit && !make_room(&mut by_id, (self.limit / ROOM).max(1)) {
             return None;
         }
@@ -98,12 +95,12 @@ impl Sessions {
     }
 
     pub(crate) fn get(&self, id: SessionId) -> Option<Arc<Session>> {
-        self.lock().get(&id).cloned()
+        self.by_id.lock().get(&id).cloned()
     }
 
     /// Ends a session; says whether there was one.
     pub(crate) fn end(&self, id: SessionId) -> bool {
-        match self.lock().remove(&id) {
+        match self.by_id.lock().remove(&id) {
             Some(session) => {
                 session.end();
                 true
@@ -114,7 +111,7 @@ impl Sessions {
 
     /// The clients that have a session, in the order in which they came.
     pub(crate) fn clients(&self) -> Vec<ConnectedClient> {
-        let sessions: Vec<Arc<Session>> = self.lock().values().cloned().collect();
+        let sessions: Vec<Arc<Session>> = self.by_id.lock().values().cloned().collect();
         let client = |session: &Arc<Session>| ConnectedClient {
             name: name_of(session.identity().0.info()),
             transport: ClientTransport::Http,
@@ -128,13 +125,13 @@ impl Sessions {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+        self.by_id.lock().len()
     }
 
     /// Ends sessions that nobody has used for long.
     pub(crate) fn sweep(&self) {
         let idle = self.idle;
-        self.lock().retain(|_, session| {
+        self.by_id.lock().retain(|_, session| {
             // Whoever else holds it is a stream or a request: then it is in use, however quiet.
             let keep = Arc::strong_count(session) > 1 || session.last_used().elapsed() < idle;
             if !keep {
@@ -142,9 +139,5 @@ impl Sessions {
             }
             keep
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
-        self.by_id.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

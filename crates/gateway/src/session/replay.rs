@@ -15,9 +15,10 @@ mod stream;
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, atomic::AtomicUsize},
+    sync::{Arc, atomic::AtomicUsize},
 };
 
+use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Revision, Rope};
 
@@ -86,7 +87,7 @@ impl ReplayStreams {
         stop: CancellationToken,
         tasks: &TaskTracker,
     ) -> Result<Reader, TooManyStreams> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.open.len() >= MAX_STREAMS {
             return Err(TooManyStreams(source));
         }
@@ -121,7 +122,7 @@ impl ReplayStreams {
                 () = stop.cancelled() => {}
                 () = ended.cancelled() => {}
             }
-            let mut streams = streams.lock();
+            let mut streams = streams.inner.lock();
             streams.open.remove(&number);
             streams.ended.retain(|other| !Arc::ptr_eq(other, &stream));
         });
@@ -133,7 +134,7 @@ impl ReplayStreams {
         let Some((number, event, is_changes)) = stream::parse(last_event) else {
             return ResumedStream::Nothing;
         };
-        let stream = self.lock().open.get(&number).cloned();
+        let stream = self.inner.lock().open.get(&number).cloned();
         match stream {
             Some(stream) if stream.is_changes() == is_changes => {
                 ResumedStream::Rest(Reader::attach(stream, event))
@@ -146,7 +147,7 @@ impl ReplayStreams {
     /// Keeps a stream that has ended, and forgets what is too much then: the oldest first, but those that were read
     /// before any that was not.
     fn keep_ended(&self, stream: &Arc<ReplayStream>) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.ended.push_back(stream.clone());
         let (mut read, mut read_bytes, mut unread, mut unread_bytes) = (0, 0, 0, 0);
         for stream in inner.ended.iter().rev() {
@@ -164,10 +165,6 @@ impl ReplayStreams {
                 stream.forget();
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

@@ -5,9 +5,10 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{broadcast, mpsc};
 use toolbay_config::{ServerConfig, ServerEndpoint, ServerOptions};
 use toolbay_protocol::ServerName;
@@ -76,7 +77,7 @@ impl Client {
     pub fn wire(wire: Connection) -> ClientBuilder {
         let wire = Mutex::new(Some(wire));
         let once = move |_: &_| {
-            let wire = wire.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            let wire = wire.lock().take();
             wire.unwrap_or_else(|| Connection { outgoing: mpsc::channel(1).0, incoming: mpsc::channel(1).1 })
         };
         Self::in_process(Arc::new(once))

@@ -64,7 +64,7 @@ impl Host {
         let mut value =
             obtained.map_err(|why| AuthenticationError::NotObtained { server: server.clone(), why })?;
         value.set_sensitive(true);
-        self.shared.credentials.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(server, value);
+        self.shared.credentials.lock().insert(server, value);
         // It may have been replaced or removed meanwhile.
         self.replace(name).await?;
         Ok(())
@@ -73,7 +73,7 @@ impl Host {
     /// Puts a successor with the same configuration in the place of a server.
     async fn replace(&self, name: &str) -> Result<(), ServerError> {
         let order = {
-            let _one_at_a_time = self.shared.applying.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let _one_at_a_time = self.shared.applying.lock();
             let roster = self.shared.servers.load_full();
             let old = roster.get(name).ok_or_else(|| ServerError::Unknown(name.to_owned()))?.clone();
             let (successor, order) = self.shared.succeed(&old);
@@ -99,8 +99,7 @@ impl Shared {
         | Endpoint::Http(target)
         | Endpoint::Sse(target)
         | Endpoint::WebSocket(target) = &mut source
-            && let Some(value) =
-                self.credentials.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(name)
+            && let Some(value) = self.credentials.lock().get(name)
         {
             target.headers.insert(AUTHORIZATION, value.clone());
         }

@@ -9,12 +9,10 @@
 
 pub(crate) mod roots;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolbay_config::Sharing;
@@ -71,9 +69,9 @@ impl Instances {
     }
 
     fn least_busy(&self, owner: CallerId, size: usize) -> (ServerHandle, Option<Lease>) {
-        let mut all = self.lock();
+        let mut all = self.all.lock();
         sweep(&mut all);
-        let calls = |instance: &Instance| lock(&instance.use_).calls;
+        let calls = |instance: &Instance| instance.use_.lock().calls;
         let least = (0..all.len()).min_by_key(|index| calls(&all[*index])).unwrap_or_default();
         if calls(&all[least]) > 0 && all.len() < size {
             all.push(Instance::new((self.start)()));
@@ -92,9 +90,9 @@ impl Instances {
         max_extra: usize,
         why: &str,
     ) -> (ServerHandle, Option<Lease>) {
-        let mut all = self.lock();
+        let mut all = self.all.lock();
         sweep(&mut all);
-        let known = all.iter().position(|instance| lock(&instance.use_).owner == Some(owner));
+        let known = all.iter().position(|instance| instance.use_.lock().owner == Some(owner));
         let index = match known.or_else(|| all.iter().position(free)) {
             Some(index) => index,
             None if all.len() > max_extra => return (all[0].handle.clone(), None),
@@ -112,7 +110,8 @@ impl Instances {
     /// Lets all of them finish what they have, but no longer than `patience`, and stops them for good. When
     /// all is `over`, at once.
     pub(crate) async fn retire(&self, patience: Duration, over: CancellationToken) {
-        let handles: Vec<ServerHandle> = self.lock().iter().map(|instance| instance.handle.clone()).collect();
+        let handles: Vec<ServerHandle> =
+            self.all.lock().iter().map(|instance| instance.handle.clone()).collect();
         let all_gone = join_all(handles.into_iter().map(|handle| handle.retire(patience)));
         tokio::select! {
             _ = all_gone => {}
@@ -123,9 +122,9 @@ impl Instances {
     /// Stops all but the first, and waits until they are gone.
     pub(crate) async fn stop_extra(&self) {
         let extra: Vec<Instance> = {
-            let mut all = self.lock();
+            let mut all = self.all.lock();
             // The next process of the first has served nobody yet.
-            all.iter().for_each(|instance| lock(&instance.use_).owner = None);
+            all.iter().for_each(|instance| instance.use_.lock().owner = None);
             all.drain(1..).collect()
         };
         join_all(extra.into_iter().map(|instance| instance.handle.retire(Duration::ZERO))).await;
@@ -133,16 +132,12 @@ impl Instances {
 
     /// Ends processes that nobody has used for long.
     pub(crate) fn sweep(&self) {
-        sweep(&mut self.lock());
+        sweep(&mut self.all.lock());
     }
 
     /// Stops all of them.
     pub(crate) fn stop(&self) {
-        self.lock().iter().for_each(|instance| instance.handle.stop());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Instance>> {
-        lock(&self.all)
+        self.all.lock().iter().for_each(|instance| instance.handle.stop());
     }
 }
 
@@ -152,7 +147,7 @@ impl Instance {
     }
 
     fn lease(&self, owner: CallerId) -> (ServerHandle, Option<Lease>) {
-        let mut now = lock(&self.use_);
+        let mut now = self.use_.lock();
         now.owner = Some(owner);
         now.calls += 1;
         (self.handle.clone(), Some(Lease { use_: self.use_.clone() }))
@@ -160,19 +155,19 @@ impl Instance {
 
     /// Whether no client ever used it.
     fn is_untouched(&self) -> bool {
-        lock(&self.use_).owner.is_none() && self.is_free()
+        self.use_.lock().owner.is_none() && self.is_free()
     }
 
     /// Whether nobody has calls there, not even from before anyone counted.
     fn is_free(&self) -> bool {
         let counts = self.handle.counts();
-        lock(&self.use_).calls == 0 && counts.in_flight == 0 && counts.waiting == 0
+        self.use_.lock().calls == 0 && counts.in_flight == 0 && counts.waiting == 0
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut now = lock(&self.use_);
+        let mut now = self.use_.lock();
         now.calls -= 1;
         now.since = Instant::now();
     }
@@ -182,11 +177,7 @@ impl Drop for Lease {
 fn sweep(all: &mut Vec<Instance>) {
     let mut first = true;
     all.retain(|instance| {
-        let now = lock(&instance.use_);
+        let now = instance.use_.lock();
         std::mem::take(&mut first) || now.calls > 0 || now.since.elapsed() < IDLE
     });
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

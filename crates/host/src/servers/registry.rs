@@ -1,10 +1,11 @@
 //! Who is there: the servers of a host at one moment.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::Mutex;
 use toolbay_config::{Permission, ServerConfig, ServerOptions};
 use toolbay_protocol::ServerName;
 use toolbay_upstream::{Catalog, ServerHandle, StatusObserver};
@@ -87,19 +88,19 @@ impl StatusContext {
     }
 
     pub(crate) fn standing(&self) -> Permission {
-        *lock(&self.standing)
+        *self.standing.lock()
     }
 
     pub(crate) fn set_standing(&self, standing: Permission) {
-        *lock(&self.standing) = standing;
+        *self.standing.lock() = standing;
     }
 
     pub(crate) fn flaw(&self) -> Option<Arc<str>> {
-        lock(&self.flaw).clone()
+        self.flaw.lock().clone()
     }
 
     pub(crate) fn set_flaw(&self, flaw: Option<Arc<str>>) {
-        *lock(&self.flaw) = flaw;
+        *self.flaw.lock() = flaw;
     }
 
     pub(crate) fn set_authenticating(&self, is_on: bool) {
@@ -117,10 +118,6 @@ impl StatusContext {
     pub(crate) fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Relaxed)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Tells a host of every new status of a server.

@@ -3,7 +3,7 @@
 use std::{
     os::unix::fs::MetadataExt,
     path::Path,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use ignore::overrides::{Override, OverrideBuilder};
@@ -21,6 +21,7 @@ use super::{
     view::{Part, View},
 };
 use crate::{chunk::Language, store::Store, tree::Entry};
+use parking_lot::Mutex;
 
 /// Chunks, words and vectors of a tree, and the ranking over them.
 ///
@@ -212,7 +213,7 @@ impl Index {
         self.refresh();
         let state = self.current();
         let (comparison, known) = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             match &*seen {
                 Some(seen) if Arc::ptr_eq(&seen.entries, entries) && Arc::ptr_eq(&seen.state, &state) => {
                     (seen.comparison.clone(), seen.overlay.clone())
@@ -250,7 +251,7 @@ impl Index {
         let overlay = overlay(&comparison.pending, asked, source)?;
         // Kept for the next question only if it has all files and none of them is too young to be trusted.
         if overlay.complete && !source.is_over() && overlay.is_trusted()? {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             if let Some(seen) = seen.as_mut().filter(|seen| Arc::ptr_eq(&seen.entries, entries)) {
                 seen.overlay = Some(overlay.clone());
             }
@@ -259,14 +260,14 @@ impl Index {
     }
 
     pub(super) fn current(&self) -> Arc<State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).state.clone()
+        self.state.lock().state.clone()
     }
 
     /// Takes the segments that the store lists now, if that is another list than before. What cannot be opened is left out.
     pub(super) fn refresh(&self) {
         let Some(store) = &self.store else { return };
         let stamp = Self::list_stamp(store);
-        let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.state.lock();
         if loaded.list == stamp {
             return;
         }
@@ -290,7 +291,7 @@ impl Index {
 
     /// Forgets segments that cannot be read. Whether there were any.
     fn drop_damaged(&self) -> bool {
-        let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.state.lock();
         let (sound, damaged): (Vec<LoadedSegment>, Vec<LoadedSegment>) =
             loaded.state.kept.iter().cloned().partition(|kept| kept.segment.check().is_ok());
         if damaged.is_empty() {

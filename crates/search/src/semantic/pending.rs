@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -18,6 +18,7 @@ use super::{
     source::{Source, Text},
 };
 use crate::tree::{Entry, RelPath, Stamp};
+use parking_lot::Mutex;
 
 /// How much text is cut and embedded while somebody waits.
 const BUDGET: u64 = 3 << 19;
@@ -114,13 +115,13 @@ fn choose<'a>(pending: &'a [Entry], asked: &ParsedQuery, source: &dyn Source) ->
             }
             matches.extend(some.iter().filter_map(|entry| look(entry, &finder, source)));
         }
-        found.lock().unwrap_or_else(PoisonError::into_inner).extend(matches);
+        found.lock().extend(matches);
     };
     std::thread::scope(|threads| {
         threads.spawn(work);
         work();
     });
-    let matches = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let matches = found.into_inner();
     best(matches, asked.words.len(), pending.len())
 }
 

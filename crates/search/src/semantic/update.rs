@@ -1,7 +1,7 @@
 //! Brings the index up to date: changed files into new segments, small segments together.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
@@ -17,6 +17,7 @@ use crate::{
     store::WriterLock,
     tree::{Entry, Stamp},
 };
+use parking_lot::Mutex;
 
 /// How many threads cut and embed.
 const THREADS: usize = 2;
@@ -115,7 +116,7 @@ impl Index {
                 work.run();
             });
         }
-        let shared = work.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let shared = work.shared.into_inner();
         if let Some(failed) = shared.failed {
             return Err(failed);
         }
@@ -146,7 +147,7 @@ impl Index {
 
     /// A segment that cannot be read is as good as none: its files are pending.
     fn leave_out_unreadable(&self) {
-        let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.state.lock();
         if loaded.state.kept.iter().any(|kept| kept.segment.files().is_err()) {
             let sound = loaded.state.kept.iter().filter(|kept| kept.segment.files().is_ok());
             loaded.state = Arc::new(State::new(sound.cloned().collect()));
@@ -163,7 +164,7 @@ impl Index {
         let (name, segment) = match (&self.store, lock) {
             (Some(store), Some(lock)) => {
                 // One thread at a time: names are given by what is there.
-                let _one = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
+                let _one = self.naming.lock();
                 let name = stored::new_name(store)?;
                 stored::write(store, lock, &name, &sections)?;
                 drop(sections);
@@ -172,7 +173,7 @@ impl Index {
             }
             _ => (None, Segment::open(Arc::new(sections))?),
         };
-        let mut loaded = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.state.lock();
         let stays = |kept: &&LoadedSegment| !instead_of.iter().any(|gone| Arc::ptr_eq(gone, &kept.segment));
         let mut kept: Vec<LoadedSegment> = loaded.state.kept.iter().filter(stays).cloned().collect();
         if segment.meta().files > 0 {
@@ -223,7 +224,7 @@ impl Work<'_> {
         let mut builder = Builder::default();
         let end = self.files(&mut builder).and_then(|()| self.flush(&mut builder));
         if let Err(failed) = end {
-            self.shared.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(failed);
+            self.shared.lock().failed = Some(failed);
         }
     }
 
@@ -250,7 +251,7 @@ impl Work<'_> {
 
     /// Told to stop, or another thread could not go on.
     fn is_over(&self) -> bool {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         shared.report.stopped |= self.stop.load(Ordering::Relaxed);
         shared.report.stopped || shared.failed.is_some()
     }
@@ -270,7 +271,7 @@ impl Work<'_> {
                 notice = builder.add(&entry.path, text.stamp, content, self.embedder).err();
             }
         }
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         shared.report.young += usize::from(young);
         if let Some(notice) = notice {
             shared.report.notice = Some(notice.to_string());

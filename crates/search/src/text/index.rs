@@ -1,7 +1,7 @@
 //! [`Index`]: searches a tree, with what is stored and without.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::join::Join;
 use super::plan::{Plan, plan};
@@ -10,6 +10,7 @@ use super::view::View;
 use super::{Answer, PatternError, Query, engine};
 use crate::store::{Store, StoreError};
 use crate::tree::{Entry, Links, RelPath, Rules, Tree, TreeError};
+use parking_lot::Mutex;
 
 /// The text index of a tree. Without a store, or with an empty one, every search is a plain one.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ impl Index {
 
     /// Something to tell the user, once: that the stored index was damaged and is made anew, for example.
     pub fn take_notice(&self) -> Option<String> {
-        self.state().notice.take()
+        self.state.lock().notice.take()
     }
 
     /// Whether nothing is indexed yet.
@@ -105,7 +106,7 @@ impl Index {
 
     /// The stored index as of now.
     pub(super) fn view(&self) -> Arc<View> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(store) = &self.store
             && state.view.is_outdated(store)
         {
@@ -124,11 +125,11 @@ impl Index {
     pub(super) fn join(&self, files: Arc<[Entry]>) -> Arc<Join> {
         let view = self.view();
         let same = |join: &&Arc<Join>| Arc::ptr_eq(&join.files, &files) && Arc::ptr_eq(&join.view, &view);
-        if let Some(join) = self.state().joins.iter().find(same) {
+        if let Some(join) = self.state.lock().joins.iter().find(same) {
             return Arc::clone(join);
         }
         let join = Arc::new(Join::new(files, view));
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.joins.len() == JOINS {
             state.joins.remove(0);
         }
@@ -138,7 +139,7 @@ impl Index {
 
     /// What is stored cannot be used: it is taken away if we may, so that the next update makes it anew.
     pub(super) fn distrust(&self, error: &StoreError) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.view = Arc::default();
         state.joins.clear();
         state.notice =
@@ -150,10 +151,6 @@ impl Index {
             // If that fails too, the next look at the store says so again.
             let _ = View::store(store, &lock, &[]);
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

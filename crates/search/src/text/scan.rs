@@ -1,6 +1,5 @@
 //! The search of files, on all cores, in order.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use grep_regex::RegexMatcher;
@@ -9,6 +8,7 @@ use super::collect::Collect;
 use super::reader::Reader;
 use super::{Hit, Query, Total};
 use crate::tree::{RelPath, Root};
+use parking_lot::Mutex;
 
 /// Fewer files than this are searched on the thread of the caller: starting others takes longer.
 const ALONE: usize = 8;
@@ -114,14 +114,14 @@ impl Scan<'_> {
                 self.files.fetch_add(1, Ordering::Relaxed);
                 let count = collect.count;
                 let hits = collect.hits(path);
-                self.hits.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, hits));
+                self.hits.lock().push((at, hits));
                 self.found.fetch_add(count, Ordering::Release);
             }
         }
     }
 
     fn end(self) -> Found {
-        let mut by_file = self.hits.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut by_file = self.hits.into_inner();
         by_file.sort_unstable_by_key(|(at, _)| *at);
         let hits = by_file.into_iter().flat_map(|(_, hits)| hits);
         let hits = hits.skip(self.query.offset).take(self.query.limit).collect();

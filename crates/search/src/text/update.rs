@@ -1,7 +1,7 @@
 //! Bringing the index up to date: only files that changed are read.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::join::Join;
@@ -13,6 +13,7 @@ use super::view::View;
 use super::{INDEXED_SIZE, Index};
 use crate::store::{Store, StoreError, WriterLock};
 use crate::tree::{Entry, Links, Root, Stamp, Tree, TreeError};
+use parking_lot::Mutex;
 
 /// Bytes of lists that one thread gathers before it writes them down.
 const GATHERED: usize = 192 << 20;
@@ -170,10 +171,10 @@ impl Reading<'_> {
                 self.work();
             });
         }
-        match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match self.failed.into_inner() {
             Some(error) => Err(error),
             None => {
-                let parts = self.parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let parts = self.parts.into_inner();
                 Ok((parts, self.indexed.into_inner()))
             }
         }
@@ -183,7 +184,7 @@ impl Reading<'_> {
         if let Err(error) = self.try_work() {
             // Ends the other threads, too.
             self.next.store(self.todo.len(), Ordering::Relaxed);
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *self.failed.lock() = Some(error);
         }
     }
 
@@ -217,7 +218,7 @@ impl Reading<'_> {
     }
 
     fn add(&self, part: Part) {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+        self.parts.lock().push(part);
     }
 
     /// Reads one file; `None` if it cannot be read, or its stamp not be trusted.

@@ -1,8 +1,9 @@
 //! [`Tree`]: the files of a tree as of now.
 
 use std::sync::Arc;
+
 #[cfg(target_os = "linux")]
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use super::walk::{Start, walk};
 use super::{Content, Links, RelPath, Root, Rules, Stamp, TreeError};
@@ -99,7 +100,7 @@ impl Tree {
 
     #[cfg(target_os = "linux")]
     fn watched_files(&self) -> Result<Option<Arc<[Entry]>>, TreeError> {
-        let mut watched = self.watched();
+        let mut watched = self.watched.lock();
         let Some(held) = watched.refreshed(&self.root)? else { return Ok(None) };
         let files = Arc::clone(&held.files);
         if !held.is_watched() {
@@ -116,7 +117,7 @@ impl Tree {
     pub fn files_by(&self, folder: &RelPath, rules: &Rules) -> Result<Arc<[Entry]>, TreeError> {
         #[cfg(target_os = "linux")]
         {
-            let mut watched = self.watched();
+            let mut watched = self.watched.lock();
             if let Some(held) = watched.refreshed(&self.root)? {
                 if held.is_watched() {
                     return held.by_rules(&self.root, folder, rules);
@@ -125,11 +126,6 @@ impl Tree {
             }
         }
         self.walk(folder, rules).map(Arc::from)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn watched(&self) -> std::sync::MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// The files below `folder` by other rules, sorted by path. Always walks.

@@ -1,9 +1,9 @@
 //! Files that say what is ignored and that no watch sees: in the folders above the root, in `.git`, in the user's home.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use super::{RelPath, Stamp};
+use parking_lot::Mutex;
 
 /// Those files, as they were when the tree was walked.
 #[derive(Debug, Default)]
@@ -36,12 +36,12 @@ impl Outside {
 
     fn add(&self, path: PathBuf) {
         let stamp = stamp(&path);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push((path, stamp));
+        self.seen.lock().push((path, stamp));
     }
 
     /// Whether any of them is not as it was.
     pub(super) fn has_changed(&self) -> bool {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         seen.iter().any(|(path, before)| stamp(path) != *before)
             || ignore::gitignore::gitconfig_excludes_path() != self.users
     }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType};
 
 use super::{Entry, Links, RelPath, Root, Stamp, TreeError};
@@ -59,15 +60,15 @@ pub(super) fn walk(root: &Root, start: &Start<'_>, rules: &Rules, enter: Enter) 
         Box::new(move |entry| {
             match entry {
                 Ok(entry) => visitor.visit(&entry),
-                Err(error) if error.depth() == Some(0) => *lock(failed) = error.into_io_error(),
+                Err(error) if error.depth() == Some(0) => *failed.lock() = error.into_io_error(),
                 Err(_) => {}
             }
             WalkState::Continue
         })
     });
-    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match failed.into_inner() {
         Some(source) => Err(TreeError::Root { path: from, source }),
-        None => Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        None => Ok(found.into_inner()),
     }
 }
 
@@ -156,7 +157,7 @@ impl Visitor<'_> {
 
 impl Drop for Visitor<'_> {
     fn drop(&mut self) {
-        let mut all = lock(self.found);
+        let mut all = self.found.lock();
         all.entries.append(&mut self.mine.entries);
         all.linked.append(&mut self.mine.linked);
     }
@@ -172,8 +173,4 @@ pub(super) fn look(folder: BorrowedFd<'_>, name: &[u8]) -> Option<(Stamp, u64)> 
 
 fn relative(base: &Path, path: &Path) -> Option<RelPath> {
     RelPath::from_bytes(path.strip_prefix(base).ok()?.as_os_str().as_bytes()).ok()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,8 +8,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
@@ -66,7 +66,7 @@ impl Watch {
             | WatchFlags::DONT_FOLLOW
             | WatchFlags::EXCL_UNLINK;
         let watched = inotify::add_watch(&self.queue, self.base.join(folder.as_path()), flags);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match watched {
             Ok(number) => drop(state.folders.insert(number, folder.clone())),
             // Gone again, or not ours to read: the walk does not enter it either.
@@ -77,12 +77,12 @@ impl Watch {
 
     /// The folders that are watched.
     pub(super) fn folders(&self) -> HashSet<RelPath> {
-        self.state().folders.values().cloned().collect()
+        self.state.lock().folders.values().cloned().collect()
     }
 
     /// Whether some folder could not be watched, so that only a walk tells what has changed.
     pub(super) fn has_failed(&self) -> bool {
-        self.state().failed.is_some()
+        self.state.lock().failed.is_some()
     }
 
     /// Empties the queue.
@@ -92,7 +92,7 @@ impl Watch {
         let mut everything = false;
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
         let mut reader = Reader::new(&self.queue, &mut buffer);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             let event = match reader.next() {
                 Ok(event) => event,
@@ -128,10 +128,6 @@ impl Watch {
             }
         }
         if everything { Changes::Everything } else { Changes::Names(names) }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

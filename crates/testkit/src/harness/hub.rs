@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
         mpsc,
     },
@@ -15,6 +15,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -74,13 +75,13 @@ impl Hub {
                 if let Some((_, url)) = line.split_once("http://") {
                     let _ = sender.try_send(url.split('/').next().unwrap_or_default().to_owned());
                 }
-                *heard.lock().unwrap_or_else(PoisonError::into_inner) += &(line + "\n");
+                *heard.lock() += &(line + "\n");
             }
         });
         let Ok(address) = urls.recv_timeout(PATIENCE) else {
             let _ = child.kill();
             let _ = child.wait();
-            bail!("the hub does not listen: {}", said.lock().unwrap_or_else(PoisonError::into_inner));
+            bail!("the hub does not listen: {}", said.lock());
         };
         let listening = started.elapsed();
         let address = address.parse().with_context(|| format!("{address} is no address"))?;
@@ -107,7 +108,7 @@ impl Hub {
 
     /// What it wrote to stderr so far.
     pub fn said(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.said.lock().clone()
     }
 
     /// What `GET /health` says.

@@ -1,11 +1,8 @@
 //! Requests from the server to its client.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError, mpsc},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::mpsc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::output::Output;
@@ -20,22 +17,18 @@ impl Questions {
     /// Asks, and waits for the answer: the line as it came.
     pub(super) fn ask(&self, output: &Output, id: &str, method: &str, patience: Duration) -> Option<String> {
         let (sender, answer) = mpsc::channel();
-        self.lock().insert(id.to_owned(), sender);
+        self.open.lock().insert(id.to_owned(), sender);
         output.line(&json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string());
         let answer = answer.recv_timeout(patience).ok();
-        self.lock().remove(id);
+        self.open.lock().remove(id);
         answer
     }
 
     /// Takes a line without a method.
     pub(super) fn answered(&self, message: &Value, line: &[u8]) {
         let Some(id) = message["id"].as_str() else { return };
-        if let Some(sender) = self.lock().remove(id) {
+        if let Some(sender) = self.open.lock().remove(id) {
             let _ = sender.send(String::from_utf8_lossy(line).into_owned()); // it may have given up
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, mpsc::Sender<String>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

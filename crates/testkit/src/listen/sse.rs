@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -12,6 +12,7 @@ use std::{
 use ::http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use futures_util::stream;
 use hyper::body::Incoming as Arriving;
+use parking_lot::Mutex;
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Message, Rope};
@@ -70,7 +71,7 @@ where
         let number = NEXT.fetch_add(1, Relaxed);
         let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
         let (messages, incoming) = mpsc::channel(Connection::QUEUE);
-        lock(&self.streams).insert(number, messages);
+        self.streams.lock().insert(number, messages);
         self.tasks.spawn((self.each)(Connection { outgoing, incoming }));
         let endpoint = format!("event: endpoint\ndata: /messages?stream={number}\n\n");
         let open = Open { streams: self.streams.clone(), number, texts, endpoint: Some(endpoint.into()) };
@@ -88,7 +89,7 @@ where
 
     async fn post(&self, request: Request<Arriving>) -> Response<Body> {
         let named = request.uri().query().and_then(|query| query.strip_prefix("stream=")?.parse().ok());
-        let stream = named.and_then(|number: u64| lock(&self.streams).get(&number).cloned());
+        let stream = named.and_then(|number: u64| self.streams.lock().get(&number).cloned());
         let Some(stream) = stream else { return status(StatusCode::NOT_FOUND) };
         let read = read_body(request.into_body(), self.limits.max_body, self.limits.body_timeout).await;
         let Ok(text) = read else { return status(StatusCode::PAYLOAD_TOO_LARGE) };
@@ -110,12 +111,8 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        lock(&self.streams).remove(&self.number);
+        self.streams.lock().remove(&self.number);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn status(status: StatusCode) -> Response<Body> {

@@ -1,11 +1,12 @@
 //! How a question reaches the client of a running call, and how its answer comes back.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use toolbay_protocol::{
@@ -15,7 +16,6 @@ use toolbay_protocol::{
 use super::{
     question::{AskError, Question},
     session::Session,
-    shared::lock,
 };
 
 /// What a running call needs to ask its client.
@@ -153,7 +153,7 @@ impl Rounds {
 
     /// Ends this round; whoever waits here is dropped with it.
     async fn end<T>(&self, result: Value) -> T {
-        if let Some(required) = lock(&self.required).take() {
+        if let Some(required) = self.required.lock().take() {
             let _ = required.send(result); // the call may just have been cancelled
         }
         std::future::pending().await

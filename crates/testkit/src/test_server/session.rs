@@ -2,15 +2,16 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use toolbay_protocol::{Notification, RequestId, Response, Revision, method};
 
-use super::{change::Change, shared::lock};
+use super::change::Change;
 
 /// One connection, or one legacy session over HTTP; for a modern request over HTTP, that request alone.
 #[derive(Debug, Default)]
@@ -35,39 +36,39 @@ struct Legacy {
 
 impl Session {
     pub(super) fn revision(&self) -> Option<Revision> {
-        lock(&self.legacy).revision
+        self.legacy.lock().revision
     }
 
     /// Takes down how the handshake ended.
     pub(super) fn agree(&self, revision: Revision, capabilities: Value) {
-        let mut legacy = lock(&self.legacy);
+        let mut legacy = self.legacy.lock();
         legacy.revision = Some(revision);
         legacy.capabilities = Arc::new(capabilities);
     }
 
     pub(super) fn capabilities(&self) -> Arc<Value> {
-        lock(&self.legacy).capabilities.clone()
+        self.legacy.lock().capabilities.clone()
     }
 
     pub(super) fn level(&self) -> usize {
-        lock(&self.legacy).level
+        self.legacy.lock().level
     }
 
     pub(super) fn set_level(&self, level: usize) {
-        lock(&self.legacy).level = level;
+        self.legacy.lock().level = level;
     }
 
     pub(super) fn subscribe(&self, uri: String) {
-        lock(&self.legacy).subscribed.insert(uri);
+        self.legacy.lock().subscribed.insert(uri);
     }
 
     pub(super) fn unsubscribe(&self, uri: &str) {
-        lock(&self.legacy).subscribed.remove(uri);
+        self.legacy.lock().subscribed.remove(uri);
     }
 
     /// Whether a change is told to this client without a subscription of the new era.
     pub(super) fn wants(&self, change: &Change) -> bool {
-        let legacy = lock(&self.legacy);
+        let legacy = self.legacy.lock();
         legacy.revision.is_some()
             && match change {
                 Change::Tools | Change::Resources | Change::Prompts | Change::Other { .. } => true,
@@ -78,7 +79,7 @@ impl Session {
     /// Takes down that a request runs, so that it can be cancelled.
     pub(super) fn begin(self: &Arc<Self>, id: &RequestId) -> Running {
         let ended = CancellationToken::new();
-        lock(&self.running).insert(id.clone(), ended.clone());
+        self.running.lock().insert(id.clone(), ended.clone());
         Running { session: self.clone(), id: id.clone(), ended }
     }
 
@@ -88,14 +89,14 @@ impl Session {
             return;
         }
         let id = notification.param("requestId").map(|span| notification.raw(span).as_bytes());
-        let running = id.and_then(RequestId::from_raw).and_then(|id| lock(&self.running).remove(&id));
+        let running = id.and_then(RequestId::from_raw).and_then(|id| self.running.lock().remove(&id));
         if let Some(ended) = running {
             ended.cancel();
         }
     }
 
     pub(super) fn next_question(&self) -> u64 {
-        let mut legacy = lock(&self.legacy);
+        let mut legacy = self.legacy.lock();
         legacy.asked += 1;
         legacy.asked
     }
@@ -103,13 +104,13 @@ impl Session {
     /// Takes down that a question is about to be asked.
     pub(super) fn expect_answer(&self, id: &RequestId) -> Waiting<'_> {
         let (sender, answer) = oneshot::channel();
-        lock(&self.questions).insert(id.clone(), sender);
+        self.questions.lock().insert(id.clone(), sender);
         Waiting { session: self, id: id.clone(), answer }
     }
 
     /// Takes an answer of the client to a question; one that nobody asked is dropped.
     pub(super) fn answered(&self, response: Box<Response>) {
-        let waiting = response.id.as_ref().and_then(|id| lock(&self.questions).remove(id));
+        let waiting = response.id.as_ref().and_then(|id| self.questions.lock().remove(id));
         if let Some(waiting) = waiting {
             let _ = waiting.send(response); // it may just have given up
         }
@@ -133,7 +134,7 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        lock(&self.session.questions).remove(&self.id);
+        self.session.questions.lock().remove(&self.id);
     }
 }
 
@@ -148,7 +149,7 @@ pub(super) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        lock(&self.session.running).remove(&self.id);
+        self.session.running.lock().remove(&self.id);
         self.ended.cancel();
     }
 }

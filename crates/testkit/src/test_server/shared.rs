@@ -5,9 +5,10 @@ use std::{
     fs::OpenOptions,
     io::Write,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use super::{
@@ -61,11 +62,11 @@ impl Shared {
     }
 
     pub(super) fn settings(&self) -> MutexGuard<'_, Settings> {
-        lock(&self.settings)
+        self.settings.lock()
     }
 
     pub(super) fn offers(&self) -> MutexGuard<'_, Offers> {
-        lock(&self.offers)
+        self.offers.lock()
     }
 
     /// Adds or replaces a resource with a text.
@@ -74,11 +75,11 @@ impl Shared {
     }
 
     pub(super) fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        lock(&self.sessions)
+        self.sessions.lock()
     }
 
     pub(super) fn received(&self) -> Vec<String> {
-        lock(&self.received).clone()
+        self.received.lock().clone()
     }
 
     /// Writes down what arrived.
@@ -91,12 +92,12 @@ impl Shared {
                 eprintln!("cannot write {}: {error}", path.display());
             }
         }
-        lock(&self.received).push(text);
+        self.received.lock().push(text);
     }
 
     /// Sends someone to a page: gives its number, and nothing if that was done before.
     pub(super) fn visit(&self, url: &str) -> Option<u64> {
-        let mut visited = lock(&self.visited);
+        let mut visited = self.visited.lock();
         visited.insert(url.to_owned()).then_some(visited.len() as u64)
     }
 
@@ -107,8 +108,4 @@ impl Shared {
         }
         let _ = self.changes.send(change);
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,13 +4,14 @@ use std::{
     io,
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::Notify,
@@ -92,7 +93,7 @@ impl PeerActivity {
     pub(super) async fn stopped(&self) -> Duration {
         loop {
             sleep(PING).await;
-            let silence = self.felt.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let silence = self.felt.lock().elapsed();
             if silence >= SILENT && !self.is_deaf.load(Relaxed) {
                 return silence;
             }
@@ -101,7 +102,7 @@ impl PeerActivity {
     }
 
     fn feel(&self) {
-        *self.felt.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.felt.lock() = Instant::now();
     }
 }
 

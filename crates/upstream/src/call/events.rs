@@ -4,25 +4,23 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
 use crate::CallEvent;
+use parking_lot::Mutex;
 
 /// How many events may wait for a slow caller before some are left out.
 const LIMIT: usize = 64;
 
 /// The server's end.
 #[derive(Debug)]
-pub struct CallEventSender(Arc<Shared>);
+pub struct CallEventSender(Arc<Mutex<State>>);
 
 /// The caller's end.
 #[derive(Debug)]
-pub struct CallEvents(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared(Mutex<State>);
+pub struct CallEvents(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -38,7 +36,7 @@ pub struct EventRejected;
 
 /// Both ends of a way.
 pub fn events() -> (CallEventSender, CallEvents) {
-    let shared = Arc::new(Shared(Mutex::new(State { senders: 1, is_read: true, ..State::default() })));
+    let shared = Arc::new(Mutex::new(State { senders: 1, is_read: true, ..State::default() }));
     (CallEventSender(shared.clone()), CallEvents(shared))
 }
 
@@ -88,12 +86,6 @@ impl CallEvents {
             none => *none = Some(context.waker().clone()),
         }
         Poll::Pending
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

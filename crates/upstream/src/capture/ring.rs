@@ -220,13 +220,13 @@ mod tests {
     fn nothing_is_kept_while_nobody_watches() {
         let capture = Capture::new();
         pass(&capture, PING);
-        assert!(!capture.is_on() && capture.lock().open.is_empty());
+        assert!(!capture.is_on() && capture.shared.kept.lock().open.is_empty());
         let (first, second) = (capture.watch(), capture.watch());
         drop(first);
         pass(&capture, PING);
         assert_eq!(capture.since(0, usize::MAX).len(), 1);
         drop(second);
-        let kept = capture.lock();
+        let kept = capture.shared.kept.lock();
         assert_eq!((kept.ring.capacity(), kept.open.capacity(), kept.causes.capacity()), (0, 0, 0));
         drop(kept);
         let _again = capture.watch();
@@ -244,14 +244,14 @@ mod tests {
         }
         let kept = capture.since(0, usize::MAX);
         assert_eq!((kept.len(), kept[0].number), (MAX_MESSAGES, 5));
-        assert!(capture.lock().open.len() <= MAX_OPEN);
+        assert!(capture.shared.kept.lock().open.len() <= MAX_OPEN);
         assert_eq!(capture.since(7, 1).iter().map(|message| message.number).collect::<Vec<_>>(), [7]);
 
         let long = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"x":"{}"}}}}"#, "x".repeat(12 << 20));
         for _ in 0..5 {
             pass(&capture, &long);
         }
-        let kept = capture.lock();
+        let kept = capture.shared.kept.lock();
         assert!(
             kept.bytes <= MAX_BYTES
                 && kept.ring.iter().map(|(_, it)| weight(it)).sum::<usize>() == kept.bytes

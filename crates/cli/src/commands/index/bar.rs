@@ -2,10 +2,10 @@
 
 use std::{
     io::{self, IsTerminal},
-    sync::Mutex,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use toolbay_search::codebase::{Phase, Progress};
 
 use crate::term::output::{Output, to_stderr};
@@ -27,7 +27,7 @@ impl Bar {
 
     /// Draws the bar, if it is time to.
     pub(super) fn show(&self, at: Progress) {
-        let Some(mut drawn) = self.drawn.as_ref().and_then(|drawn| drawn.try_lock().ok()) else { return };
+        let Some(mut drawn) = self.drawn.as_ref().and_then(Mutex::try_lock) else { return };
         if drawn.elapsed() >= PAUSE {
             *drawn = Instant::now();
             to_stderr(&format!("\r\x1b[2K{}", line(at)));

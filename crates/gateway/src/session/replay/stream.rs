@@ -3,12 +3,13 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -85,7 +86,7 @@ impl ReplayStream {
     }
 
     fn add(&self, text: impl FnOnce(&str) -> Rope) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         kept.last += 1;
         let text = text(&id(self.number, kept.last, self.is_changes));
         kept.bytes += text.len();
@@ -105,13 +106,13 @@ impl ReplayStream {
 
     /// Nothing follows.
     pub(super) fn end(&self) {
-        self.lock().has_ended = true;
+        self.kept.lock().has_ended = true;
         self.changed.send_replace(());
     }
 
     /// A new reader, in the place of all others: its number, and what tells it of changes.
     pub(super) fn attach(&self) -> (u64, watch::Receiver<()>) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         kept.reader += 1;
         kept.left = None;
         let reader = kept.reader;
@@ -122,7 +123,7 @@ impl ReplayStream {
 
     /// A reader is gone.
     pub(super) fn detach(&self, reader: u64) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         if kept.reader == reader {
             kept.left = Some(Instant::now());
             drop(kept);
@@ -132,7 +133,7 @@ impl ReplayStream {
 
     /// What a reader that has seen everything up to the event `seen` finds next.
     pub(super) fn after(&self, reader: u64, seen: u64) -> ReadOutcome {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         if kept.reader != reader {
             return ReadOutcome::End;
         }
@@ -154,13 +155,13 @@ impl ReplayStream {
 
     /// Whether all of it was read, and how much that is.
     pub(super) fn read(&self) -> (bool, usize) {
-        let kept = self.lock();
+        let kept = self.kept.lock();
         (kept.was_read.is_some(), kept.bytes)
     }
 
     /// Keeps it no longer.
     pub(super) fn forget(&self) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         kept.is_forgotten = true;
         drop(kept);
         self.changed.send_replace(());
@@ -185,7 +186,7 @@ impl ReplayStream {
         let mut changed = self.changed.subscribe();
         loop {
             let deadline = {
-                let kept = self.lock();
+                let kept = self.kept.lock();
                 if is_over(&kept) {
                     return;
                 }
@@ -199,15 +200,11 @@ impl ReplayStream {
             }
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, StoredEvent> {
-        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
 }
 
 impl Drop for ReplayStream {
     fn drop(&mut self) {
-        let bytes = self.lock().bytes;
+        let bytes = self.kept.lock().bytes;
         self.session_bytes.fetch_sub(bytes, Relaxed);
     }
 }

@@ -5,10 +5,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolbay_upstream::ServerHandle;
 
@@ -39,7 +40,7 @@ impl RootInstances {
 
     /// The instance of a project, if the server has one there.
     pub(crate) fn instance(&self, root: &Path) -> Option<ServerHandle> {
-        let mut all = self.lock();
+        let mut all = self.all.lock();
         if let Some(known) = all.iter_mut().find(|known| known.root == root) {
             known.used = Instant::now();
             return Some(known.handle.clone());
@@ -56,18 +57,14 @@ impl RootInstances {
 
     /// Ends instances that nobody has used for long; dropping the handle stops them.
     pub(crate) fn sweep(&self) {
-        self.lock().retain(|known| !known.is_unused() || known.used.elapsed() < IDLE);
+        self.all.lock().retain(|known| !known.is_unused() || known.used.elapsed() < IDLE);
     }
 
     /// Stops all of them.
     pub(crate) fn stop(&self) {
-        for known in self.lock().drain(..) {
+        for known in self.all.lock().drain(..) {
             known.handle.stop();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<RootInstance>> {
-        self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

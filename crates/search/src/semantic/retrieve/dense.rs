@@ -1,9 +1,6 @@
 //! The nearest vectors: every row compared, in blocks, on two threads where there are many.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::semantic::{
     embed::BUILT_IN_ROW,
@@ -12,6 +9,7 @@ use crate::semantic::{
     vector::Probe,
     view::{Place, View},
 };
+use parking_lot::Mutex;
 
 /// Rows that are read in one go: a quarter of a megabyte, which stays in the cache of a core.
 const BLOCK: u32 = 1024;
@@ -97,7 +95,7 @@ impl Dense {
                 Ok(())
             };
             let scanned = scan();
-            let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut all = all.lock();
             match (scanned, &mut *all) {
                 (Ok(()), Ok(all)) => all.join(top),
                 (Err(damaged), all) => *all = Err(damaged),
@@ -112,7 +110,7 @@ impl Dense {
         } else {
             work();
         }
-        Ok(all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?.sorted())
+        Ok(all.into_inner()?.sorted())
     }
 
     /// The nearest files.

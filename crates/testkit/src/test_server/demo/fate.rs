@@ -1,13 +1,11 @@
 //! Calls that hang, and what became of them.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::test_server::{TestServer, shared::lock};
+use crate::test_server::TestServer;
 
 type Fates = Arc<Mutex<HashMap<String, &'static str>>>;
 
@@ -29,7 +27,7 @@ pub(super) fn add(server: TestServer) -> TestServer {
             }
         })
         .with_tool("fate", move |args| {
-            Ok(json!({"fate": lock(&seen).get(&key(&args)).copied().unwrap_or("unknown")}))
+            Ok(json!({"fate": seen.lock().get(&key(&args)).copied().unwrap_or("unknown")}))
         })
 }
 
@@ -45,13 +43,13 @@ struct Hanging {
 
 impl Hanging {
     fn begin(fates: &Fates, key: String) -> Self {
-        lock(fates).insert(key.clone(), "running");
+        fates.lock().insert(key.clone(), "running");
         Self { fates: fates.clone(), key }
     }
 }
 
 impl Drop for Hanging {
     fn drop(&mut self) {
-        lock(&self.fates).insert(std::mem::take(&mut self.key), "cancelled");
+        self.fates.lock().insert(std::mem::take(&mut self.key), "cancelled");
     }
 }

@@ -1,11 +1,9 @@
 //! Which arguments of which tools are repeated in headers.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use http::HeaderName;
+use parking_lot::RwLock;
 use toolbay_protocol::header_params::HeaderParam;
 
 /// What all tools of a server want repeated, by name. Whoever knows its tools keeps it up to date.
@@ -15,12 +13,12 @@ pub struct HeaderRules(RwLock<Arc<HashMap<String, Vec<HeaderParam>>>>);
 impl HeaderRules {
     /// Puts other rules in place.
     pub fn replace(&self, rules: HashMap<String, Vec<HeaderParam>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        *self.0.write() = Arc::new(rules);
     }
 
     /// The headers for a call, with their values.
     pub(super) fn apply(&self, tool: &str, arguments: &[u8]) -> Vec<(HeaderName, String)> {
-        let rules = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let rules = self.0.read().clone();
         let Some(params) = rules.get(tool) else { return Vec::new() };
         let header = |param: &HeaderParam| {
             // Arguments that are ambiguous are for the server to refuse.

@@ -1,6 +1,6 @@
 //! Sending requests to one origin, and to no other.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
@@ -8,6 +8,7 @@ use http::{
     header::{ACCEPT_ENCODING, LOCATION, PROXY_AUTHORIZATION, USER_AGENT},
 };
 use http_body_util::Full;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -60,7 +61,7 @@ impl OriginClient {
 
     /// Where the server is.
     pub(crate) fn url(&self) -> Uri {
-        lock(&self.url).clone()
+        self.url.lock().clone()
     }
 
     /// Where the server is, as people may see it.
@@ -70,15 +71,15 @@ impl OriginClient {
 
     /// Takes down that the server was heard just now.
     pub(crate) fn hears(&self) {
-        *lock(&self.way.heard) = Instant::now();
+        *self.way.heard.lock() = Instant::now();
     }
 
     /// Nobody waits any longer for what was sent at that time. If nothing at all was heard since, the connections may
     /// be dead without anyone having said so: what comes next gets new ones.
     pub(crate) fn gave_up(&self, sent: Instant) {
         let SharedClient { target, purpose, tasks, .. } = &*self.way;
-        if *lock(&self.way.heard) < sent {
-            *lock(&self.way.pool) = pool(target, *purpose, tasks);
+        if *self.way.heard.lock() < sent {
+            *self.way.pool.lock() = pool(target, *purpose, tasks);
         }
     }
 
@@ -103,7 +104,7 @@ impl OriginClient {
             self.greet_proxy(&over_http(&url), request.headers_mut());
             let response = self.exchange(&url, request).await?;
             let Some(next) = redirection(&over_http(&url), &response)? else { return Ok(response) };
-            *lock(&self.url) = next;
+            *self.url.lock() = next;
         }
         let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);
         Err(HttpError::Redirected { to: url.to_string(), url, status, why: "again and again" })
@@ -116,7 +117,7 @@ impl OriginClient {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<DecompressedBody>, HttpError> {
         let (sent, patience) = (Instant::now(), self.way.target.route.timeouts.first_byte);
-        let pool = lock(&self.way.pool).clone();
+        let pool = self.way.pool.lock().clone();
         let response = match timeout(patience, pool.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_connect() => {
@@ -172,8 +173,4 @@ fn redirection(url: &Uri, response: &Response<DecompressedBody>) -> Result<Optio
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Ok(Some(to)),
         _ => refuse(shown(&to).to_string(), "which is not meant for a POST; use that URL"),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

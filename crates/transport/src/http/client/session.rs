@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
@@ -13,6 +13,7 @@ use http::{
     HeaderMap, HeaderValue, Method, Response,
     header::{ACCEPT, CONTENT_TYPE},
 };
+use parking_lot::Mutex;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Revision;
@@ -75,11 +76,11 @@ impl HttpSession {
     }
 
     pub(super) fn agreed(&self) -> Negotiated {
-        lock(&self.agreed).clone()
+        self.agreed.lock().clone()
     }
 
     pub(super) fn agree(&self, agreed: Negotiated) {
-        *lock(&self.agreed) = agreed;
+        *self.agreed.lock() = agreed;
     }
 
     /// Where the server is, as people may see it.
@@ -157,8 +158,4 @@ impl Drop for StreamPermit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
