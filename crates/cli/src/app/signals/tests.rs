@@ -56,7 +56,7 @@ struct Blocked {
 impl Blocked {
     fn start(role: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["signals::tests::blocked_process", "--exact", "--nocapture"]).env(ROLE, role);
+        command.args(["app::signals::tests::blocked_process", "--exact", "--nocapture"]).env(ROLE, role);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
