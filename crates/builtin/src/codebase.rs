@@ -16,8 +16,7 @@ mod worker;
 use std::{fmt, sync::Arc};
 
 use toolbay_protocol::{ErrorCode, ErrorObject};
-
-use crate::serve::{Call, CallFuture, Server};
+use toolbay_server::{Call, CallFuture, Server};
 
 pub use code::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,

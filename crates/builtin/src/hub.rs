@@ -5,9 +5,8 @@ use std::{fmt, sync::Arc};
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
+use toolbay_server::{Call, CallFuture, Server, in_process};
 use toolbay_transport::Connection;
-
-use crate::serve::{Call, CallFuture, Server, in_process};
 
 /// Tells how the hub is: servers, states, counts, versions. Must not contain secrets.
 pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;

@@ -22,7 +22,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("control", &["protocol", "host", "config"]),
     ("gateway", &["protocol", "translate", "transport", "host"]),
     ("search", &[]),
-    ("builtin", &["protocol", "transport", "supervise", "search"]),
+    ("server", &["protocol", "transport"]),
+    ("builtin", &["protocol", "transport", "server", "search"]),
     ("panel", &["protocol", "control"]),
     ("cli", ALL),
     ("testkit", ALL),
@@ -43,6 +44,7 @@ const ALL: &[&str] = &[
     "control",
     "gateway",
     "search",
+    "server",
     "builtin",
     "panel",
 ];

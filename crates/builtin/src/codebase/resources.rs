@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use toolbay_protocol::{ErrorCode, ErrorObject};
+use toolbay_server::unknown_resource;
 
 use super::{
     CodeError,
     output::{ToolAnswer, ToolOutcome},
     worker::{Work, Workers},
 };
-use crate::serve::unknown_resource;
 
 const SEARCH: &str = "codebase://search";
 const FILES: &str = "codebase://files";

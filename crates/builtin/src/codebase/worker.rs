@@ -12,9 +12,9 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
+use toolbay_server::Progress;
 
 use super::{Code, CodeError, output::ToolOutcome};
-use crate::serve::Progress;
 
 /// A tree that is opened when it is first used, and then shared.
 pub struct Opener {

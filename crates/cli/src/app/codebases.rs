@@ -9,13 +9,11 @@ use std::{
 use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
-use toolbay_builtin::{
-    codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree},
-    in_process,
-};
+use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree};
 use toolbay_config::{BuiltIn, Codebase, Embeddings, Permission, ServerConfig, ServerEndpoint};
 use toolbay_host::{Connector, Endpoint, InProcess};
 use toolbay_search::{codebase::Options, semantic::Embedder, tree::Secrets};
+use toolbay_server::in_process;
 use toolbay_transport::http::client::{ConnectOptions, Proxies, Target};
 
 use crate::app::{context::Context, env::Env, error::CliError};

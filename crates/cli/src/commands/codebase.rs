@@ -4,15 +4,12 @@ use std::{net::SocketAddr, sync::Arc};
 
 use serde_json::json;
 use tokio_util::task::TaskTracker;
-use toolbay_builtin::{
-    Server,
-    codebase::{CodebaseIdentity, codebase},
-    in_process, serve,
-};
+use toolbay_builtin::codebase::{CodebaseIdentity, codebase};
 use toolbay_config::Listen;
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::{Host, HostOptions, Naming};
 use toolbay_protocol::ServerName;
+use toolbay_server::{Server, in_process, serve};
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{

@@ -7,15 +7,13 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_builtin::{
-    codebase::{
-        Code, CodeChunk, CodeError, CodebaseIdentity, DirEntry, EntryKind, FileText, FilesPage, IndexState,
-        ListedFile, MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, Work,
-        codebase,
-    },
-    in_process,
+use toolbay_builtin::codebase::{
+    Code, CodeChunk, CodeError, CodebaseIdentity, DirEntry, EntryKind, FileText, FilesPage, IndexState,
+    ListedFile, MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, Work,
+    codebase,
 };
 use toolbay_protocol::Rope;
+use toolbay_server::in_process;
 use toolbay_transport::{Connection, Incoming};
 
 /// A tree with `hits` lines and chunks that fit everything.

@@ -11,11 +11,9 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_builtin::{
-    codebase::{Code, CodeError, CodebaseIdentity, Opener, codebase},
-    in_process,
-};
+use toolbay_builtin::codebase::{Code, CodeError, CodebaseIdentity, Opener, codebase};
 use toolbay_protocol::Rope;
+use toolbay_server::in_process;
 use toolbay_transport::Connection;
 
 use super::made::{Client, Made, list};

@@ -1,10 +1,10 @@
-//! What is said to each request.
+//! The methods: what each request is answered with.
 
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Notification, Request, Revision, Rope, encode_string, error, meta, method, result,
 };
 
-use super::{Call, Progress, Server};
+use crate::{Call, Progress, Server};
 
 /// Whether the client of a connection has introduced itself.
 #[derive(Debug, Default)]

@@ -18,9 +18,9 @@ use tokio::{
 use toolbay_protocol::{ErrorObject, Message, Notification, Request, RequestId, Rope, error, method};
 use toolbay_transport::{Connection, Incoming};
 
-use super::{
+use crate::{
     Progress, Server,
-    answer::{Handshake, answer, is_slow, slow_answer},
+    methods::{Handshake, answer, is_slow, slow_answer},
 };
 
 /// How many calls one connection may have running.
@@ -39,7 +39,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 pub async fn serve(wire: Connection, server: Arc<dyn Server>) {
     let Connection { outgoing, mut incoming } = wire;
     let (notes, noted) = mpsc::channel(MAX_NOTES);
-    let mut connection = BuiltinConnection {
+    let mut connection = ServerConnection {
         server,
         handshake: Handshake::default(),
         notes,
@@ -89,7 +89,7 @@ async fn gone(outgoing: &mpsc::Sender<Rope>, last: Option<Instant>) {
 
 type RunningCall = Pin<Box<dyn Future<Output = (RequestId, Result<Rope, Aborted>)> + Send>>;
 
-struct BuiltinConnection {
+struct ServerConnection {
     server: Arc<dyn Server>,
     handshake: Handshake,
     notes: mpsc::Sender<Rope>,
@@ -100,7 +100,7 @@ struct BuiltinConnection {
     done: VecDeque<Rope>,
 }
 
-impl BuiltinConnection {
+impl ServerConnection {
     fn has_room(&self) -> bool {
         self.running.len() + self.done.len() < MAX_CALLS
     }

@@ -1,11 +1,4 @@
-//! The part of a server that is the same for all of ours.
-//!
-//! Both eras are spoken: a request that names a revision in `_meta` stands alone, any other belongs to a handshake, which
-//! is remembered per connection.
-
-mod answer;
-mod connection;
-mod progress;
+//! What a server is made of.
 
 use std::{fmt, pin::Pin, sync::Arc};
 
@@ -13,8 +6,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::{Connection, memory};
 
-pub use connection::serve;
-pub use progress::Progress;
+use crate::{Progress, serve};
 
 /// What a request comes to: the fields of its result as a JSON object, or why there is none.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<String, ErrorObject>> + Send + 'a>>;

@@ -1,0 +1,17 @@
+//! MCP servers that run in this process.
+//!
+//! Such a server is an ordinary MCP server at the other end of `transport::memory`: it gets the same messages, the same checks
+//! and the same limits as any other. [`Server`] is what differs between servers; [`serve`] is what they share: the handshake
+//! of legacy revisions, requests of modern ones, which name their revision in `_meta` and stand alone, concurrent calls,
+//! cancellation and progress.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod methods;
+mod progress;
+mod server;
+
+pub use connection::serve;
+pub use progress::Progress;
+pub use server::{Call, CallFuture, Server, in_process, unknown_resource};
