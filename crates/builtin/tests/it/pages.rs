@@ -18,13 +18,13 @@ fn what_the_page_names_is_there() {
         ("pub(super) const TOOL: Tool", "crates/builtin/src/codebase/tools/list_directory.rs"),
         ("pub trait Code", "crates/builtin/src/codebase/code.rs"),
         ("impl Code for Tree", "crates/builtin/src/codebase/tree.rs"),
-        ("pub fn is_stopped", "crates/builtin/src/codebase/work.rs"),
+        ("pub fn is_stopped", "crates/builtin/src/codebase/worker.rs"),
         ("pub(super) fn list()", "crates/builtin/src/codebase/resources.rs"),
         ("pub(super) fn templates()", "crates/builtin/src/codebase/resources.rs"),
         ("pub(super) async fn read(", "crates/builtin/src/codebase/resources.rs"),
         ("fn files_come_in_pages", "crates/builtin/tests/it/codebase/answers.rs"),
-        ("pub enum BuiltIn", "crates/config/src/built_in.rs"),
-        ("fn connector(", "crates/cli/src/code.rs"),
+        ("pub enum BuiltIn", "crates/config/src/model/built_in.rs"),
+        ("fn connector(", "crates/cli/src/app/codebases.rs"),
     ] {
         let text = fs::read_to_string(root.join(file)).unwrap();
         assert!(text.contains(name), "{name} in {file}");
