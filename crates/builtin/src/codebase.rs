@@ -24,7 +24,7 @@ pub use code::{
 };
 pub use embedding_endpoint::EmbeddingEndpoint;
 pub use tree::tree;
-pub use worker::{Opener, Stop, Work};
+pub use worker::{Opener, Stop, TreeWork};
 
 use self::{output::ToolOutcome, worker::Workers};
 
@@ -50,21 +50,21 @@ impl CodebaseIdentity {
 
 /// The server of one tree.
 pub fn codebase(tree: Arc<Opener>, face: CodebaseIdentity) -> Arc<dyn Server> {
-    Arc::new(Codebase { workers: Workers::new(tree), face })
+    Arc::new(CodebaseServer { workers: Workers::new(tree), face })
 }
 
-struct Codebase {
+struct CodebaseServer {
     workers: Workers,
     face: CodebaseIdentity,
 }
 
-impl fmt::Debug for Codebase {
+impl fmt::Debug for CodebaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Codebase").field("face", &self.face).finish_non_exhaustive()
     }
 }
 
-impl Server for Codebase {
+impl Server for CodebaseServer {
     fn name(&self) -> &str {
         self.face.name
     }

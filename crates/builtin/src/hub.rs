@@ -9,11 +9,14 @@ use toolbay_server::{Call, CallFuture, Server, in_process};
 use toolbay_transport::Connection;
 
 /// Tells how the hub is: servers, states, counts, versions. Must not contain secrets.
-pub type Status = Arc<dyn Fn() -> Value + Send + Sync>;
+pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// The server `hub`, with the read-only tool `status`. Clients and models read `note` with it: what they should know about what
 /// is not offered.
-pub fn hub(status: Status, note: Option<&str>) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
+pub fn hub(
+    status: StatusSource,
+    note: Option<&str>,
+) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
     let with_note = |text: &str| match note {
         Some(note) => format!("{text} {note}"),
         None => text.to_owned(),
@@ -27,7 +30,7 @@ const DESCRIPTION: &str = "Which MCP servers this hub runs: their states, versio
                            they offer.";
 
 struct Hub {
-    status: Status,
+    status: StatusSource,
     instructions: String,
     description: String,
 }

@@ -29,12 +29,12 @@ impl Descriptors {
             // A file can ask for what the extension offers, not confirm what reaches beyond.
             match self.resolve(&extension.name, name, &extension.settings, Confirmed::No, here, &finds) {
                 Ok(server) => {
-                    resolved.servers.push(ServerConfig { permission: extension.standing, ..server });
+                    resolved.servers.push(ServerConfig { permission: extension.permission, ..server });
                 }
                 Err(error) => resolved.problems.push(Problem {
                     server: Some(extension.name.clone()),
                     message: error.to_string(),
-                    place: extension.place,
+                    location: extension.location,
                 }),
             }
         }

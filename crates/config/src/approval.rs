@@ -14,7 +14,7 @@ pub use file::ApprovalError;
 pub use line_diff::DiffLine;
 
 use crate::{Permission, WrittenServer};
-use file::{Decision, Projects, Record};
+use file::{ApprovalDecision, Projects, Record};
 use launch_text::LaunchText;
 use line_diff::line_diff;
 
@@ -61,8 +61,8 @@ impl Approvals {
         match self.record(project, launch) {
             None => ApprovalState::Unknown,
             Some(record) if record.hash != LaunchText::of(launch).hash() => ApprovalState::Changed,
-            Some(Record { decision: Decision::Approved, .. }) => ApprovalState::Approved,
-            Some(Record { decision: Decision::Rejected, .. }) => ApprovalState::Rejected,
+            Some(Record { decision: ApprovalDecision::Approved, .. }) => ApprovalState::Approved,
+            Some(Record { decision: ApprovalDecision::Rejected, .. }) => ApprovalState::Rejected,
         }
     }
 
@@ -89,7 +89,7 @@ impl Approvals {
     ///
     /// When it cannot be written down; it is not approved then.
     pub fn approve(&mut self, project: &Path, launch: &WrittenServer) -> Result<(), ApprovalError> {
-        self.say(project, launch, Decision::Approved)
+        self.say(project, launch, ApprovalDecision::Approved)
     }
 
     /// Keeps this launch from running in this project, without asking again until it changes.
@@ -98,7 +98,7 @@ impl Approvals {
     ///
     /// When it cannot be written down.
     pub fn reject(&mut self, project: &Path, launch: &WrittenServer) -> Result<(), ApprovalError> {
-        self.say(project, launch, Decision::Rejected)
+        self.say(project, launch, ApprovalDecision::Rejected)
     }
 
     /// Takes back whatever was said about the server of this name. Returns whether there was anything.
@@ -135,7 +135,12 @@ impl Approvals {
         self.projects.get(&key(project))?.get(&launch.name)
     }
 
-    fn say(&mut self, project: &Path, launch: &WrittenServer, said: Decision) -> Result<(), ApprovalError> {
+    fn say(
+        &mut self,
+        project: &Path,
+        launch: &WrittenServer,
+        said: ApprovalDecision,
+    ) -> Result<(), ApprovalError> {
         let mut text = LaunchText::of(launch);
         let lines = std::mem::take(&mut text.lines);
         let record = Record { decision: said, hash: text.hash(), launch: lines };

@@ -18,7 +18,7 @@ use crate::{
     Format, Location, Syntax, WrittenServer,
     files::small::read_small_text,
     format::{
-        detect::{Entry, detect},
+        detect::{DetectedEntry, detect},
         entry::{self, EntryResult},
     },
     load::MARK,
@@ -234,7 +234,7 @@ impl<'a> File<'a> {
     }
 }
 
-fn extra_of(entry: &Entry<'_>, format: Format) -> Option<Map<String, Value>> {
+fn extra_of(entry: &DetectedEntry<'_>, format: Format) -> Option<Map<String, Value>> {
     if format == Format::Toolbay {
         return None;
     }

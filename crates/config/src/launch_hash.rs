@@ -5,8 +5,8 @@ pub(crate) mod fields;
 use std::{fmt, os::unix::ffi::OsStrExt};
 
 use crate::{
-    BuiltIn, Codebase, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint,
-    launch_hash::fields::{Fields, hex},
+    BuiltIn, CodebaseSettings, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint,
+    launch_hash::fields::{HashFields, hex},
 };
 
 /// A hash over everything that decides what a launch of a server is: two entries with the same one may share a
@@ -32,7 +32,7 @@ impl fmt::Debug for LaunchHash {
 impl ServerConfig {
     /// The hash of this server's launch. Its name, its timeouts and what it may offer are no part of it.
     pub fn launch_hash(&self) -> LaunchHash {
-        let mut fields = Fields::new("toolbay launch 1");
+        let mut fields = HashFields::new("toolbay launch 1");
         match &self.endpoint {
             ServerEndpoint::Command(command) => {
                 add_command(&mut fields, command);
@@ -45,7 +45,7 @@ impl ServerConfig {
     }
 }
 
-fn add_command(fields: &mut Fields, command: &Command) {
+fn add_command(fields: &mut HashFields, command: &Command) {
     fields.add("command", &command.command);
     for argument in &command.args {
         fields.add("argument", argument);
@@ -59,7 +59,7 @@ fn add_command(fields: &mut Fields, command: &Command) {
     }
 }
 
-fn add_codebase(fields: &mut Fields, codebase: &Codebase) {
+fn add_codebase(fields: &mut HashFields, codebase: &CodebaseSettings) {
     fields.add("built-in", "codebase");
     fields.add("root", codebase.root.as_os_str().as_bytes());
     if let Some(embeddings) = &codebase.embeddings {
@@ -75,7 +75,7 @@ fn add_codebase(fields: &mut Fields, codebase: &Codebase) {
     }
 }
 
-fn add_inherited(fields: &mut Fields, inherited: &InheritEnv) {
+fn add_inherited(fields: &mut HashFields, inherited: &InheritEnv) {
     match inherited {
         InheritEnv::Usual => fields.add("inherit", "usual"),
         InheritEnv::All => fields.add("inherit", "all"),
@@ -91,7 +91,7 @@ fn add_inherited(fields: &mut Fields, inherited: &InheritEnv) {
     }
 }
 
-fn add_remote(fields: &mut Fields, remote: &Remote) {
+fn add_remote(fields: &mut HashFields, remote: &Remote) {
     fields.add("url", remote.url.to_string());
     fields.add("transport", remote.transport.name());
     let mut names: Vec<_> = remote.headers.keys().collect();

@@ -49,7 +49,7 @@ pub use format::remote::check_remote;
 pub use format::{Format, Syntax};
 pub use launch_hash::LaunchHash;
 pub use load::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_with, parse, parse_with};
-pub use model::built_in::{BuiltIn, Codebase, Embeddings, WrittenBuiltIn};
+pub use model::built_in::{BuiltIn, CodebaseSettings, Embeddings, WrittenBuiltIn};
 pub use model::server::{
     Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
     ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,

@@ -17,7 +17,7 @@ use std::{
 
 use toolbay_protocol::ServerName;
 
-use crate::format::detect::{Entry, Found, detect};
+use crate::format::detect::{DetectedEntry, DetectedServers, detect};
 use crate::{
     Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, ServerConfig, ServerEndpoint,
     Syntax, Variables, WrittenServer,
@@ -36,7 +36,7 @@ use crate::{
 use check::{Checked, check};
 use in_full::in_full;
 pub use input::Input;
-use root::Root;
+use root::ProjectRoot;
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -219,10 +219,10 @@ fn parse_from(
         return Err(wrong((key.at.place(text), key.repeated())));
     }
     let inputs = found.inputs.map(input::read).unwrap_or_default();
-    let ground = Root::of(path, found.format, variables.home.as_deref());
+    let ground = ProjectRoot::of(path, found.format, variables.home.as_deref());
     let defaults = input::defaults(&inputs);
     let variables_of_file = variables.for_file(path, &ground.folder, &defaults);
-    let mut reader = Reader {
+    let mut reader = FileReader {
         places: LineIndex::of(text),
         root: &root,
         unread: Variables { files: ReadFiles::Never, ..variables_of_file.clone() },
@@ -257,8 +257,8 @@ fn parse_from(
 
 /// Where a file holds entries of several projects: those of the user and of our project, whose own come first. If no
 /// project is ours, all of them.
-fn chosen<'a>(found: Found<'a>, workspace: Option<&Path>) -> Vec<Entry<'a>> {
-    let ours = |entry: &Entry<'_>| {
+fn chosen<'a>(found: DetectedServers<'a>, workspace: Option<&Path>) -> Vec<DetectedEntry<'a>> {
+    let ours = |entry: &DetectedEntry<'_>| {
         entry.project.zip(workspace).is_some_and(|(project, workspace)| workspace.starts_with(project))
     };
     if !found.entries.iter().any(ours) {
@@ -268,10 +268,10 @@ fn chosen<'a>(found: Found<'a>, workspace: Option<&Path>) -> Vec<Entry<'a>> {
     own.into_iter().chain(others.into_iter().filter(|entry| entry.project.is_none())).collect()
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     places: LineIndex<'a>,
     root: &'a Node,
-    ground: &'a Root,
+    ground: &'a ProjectRoot,
     origin: Origin<'a>,
     variables: Variables,
     /// The same, for entries whose files are not read.
@@ -285,10 +285,10 @@ struct Reader<'a> {
     slugs: HashMap<String, String>,
 }
 
-impl Reader<'_> {
-    fn take(&mut self, entry: &Entry<'_>) {
+impl FileReader<'_> {
+    fn take(&mut self, entry: &DetectedEntry<'_>) {
         let place = self.places.place(entry.at);
-        let problem = |message| Problem { server: Some(entry.name.clone()), message, place };
+        let problem = |message| Problem { server: Some(entry.name.clone()), message, location: place };
         if self.names.contains(&entry.name) {
             let message = "the name stands twice; the first entry counts".to_owned();
             return self.file.problems.push(problem(message));
@@ -305,7 +305,7 @@ impl Reader<'_> {
         }
         if let Some(key) = entry.node.repeated_key(&|_| false) {
             let (server, place) = (Some(entry.name.clone()), self.places.place(key.at));
-            return self.file.problems.push(Problem { server, message: key.repeated(), place });
+            return self.file.problems.push(Problem { server, message: key.repeated(), location: place });
         }
         let (mut notes, mut remarks) = (Vec::new(), Vec::new());
         let reading = if self.file.format == Format::Toolbay {
@@ -350,7 +350,7 @@ impl Reader<'_> {
             }
             Err(message) => {
                 let (server, place) = (Some(written.name), written.location);
-                self.file.problems.push(Problem { server, message, place });
+                self.file.problems.push(Problem { server, message, location: place });
             }
         }
     }
@@ -395,7 +395,7 @@ impl Reader<'_> {
                     format!("`{other}` is ignored in the file of a project, which can only define servers")
                 }
             };
-            Problem { server: None, message, place: self.places.place(key.at) }
+            Problem { server: None, message, location: self.places.place(key.at) }
         });
         self.file.ignored = ignored.collect();
     }
@@ -410,7 +410,7 @@ fn remarks_to(
 ) {
     problems.extend(remarks.into_iter().map(|Remark { message, at }| {
         let problem = about_entry(message);
-        Problem { place: at.map_or(problem.place, |at| places.place(at)), ..problem }
+        Problem { location: at.map_or(problem.location, |at| places.place(at)), ..problem }
     }));
 }
 

@@ -97,14 +97,14 @@ pub struct Problem {
     /// What is wrong with it.
     pub message: String,
     /// Where it stands.
-    pub place: Location,
+    pub location: Location,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
-            Some(server) => write!(f, "{}: server `{server}`: {}", self.place, self.message),
-            None => write!(f, "{}: {}", self.place, self.message),
+            Some(server) => write!(f, "{}: server `{server}`: {}", self.location, self.message),
+            None => write!(f, "{}: {}", self.location, self.message),
         }
     }
 }

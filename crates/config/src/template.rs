@@ -18,10 +18,10 @@ pub(crate) use scan::Style;
 
 /// A text with variables.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TemplatePart {
     Literal(String),
     Variable(Variable),
 }
@@ -29,7 +29,7 @@ pub(crate) enum Part {
 /// A variable, as found in a text.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
-    pub(crate) source: Source,
+    pub(crate) source: ValueSource,
     pub(crate) default: Option<String>,
     /// How the file writes it; this stays where it has no value.
     pub(crate) written: String,
@@ -52,7 +52,7 @@ pub(crate) enum MissingValue {
 
 /// Where the value of a variable is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ValueSource {
     Env(String),
     /// What somebody is asked for.
     Input(String),
@@ -89,19 +89,19 @@ impl Template {
 
     /// A text in which nothing is a variable.
     pub(crate) fn literal(text: &str) -> Self {
-        Self(vec![Part::Literal(text.to_owned())])
+        Self(vec![TemplatePart::Literal(text.to_owned())])
     }
 
     /// A variable of the environment, and what stands before it.
     pub(crate) fn of_env(before: &str, name: &str, lack: MissingValue) -> Self {
-        let literal = (!before.is_empty()).then(|| Part::Literal(before.to_owned()));
+        let literal = (!before.is_empty()).then(|| TemplatePart::Literal(before.to_owned()));
         let variable = Variable {
-            source: Source::Env(name.to_owned()),
+            source: ValueSource::Env(name.to_owned()),
             default: None,
             written: format!("${{{name}}}"),
             lack,
         };
-        Self(literal.into_iter().chain([Part::Variable(variable)]).collect())
+        Self(literal.into_iter().chain([TemplatePart::Variable(variable)]).collect())
     }
 
     /// What it comes to. What has no value is told.
@@ -109,8 +109,8 @@ impl Template {
         let mut out = String::new();
         for part in &self.0 {
             match part {
-                Part::Literal(text) => out.push_str(text),
-                Part::Variable(variable) => out.push_str(&variables.value_of(variable, missing)),
+                TemplatePart::Literal(text) => out.push_str(text),
+                TemplatePart::Variable(variable) => out.push_str(&variables.value_of(variable, missing)),
             }
         }
         out
@@ -127,8 +127,8 @@ impl Template {
     /// The text with its variables in our own style, and none of their values.
     pub fn shown(&self) -> String {
         let parts = self.0.iter().map(|part| match part {
-            Part::Literal(text) => text.clone(),
-            Part::Variable(variable) => variable.native(),
+            TemplatePart::Literal(text) => text.clone(),
+            TemplatePart::Variable(variable) => variable.native(),
         });
         parts.collect()
     }
@@ -137,8 +137,10 @@ impl Template {
     pub(crate) fn native(&self) -> String {
         let nexts = self.0.iter().skip(1).map(Some).chain([None]);
         let parts = self.0.iter().zip(nexts).map(|(part, next)| match part {
-            Part::Literal(text) => scan::escape(text, matches!(next, Some(Part::Variable(_)))),
-            Part::Variable(variable) => variable.native(),
+            TemplatePart::Literal(text) => {
+                scan::escape(text, matches!(next, Some(TemplatePart::Variable(_))))
+            }
+            TemplatePart::Variable(variable) => variable.native(),
         });
         parts.collect()
     }
@@ -148,15 +150,15 @@ impl Template {
         let mut out = String::new();
         for part in &self.0 {
             match part {
-                Part::Literal(text) => {
+                TemplatePart::Literal(text) => {
                     // What was none must not become one.
-                    let is_literal = |part: &Part| matches!(part, Part::Literal(_));
+                    let is_literal = |part: &TemplatePart| matches!(part, TemplatePart::Literal(_));
                     if !scan::parts(text, style).iter().all(is_literal) {
                         return Err(NotExpressible::Literal);
                     }
                     out.push_str(text);
                 }
-                Part::Variable(variable) => {
+                TemplatePart::Variable(variable) => {
                     let said = variable.in_style(style);
                     out.push_str(&said.ok_or_else(|| NotExpressible::Variable(variable.native()))?);
                 }
@@ -169,7 +171,9 @@ impl Template {
     pub(crate) fn without_secrets(&self) -> Option<String> {
         let literals_are_plain = self.0.iter().all(|part| match part {
             // A reference in a style that the format does not know is no secret either.
-            Part::Literal(text) => scan::parts(text, Style::Dollar).iter().all(Part::is_plain),
+            TemplatePart::Literal(text) => {
+                scan::parts(text, Style::Dollar).iter().all(TemplatePart::is_plain)
+            }
             variable => variable.is_plain(),
         });
         literals_are_plain.then(|| self.shown())
@@ -181,14 +185,14 @@ impl Template {
     }
 
     /// The literals and variables that it consists of.
-    pub(crate) fn parts(&self) -> &[Part] {
+    pub(crate) fn parts(&self) -> &[TemplatePart] {
         &self.0
     }
 
     /// The files whose content it names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
-            Part::Variable(Variable { source: Source::File(path), .. }) => Some(path.as_str()),
+            TemplatePart::Variable(Variable { source: ValueSource::File(path), .. }) => Some(path.as_str()),
             _ => None,
         })
     }
@@ -196,9 +200,14 @@ impl Template {
     /// The same, with what the file says of inputs as their defaults.
     pub(crate) fn with_input_defaults(&self, defaults: &BTreeMap<String, String>) -> Self {
         let parts = self.0.iter().cloned().map(|part| match part {
-            Part::Variable(Variable { source: Source::Input(id), default: None, written, lack }) => {
+            TemplatePart::Variable(Variable {
+                source: ValueSource::Input(id),
+                default: None,
+                written,
+                lack,
+            }) => {
                 let default = defaults.get(&id).cloned();
-                Part::Variable(Variable { source: Source::Input(id), default, written, lack })
+                TemplatePart::Variable(Variable { source: ValueSource::Input(id), default, written, lack })
             }
             other => other,
         });
@@ -208,14 +217,16 @@ impl Template {
     /// The same with places instead of words that mean one: a file in another folder would mean another by them.
     pub(crate) fn with_places(&self, variables: &Variables) -> Self {
         let parts = self.0.iter().map(|part| match part {
-            Part::Variable(Variable { source: Source::Word(word), .. }) if *word != Keyword::Home => {
-                variables.word(*word).map_or_else(|| part.clone(), Part::Literal)
+            TemplatePart::Variable(Variable { source: ValueSource::Word(word), .. })
+                if *word != Keyword::Home =>
+            {
+                variables.word(*word).map_or_else(|| part.clone(), TemplatePart::Literal)
             }
-            Part::Variable(Variable { source: Source::File(path), .. }) => {
+            TemplatePart::Variable(Variable { source: ValueSource::File(path), .. }) => {
                 let path = variables.path_of(path).display().to_string();
                 let written = format!("${{file:{path}}}");
-                let source = Source::File(path);
-                Part::Variable(Variable { source, default: None, written, lack: MissingValue::Stays })
+                let source = ValueSource::File(path);
+                TemplatePart::Variable(Variable { source, default: None, written, lack: MissingValue::Stays })
             }
             other => other.clone(),
         });
@@ -225,13 +236,13 @@ impl Template {
     /// The same with variables of the environment for what people are asked for: other programs do not ask.
     pub(crate) fn with_inputs(&self, defaults: &BTreeMap<String, String>) -> Self {
         let parts = self.0.iter().map(|part| match part {
-            Part::Variable(Variable { source: Source::Input(id), .. }) => {
+            TemplatePart::Variable(Variable { source: ValueSource::Input(id), .. }) => {
                 let name = Input::variable(id);
                 // Only what ends with the first brace can be written.
                 let default = defaults.get(id).filter(|default| !default.contains('}')).cloned();
                 let written = format!("${{{name}}}");
-                Part::Variable(Variable {
-                    source: Source::Env(name),
+                TemplatePart::Variable(Variable {
+                    source: ValueSource::Env(name),
                     default,
                     written,
                     lack: MissingValue::Stays,
@@ -245,16 +256,16 @@ impl Template {
     /// What people are asked for.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
-            Part::Variable(Variable { source: Source::Input(id), .. }) => Some(id.as_str()),
+            TemplatePart::Variable(Variable { source: ValueSource::Input(id), .. }) => Some(id.as_str()),
             _ => None,
         })
     }
 
     /// Whether it depends on which folder is the workspace.
     pub(crate) fn names_workspace(&self) -> bool {
-        let is_workspace = |part: &Part| {
-            let Part::Variable(variable) = part else { return false };
-            matches!(variable.source, Source::Word(Keyword::Workspace | Keyword::WorkspaceName))
+        let is_workspace = |part: &TemplatePart| {
+            let TemplatePart::Variable(variable) = part else { return false };
+            matches!(variable.source, ValueSource::Word(Keyword::Workspace | Keyword::WorkspaceName))
         };
         self.0.iter().any(is_workspace)
     }
@@ -262,8 +273,8 @@ impl Template {
     /// The same, as a path that does not depend on where it is read.
     pub(crate) fn below(self, folder: &Path) -> Self {
         match self.0.first() {
-            Some(Part::Literal(text)) if !text.starts_with(['/', '~']) && folder.is_absolute() => {
-                let folder = Part::Literal(format!("{}/", folder.display()));
+            Some(TemplatePart::Literal(text)) if !text.starts_with(['/', '~']) && folder.is_absolute() => {
+                let folder = TemplatePart::Literal(format!("{}/", folder.display()));
                 Self([folder].into_iter().chain(self.0).collect())
             }
             _ => self,
@@ -273,12 +284,12 @@ impl Template {
     /// The name of the variable of the environment that this is, and what stands before it.
     pub(crate) fn as_env(&self) -> Option<(&str, &str)> {
         let (before, variable) = match &self.0[..] {
-            [Part::Variable(variable)] => ("", variable),
-            [Part::Literal(before), Part::Variable(variable)] => (before.as_str(), variable),
+            [TemplatePart::Variable(variable)] => ("", variable),
+            [TemplatePart::Literal(before), TemplatePart::Variable(variable)] => (before.as_str(), variable),
             _ => return None,
         };
         match (&variable.source, &variable.default) {
-            (Source::Env(name), None) => Some((before, name)),
+            (ValueSource::Env(name), None) => Some((before, name)),
             _ => None,
         }
     }
@@ -293,7 +304,7 @@ impl fmt::Debug for Template {
     }
 }
 
-impl Part {
+impl TemplatePart {
     /// Whether it holds nothing that could be a secret.
     fn is_plain(&self) -> bool {
         match self {
@@ -321,18 +332,18 @@ impl Variable {
     fn in_style(&self, style: Style) -> Option<String> {
         match (style, &self.source, &self.default) {
             (Style::Native, ..) => Some(self.native()),
-            (Style::Claude, Source::Env(_), _) => Some(self.native()),
-            (Style::Dollar, Source::Env(name), None) => Some(format!("${{{name}}}")),
-            (Style::Editor, Source::Env(name), None) => Some(format!("${{env:{name}}}")),
+            (Style::Claude, ValueSource::Env(_), _) => Some(self.native()),
+            (Style::Dollar, ValueSource::Env(name), None) => Some(format!("${{{name}}}")),
+            (Style::Editor, ValueSource::Env(name), None) => Some(format!("${{env:{name}}}")),
             (Style::Editor, _, None) => Some(self.native()),
-            (Style::OpenCode, Source::Env(name), None) => Some(format!("{{env:{name}}}")),
-            (Style::OpenCode, Source::File(path), None) => Some(format!("{{file:{path}}}")),
+            (Style::OpenCode, ValueSource::Env(name), None) => Some(format!("{{env:{name}}}")),
+            (Style::OpenCode, ValueSource::File(path), None) => Some(format!("{{file:{path}}}")),
             _ => None,
         }
     }
 }
 
-impl Source {
+impl ValueSource {
     /// What stands between `${` and `}` in our own style.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -363,8 +374,10 @@ mod tests {
     /// What a template is made of, however it was written.
     fn meaning(template: &Template) -> Vec<String> {
         let parts = template.0.iter().map(|part| match part {
-            Part::Literal(text) => format!("text {text}"),
-            Part::Variable(variable) => format!("variable {:?} {:?}", variable.source, variable.default),
+            TemplatePart::Literal(text) => format!("text {text}"),
+            TemplatePart::Variable(variable) => {
+                format!("variable {:?} {:?}", variable.source, variable.default)
+            }
         });
         parts.collect()
     }

@@ -86,7 +86,7 @@ impl Api {
         let caller = Caller {
             revision: Revision::LATEST_LEGACY,
             identity: Arc::new(identity),
-            owner: CallerId::new(),
+            id: CallerId::new(),
             may_be_asked: false,
             awaits_tasks: false,
             logs: LogFilter::Nothing,
@@ -124,7 +124,7 @@ impl Api {
     }
 
     /// Answers a request, on one line. Dropping the future cancels what it started.
-    pub async fn answer(&self, request: Box<Request>) -> Rope {
+    pub async fn respond(&self, request: Box<Request>) -> Rope {
         let id = request.id.clone();
         let answered = match request.call.method() {
             method::STATUS => Ok(json(&self.snapshot())),
@@ -138,7 +138,7 @@ impl Api {
             method::EVENTS => self.events(&request).await,
             method::OWNERS => self.owners(&request),
             method::HUB => self.known_hub().map(|hub| json(&hub.snapshot())),
-            method::RETIRE => self.retire().await,
+            method::RETIRE => self.drain().await,
             method::SHUT_DOWN => self.shut_down(),
             mcp::TOOLS_LIST => self.list(CatalogKind::Tools, &request),
             mcp::RESOURCES_LIST => self.list(CatalogKind::Resources, &request),
@@ -302,7 +302,7 @@ impl Api {
         Ok(json(&self.snapshot()))
     }
 
-    async fn retire(&self) -> Result<String, ErrorObject> {
+    async fn drain(&self) -> Result<String, ErrorObject> {
         let hub = self.known_hub()?;
         hub.retire.cancel();
         hub.retired.cancelled().await;

@@ -24,14 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A hub to ask, in another process or in this one.
 #[derive(Debug, Clone)]
-pub enum Client {
+pub enum ControlClient {
     /// Behind its socket. Each request is a connection of its own, so dropping a request cancels it.
     Remote(PathBuf),
     /// In this process.
     Local(Api),
 }
 
-impl Client {
+impl ControlClient {
     /// The running hub at `place`.
     ///
     /// # Errors
@@ -60,11 +60,11 @@ impl Client {
 
     /// The hub as a process.
     pub async fn hub(&self) -> Result<HubSnapshot, ControlError> {
-        self.ask(method::HUB, None).await
+        self.request_as(method::HUB, None).await
     }
 
     /// Makes the hub give up its place to another; it ends when its clients are gone.
-    pub async fn retire(&self) -> Result<(), ControlError> {
+    pub async fn drain(&self) -> Result<(), ControlError> {
         self.request(method::RETIRE, None).await.map(drop)
     }
 
@@ -90,7 +90,7 @@ impl Client {
         self.request_in(None, method, params).await
     }
 
-    /// As [`Client::request`], for somebody who works in the directory `root`.
+    /// As [`ControlClient::request`], for somebody who works in the directory `root`.
     pub async fn request_in(
         &self,
         root: Option<&Path>,
@@ -115,7 +115,7 @@ impl Client {
                 Lines::new(reader, MAX_ANSWER).next().await.map_err(gone)?.ok_or(ControlError::Gone)?
             }
             Self::Local(api) => match Message::parse(text) {
-                Ok(Message::Request(request)) => api.answer(request).await.into_bytes(),
+                Ok(Message::Request(request)) => api.respond(request).await.into_bytes(),
                 Ok(_) => return Err(bad("the request is none")),
                 Err(why) => return Err(bad(why)),
             },
@@ -127,8 +127,8 @@ impl Client {
         }
     }
 
-    /// As [`Client::request`], for answers that are plain data of ours.
-    pub async fn ask<T: DeserializeOwned>(
+    /// As [`ControlClient::request`], for answers that are plain data of ours.
+    pub async fn request_as<T: DeserializeOwned>(
         &self,
         method: &str,
         params: Option<&str>,
@@ -138,7 +138,7 @@ impl Client {
 
     /// How the hub is.
     pub async fn snapshot(&self) -> Result<HubStatus, ControlError> {
-        self.ask(method::STATUS, None).await
+        self.request_as(method::STATUS, None).await
     }
 
     /// All pages of a list; each item is JSON text as the server wrote it, but for its name.
@@ -166,7 +166,7 @@ impl Client {
         names: &[&str],
     ) -> Result<Vec<Option<String>>, ControlError> {
         let params = serde_json::json!({ "method": kind.list_method(), "names": names }).to_string();
-        Ok(self.ask::<Owners>(method::OWNERS, Some(&params)).await?.owners)
+        Ok(self.request_as::<Owners>(method::OWNERS, Some(&params)).await?.owners)
     }
 }
 

@@ -7,7 +7,7 @@
 //!   2025-11-25 and without a handshake;
 //! - our own, see [`method`].
 //!
-//! [`Client`] has two faces: a hub elsewhere, or a [`Host`](toolbay_host::Host) in this process. Both go through
+//! [`ControlClient`] has two faces: a hub elsewhere, or a [`Host`](toolbay_host::Host) in this process. Both go through
 //! [`Api`], so that a command cannot tell them apart. Answers are JSON text as it came: unknown fields and the format
 //! of numbers survive.
 //!
@@ -34,7 +34,7 @@ mod place;
 mod snapshot;
 
 pub use api::{About, Api};
-pub use client::Client;
+pub use client::ControlClient;
 pub use error::{ControlError, Reason};
 pub use hub::{Build, ClientSnapshot, HubHandle, HubSnapshot, millis};
 pub use listener::{HubPresence, Listener};

@@ -112,7 +112,7 @@ impl Listener {
             }
         }
         if retire.is_cancelled() {
-            self.make_room();
+            self.evict();
         }
         drop(self);
         if let Some(hub) = api.hub() {
@@ -123,7 +123,7 @@ impl Listener {
     }
 
     /// Gives up the place, so that another hub can have it at once.
-    fn make_room(&self) {
+    fn evict(&self) {
         // Before the lock is free: then they could be another hub's.
         let _ = fs::remove_file(&self.paths.socket);
         let _ = fs::remove_file(&self.paths.mcp_socket);
@@ -184,7 +184,7 @@ async fn talk(stream: UnixStream, mut api: Api) {
                 Ok(Some(line)) => match Message::parse(line) {
                     Ok(Message::Request(request)) => {
                         let api = api.clone();
-                        running.push(async move { api.answer(request).await });
+                        running.push(async move { api.respond(request).await });
                     }
                     Ok(Message::Notification(told)) if told.method() == method::PROJECT => {
                         api = api.in_project(&told);

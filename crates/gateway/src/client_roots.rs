@@ -42,7 +42,7 @@ pub(crate) struct Roots {
 impl ClientRoots {
     /// Asks the client, instead of waiting for an answer that may be old by now.
     pub(crate) fn ask(&mut self, session: &Session, outgoing: ClientSender) {
-        let Some(question) = session.ask(method::ROOTS_LIST, "{}") else { return };
+        let Some(question) = session.request(method::ROOTS_LIST, "{}") else { return };
         self.deadline = Some(Instant::now() + CALL_WAIT);
         self.asking = Some(Box::pin(async move {
             outgoing.send(question.text.into()).await.ok()?;

@@ -129,7 +129,7 @@ impl Clients {
 
 impl ConnectedGuard {
     /// Notes what the client calls itself; `info` is its `clientInfo` as JSON text.
-    pub(crate) fn introduce(&self, info: &str) {
+    pub(crate) fn identify(&self, info: &str) {
         let Some(name) = name_of(info) else { return };
         if let Some(client) = self.clients.inner.lock().connected.get_mut(&self.id) {
             client.name = Some(name);

@@ -54,7 +54,7 @@ pub(crate) fn cancelled() -> ErrorObject {
 }
 
 /// A call whose server asks what nobody can be asked now.
-pub(crate) fn too_many_questions() -> ErrorObject {
+pub(crate) fn too_many_server_requests() -> ErrorObject {
     let message = "the server asks something, but too many calls wait for answers already; try again later";
     ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
 }

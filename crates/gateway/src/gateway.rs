@@ -82,8 +82,8 @@ impl Default for GatewayOptions {
 }
 
 impl GatewayOptions {
-    pub(crate) fn patience(&self) -> SendLimits {
-        SendLimits { room: self.max_unread, standstill: self.limits.standstill }
+    pub(crate) fn send_limits(&self) -> SendLimits {
+        SendLimits { bytes: self.max_unread, standstill: self.limits.standstill }
     }
 }
 
@@ -186,7 +186,7 @@ impl Gateway {
     }
 
     /// Serves one client on a wire until it closes its end, or until `stop`.
-    pub async fn serve_wire(self: &Arc<Self>, wire: Connection, stop: CancellationToken) {
+    pub async fn serve_connection(self: &Arc<Self>, wire: Connection, stop: CancellationToken) {
         let client = self.clients.enter(ClientTransport::Stdio, None);
         connection::run(self, wire, client, stop).await;
     }

@@ -39,7 +39,7 @@ pub(crate) struct Session {
     /// When it began.
     pub(crate) since: SystemTime,
     /// Tells its calls from those of others.
-    pub(crate) owner: CallerId,
+    pub(crate) caller: CallerId,
     /// Ends with the session.
     pub(crate) ended: CancellationToken,
     /// What it can come back to after a broken connection.
@@ -79,7 +79,7 @@ impl Session {
         Arc::new(Self {
             revision,
             since: SystemTime::now(),
-            owner: CallerId::new(),
+            caller: CallerId::new(),
             ended: CancellationToken::new(),
             streams: Arc::default(),
             seen: Default::default(),
@@ -123,15 +123,15 @@ impl Session {
     }
 
     /// Puts a question to the client, unless too many wait already. The caller sends it.
-    pub(crate) fn ask(&self, method: &str, params: &str) -> Option<PendingServerRequest> {
+    pub(crate) fn request(&self, method: &str, params: &str) -> Option<PendingServerRequest> {
         self.inner.lock().server_requests.put(method, params)
     }
 
-    /// Takes the client's answer to a question.
-    pub(crate) fn answered(&self, response: &Response) {
+    /// Takes the client's response to a question.
+    pub(crate) fn on_response(&self, response: &Response) {
         let mut inner = self.inner.lock();
         inner.used = Instant::now();
-        inner.server_requests.answered(response);
+        inner.server_requests.on_response(response);
     }
 
     /// Remembers a task that the client got an id for.
@@ -140,7 +140,11 @@ impl Session {
     }
 
     /// What a server says of a task, for a client that knows the task.
-    pub(crate) fn told_of_task(&self, server: &ServerName, told: &Notification) -> Option<Box<Notification>> {
+    pub(crate) fn notified_of_task(
+        &self,
+        server: &ServerName,
+        told: &Notification,
+    ) -> Option<Box<Notification>> {
         self.inner.lock().tasks.told(server, told)
     }
 

@@ -138,7 +138,7 @@ impl Agent {
                 candidates: candidates.iter().map(ServerName::to_string).collect(),
             })?;
             let server = route.server.name().clone();
-            let result = self.ask(&server, method::RESOURCES_READ, params).await?;
+            let result = self.request(&server, method::RESOURCES_READ, params).await?;
             ReadResourceResult::parse(&server, &result)
         };
         self.sender.within(uri, work).await
@@ -154,7 +154,7 @@ impl Agent {
             let params = named_params(name, arguments)?;
             self.arrived(method::PROMPTS_GET, &params).await;
             let server = self.owner_of_prompt(name)?;
-            let result = self.ask(&server, method::PROMPTS_GET, params).await?;
+            let result = self.request(&server, method::PROMPTS_GET, params).await?;
             GetPromptResult::parse(&server, &result)
         };
         self.sender.within(name, work).await
@@ -183,7 +183,7 @@ impl Agent {
             }
         };
         let params = what.params(argument, begun);
-        let result = self.sender.within(argument, self.ask(&server, method::COMPLETE, params)).await?;
+        let result = self.sender.within(argument, self.request(&server, method::COMPLETE, params)).await?;
         CompleteResult::parse(&server, &result)
     }
 
@@ -194,17 +194,17 @@ impl Agent {
         if only_as_task {
             params.insert("task".to_owned(), json!({}));
         }
-        let result = self.ask(&server, method::TOOLS_CALL, params).await?;
+        let result = self.request(&server, method::TOOLS_CALL, params).await?;
         CallToolResult::parse(&server, &result)
     }
 
-    async fn ask(
+    async fn request(
         &self,
         server: &ServerName,
         asked: &str,
         params: Map<String, Value>,
     ) -> Result<String, Error> {
-        CallEngine { line: &self.host, sender: &self.sender, server: server.clone() }.ask(asked, params).await
+        CallEngine { line: &self.host, sender: &self.sender, server: server.clone() }.run(asked, params).await
     }
 }
 

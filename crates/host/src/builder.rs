@@ -197,7 +197,7 @@ impl HostBuilder {
     }
 
     /// How long [`HostBuilder::build`] waits for servers to come up. With zero it does not: they join when they are ready.
-    pub fn patience(self, patience: Duration) -> Self {
+    pub fn wait_timeout(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 

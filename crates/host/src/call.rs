@@ -92,7 +92,7 @@ impl CallSender {
         Caller {
             revision: Revision::LATEST_LEGACY,
             identity: identity.clone(),
-            owner: self.owner,
+            id: self.owner,
             may_be_asked: !self.handlers.is_empty(),
             logs: least.map_or(LogFilter::Nothing, LogFilter::AtLeast),
             root: None,
@@ -118,8 +118,8 @@ pub(crate) struct CallEngine<'a> {
 }
 
 impl CallEngine<'_> {
-    /// Asks, and gives the result as JSON text.
-    pub(crate) async fn ask(&self, asked: &str, mut params: Map<String, Value>) -> Result<String, Error> {
+    /// Sends a request and returns its result as JSON text, after all input that the server requires.
+    pub(crate) async fn run(&self, asked: &str, mut params: Map<String, Value>) -> Result<String, Error> {
         for round in 1..=MAX_ROUNDS {
             let answer = match self.send(asked, &params, None)? {
                 SendOutcome::Known(result) => return Ok(result),
@@ -146,7 +146,7 @@ impl CallEngine<'_> {
         params: &Map<String, Value>,
         resumes: Option<Resume>,
     ) -> Result<SendOutcome, Error> {
-        let request = self.request(asked, params).ok_or_else(|| {
+        let request = self.build_request(asked, params).ok_or_else(|| {
             Error::protocol(&self.server, format!("the parameters of `{asked}` do not fit into a message"))
         })?;
         let (sender, events): (Option<CallEventSender>, Option<CallEvents>) = match self.sender.hears_events()
@@ -163,7 +163,7 @@ impl CallEngine<'_> {
     }
 
     /// A request with a wish for progress, if there is one. Which token it has is nobody's business.
-    fn request(&self, asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
+    fn build_request(&self, asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
         if self.sender.options.on_progress.is_none() {
             return request(asked, params);
         }
@@ -188,7 +188,7 @@ impl CallEngine<'_> {
                     Some(CallEvent::Progress(step)) => self.sender.options.progressed(&step),
                     Some(CallEvent::Log(message)) => self.sender.options.logged(&message),
                     Some(CallEvent::Question(question)) => {
-                        questions.push(self.sender.handlers.answer(&self.server, question));
+                        questions.push(self.sender.handlers.respond(&self.server, question));
                     }
                     Some(CallEvent::Told(_)) => {} // nothing here is a subscription
                     Some(CallEvent::Custom(_)) => {} // `Client::notifications` has it
@@ -204,7 +204,7 @@ impl CallEngine<'_> {
     fn result<'b>(&self, answer: &'b CallResponse) -> Result<&'b str, Error> {
         match (answer.response.result_text(), answer.response.error()) {
             (Some(result), _) => Ok(result),
-            (None, Some(error)) => Err(Error::answered(&self.server, error)),
+            (None, Some(error)) => Err(Error::from_response(&self.server, error)),
             (None, None) => Err(Error::protocol(&self.server, "its answer is neither result nor error")),
         }
     }

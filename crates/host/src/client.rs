@@ -42,11 +42,11 @@ use crate::{CallOptions, Error, call::CallSender};
 /// none waits for another.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ClientInner>,
     sender: Arc<CallSender>,
 }
 
-struct Shared {
+struct ClientInner {
     name: ServerName,
     setup: ClientSettings,
     slot: Mutex<ConnectionSlot>,
@@ -153,7 +153,7 @@ impl Client {
 
 /// A connection that is being made; dropped before it is done, there is none.
 struct Starting<'a> {
-    shared: &'a Shared,
+    shared: &'a ClientInner,
 }
 
 impl Starting<'_> {
@@ -170,8 +170,6 @@ impl Drop for Starting<'_> {
         }
     }
 }
-
-impl Shared {}
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

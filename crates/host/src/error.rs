@@ -190,7 +190,7 @@ impl Error {
     }
 
     /// An error that a server gave for an answer.
-    pub(crate) fn answered(server: &ServerName, error: ErrorObject) -> Self {
+    pub(crate) fn from_response(server: &ServerName, error: ErrorObject) -> Self {
         let ErrorObject { code, message, data } = error;
         Self::Server { server: server.clone(), code, message, data: data.map(Arc::from) }
     }

@@ -123,11 +123,11 @@ impl Default for HostOptions {
 /// Many servers as one. Clones are cheap and mean the same host.
 #[derive(Clone)]
 pub struct Host {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<HostInner>,
 }
 
 /// What the host and its tasks have in common.
-pub(crate) struct Shared {
+pub(crate) struct HostInner {
     pub(crate) servers: ArcSwap<ServerRegistry>,
     /// Held while the roster is replaced.
     pub(crate) applying: Mutex<()>,
@@ -161,7 +161,7 @@ pub(crate) struct Shared {
 /// What the table was made of.
 #[derive(Clone, Default)]
 pub(crate) struct TableInputs {
-    pub(crate) roster: Option<Arc<ServerRegistry>>,
+    pub(crate) servers: Option<Arc<ServerRegistry>>,
     /// One per server.
     pub(crate) parts: Vec<TablePart>,
 }
@@ -185,7 +185,7 @@ impl Host {
         options: &HostOptions,
     ) -> Self {
         let (updates, updated) = mpsc::channel(CHANGES);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HostInner {
             servers: ArcSwap::default(),
             applying: Mutex::default(),
             table: ArcSwap::default(),
@@ -265,7 +265,7 @@ impl Host {
         {
             return (instance, None);
         }
-        if server.asks_clients()
+        if server.needs_own_process_per_client()
             && let Some(member) = self.shared.servers.load().get(server.name().as_str())
         {
             return member.runner.instances.lease(owner);
@@ -299,7 +299,7 @@ impl Host {
             let roster = self.shared.servers.load();
             let is_newest =
                 |(member, known): (&Arc<RegisteredServer>, &TablePart)| TablePart::of(member).is_same(known);
-            made_of.roster.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster))
+            made_of.servers.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster))
                 && roster.servers.iter().zip(&made_of.parts).all(is_newest)
         };
         tokio::select! {

@@ -30,7 +30,7 @@ pub struct LogMessage {
 }
 
 /// Who is told.
-type Told<T> = Arc<dyn Fn(T) + Send + Sync>;
+type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 
 /// What a caller wants of a call besides its answer.
 ///
@@ -45,8 +45,8 @@ type Told<T> = Arc<dyn Fn(T) + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct CallOptions {
     pub(crate) timeout: Option<Duration>,
-    pub(crate) on_progress: Option<Told<Progress>>,
-    pub(crate) on_log: Option<(LogLevel, Told<LogMessage>)>,
+    pub(crate) on_progress: Option<Callback<Progress>>,
+    pub(crate) on_log: Option<(LogLevel, Callback<LogMessage>)>,
 }
 
 impl CallOptions {

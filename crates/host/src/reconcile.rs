@@ -16,7 +16,7 @@ use toolbay_upstream::{
 
 use crate::{
     ConfigProblem, Connector, Host, HostEventKind, HostEvents, ServerState, Unavailable,
-    host::{ConnectInRoot, Shared},
+    host::{ConnectInRoot, HostInner},
     servers::{
         instances::{Instances, roots::RootInstances},
         launch::{inherits_path, settings, source},
@@ -217,7 +217,7 @@ impl Host {
 
     fn may_run(&self, name: &str) -> Result<Arc<RegisteredServer>, ServerError> {
         let member = self.member(name)?;
-        match member.runner.status_context.standing() {
+        match member.runner.status_context.permission() {
             Permission::Enabled => Ok(member),
             Permission::Disabled => Err(ServerError::Disabled(member.name.clone())),
             Permission::Pending => Err(ServerError::Pending(member.name.clone())),
@@ -228,12 +228,12 @@ impl Host {
         let obeyed = orders.into_iter().map(async |order| match order {
             ServerCommand::Start(handle) => handle.start().await,
             ServerCommand::Rest(runner) => {
-                tokio::join!(runner.handle.rest(), runner.instances.stop_extra());
+                tokio::join!(runner.handle.stop_until_started(), runner.instances.stop_extra());
             }
             ServerCommand::Retire(member) => {
                 let over = self.shared.stop.clone();
                 self.shared.tasks.spawn(async move {
-                    member.runner.instances.retire(DRAIN, over).await;
+                    member.runner.instances.drain(DRAIN, over).await;
                 });
             }
         });
@@ -241,7 +241,7 @@ impl Host {
     }
 }
 
-impl Shared {
+impl HostInner {
     /// What the roster should be, and what is to be told to whom.
     fn reconcile(
         &self,
@@ -286,7 +286,7 @@ impl Shared {
         for member in &old.servers {
             if !members.iter().any(|other| other.name == member.name) {
                 applied.removed.push(member.name.clone());
-                member.runner.status_context.retire();
+                member.runner.status_context.drain();
                 self.events.removed(&member.name);
                 orders.push(ServerCommand::Retire(member.clone()));
             }
@@ -308,18 +308,18 @@ impl Shared {
         config: &ServerConfig,
     ) -> (Arc<RegisteredServer>, ServerCommand) {
         let seen = member.handle().status().borrow().catalog.clone();
-        member.runner.status_context.retire();
+        member.runner.status_context.drain();
         (self.admit(config, Some(seen)), ServerCommand::Retire(member.clone()))
     }
 
     /// Switches a server on or off; gives what it must be told, if it must.
     fn turn(&self, member: &RegisteredServer, standing: Permission) -> Option<ServerCommand> {
         let runner = &member.runner;
-        let before = runner.status_context.standing();
+        let before = runner.status_context.permission();
         if before == standing {
             return None;
         }
-        runner.status_context.set_standing(standing);
+        runner.status_context.set_permission(standing);
         match (before, standing) {
             (_, Permission::Enabled) => Some(ServerCommand::Start(runner.handle.clone())),
             (Permission::Enabled, _) => Some(ServerCommand::Rest(runner.clone())),

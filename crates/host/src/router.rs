@@ -28,7 +28,7 @@ pub struct Caller {
     /// Who the client is, for servers that want to know.
     pub identity: Arc<ClientIdentity>,
     /// Tells its calls from those of others.
-    pub owner: CallerId,
+    pub id: CallerId,
     /// Whether servers may ask it something before they answer.
     pub may_be_asked: bool,
     /// Which log messages it wants.
@@ -251,20 +251,20 @@ impl Host {
             }
             renamed.extend(state);
         }
-        let timeouts = patience(server, request.call.method()).or(timeouts);
+        let timeouts = call_timeout(server, request.call.method()).or(timeouts);
         // Tasks outlive the calls that made them, and the first process is the only one that stays.
         let about_task = only_as_task || request.call.param("task").is_some() || is_about_task(&request.call);
         let (instance, lease) = if about_task {
             (server.clone(), None)
         } else {
-            self.instance(server, caller.owner, caller.root.as_deref())
+            self.instance(server, caller.id, caller.root.as_deref())
         };
         let call = instance.call(Call {
             request,
             revision: caller.revision,
             renamed,
             client: caller.identity,
-            caller: caller.owner,
+            caller: caller.id,
             events,
             may_be_asked: caller.may_be_asked,
             logs: caller.logs,
@@ -291,7 +291,7 @@ fn is_about_task(call: &Notification) -> bool {
 }
 
 /// How long a request may take that is answered late by design; nothing for others.
-fn patience(server: &ServerHandle, asked: &str) -> Option<Timeouts> {
+fn call_timeout(server: &ServerHandle, asked: &str) -> Option<Timeouts> {
     const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     let usual = server.timeouts();
     match asked {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use toolbay_search::{
     semantic::{Index, Query, Ranking},
-    tree::{Entry, Root, Tree, TreeOptions},
+    tree::{FileEntry, Tree, TreeOptions, TreeRoot},
 };
 
 /// What the benchmark calls code. Its figures are made with these files alone.
@@ -44,7 +44,7 @@ pub(crate) struct Repository {
     /// The folder that is indexed, from the root of the repository.
     pub(crate) root: String,
     pub(crate) tree: Tree,
-    pub(crate) entries: Arc<[Entry]>,
+    pub(crate) entries: Arc<[FileEntry]>,
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -118,15 +118,15 @@ pub(crate) fn repositories(data: &Path, trees: &Path) -> Result<Vec<Repository>>
     for entry in list {
         let name = text(&entry, "repo")?.to_owned();
         let root = entry["root"].as_str().unwrap_or_default().to_owned();
-        let tree = Tree::open(Root::open(&trees.join(&name).join(&root))?, TreeOptions::default());
-        let entries: Vec<Entry> = tree.files()?.iter().filter(|entry| is_code(entry)).cloned().collect();
+        let tree = Tree::open(TreeRoot::open(&trees.join(&name).join(&root))?, TreeOptions::default());
+        let entries: Vec<FileEntry> = tree.files()?.iter().filter(|entry| is_code(entry)).cloned().collect();
         let tasks = tasks.remove(&name).unwrap_or_default();
         repositories.push(Repository { name, root, tree, entries: entries.into(), tasks });
     }
     Ok(repositories)
 }
 
-pub(crate) fn is_code(entry: &Entry) -> bool {
+pub(crate) fn is_code(entry: &FileEntry) -> bool {
     let path = entry.path.to_str_lossy();
     path.rsplit_once('.').is_some_and(|(_, extension)| CODE.contains(&extension))
 }

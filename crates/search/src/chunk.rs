@@ -28,7 +28,7 @@ pub struct Chunk {
     /// Its last line that is not blank, counted from 1.
     pub end_line: u32,
     /// What it mainly holds.
-    pub kind: Kind,
+    pub kind: ChunkKind,
     /// The names defined in it, in order.
     pub names: Vec<String>,
     /// The names around it, outermost first: modules, classes, and the function it is a part of.
@@ -45,7 +45,7 @@ impl Chunk {
 
 /// What a chunk mainly holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ChunkKind {
     /// A function outside of any type.
     Function,
     /// A function of a type.
@@ -76,7 +76,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl ChunkKind {
     /// The word for it in answers.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -15,14 +15,14 @@ use std::time::Instant;
 
 pub use file::{FileError, FileText, MAX_READ};
 pub use folder::{EntryKind, FolderEntry};
-pub use summary::{IndexError, Phase, Progress, Status, Summary};
+pub use summary::{IndexError, IndexProgress, IndexStatus, Phase, Summary};
 
 use self::indexer::Indexer;
 use crate::chunk::{Chunk, Language, cut, language};
 use crate::semantic::{self, Embedder, SemanticError};
 use crate::store::{Store, StoreError};
 use crate::text;
-use crate::tree::{Entry, Links, RelPath, Root, Secrets, Tree, TreeError, TreeOptions};
+use crate::tree::{FileEntry, Links, RelPath, Secrets, Tree, TreeError, TreeOptions, TreeRoot};
 use parking_lot::Mutex;
 
 /// How a tree is opened.
@@ -83,7 +83,7 @@ impl Codebase {
     /// If the folder cannot be read.
     pub fn open(root: &Path, options: Options) -> Result<Arc<Self>, TreeError> {
         let Options { cache, watch, embedder, secrets } = options;
-        let tree = Tree::open(Root::open_with(root, secrets)?, TreeOptions { watch });
+        let tree = Tree::open(TreeRoot::open_with(root, secrets)?, TreeOptions { watch });
         let mut notices = Vec::new();
         let store = cache.and_then(|cache| {
             let opened = Store::open(&cache, tree.root().path());
@@ -136,7 +136,7 @@ impl Codebase {
     ///
     /// # Errors
     /// If the tree cannot be read.
-    pub fn files(&self) -> Result<Arc<[Entry]>, TreeError> {
+    pub fn files(&self) -> Result<Arc<[FileEntry]>, TreeError> {
         self.tree.files()
     }
 
@@ -172,7 +172,7 @@ impl Codebase {
     /// If the tree cannot be read or the store not be written. What was indexed before stays.
     pub fn index(
         &self,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(IndexProgress) + Sync),
         stop: &AtomicBool,
     ) -> Result<Summary, IndexError> {
         let began = Instant::now();
@@ -193,9 +193,9 @@ impl Codebase {
     ///
     /// # Errors
     /// If the tree cannot be read.
-    pub fn status(&self) -> Result<Status, TreeError> {
+    pub fn status(&self) -> Result<IndexStatus, TreeError> {
         let size = self.meaning.size();
-        Ok(Status {
+        Ok(IndexStatus {
             root: self.root().to_owned(),
             store: self.store.as_ref().map(|store| store.folder().to_owned()),
             files: self.tree.files()?.len(),

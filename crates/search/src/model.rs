@@ -11,7 +11,7 @@ mod vector;
 mod vocabulary;
 
 pub use self::{
-    embed::{Field, Model, path_parts},
+    embed::{Model, TextField, path_parts},
     file::{Draft, FileError},
     vector::{DIM, Probe, Vector},
     vocabulary::Vocabulary,

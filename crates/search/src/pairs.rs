@@ -5,7 +5,7 @@ mod sentence;
 
 use std::ops::Range;
 
-use crate::chunk::{self, Item, Kind};
+use crate::chunk::{self, ChunkKind, Item};
 
 /// Code longer than this is cut: what comes later says little about the comment.
 const LONGEST_CODE: usize = 2500;
@@ -52,8 +52,12 @@ pub fn extract(path: &str, text: &str) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for item in items {
         let source = match item.kind {
-            Kind::Function | Kind::Method => Source::Function,
-            Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Type => Source::Type,
+            ChunkKind::Function | ChunkKind::Method => Source::Function,
+            ChunkKind::Class
+            | ChunkKind::Struct
+            | ChunkKind::Enum
+            | ChunkKind::Interface
+            | ChunkKind::Type => Source::Type,
             _ => continue,
         };
         let scopes = scopes(items, item);

@@ -31,6 +31,6 @@ pub use self::{
         weights::{Feature, Features, Weights},
     },
     search::{ExplainedCandidate, Hit},
-    source::{LARGEST_FILE, Source, Text},
-    update::{Progress, Report},
+    source::{LARGEST_FILE, Text, TextSource},
+    update::{UpdateProgress, UpdateReport},
 };

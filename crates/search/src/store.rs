@@ -12,11 +12,11 @@ mod writer;
 pub use container::{Container, Section};
 pub use error::StoreError;
 pub use folder::{Store, WriterLock};
-pub use writer::Writer;
+pub use writer::ContainerWriter;
 
 /// What a container holds and how it is written: a reader takes only its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct ContainerKind {
     /// Four letters, for example `text`.
     pub name: [u8; 4],
     /// Counted up with each change of what is in the sections.

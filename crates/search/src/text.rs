@@ -28,7 +28,7 @@ pub use engine::PatternError;
 pub use hit::{Answer, Hit, Line, Total};
 pub use index::{Index, SearchError};
 pub use query::{Case, Query};
-pub use update::{Progress, Report, UpdateError};
+pub use update::{UpdateError, UpdateProgress, UpdateReport};
 
 /// Files larger than this are not in the index: they are searched each time, as ripgrep does. An index of a file that size
 /// says little (it has nearly every trigram), and one that grows, a log for example, would be indexed over and over.

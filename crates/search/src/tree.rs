@@ -1,12 +1,10 @@
 //! A tree of files: its root, what is in it, and what has changed.
 //!
-//! [`Root`] opens files and never leaves the tree. [`Tree`] knows which files ripgrep would search, as of now.
+//! [`TreeRoot`] opens files and never leaves the tree. [`Tree`] knows which files ripgrep would search, as of now.
 
 mod beneath;
 mod decode;
 mod error;
-#[cfg(target_os = "linux")]
-mod held;
 mod listing;
 #[cfg(target_os = "linux")]
 mod outside;
@@ -17,12 +15,14 @@ mod stamp;
 mod walk;
 #[cfg(target_os = "linux")]
 mod watch;
+#[cfg(target_os = "linux")]
+mod watched_listing;
 
 pub(crate) use decode::decode;
 pub use error::TreeError;
-pub use listing::{Entry, Tree, TreeOptions};
+pub use listing::{FileEntry, Tree, TreeOptions};
 pub use path::{PathError, RelPath};
-pub use root::{Content, Links, Root};
+pub use root::{Content, Links, TreeRoot};
 pub use secrets::Secrets;
 pub use stamp::Stamp;
 pub use walk::Rules;

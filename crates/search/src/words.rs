@@ -4,6 +4,6 @@ mod split;
 mod stem;
 mod stop;
 
-pub use split::{Piece, each, split};
+pub use split::{WordPiece, each, split};
 pub use stem::{stem, stem_again};
 pub use stop::is_stop_word;

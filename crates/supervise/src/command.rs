@@ -25,9 +25,9 @@ pub fn find_command(command: &OsStr, path: &OsStr, cwd: Option<&Path>) -> Result
     if command.as_bytes().contains(&b'/') {
         let file = absolute(&base.join(command));
         return match look_at(&file) {
-            Found::Program => Ok(file),
+            FoundCommand::Program => Ok(file),
             found => {
-                missing.not_executable = (found == Found::NotExecutable).then(|| file.clone());
+                missing.not_executable = (found == FoundCommand::NotExecutable).then(|| file.clone());
                 missing.looked_in.push(file);
                 Err(missing)
             }
@@ -38,11 +38,11 @@ pub fn find_command(command: &OsStr, path: &OsStr, cwd: Option<&Path>) -> Result
         let directory = absolute(&base.join(directory));
         let file = directory.join(command);
         match look_at(&file) {
-            Found::Program => return Ok(file),
-            Found::NotExecutable => {
+            FoundCommand::Program => return Ok(file),
+            FoundCommand::NotExecutable => {
                 missing.not_executable.get_or_insert(file);
             }
-            Found::Nothing => {}
+            FoundCommand::Nothing => {}
         }
         if !missing.looked_in.contains(&directory) {
             missing.looked_in.push(directory);
@@ -52,19 +52,19 @@ pub fn find_command(command: &OsStr, path: &OsStr, cwd: Option<&Path>) -> Result
 }
 
 #[derive(PartialEq, Eq)]
-enum Found {
+enum FoundCommand {
     Program,
     NotExecutable,
     Nothing,
 }
 
-fn look_at(file: &Path) -> Found {
+fn look_at(file: &Path) -> FoundCommand {
     if !file.is_file() {
-        return Found::Nothing;
+        return FoundCommand::Nothing;
     }
     match accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS) {
-        Ok(()) => Found::Program,
-        Err(_) => Found::NotExecutable,
+        Ok(()) => FoundCommand::Program,
+        Err(_) => FoundCommand::NotExecutable,
     }
 }
 

@@ -54,7 +54,7 @@ pub use launch::{Launch, StderrPolicy, StopGrace};
 pub use log_ring::{LineFilter, LogLine, LogRing, LogSource};
 pub use login_shell::{LoginShell, LoginShellError, login_environment, login_path};
 pub use process::{ChildStdin, ChildStdout, Process, ProcessHandle};
-pub use restart::{Decision, RestartMode, RestartPolicy};
+pub use restart::{RestartDecision, RestartMode, RestartPolicy};
 pub use rotating_file::RotatingFile;
 pub use shim::Shim;
 pub use spawn::{spawn, spawn_logging_to};

@@ -32,7 +32,7 @@ pub struct ProcessHandle {
 pub(crate) struct Inner {
     /// Invariant: held here alone, so that the watcher learns when nobody holds a handle any more.
     pub(crate) wish: watch::Sender<StopRequest>,
-    pub(crate) state: watch::Receiver<State>,
+    pub(crate) state: watch::Receiver<ProcessState>,
     pub(crate) ring: Arc<LogRing>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum StopRequest {
 
 /// What the watcher knows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct ProcessState {
     pub(crate) pid: Option<u32>,
     pub(crate) exit: Option<Exit>,
 }
@@ -66,8 +66,8 @@ impl ProcessHandle {
         let mut state = self.inner.state.clone();
         let seen = state.wait_for(|state| state.pid.is_some() || state.exit.is_some()).await;
         match seen.as_deref() {
-            Ok(State { pid: Some(pid), .. }) => Ok(*pid),
-            Ok(State { exit: Some(exit), .. }) => Err(exit.clone()),
+            Ok(ProcessState { pid: Some(pid), .. }) => Ok(*pid),
+            Ok(ProcessState { exit: Some(exit), .. }) => Err(exit.clone()),
             Ok(_) | Err(_) => Err(Exit::unseen(ExitCause::Lost)),
         }
     }
@@ -95,15 +95,15 @@ impl ProcessHandle {
     /// Asks the whole tree to end: at once the clock runs for the server to heed the end of its stdin (which the
     /// caller has dropped), then comes SIGTERM, then SIGKILL. Returns at once; [`exited`](Self::exited) tells when.
     pub fn stop(&self) {
-        self.wish(StopRequest::Stop);
+        self.request_stop(StopRequest::Stop);
     }
 
     /// Ends the whole tree with SIGKILL. Returns at once; [`exited`](Self::exited) tells when.
     pub fn kill(&self) {
-        self.wish(StopRequest::Kill);
+        self.request_stop(StopRequest::Kill);
     }
 
-    fn wish(&self, wish: StopRequest) {
+    fn request_stop(&self, wish: StopRequest) {
         self.inner.wish.send_if_modified(|current| {
             let grows = wish > *current;
             *current = wish.max(*current);

@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 /// One process as a scan saw it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ProcessEntry {
     pub(crate) pid: Pid,
     pub(crate) parent: Option<Pid>,
     pub(crate) group: Option<Pid>,
@@ -19,14 +19,14 @@ pub(crate) struct Entry {
 }
 
 /// Every process we may see.
-pub(crate) fn all() -> Vec<Entry> {
+pub(crate) fn all() -> Vec<ProcessEntry> {
     let Ok(directory) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     directory.filter_map(|entry| read(number(&entry.ok()?.file_name())?)).collect()
 }
 
-pub(crate) fn read(pid: Pid) -> Option<Entry> {
+pub(crate) fn read(pid: Pid) -> Option<ProcessEntry> {
     let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     parse(pid, &stat)
 }
@@ -38,7 +38,7 @@ pub(crate) fn has_variable(pid: Pid, variable: &[u8]) -> bool {
 }
 
 /// Sends `signal` to the very process that the scan saw, never to a later one with its number.
-pub(crate) fn signal(entry: &Entry, signal: Signal) {
+pub(crate) fn signal(entry: &ProcessEntry, signal: Signal) {
     let pidfd = pidfd_open(entry.pid, PidfdFlags::empty());
     // Only now, as the descriptor pins the process, is the number known to be still his.
     if read(entry.pid).is_none_or(|now| now.start != entry.start) {
@@ -52,14 +52,14 @@ pub(crate) fn signal(entry: &Entry, signal: Signal) {
     };
 }
 
-fn parse(pid: Pid, stat: &[u8]) -> Option<Entry> {
+fn parse(pid: Pid, stat: &[u8]) -> Option<ProcessEntry> {
     // The name stands in parentheses and may itself contain some.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
     let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
     let zombie = matches!(fields.next()?, "Z" | "X");
     let mut id = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
     let (parent, group, session) = (id()?, id()?, id()?);
-    Some(Entry { pid, parent, group, session, start: fields.nth(15)?.parse().ok()?, zombie })
+    Some(ProcessEntry { pid, parent, group, session, start: fields.nth(15)?.parse().ok()?, zombie })
 }
 
 fn number(name: &OsStr) -> Option<Pid> {

@@ -34,7 +34,7 @@ const HEALTHY: Duration = Duration::from_secs(60);
 
 /// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum RestartDecision {
     /// The same start goes on: another attempt.
     Retry {
         after: Duration,
@@ -94,7 +94,7 @@ impl RestartPolicy {
     }
 
     /// It ended after it had been ready.
-    pub fn on_exit(&mut self, now: Instant) -> Decision {
+    pub fn on_exit(&mut self, now: Instant) -> RestartDecision {
         if let Some(since) = self.healthy_since.take()
             && now.saturating_duration_since(since) >= HEALTHY
         {
@@ -105,14 +105,14 @@ impl RestartPolicy {
 
     /// It never became ready. The first start after a clean record has five attempts, which count as one failure, as long as
     /// there `is_time` for them.
-    pub fn on_start_failed(&mut self, now: Instant, is_time: bool) -> Decision {
+    pub fn on_start_failed(&mut self, now: Instant, is_time: bool) -> RestartDecision {
         if is_time
             && self.streak == 0
             && self.mode != RestartMode::Never
             && let Some(&after) = START_DELAYS.get(self.retries)
         {
             self.retries += 1;
-            return Decision::Retry { after };
+            return RestartDecision::Retry { after };
         }
         self.healthy_since = None;
         // Whoever waits for it is told between two starts, so there is always some time.
@@ -120,20 +120,20 @@ impl RestartPolicy {
     }
 
     /// Counts a failure; the delay is at least that of the `earliest`.
-    fn count(&mut self, now: Instant, earliest: usize) -> Decision {
+    fn count(&mut self, now: Instant, earliest: usize) -> RestartDecision {
         while (self.recent.front()).is_some_and(|&at| now.saturating_duration_since(at) >= WINDOW) {
             self.recent.pop_front();
         }
         self.recent.push_back(now);
         self.streak += 1;
         if self.mode == RestartMode::Never {
-            return Decision::GiveUp;
+            return RestartDecision::GiveUp;
         }
         if self.recent.len() >= BREAKER {
             self.recent.pop_front();
-            return Decision::GiveUp;
+            return RestartDecision::GiveUp;
         }
-        Decision::Restart { after: self.delay(earliest) }
+        RestartDecision::Restart { after: self.delay(earliest) }
     }
 
     /// It is ready, or still is: the first call since the last exit counts.

@@ -3,7 +3,7 @@
 pub(crate) mod file_limit;
 pub(crate) mod inherited;
 mod inside;
-pub(crate) mod wire;
+pub(crate) mod protocol;
 
 use std::{
     ffi::OsStr,

@@ -28,10 +28,10 @@ use crate::{
     error::SpawnError,
     launch::{Launch, StderrPolicy, StopGrace},
     log_ring::LogRing,
-    process::{Inner, Process, ProcessHandle, State, StopRequest},
+    process::{Inner, Process, ProcessHandle, ProcessState, StopRequest},
     shim::{
         self, Shim,
-        wire::{StartRequest, Stdio, send_order},
+        protocol::{StartRequest, Stdio, send_order},
     },
     stderr,
     sweep::{MARKER, Sweep},
@@ -95,7 +95,7 @@ pub fn spawn_logging_to(
     let pid = pid.expect("a child that nobody has waited for has its process id");
 
     let known = control.is_none().then(|| pid.as_raw_nonzero().get().unsigned_abs());
-    let (state, seen) = watch::channel(State { pid: known, exit: None });
+    let (state, seen) = watch::channel(ProcessState { pid: known, exit: None });
     let (wish, wished) = watch::channel(StopRequest::Run);
     let drain = captured.map(|pipe| tasks.spawn(stderr::drain(pipe, Arc::clone(&ring))));
     let watcher = Watcher {

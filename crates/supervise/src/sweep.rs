@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
-use crate::procfs::{self, Entry};
+use crate::procfs::{self, ProcessEntry};
 
 /// The variable that marks a server and all it starts. Not `TOOLBAY_…`: those stay in the host.
 pub const MARKER: &str = "SUPERVISED_LAUNCH";
@@ -94,7 +94,7 @@ impl Sweep {
     }
 
     /// What is left: all that run, and zombies that are still ours to reap. Those that can be are reaped on the way.
-    fn find(&mut self) -> Vec<Entry> {
+    fn find(&mut self) -> Vec<ProcessEntry> {
         let own = getpid();
         let mut strangers = procfs::all();
         strangers.retain(|entry| entry.pid != own);
@@ -119,7 +119,7 @@ impl Sweep {
 
     /// Whether a zombie needs another look: one whose other threads are still ending cannot be reaped yet, and one
     /// whose parent is ending will fall to us. The rest are reaped here, or their parents' business.
-    fn is_to_reap(&self, zombie: &Entry) -> bool {
+    fn is_to_reap(&self, zombie: &ProcessEntry) -> bool {
         if zombie.pid == self.root {
             return false;
         }
@@ -130,7 +130,7 @@ impl Sweep {
         matches!(waitpid(Some(zombie.pid), WaitOptions::NOHANG), Ok(None))
     }
 
-    fn owns(&self, entry: &Entry) -> bool {
+    fn owns(&self, entry: &ProcessEntry) -> bool {
         let known = |set: &HashSet<Pid>, id: Option<Pid>| id.is_some_and(|id| set.contains(&id));
         entry.pid == self.root
             || self.seen.get(&entry.pid) == Some(&entry.start)
@@ -140,7 +140,7 @@ impl Sweep {
             || procfs::has_variable(entry.pid, &self.marker)
     }
 
-    fn remember(&mut self, entry: &Entry) {
+    fn remember(&mut self, entry: &ProcessEntry) {
         self.seen.insert(entry.pid, entry.start);
         // A group or session that one of them leads holds none but them.
         if entry.session == Some(entry.pid) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process_group};
 
-use crate::procfs::{self, Entry};
+use crate::procfs::{self, ProcessEntry};
 
 /// Sends `signal` to every descendant that one scan finds.
 pub(crate) fn signal_descendants(signal: Signal) {
@@ -36,7 +36,7 @@ pub(crate) fn kill_descendants() {
 }
 
 /// Those of `all` that have `root` among their ancestors.
-fn descendants(root: Pid, mut all: Vec<Entry>) -> Vec<Entry> {
+fn descendants(root: Pid, mut all: Vec<ProcessEntry>) -> Vec<ProcessEntry> {
     let mut known = HashSet::from([root]);
     let mut found = Vec::new();
     loop {
@@ -64,7 +64,7 @@ mod tests {
         let pid = |number| Pid::from_raw(number);
         // (process, parent): 9 is below 4, which is below 1; 5 is not.
         let all = [(9, 4), (5, 2), (4, 1), (2, 3), (3, 3), (6, 9)];
-        let all = all.map(|(process, parent)| Entry {
+        let all = all.map(|(process, parent)| ProcessEntry {
             pid: pid(process).unwrap(),
             parent: pid(parent),
             group: None,

@@ -22,8 +22,8 @@ use crate::{
     error::SpawnError,
     exit::{Exit, ExitCause},
     launch::StopGrace,
-    process::{State, StopRequest},
-    shim::wire::{Report, Request},
+    process::{ProcessState, StopRequest},
+    shim::protocol::{Request, ShimMessage},
     spawn::refused,
     sweep::Sweep,
 };
@@ -45,7 +45,7 @@ pub(crate) struct Watcher {
     pub(crate) control: Option<Control>,
     /// `None` once all handles are gone: the wish is known then.
     pub(crate) wished: Option<watch::Receiver<StopRequest>>,
-    pub(crate) state: watch::Sender<State>,
+    pub(crate) state: watch::Sender<ProcessState>,
     pub(crate) grace: StopGrace,
     pub(crate) drain: Option<JoinHandle<()>>,
     pub(crate) sweep: Sweep,
@@ -82,7 +82,7 @@ impl Watcher {
         let mut told = ShimReport::default();
         let root = loop {
             tokio::select! {
-                wish = next_wish(&mut self.wished) => step = self.on_wish(step, wish),
+                wish = next_stop_request(&mut self.wished) => step = self.on_stop_request(step, wish),
                 report = next_report(&mut self.control) => step = self.on_report(step, report, &mut told),
                 () = sleep_to(step.until()) => step = self.escalate(step),
                 status = self.root.wait() => break status,
@@ -101,7 +101,7 @@ impl Watcher {
         self.state.send_modify(|state| state.exit = Some(exit));
     }
 
-    fn on_wish(&mut self, step: StopStep, wish: StopRequest) -> StopStep {
+    fn on_stop_request(&mut self, step: StopStep, wish: StopRequest) -> StopStep {
         match (wish, step) {
             (StopRequest::Stop, StopStep::Serve) => {
                 StopStep::AwaitStdin { until: Instant::now() + self.grace.after_stdin }
@@ -114,11 +114,13 @@ impl Watcher {
         }
     }
 
-    fn on_report(&mut self, step: StopStep, report: Option<Report>, told: &mut ShimReport) -> StopStep {
+    fn on_report(&mut self, step: StopStep, report: Option<ShimMessage>, told: &mut ShimReport) -> StopStep {
         match report {
-            Some(Report::Started(pid)) => self.state.send_modify(|state| state.pid = pid.try_into().ok()),
-            Some(Report::Refused(error)) => told.refused = Some(io::Error::from_raw_os_error(error)),
-            Some(Report::Ended(status)) => {
+            Some(ShimMessage::Started(pid)) => {
+                self.state.send_modify(|state| state.pid = pid.try_into().ok())
+            }
+            Some(ShimMessage::Refused(error)) => told.refused = Some(io::Error::from_raw_os_error(error)),
+            Some(ShimMessage::Ended(status)) => {
                 told.ended = Some((ExitStatus::from_raw(status), step.cause()));
                 if let StopStep::Serve | StopStep::AwaitStdin { .. } = step {
                     return StopStep::AwaitTerm { until: Instant::now() + SHIM_PATIENCE };
@@ -224,7 +226,7 @@ impl StopStep {
 }
 
 /// The next wish. The end of all handles is the wish to kill, told once.
-async fn next_wish(wished: &mut Option<watch::Receiver<StopRequest>>) -> StopRequest {
+async fn next_stop_request(wished: &mut Option<watch::Receiver<StopRequest>>) -> StopRequest {
     let Some(receiver) = wished else {
         return pending().await;
     };
@@ -237,7 +239,7 @@ async fn next_wish(wished: &mut Option<watch::Receiver<StopRequest>>) -> StopReq
     }
 }
 
-async fn next_report(control: &mut Option<Control>) -> Option<Report> {
+async fn next_report(control: &mut Option<Control>) -> Option<ShimMessage> {
     match control {
         Some(control) => control.next().await,
         None => pending().await,
@@ -271,7 +273,7 @@ impl Control {
     }
 
     /// The next report; `None` at the end. Cancel-safe.
-    async fn next(&mut self) -> Option<Report> {
+    async fn next(&mut self) -> Option<ShimMessage> {
         loop {
             if let Some(report) = self.take() {
                 return Some(report);
@@ -287,7 +289,7 @@ impl Control {
     }
 
     /// A report that is in the socket, even if the runtime has not noticed yet.
-    fn waiting(&mut self) -> Option<Report> {
+    fn waiting(&mut self) -> Option<ShimMessage> {
         let mut bytes = [0; 16];
         while let Ok((length @ 1.., _)) = recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
             self.partial.extend_from_slice(&bytes[..length]);
@@ -295,9 +297,9 @@ impl Control {
         self.take()
     }
 
-    fn take(&mut self) -> Option<Report> {
+    fn take(&mut self) -> Option<ShimMessage> {
         let report = *self.partial.first_chunk()?;
-        self.partial.drain(..Report::LENGTH);
-        Report::from_bytes(report)
+        self.partial.drain(..ShimMessage::LENGTH);
+        ShimMessage::from_bytes(report)
     }
 }

@@ -65,17 +65,17 @@ pub fn input_requests(response: &Response) -> Option<InputRequired> {
     if field("resultType") != Some("\"input_required\"") {
         return None;
     }
-    let requests = questions(response)?;
+    let requests = requests(response)?;
     Some(InputRequired { requests, request_state: field("requestState").map(str::to_owned) })
 }
 
 /// What a task asks for, if that is what the answer to `tasks/get` says.
 pub fn task_input_requests(response: &Response) -> Option<Vec<InputRequest>> {
     let status = response.result_field("status").map(|span| response.raw(span));
-    if status == Some("\"input_required\"") { questions(response) } else { None }
+    if status == Some("\"input_required\"") { requests(response) } else { None }
 }
 
-fn questions(response: &Response) -> Option<Vec<InputRequest>> {
+fn requests(response: &Response) -> Option<Vec<InputRequest>> {
     let Some(requests) = response.result_field("inputRequests") else { return Some(Vec::new()) };
     let requests = Object::parse(response.raw(requests))?;
     let requests: Vec<_> =

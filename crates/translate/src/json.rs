@@ -10,12 +10,12 @@ use toolbay_protocol::{Scanner, Span, decode_string, encode_string};
 /// The fields of one object, in the order they were written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object<'a> {
-    fields: Vec<Field<'a>>,
+    fields: Vec<ObjectField<'a>>,
     changed: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Field<'a> {
+struct ObjectField<'a> {
     /// With its quotes.
     key: Cow<'a, str>,
     value: Cow<'a, str>,
@@ -30,7 +30,7 @@ pub(crate) enum FieldEdit {
     Becomes(String),
 }
 
-impl Field<'_> {
+impl ObjectField<'_> {
     fn is(&self, name: &str) -> bool {
         decode_string(self.key.as_bytes()).is_some_and(|key| key == name)
     }
@@ -50,7 +50,7 @@ impl<'a> Object<'a> {
             .and_then(|_| scanner.end())
             .ok()?;
         let field = |(key, value): (Span, Span)| {
-            Some(Field { key: text.get(key.range())?.into(), value: text.get(value.range())?.into() })
+            Some(ObjectField { key: text.get(key.range())?.into(), value: text.get(value.range())?.into() })
         };
         Some(Self { fields: fields.into_iter().map(field).collect::<Option<_>>()?, changed: false })
     }
@@ -89,7 +89,7 @@ impl<'a> Object<'a> {
     /// Adds a field that is known not to be there yet: costs nothing, however many there are.
     pub(crate) fn push(&mut self, name: &str, value: impl Into<Cow<'a, str>>) {
         self.changed = true;
-        self.fields.push(Field { key: encode_string(name).into(), value: value.into() });
+        self.fields.push(ObjectField { key: encode_string(name).into(), value: value.into() });
     }
 
     /// Decides the fate of each field, by its name and its value (JSON text).

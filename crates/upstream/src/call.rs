@@ -103,7 +103,7 @@ pub(crate) type CallOutcome = Result<CallResponse, CallError>;
 pub struct InFlight {
     pub(crate) id: u64,
     pub(crate) server: ServerName,
-    pub(crate) answer: oneshot::Receiver<CallOutcome>,
+    pub(crate) response: oneshot::Receiver<CallOutcome>,
     pub(crate) cancelled: Option<Arc<CancelledCalls>>,
     /// Dropped with the call.
     pub(crate) keeps: Option<Box<dyn Any + Send + Sync>>,
@@ -128,7 +128,7 @@ impl Future for InFlight {
     type Output = CallOutcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallOutcome> {
-        let outcome = ready!(Pin::new(&mut self.answer).poll(context));
+        let outcome = ready!(Pin::new(&mut self.response).poll(context));
         self.cancelled = None;
         Poll::Ready(outcome.unwrap_or_else(|_| Err(CallError::Stopped { server: self.server.clone() })))
     }

@@ -33,11 +33,11 @@ const LONGEST_NAME: usize = 256;
 /// Where messages are captured. Clones are cheap and mean the same one.
 #[derive(Debug, Clone)]
 pub struct Capture {
-    shared: Arc<Shared>,
+    shared: Arc<CaptureInner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct CaptureInner {
     /// Whether anybody wants to see messages.
     is_on: AtomicBool,
     /// Whether the log does.
@@ -147,7 +147,7 @@ impl Capture {
     /// One that nobody watches yet. Messages are logged if the subscriber of this moment wants them.
     pub fn new() -> Self {
         let logs = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
-        let shared = Shared {
+        let shared = CaptureInner {
             is_on: AtomicBool::new(logs),
             logs,
             connections: AtomicU64::new(0),

@@ -63,7 +63,7 @@ pub struct Catalog {
     /// `instructions`, decoded.
     pub instructions: Option<String>,
     /// How long all that may be kept, if the server says so.
-    pub(crate) introduction: Option<CacheHints>,
+    pub(crate) identity: Option<CacheHints>,
     lists: [Vec<Bytes>; 4],
     hints: [Option<CacheHints>; 4],
     /// The hubs that it consists of, if it is one.

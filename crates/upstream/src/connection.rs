@@ -26,7 +26,7 @@ use crate::{
     catalog::{
         freshness::Freshness,
         header_rules::sort,
-        list::{ListResult, announced, catalogue, declared},
+        list::{ListResult, announced, catalog, declared},
     },
     connection::{
         handshake::{ServerIdentity, identify},
@@ -58,7 +58,7 @@ pub(crate) enum ConnectionEnd {
     /// Someone wants it to start anew.
     Restart,
     /// Someone wants it to rest until someone wants it back.
-    Off,
+    StopRequested,
     /// Nobody needs it now.
     Unused,
     /// It failed, perhaps because of the question for its era.
@@ -87,7 +87,7 @@ pub(crate) struct ConnectionContext<'a> {
     pub(crate) process: Option<&'a ProcessHandle>,
     /// Where arguments are repeated in headers, which ones.
     pub(crate) rules: Option<Arc<HeaderRules>>,
-    pub(crate) way: ServerProtocol,
+    pub(crate) protocol: ServerProtocol,
     pub(crate) started: Instant,
 }
 
@@ -219,14 +219,14 @@ impl<'a> UpstreamConnection<'a> {
                     }
                     None => return ConnectionEnd::Stop,
                 },
-                is_open = room(&self.outgoing), if may_send && self.idle.deaf.is_none() => {
+                is_open = capacity(&self.outgoing), if may_send && self.idle.deaf.is_none() => {
                     if is_open {
                         self.send_waiting();
                     } else {
                         rest.as_mut().reset(self.idle.is_deaf());
                     }
                 }
-                Some(order) = next_order(&self.outgoing, &mut self.orders) => self.obey(order),
+                Some(order) = next_order(&self.outgoing, &mut self.orders) => self.execute(order),
                 () = &mut given_up => {
                     given_up.set(cancelled.arrived.notified());
                     self.cancel();
@@ -252,10 +252,10 @@ impl<'a> UpstreamConnection<'a> {
                     }
                     SupervisorCommand::Stop(obeyed) => {
                         self.around.inputs.orders.push(obeyed);
-                        return ConnectionEnd::Off;
+                        return ConnectionEnd::StopRequested;
                     }
                     SupervisorCommand::Start(_) => {}
-                    SupervisorCommand::Retire { until } => {
+                    SupervisorCommand::Drain { until } => {
                         self.around.inputs.retire_by = Some(until);
                         rest.as_mut().reset(Instant::now());
                     }
@@ -270,7 +270,7 @@ impl<'a> UpstreamConnection<'a> {
                 () = async { self.subscriber.as_mut().expect("checked").await }, if self.subscriber.is_some() => {
                     self.subscriber = None;
                 }
-                came = async { self.idle.pulse.as_mut().expect("checked").await }, if self.idle.pulse.is_some() => {
+                came = async { self.idle.keep_alive.as_mut().expect("checked").await }, if self.idle.keep_alive.is_some() => {
                     self.idle.felt(came);
                 }
                 (id, reply) = self.server_requests.next() => self.replied(&id, reply),
@@ -328,7 +328,7 @@ impl<'a> UpstreamConnection<'a> {
         for problem in &catalogue.problems {
             self.around.outputs.log.push(LogSource::Event, problem);
         }
-        let way = self.around.way.name();
+        let way = self.around.protocol.name();
         let note =
             format!("ready after {:.2} s over {way}, speaking {revision} ({because})", took.as_secs_f32());
         self.around.outputs.log.push(LogSource::Event, &note);
@@ -395,13 +395,13 @@ async fn next_order(
     orders: &mut mpsc::Receiver<RequesterCommand>,
 ) -> Option<RequesterCommand> {
     if outgoing.capacity() == 0 {
-        room(outgoing).await;
+        capacity(outgoing).await;
     }
     orders.recv().await
 }
 
 /// Waits until a message may be sent; says whether one ever may again.
-async fn room(outgoing: &mpsc::Sender<Rope>) -> bool {
+async fn capacity(outgoing: &mpsc::Sender<Rope>) -> bool {
     outgoing.reserve().await.is_ok()
 }
 
@@ -425,7 +425,7 @@ async fn set_up(
                     *phase = Phase::Discovering;
                 }
             });
-            let catalogue = catalogue(&peer, &introduction).await;
+            let catalogue = catalog(&peer, &introduction).await;
             Ok((introduction, catalogue))
         }
         .await,

@@ -61,7 +61,7 @@ impl fmt::Debug for Endpoint {
 
 /// An open connection.
 pub(crate) struct OpenedConnection {
-    pub(crate) wire: Connection,
+    pub(crate) connection: Connection,
     pub(crate) process: Option<ProcessHandle>,
     /// Where arguments are repeated in headers, which ones.
     pub(crate) rules: Option<Arc<HeaderRules>>,
@@ -82,7 +82,7 @@ impl Endpoint {
                     spawn_logging_to(log.clone(), &source.launch, &source.shim, source.grace, tasks)
                         .map_err(|error| Failure::Spawn { source: Arc::new(error) })?;
                 let wire = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
-                return Ok(OpenedConnection { wire, process: Some(process.handle), rules: None });
+                return Ok(OpenedConnection { connection: wire, process: Some(process.handle), rules: None });
             }
             Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
                 let target = (**target).clone();
@@ -92,14 +92,14 @@ impl Endpoint {
                     _ => {
                         let rules = Arc::new(HeaderRules::default());
                         let wire = client::connect(target, rules.clone(), tasks);
-                        return Ok(OpenedConnection { wire, process: None, rules: Some(rules) });
+                        return Ok(OpenedConnection { connection: wire, process: None, rules: Some(rules) });
                     }
                 }
             }
             Self::InProcess(connect) => connect(tasks),
             Self::Custom(transport) => custom::connect(transport.clone(), tasks),
         };
-        Ok(OpenedConnection { wire, process: None, rules: None })
+        Ok(OpenedConnection { connection: wire, process: None, rules: None })
     }
 
     /// Whether the server has a life of its own, which we neither begin nor end.

@@ -32,11 +32,11 @@ use crate::{
 /// A server that can be called. Clones are cheap and mean the same server; it survives restarts.
 #[derive(Debug, Clone)]
 pub struct ServerHandle {
-    shared: Arc<Shared>,
+    shared: Arc<HandleInner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HandleInner {
     name: ServerName,
     outputs: SupervisorOutputs,
     queue: mpsc::Sender<QueuedCall>,
@@ -89,7 +89,7 @@ pub fn start(
     let (life, status) = Supervisor::new(settings, source, inputs, outputs.clone(), tasks.clone());
     tasks.spawn(life.run());
     let stop = stop.drop_guard();
-    let shared = Shared {
+    let shared = HandleInner {
         name,
         outputs,
         queue,
@@ -114,7 +114,7 @@ impl ServerHandle {
         let mut in_flight = InFlight {
             id,
             server: shared.name.clone(),
-            answer,
+            response: answer,
             cancelled: Some(shared.cancelled.clone()),
             keeps: None,
             weight: None,
@@ -170,7 +170,7 @@ impl ServerHandle {
 
     /// Whether its clients must not share a process: it was seen to ask while calls of several clients were running, so
     /// that nobody knew who was meant, or its settings say so.
-    pub fn asks_clients(&self) -> bool {
+    pub fn needs_own_process_per_client(&self) -> bool {
         self.shared.outputs.asks_clients.load(Ordering::Relaxed)
     }
 
@@ -216,21 +216,21 @@ impl ServerHandle {
     /// Stops it and starts it anew, with a clean record. Returns once the old process is gone and the new one is being
     /// started, which takes as long as a stop may take, but no longer.
     pub async fn restart(&self) {
-        self.order(SupervisorCommand::Restart).await;
+        self.command(SupervisorCommand::Restart).await;
     }
 
     /// Starts it if it rests, with a clean record. Returns once it is on its way up.
     pub async fn start(&self) {
-        self.order(SupervisorCommand::Start).await;
+        self.command(SupervisorCommand::Start).await;
     }
 
     /// Stops it until somebody wants it back; calls fail until then. Returns once its process is gone.
-    pub async fn rest(&self) {
-        self.order(SupervisorCommand::Stop).await;
+    pub async fn stop_until_started(&self) {
+        self.command(SupervisorCommand::Stop).await;
     }
 
     /// Gives an order and waits until it took effect. One that is given is carried out, also if nobody waits any more.
-    async fn order(&self, order: impl FnOnce(CommandDone) -> SupervisorCommand) {
+    async fn command(&self, order: impl FnOnce(CommandDone) -> SupervisorCommand) {
         let (obeyed, done) = oneshot::channel();
         // The only failure is a server that is gone for good.
         if self.shared.commands.send(order(obeyed)).await.is_ok() {
@@ -239,9 +239,9 @@ impl ServerHandle {
     }
 
     /// Lets it finish what it has, but no longer than `patience`, and stops it for good.
-    pub async fn retire(self, patience: Duration) {
+    pub async fn drain(self, patience: Duration) {
         let _ =
-            self.shared.commands.send(SupervisorCommand::Retire { until: Instant::now() + patience }).await;
+            self.shared.commands.send(SupervisorCommand::Drain { until: Instant::now() + patience }).await;
         let mut status = self.status();
         while status.changed().await.is_ok() {}
     }

@@ -39,7 +39,7 @@ pub(crate) struct ServerLogLevel {
 
 impl ServerLogLevel {
     /// The level that the server must be told before a call with that wish.
-    pub(crate) fn tell_for(&mut self, wish: LogFilter) -> Option<LogLevel> {
+    pub(crate) fn level_to_set(&mut self, wish: LogFilter) -> Option<LogLevel> {
         let LogFilter::AtLeast(least) = wish else { return None };
         let wanted = least.min(LogLevel::Info);
         let tell = self.can_be_set && self.set.is_none_or(|set| wanted < set);
@@ -63,10 +63,11 @@ mod tests {
             LogFilter::AtLeast(LogLevel::Emergency),
             LogFilter::AtLeast(LogLevel::Debug),
         ];
-        let told: Vec<LogLevel> = wishes.into_iter().filter_map(|wish| verbosity.tell_for(wish)).collect();
+        let told: Vec<LogLevel> =
+            wishes.into_iter().filter_map(|wish| verbosity.level_to_set(wish)).collect();
         assert_eq!(told, [LogLevel::Info, LogLevel::Debug]);
         let mut mute = ServerLogLevel::default();
-        assert_eq!(mute.tell_for(LogFilter::AtLeast(LogLevel::Debug)), None);
+        assert_eq!(mute.level_to_set(LogFilter::AtLeast(LogLevel::Debug)), None);
     }
 
     #[test]

@@ -41,14 +41,14 @@ impl ServerRequest {
     }
 
     /// Answers it. A server that no longer wants to know gets nothing.
-    pub fn answer(self, reply: ClientReply) {
+    pub fn respond(self, reply: ClientReply) {
         let _ = self.reply.send(reply);
     }
 
     /// Tells the server that this client cannot be asked that.
     pub fn refuse(self) {
         let error = unsupported(self.method());
-        self.answer(ClientReply::Error(error));
+        self.respond(ClientReply::Error(error));
     }
 
     /// Ready once the server no longer wants to know.

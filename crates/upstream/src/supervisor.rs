@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Notification, Revision, ServerName};
-use toolbay_supervise::{Decision, LogRing, LogSource, ProcessHandle, RestartMode, RestartPolicy};
+use toolbay_supervise::{LogRing, LogSource, ProcessHandle, RestartDecision, RestartMode, RestartPolicy};
 use toolbay_transport::Incoming;
 
 use self::backoff::DownState;
@@ -58,7 +58,7 @@ pub(crate) enum SupervisorCommand {
     /// Rest until someone asks.
     Stop(CommandDone),
     /// Finish what there is, and end.
-    Retire {
+    Drain {
         until: Instant,
     },
     /// Ask again what may be out of date: a list, or without one who the server is.
@@ -122,15 +122,15 @@ pub(crate) struct Supervisor {
 enum NextStep {
     Start,
     Wait { outlook: DownState, failure: Arc<Failure> },
-    Rest { wakes: bool },
+    Idle { wakes: bool },
     Stop,
 }
 
 /// What a server does at first.
 fn first_step(settings: &ServerSettings) -> NextStep {
     match settings.start {
-        StartPolicy::Off => NextStep::Rest { wakes: false },
-        StartPolicy::OnDemand if *settings.known != Catalog::default() => NextStep::Rest { wakes: true },
+        StartPolicy::Off => NextStep::Idle { wakes: false },
+        StartPolicy::OnDemand if *settings.known != Catalog::default() => NextStep::Idle { wakes: true },
         StartPolicy::OnDemand | StartPolicy::Eager => NextStep::Start,
     }
 }
@@ -148,7 +148,7 @@ impl Supervisor {
             name: settings.name.clone(),
             transport: ways.name(),
             state: match first_step(&settings) {
-                NextStep::Rest { wakes } => UpstreamState::Stopped { wakes },
+                NextStep::Idle { wakes } => UpstreamState::Stopped { wakes },
                 _ => UpstreamState::Starting { phase: Phase::Spawning, attempt: 1, failure: None },
             },
             catalog: settings.known.clone(),
@@ -186,7 +186,7 @@ impl Supervisor {
             next = match next {
                 NextStep::Start => self.live().await,
                 NextStep::Wait { outlook, failure } => self.wait(outlook, failure).await,
-                NextStep::Rest { wakes } => self.rest(wakes).await,
+                NextStep::Idle { wakes } => self.idle(wakes).await,
                 NextStep::Stop => break,
             };
         }
@@ -231,7 +231,7 @@ impl Supervisor {
         let way = self.ways.current();
         let turn = self.settings.start_gate.taken().await;
         let opened = self.source.open(way, &self.outputs.log, &self.tasks);
-        let OpenedConnection { wire, process, rules } = match opened {
+        let OpenedConnection { connection: wire, process, rules } = match opened {
             Ok(opened) => opened,
             Err(failure) => return self.start_failed(failure),
         };
@@ -252,7 +252,7 @@ impl Supervisor {
             outputs: &self.outputs,
             process: process.as_ref(),
             rules,
-            way,
+            protocol: way,
             started,
         };
         let (end, incoming) = UpstreamConnection::hold(around, wire, era).await;
@@ -267,36 +267,39 @@ impl Supervisor {
             status.pid = None;
             if matches!(
                 end,
-                ConnectionEnd::Stop | ConnectionEnd::Restart | ConnectionEnd::Off | ConnectionEnd::Unused
+                ConnectionEnd::Stop
+                    | ConnectionEnd::Restart
+                    | ConnectionEnd::StopRequested
+                    | ConnectionEnd::Unused
             ) {
                 status.state = UpstreamState::Stopping;
             }
         });
         match end {
-            ConnectionEnd::Stop | ConnectionEnd::Off | ConnectionEnd::Unused => {
+            ConnectionEnd::Stop | ConnectionEnd::StopRequested | ConnectionEnd::Unused => {
                 self.fail_pending(Failure::Stopped);
-                bury(process, incoming, Patience::Long).await;
+                reap(process, incoming, ExitWait::Long).await;
                 match end {
-                    ConnectionEnd::Off => NextStep::Rest { wakes: false },
-                    ConnectionEnd::Unused => NextStep::Rest { wakes: true },
+                    ConnectionEnd::StopRequested => NextStep::Idle { wakes: false },
+                    ConnectionEnd::Unused => NextStep::Idle { wakes: true },
                     _ => NextStep::Stop,
                 }
             }
             ConnectionEnd::Restart => {
                 self.fail_pending(Failure::Closed { phase: Phase::Serving });
-                bury(process, incoming, Patience::Long).await;
+                reap(process, incoming, ExitWait::Long).await;
                 self.policy.reset();
                 self.failure = None;
                 self.outputs.log.push(LogSource::Event, "restarting because someone asked");
                 NextStep::Start
             }
             ConnectionEnd::Failed { failure, probing } => {
-                bury(process, incoming, Patience::None).await;
+                reap(process, incoming, ExitWait::None).await;
                 if probing && failure.is_hang_up() {
                     return self.start_with_handshake();
                 }
-                let failure = self.with_last_words(failure);
-                match if was_ready { Some(failure) } else { self.other_way(failure) } {
+                let failure = self.with_stderr_tail(failure);
+                match if was_ready { Some(failure) } else { self.try_other_protocol(failure) } {
                     Some(failure) if was_ready => self.crashed(failure),
                     Some(failure) => self.start_failed(failure),
                     None => {
@@ -306,12 +309,12 @@ impl Supervisor {
                 }
             }
             ConnectionEnd::Closed { phase, probing } => {
-                let exit = bury(process, incoming, Patience::Short).await;
+                let exit = reap(process, incoming, ExitWait::Short).await;
                 if probing {
                     return self.start_with_handshake();
                 }
                 let failure = match exit {
-                    Some(exit) => Failure::Exited { exit, phase, stderr: self.last_words() },
+                    Some(exit) => Failure::Exited { exit, phase, stderr: self.stderr_tail() },
                     None => Failure::Closed { phase },
                 };
                 if was_ready { self.crashed(failure) } else { self.start_failed(failure) }
@@ -328,7 +331,7 @@ impl Supervisor {
     }
 
     /// Looks for another way to speak to the server. Gives the failure back if it is not about that.
-    fn other_way(&mut self, failure: Failure) -> Option<Failure> {
+    fn try_other_protocol(&mut self, failure: Failure) -> Option<Failure> {
         let (tried, said) = (self.ways.current(), failure.to_string());
         let failure = self.ways.failed(failure);
         let name = self.ways.name();
@@ -372,7 +375,7 @@ impl Supervisor {
     fn failed(
         &mut self,
         failure: Failure,
-        decide: impl FnOnce(&mut RestartPolicy, std::time::Instant) -> Decision,
+        decide: impl FnOnce(&mut RestartPolicy, std::time::Instant) -> RestartDecision,
     ) -> NextStep {
         if failure.is_about_handshake() {
             // What an earlier life seemed to show of its era was wrong: find out anew.
@@ -411,15 +414,17 @@ impl Supervisor {
             };
         }
         match decision {
-            Decision::Retry { after } => NextStep::Wait { outlook: DownState::Retry(now + after), failure },
-            Decision::Restart { after } if after.is_zero() => NextStep::Start,
-            Decision::Restart { after } => {
+            RestartDecision::Retry { after } => {
+                NextStep::Wait { outlook: DownState::Retry(now + after), failure }
+            }
+            RestartDecision::Restart { after } if after.is_zero() => NextStep::Start,
+            RestartDecision::Restart { after } => {
                 self.outputs
                     .log
                     .push(LogSource::Event, &format!("restarting in {:.1} s", after.as_secs_f32()));
                 NextStep::Wait { outlook: DownState::Restart(now + after), failure }
             }
-            Decision::GiveUp => {
+            RestartDecision::GiveUp => {
                 let note = match self.settings.restart {
                     RestartMode::Never => "it is not restarted by itself",
                     _ => "it fails again and again; giving up until someone asks",
@@ -437,17 +442,17 @@ impl Supervisor {
         failure
     }
 
-    fn last_words(&self) -> StderrTail {
+    fn stderr_tail(&self) -> StderrTail {
         let lines = self.outputs.log.since(self.log_begins);
         let stderr: Vec<_> =
             lines.into_iter().filter(|line| line.source == LogSource::Stderr).map(|line| line.text).collect();
         StderrTail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
     }
 
-    fn with_last_words(&self, failure: Failure) -> Failure {
+    fn with_stderr_tail(&self, failure: Failure) -> Failure {
         match failure {
             Failure::StartTimeout { after, phase, .. } => {
-                Failure::StartTimeout { after, phase, stderr: self.last_words() }
+                Failure::StartTimeout { after, phase, stderr: self.stderr_tail() }
             }
             other => other,
         }
@@ -467,7 +472,7 @@ impl Supervisor {
     }
 }
 
-enum Patience {
+enum ExitWait {
     /// Stop it as the specification says: close stdin, wait, then signals.
     Long,
     /// It closed its stdout: it should be gone in a moment.
@@ -477,21 +482,21 @@ enum Patience {
 }
 
 /// Waits for the end of a process, reading what it still says, so that it cannot hang in a write.
-async fn bury(
+async fn reap(
     process: Option<ProcessHandle>,
     mut incoming: mpsc::Receiver<Incoming>,
-    patience: Patience,
+    patience: ExitWait,
 ) -> Option<toolbay_supervise::Exit> {
     let process = process?;
     match patience {
-        Patience::Long => process.stop(),
-        Patience::Short => {
+        ExitWait::Long => process.stop(),
+        ExitWait::Short => {
             if let Ok(exit) = timeout(LAST_BREATH, process.exited()).await {
                 return Some(exit);
             }
             process.kill();
         }
-        Patience::None => process.kill(),
+        ExitWait::None => process.kill(),
     }
     let exited = process.exited();
     tokio::pin!(exited);

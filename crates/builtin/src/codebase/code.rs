@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::worker::Work;
+use super::worker::TreeWork;
 
-/// A tree of files. Everything blocks; everything looks at [`Work::is_stopped`] when it takes long.
+/// A tree of files. Everything blocks; everything looks at [`TreeWork::is_stopped`] when it takes long.
 pub trait Code: fmt::Debug + Send + Sync {
     /// Lines that hold a text or fit a pattern.
-    fn search_text(&self, query: &TextQuery, work: &Work) -> Result<TextAnswer, CodeError>;
+    fn search_text(&self, query: &TextQuery, work: &TreeWork) -> Result<TextAnswer, CodeError>;
 
     /// Chunks that are about something.
-    fn search_meaning(&self, query: &MeaningQuery, work: &Work) -> Result<MeaningAnswer, CodeError>;
+    fn search_meaning(&self, query: &MeaningQuery, work: &TreeWork) -> Result<MeaningAnswer, CodeError>;
 
     /// What is in a folder.
     fn list(&self, path: &str, hidden: bool) -> Result<Vec<DirEntry>, CodeError>;

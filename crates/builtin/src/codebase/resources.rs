@@ -7,7 +7,7 @@ use toolbay_server::unknown_resource;
 use super::{
     CodeError,
     output::{ToolAnswer, ToolOutcome},
-    worker::{Work, Workers},
+    worker::{TreeWork, Workers},
 };
 
 const SEARCH: &str = "codebase://search";
@@ -98,7 +98,7 @@ impl Page {
     }
 }
 
-fn files(page: &Page, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn files(page: &Page, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     let found = work.tree().files(page.after.as_deref(), page.limit)?;
     let mut listed = json!({ "files": found.files, "total": found.total });
     if let Some(last) = found.files.last().filter(|_| found.has_more) {

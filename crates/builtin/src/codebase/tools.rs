@@ -9,7 +9,7 @@ mod search_code;
 
 use serde_json::{Value, json};
 
-use super::{arguments::Arguments, output::ToolOutcome, worker::Work};
+use super::{arguments::Arguments, output::ToolOutcome, worker::TreeWork};
 
 /// A tool.
 pub(super) struct Tool {
@@ -18,7 +18,7 @@ pub(super) struct Tool {
     pub(super) verb: &'static str,
     definition: fn() -> Value,
     /// Does it; blocks.
-    pub(super) run: fn(&Arguments, &Work) -> ToolOutcome,
+    pub(super) run: fn(&Arguments, &TreeWork) -> ToolOutcome,
 }
 
 const ALL: [Tool; 6] = [

@@ -12,7 +12,8 @@ use toolbay_search::{
 
 use super::{
     Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
-    MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, Work, arguments::misfit,
+    MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, TreeWork,
+    arguments::misfit,
 };
 
 /// The longest line that is given whole.
@@ -35,7 +36,7 @@ pub fn tree(root: &Path, options: Options) -> Opener {
 struct Tree(Arc<Codebase>);
 
 impl Code for Tree {
-    fn search_text(&self, query: &TextQuery, work: &Work) -> Result<TextAnswer, CodeError> {
+    fn search_text(&self, query: &TextQuery, work: &TreeWork) -> Result<TextAnswer, CodeError> {
         let query = text::Query {
             regex: query.regex,
             case: match query.case {
@@ -66,7 +67,7 @@ impl Code for Tree {
         })
     }
 
-    fn search_meaning(&self, query: &MeaningQuery, work: &Work) -> Result<MeaningAnswer, CodeError> {
+    fn search_meaning(&self, query: &MeaningQuery, work: &TreeWork) -> Result<MeaningAnswer, CodeError> {
         if !query.query.contains(char::is_alphanumeric) {
             return Err(misfit("query", "has no words; say what to look for"));
         }

@@ -68,13 +68,13 @@ impl Drop for StopOnDrop {
 
 /// One piece of work.
 #[derive(Debug)]
-pub struct Work {
+pub struct TreeWork {
     tree: Arc<dyn Code>,
     stop: Stop,
     progress: Progress,
 }
 
-impl Work {
+impl TreeWork {
     /// Work that nobody stops or listens to.
     pub fn alone(tree: Arc<dyn Code>) -> Self {
         Self { tree, stop: Stop::default(), progress: Progress::unheard() }
@@ -119,7 +119,10 @@ impl Workers {
     }
 
     /// Runs work. Dropping the future stops it.
-    pub(super) async fn run(&self, job: impl FnOnce(Work) -> ToolOutcome + Send + 'static) -> ToolOutcome {
+    pub(super) async fn run(
+        &self,
+        job: impl FnOnce(TreeWork) -> ToolOutcome + Send + 'static,
+    ) -> ToolOutcome {
         let Ok(room) = self.room.clone().acquire_owned().await else {
             return ToolOutcome::Failed("the server is going away".to_owned());
         };
@@ -128,7 +131,7 @@ impl Workers {
         let done = tokio::task::spawn_blocking(move || {
             let _room = room;
             match tree.tree() {
-                Ok(tree) => job(Work { tree, stop, progress: Progress::unheard() }),
+                Ok(tree) => job(TreeWork { tree, stop, progress: Progress::unheard() }),
                 Err(why) => why.into(),
             }
         });

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree};
-use toolbay_config::{BuiltIn, Codebase, Embeddings, Permission, ServerConfig, ServerEndpoint};
+use toolbay_config::{BuiltIn, CodebaseSettings, Embeddings, Permission, ServerConfig, ServerEndpoint};
 use toolbay_host::{Connector, Endpoint, InProcess};
 use toolbay_search::{codebase::Options, semantic::Embedder, tree::Secrets};
 use toolbay_server::in_process;
@@ -109,7 +109,7 @@ impl OpenTrees {
         })
     }
 
-    fn server(&self, config: &Codebase) -> InProcess {
+    fn server(&self, config: &CodebaseSettings) -> InProcess {
         let face = CodebaseIdentity { s3_errors: config.s3_errors, ..CodebaseIdentity::IN_HUB };
         let tree = self.tree(&config.root, show_secrets(config.secrets), config.embeddings.as_ref());
         in_process(codebase(tree, face))

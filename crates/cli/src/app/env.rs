@@ -138,7 +138,7 @@ impl Env {
     }
 
     /// Where it is kept what servers offer.
-    pub(crate) fn catalogues(&self) -> Option<PathBuf> {
+    pub(crate) fn catalogs(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogues"))
     }
 }

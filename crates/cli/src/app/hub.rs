@@ -216,7 +216,7 @@ impl HubPlan {
             base_env: context.env.variables.clone(),
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),
-            cache: context.env.catalogues(),
+            cache: context.env.catalogs(),
             connector: Some(trees.connector(default)),
             chain: Some(self.chain.clone()),
         };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolbay_control::{Client, HubStatus};
+use toolbay_control::{ControlClient, HubStatus};
 
 use crate::{
     app::{context::Context, error::CliError},
@@ -38,7 +38,7 @@ async fn snapshots(context: &Context) -> Vec<HubStatus> {
     let is_other =
         |snapshot: &HubStatus| snapshot.config.as_ref().is_some_and(|config| !ours.contains(config));
     let mut found = Vec::new();
-    for (client, _) in Client::all(context.env.socket_dirs()).await {
+    for (client, _) in ControlClient::all(context.env.socket_dirs()).await {
         found.extend(client.snapshot().await.ok());
     }
     found.into_iter().filter(is_other).collect()

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use toolbay_control::{About, Api, Client, ControlError, HubSnapshot, ServerSnapshot, method};
+use toolbay_control::{About, Api, ControlClient, ControlError, HubSnapshot, ServerSnapshot, method};
 use toolbay_host::CatalogKind;
 
 use crate::{
@@ -39,7 +39,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     context: &'a Context,
-    pub(crate) client: Client,
+    pub(crate) client: ControlClient,
     /// The project in which the command runs, if it is one.
     pub(crate) root: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub(crate) async fn with<T>(
         () = context.stop.cancelled() => Err(CliError::Interrupted),
         result = command(&session) => result,
     };
-    if let Client::Local(api) = &session.client {
+    if let ControlClient::Local(api) = &session.client {
         hub::stop(api.host()).await;
     }
     result
@@ -81,17 +81,17 @@ pub(crate) async fn with_running<T>(
 
 /// The running hub that is meant: that of the configuration that counts here, else the user's own. Where neither runs, the
 /// newest of the others is better than none; a warning says so.
-pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
+pub(crate) async fn running(context: &Context) -> Result<ControlClient, CliError> {
     let mut found = match RunningHubs::find(context).await? {
-        Found::Named(client) => return Ok(client),
-        Found::Running(found) => found,
+        FoundHub::Named(client) => return Ok(client),
+        FoundHub::Running(found) => found,
     };
     if let Some(ours) = found.ours {
         return Ok(ours);
     }
     if found.others.is_empty() {
         // One that does not say what it is may be there all the same; this says what is wrong with its place.
-        return Ok(Client::at(&context.env.socket_dirs().place(&found.here.files)).await?);
+        return Ok(ControlClient::at(&context.env.socket_dirs().place(&found.here.files)).await?);
     }
     let (client, hub) = found.others.swap_remove(0);
     context
@@ -101,20 +101,20 @@ pub(crate) async fn running(context: &Context) -> Result<Client, CliError> {
 }
 
 /// As [`running`], but never a hub of another configuration.
-pub(crate) async fn running_here(context: &Context) -> Result<Client, CliError> {
+pub(crate) async fn running_here(context: &Context) -> Result<ControlClient, CliError> {
     let found = match RunningHubs::find(context).await? {
-        Found::Named(client) => return Ok(client),
-        Found::Running(found) => found,
+        FoundHub::Named(client) => return Ok(client),
+        FoundHub::Running(found) => found,
     };
     if let Some(ours) = found.ours {
         return Ok(ours);
     }
-    Ok(Client::at(&context.env.socket_dirs().place(&found.here.files)).await?)
+    Ok(ControlClient::at(&context.env.socket_dirs().place(&found.here.files)).await?)
 }
 
 /// What `--config` names, or what runs.
-enum Found {
-    Named(Client),
+enum FoundHub {
+    Named(ControlClient),
     Running(RunningHubs),
 }
 
@@ -122,22 +122,22 @@ enum Found {
 struct RunningHubs {
     here: Identity,
     /// That of the configuration that counts here, else that of the user's own.
-    ours: Option<Client>,
+    ours: Option<ControlClient>,
     /// Those of other configurations, the newest first.
-    others: Vec<(Client, HubSnapshot)>,
+    others: Vec<(ControlClient, HubSnapshot)>,
 }
 
 impl RunningHubs {
     /// Looks for them, and says which is used where it might have been another.
-    async fn find(context: &Context) -> Result<Found, CliError> {
+    async fn find(context: &Context) -> Result<FoundHub, CliError> {
         let dirs = context.env.socket_dirs();
         if let Some(config) = &context.args.global.config {
-            return Ok(Found::Named(Client::at(&dirs.place(&[absolute(config)?])).await?));
+            return Ok(FoundHub::Named(ControlClient::at(&dirs.place(&[absolute(config)?])).await?));
         }
         let mut configuration = Configuration::find(context)?;
         let reading = configuration.read();
         let here = configuration.identity(&reading);
-        let mut others = Client::all(dirs).await;
+        let mut others = ControlClient::all(dirs).await;
         others.sort_by_key(|(_, hub)| std::cmp::Reverse(hub.started_ms));
         let serves =
             |identity: &Identity| others.iter().position(|(_, hub)| hub.config_files == identity.files);
@@ -148,12 +148,12 @@ impl RunningHubs {
             }
             client
         });
-        Ok(Found::Running(Self { here, ours, others }))
+        Ok(FoundHub::Running(Self { here, ours, others }))
     }
 }
 
 /// Says which hub is used where it might have been another.
-fn choice(hub: &HubSnapshot, others: &[(Client, HubSnapshot)]) -> String {
+fn choice(hub: &HubSnapshot, others: &[(ControlClient, HubSnapshot)]) -> String {
     let mut text = format!("using the hub of {} (process {})", files(hub), hub.pid);
     if !others.is_empty() {
         let others: Vec<String> = others.iter().map(|(_, hub)| files(hub)).collect();
@@ -188,17 +188,17 @@ impl<'a> Session<'a> {
                     Needs::Owner(name) => plan.keep_owner_of(context, name),
                 }
                 let host = plan.start(context);
-                Client::Local(Api::new(host, About { config: plan.config, url: None, folder: None }))
+                ControlClient::Local(Api::new(host, About { config: plan.config, url: None, folder: None }))
             }
             found => found?,
         };
-        if matches!(client, Client::Remote(_)) && context.args.global.naming.is_some() {
+        if matches!(client, ControlClient::Remote(_)) && context.args.global.naming.is_some() {
             context.out.warn("--naming is ignored: the running hub decides how tools and prompts are named");
         }
         Ok(Self::new(context, client))
     }
 
-    fn new(context: &'a Context, client: Client) -> Self {
+    fn new(context: &'a Context, client: ControlClient) -> Self {
         let here = std::env::current_dir().ok();
         let root = here.and_then(|here| usual_folder(context.env.home.as_deref(), &here));
         Self { context, client, root }
@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
     pub(crate) async fn ready(&self, awaited: Option<&str>) -> Result<(), CliError> {
         let mut wait = std::pin::pin!(self.client.request(method::READY, awaited));
         match &self.client {
-            Client::Remote(_) => {
+            ControlClient::Remote(_) => {
                 if let Ok(done) = tokio::time::timeout(SILENCE, &mut wait).await {
                     done?;
                     return Ok(());
@@ -223,10 +223,10 @@ impl<'a> Session<'a> {
                 wait.await?;
             }
             // Nothing is started where the cache knows everything.
-            Client::Local(api) if !api.host().is_starting() => {
+            ControlClient::Local(api) if !api.host().is_starting() => {
                 wait.await?;
             }
-            Client::Local(api) => {
+            ControlClient::Local(api) => {
                 let mut board = StartupTable::of_starting(api.host(), &self.context.out);
                 tokio::select! {
                     done = wait => { done?; }
@@ -242,8 +242,8 @@ impl<'a> Session<'a> {
     /// own are waited for.
     pub(crate) async fn ready_to_list(&self, wait: bool) -> Result<(), CliError> {
         match &self.client {
-            Client::Remote(_) if !wait => self.note_starting("still starting").await,
-            Client::Remote(_) | Client::Local(_) => self.ready(None).await,
+            ControlClient::Remote(_) if !wait => self.note_starting("still starting").await,
+            ControlClient::Remote(_) | ControlClient::Local(_) => self.ready(None).await,
         }
     }
 

@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 use tokio_util::task::TaskTracker;
-use toolbay_control::{Build, Client, ControlError, HubAddress, millis};
+use toolbay_control::{Build, ControlClient, ControlError, HubAddress, millis};
 use toolbay_host::{Naming, Shim};
 use toolbay_supervise::{LoginShell, RotatingFile, SpawnError, daemon};
 
@@ -119,7 +119,7 @@ impl<'a> SharedHub<'a> {
     }
 
     /// The running hub; one is started if none runs.
-    pub(crate) async fn find_or_start(&self) -> Result<Client, ShareError> {
+    pub(crate) async fn find_or_start(&self) -> Result<ControlClient, ShareError> {
         let began = Instant::now();
         let mut starting = None;
         loop {
@@ -152,8 +152,8 @@ impl<'a> SharedHub<'a> {
     }
 
     /// The running hub, if there is one. One of an older program makes room instead.
-    async fn find(&self) -> Result<Option<Client>, ShareError> {
-        let client = match Client::at(&self.place).await {
+    async fn find(&self) -> Result<Option<ControlClient>, ShareError> {
+        let client = match ControlClient::at(&self.place).await {
             Ok(client) => client,
             Err(ControlError::NoHub) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -163,7 +163,7 @@ impl<'a> SharedHub<'a> {
             if hub.background && build().supersedes(&hub.build) {
                 tracing::info!("the hub of process {} is replaced by a newer one", hub.pid);
                 // One that ends meanwhile has made room, too.
-                let _ = tokio::time::timeout(ANSWER_PATIENCE, client.retire()).await;
+                let _ = tokio::time::timeout(ANSWER_PATIENCE, client.drain()).await;
                 return Ok(None);
             }
             let wanted = self.context.args.global.naming.map(naming_text);
@@ -196,7 +196,7 @@ impl<'a> SharedHub<'a> {
     }
 }
 
-async fn attach(hub: &Client) -> Result<Option<UnixStream>, ShareError> {
+async fn attach(hub: &ControlClient) -> Result<Option<UnixStream>, ShareError> {
     match hub.attach().await {
         Ok(stream) => Ok(Some(stream)),
         Err(ControlError::NoHub) => Ok(None),

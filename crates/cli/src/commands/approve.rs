@@ -19,7 +19,7 @@ use crate::{
 
 /// What somebody says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decision {
+enum ApproveDecision {
     Approved,
     Rejected,
     /// Not now.
@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     if chosen.is_empty() {
         context.out.note("nothing waits for approval");
     }
-    let mut decisions = vec![Decision::Left; chosen.len()];
+    let mut decisions = vec![ApproveDecision::Left; chosen.len()];
     let is_asked = !args.yes && !args.reject && !args.diff && can_ask(context);
     if !context.out.json {
         warn_unpinned(context, &chosen);
@@ -61,10 +61,10 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     }
     let before: Vec<Value> = chosen.iter().map(|placed| launch::json(&survey, &approvals, placed)).collect();
     let for_all = match args {
-        ApproveArgs { reject: true, .. } => Some(Decision::Rejected),
-        ApproveArgs { yes: true, .. } => Some(Decision::Approved),
+        ApproveArgs { reject: true, .. } => Some(ApproveDecision::Rejected),
+        ApproveArgs { yes: true, .. } => Some(ApproveDecision::Approved),
         _ if is_asked && args.all && !chosen.is_empty() => {
-            confirm(context, "Let all of them run?").await?.then_some(Decision::Approved)
+            confirm(context, "Let all of them run?").await?.then_some(ApproveDecision::Approved)
         }
         _ => None,
     };
@@ -146,13 +146,13 @@ fn is_settled(approvals: &Approvals, survey: &ConfiguredServers, placed: &Placed
     matches!(verdict, ApprovalState::Approved | ApprovalState::Rejected)
 }
 
-async fn question(context: &Context, placed: &Placed) -> Result<Decision, CliError> {
+async fn question(context: &Context, placed: &Placed) -> Result<ApproveDecision, CliError> {
     let question =
         format!("Let `{}` run? [y]es, [N]o, [r]eject for good: ", visible(placed.server.name.as_str()));
     Ok(match ask(context, &question).await?.as_str() {
-        "y" | "yes" => Decision::Approved,
-        "r" | "reject" => Decision::Rejected,
-        _ => Decision::Left,
+        "y" | "yes" => ApproveDecision::Approved,
+        "r" | "reject" => ApproveDecision::Rejected,
+        _ => ApproveDecision::Left,
     })
 }
 
@@ -161,23 +161,23 @@ fn say(
     approvals: &mut Approvals,
     survey: &ConfiguredServers,
     placed: &Placed,
-    decision: Decision,
+    decision: ApproveDecision,
 ) -> Result<(), CliError> {
     let project = &survey.configuration.project;
     match decision {
-        Decision::Approved => approvals.approve(project, &placed.launch)?,
-        Decision::Rejected => approvals.reject(project, &placed.launch)?,
-        Decision::Left => {}
+        ApproveDecision::Approved => approvals.approve(project, &placed.launch)?,
+        ApproveDecision::Rejected => approvals.reject(project, &placed.launch)?,
+        ApproveDecision::Left => {}
     }
     Ok(())
 }
 
-fn tell(context: &Context, chosen: &[&Placed], decisions: &[Decision]) {
+fn tell(context: &Context, chosen: &[&Placed], decisions: &[ApproveDecision]) {
     for (placed, decision) in chosen.iter().zip(decisions) {
         let said = match decision {
-            Decision::Approved => "approved",
-            Decision::Rejected => "rejected",
-            Decision::Left => continue,
+            ApproveDecision::Approved => "approved",
+            ApproveDecision::Rejected => "rejected",
+            ApproveDecision::Left => continue,
         };
         context.out.note(&format!("{}: {said}", visible(placed.server.name.as_str())));
     }

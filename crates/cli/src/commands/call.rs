@@ -9,14 +9,14 @@ mod save;
 use std::io::Read;
 
 use serde_json::{Value, json};
-use toolbay_control::{Client, ControlError};
+use toolbay_control::{ControlClient, ControlError};
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
     ErrorObject, encode_string, method,
     model::{CallToolResult, Tool},
 };
 
-use self::{connection::HubConnection, progress::Progress};
+use self::{connection::HubConnection, progress::CallProgress};
 use crate::{
     app::{
         context::Context,
@@ -61,7 +61,7 @@ async fn send(
     if let Some(mut connection) = HubConnection::open(context, session, &server).await? {
         let params =
             format!("{{\"name\":{name_text},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}");
-        let mut progress = Progress::new(context, name);
+        let mut progress = CallProgress::new(context, name);
         return connection.ask(method::TOOLS_CALL, &params, &mut progress).await;
     }
     let params = format!("{{\"name\":{name_text},\"arguments\":{arguments}}}");
@@ -74,7 +74,7 @@ async fn send(
 /// Where the current directory is no project, the codebase of a hub without a configuration is that of the directory in which it was
 /// started.
 async fn note_other_folder(context: &Context, session: &Session<'_>, server: &str) -> Result<(), CliError> {
-    if server != "codebase" || session.root.is_some() || !matches!(session.client, Client::Remote(_)) {
+    if server != "codebase" || session.root.is_some() || !matches!(session.client, ControlClient::Remote(_)) {
         return Ok(());
     }
     if let Some(folder) = session.client.snapshot().await?.folder {

@@ -13,7 +13,7 @@ use toolbay_server::{Server, in_process, serve};
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{
-    serve::{listeners::Listeners, operate::patience},
+    serve::{listeners::Listeners, operate::drain_timeout},
     stdio::{
         FLUSH,
         streams::{stdin, stdout},
@@ -88,7 +88,7 @@ async fn on_http(
     let gateway = Gateway::new(host.clone(), options);
     tokio::select! {
         () = doors.serve(&gateway, &context.stop) => {}
-        () = patience(&context.stop) => {}
+        () = drain_timeout(&context.stop) => {}
     }
     hub::stop(&host).await;
     Ok(())

@@ -18,7 +18,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use toolbay_config::ServerConfig;
 use toolbay_host::{HostOptions, Shim};
 
-use self::{finding::Finding, report::Report};
+use self::{finding::Finding, report::DoctorReport};
 use crate::{
     app::{codebases::OpenTrees, context::Context, error::CliError, login_env::environment},
     args::DoctorArgs,
@@ -48,7 +48,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         Some(name) => vec![named(name, placed)?],
     };
     let only = args.server.as_deref();
-    let mut report = Report::new(context);
+    let mut report = DoctorReport::new(context);
     report.add(CONFIG, files::check(&configuration, &reading, only))?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     report.wait_for(&names);

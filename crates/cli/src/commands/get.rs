@@ -12,7 +12,7 @@ use crate::{
     args::GetArgs,
     configured::{
         describe::{pairs, target},
-        report::{ConfiguredServers, short_path, standing},
+        report::{ConfiguredServers, permission, short_path},
     },
     term::{
         status_view::trouble,
@@ -112,7 +112,7 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
     let settings = server["settings"].as_object().filter(|all| !all.is_empty());
     let floating = text("floating_package").map(|it| format!("`{it}` is not pinned to a version"));
     let rows = [
-        ("standing", Some(standing(placed.server.permission).to_owned())),
+        ("standing", Some(permission(placed.server.permission).to_owned())),
         ("approval", text("approval")),
         ("scope", text("scope")),
         ("file", Some(file)),

@@ -4,7 +4,7 @@ mod logs;
 
 use std::time::{Duration, Instant, SystemTime};
 
-use toolbay_control::{Client, ClientSnapshot, ControlError, HubSnapshot, millis};
+use toolbay_control::{ClientSnapshot, ControlClient, ControlError, HubSnapshot, millis};
 use toolbay_supervise::daemon;
 
 use crate::{
@@ -82,7 +82,7 @@ async fn stop(context: &Context) -> Result<(), CliError> {
 
 async fn restart(context: &Context) -> Result<(), CliError> {
     let plan = HubPlan::read(context)?;
-    let client = Client::at(&context.env.socket_dirs().place(&plan.identity.files)).await;
+    let client = ControlClient::at(&context.env.socket_dirs().place(&plan.identity.files)).await;
     match client {
         Ok(client) => {
             let hub = client.hub().await?;
@@ -101,7 +101,7 @@ async fn restart(context: &Context) -> Result<(), CliError> {
 }
 
 /// Ends a hub, and waits until it is gone.
-async fn end(client: &Client, hub: &HubSnapshot) -> Result<(), CliError> {
+async fn end(client: &ControlClient, hub: &HubSnapshot) -> Result<(), CliError> {
     client.shut_down().await?;
     let began = Instant::now();
     while daemon::is_alive(hub.pid) {

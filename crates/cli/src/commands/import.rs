@@ -26,7 +26,7 @@ use crate::{
         table::{Cell, Look, print},
     },
 };
-use plan::{Candidate, Status};
+use plan::{Candidate, ImportStatus};
 pub(super) use sources::{folders, unknown_client};
 
 pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliError> {
@@ -121,10 +121,10 @@ fn counted(count: usize) -> String {
 fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError> {
     let row = |candidate: &Candidate<'_>| {
         let look = match candidate.status {
-            Status::New => Look::Good,
-            Status::Changed | Status::Conflict => Look::Busy,
-            Status::Unusable => Look::Bad,
-            Status::Same | Status::Hub => Look::Dim,
+            ImportStatus::New => Look::Good,
+            ImportStatus::Changed | ImportStatus::Conflict => Look::Busy,
+            ImportStatus::Unusable => Look::Bad,
+            ImportStatus::Same | ImportStatus::Hub => Look::Dim,
         };
         vec![
             Cell::new(candidate.status.word(), look),

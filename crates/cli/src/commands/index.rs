@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::json;
 use toolbay_search::{
-    codebase::{Codebase, IndexError, Options, Status, Summary},
+    codebase::{Codebase, IndexError, IndexStatus, Options, Summary},
     tree::Secrets,
 };
 
@@ -178,7 +178,7 @@ fn show_summary(context: &Context, root: &Path, summary: &Summary) -> Result<(),
     Ok(out.data(&format!("{}\n", languages.join(", ")))?)
 }
 
-fn show_status(context: &Context, status: &Status) -> Result<(), CliError> {
+fn show_status(context: &Context, status: &IndexStatus) -> Result<(), CliError> {
     let out = &context.out;
     let is_complete = status.indexed >= status.files;
     if out.json {

@@ -79,7 +79,7 @@ impl Inspection<'_> {
 
     async fn page(&self, since: Option<u64>, follow: bool) -> Result<MessagePage, CliError> {
         let params = json!({ "since": since, "follow": follow, "server": self.server }).to_string();
-        Ok(self.session.client.ask(method::MESSAGES, Some(&params)).await?)
+        Ok(self.session.client.request_as(method::MESSAGES, Some(&params)).await?)
     }
 
     fn show(&self, page: &MessagePage) -> Result<(), CliError> {

@@ -7,7 +7,7 @@ use crate::{
     app::{context::Context, error::CliError, other_hubs},
     configured::{
         describe::target,
-        report::{ConfiguredServers, scope, short_path, standing},
+        report::{ConfiguredServers, permission, scope, short_path},
     },
     term::table::{Cell, Look, print},
 };
@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         };
         rows.push(vec![
             Cell::new(visible(name), Look::Bold),
-            Cell::new(standing(placed.server.permission), look),
+            Cell::new(permission(placed.server.permission), look),
             state(name).unwrap_or("–").into(),
             normalised["transport"].as_str().unwrap_or_default().into(),
             scope(placed.file.scope).into(),
@@ -99,7 +99,7 @@ impl Broken<'_> {
             "–".into(),
             "–".into(),
             scope(self.file.scope).into(),
-            format!("{}:{}", short_path(context, &self.file.path), self.problem.place).into(),
+            format!("{}:{}", short_path(context, &self.file.path), self.problem.location).into(),
             visible(&self.problem.message).into(),
         ]
     }
@@ -108,7 +108,7 @@ impl Broken<'_> {
         json!({
             "name": self.name, "enabled": false, "standing": "broken", "state": null,
             "scope": scope(self.file.scope), "file": self.file.path,
-            "line": self.problem.place.line, "column": self.problem.place.column, "problem": self.problem.message,
+            "line": self.problem.location.line, "column": self.problem.location.column, "problem": self.problem.message,
         })
     }
 }

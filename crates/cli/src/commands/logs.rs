@@ -64,7 +64,7 @@ async fn follow(
 
 async fn page(session: &Session<'_>, server: &str, since: u64, follow: bool) -> Result<LogPage, CliError> {
     let params = json!({ "server": server, "since": since, "follow": follow }).to_string();
-    Ok(session.client.ask(method::LOGS, Some(&params)).await?)
+    Ok(session.client.request_as(method::LOGS, Some(&params)).await?)
 }
 
 fn show(context: &Context, server: &str, line: &LogEntry, shows_name: bool) -> Result<(), CliError> {

@@ -7,7 +7,7 @@ mod words;
 use std::path::PathBuf;
 
 use toolbay_builtin::codebase::{
-    Case, Code, CodeError, MeaningAnswer, MeaningQuery, TextAnswer, TextQuery, Work,
+    Case, Code, CodeError, MeaningAnswer, MeaningQuery, TextAnswer, TextQuery, TreeWork,
 };
 
 use super::index;
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliE
     let question = Question::of(args, within);
     let searched = tokio::task::spawn_blocking(move || {
         let tree = tree.tree()?;
-        question.ask(&*tree, &Work::alone(tree.clone()))
+        question.ask(&*tree, &TreeWork::alone(tree.clone()))
     });
     let found = tokio::select! {
         // The thread ends with us.
@@ -67,7 +67,7 @@ enum Question {
 }
 
 /// What was found.
-enum Found {
+enum SearchResults {
     Text(TextAnswer),
     Meaning(MeaningAnswer),
 }
@@ -102,10 +102,10 @@ impl Question {
         }
     }
 
-    fn ask(&self, tree: &dyn Code, work: &Work) -> Result<Found, CodeError> {
+    fn ask(&self, tree: &dyn Code, work: &TreeWork) -> Result<SearchResults, CodeError> {
         Ok(match self {
-            Self::Text(query) => Found::Text(tree.search_text(query, work)?),
-            Self::Meaning(query) => Found::Meaning(tree.search_meaning(query, work)?),
+            Self::Text(query) => SearchResults::Text(tree.search_text(query, work)?),
+            Self::Meaning(query) => SearchResults::Meaning(tree.search_meaning(query, work)?),
         })
     }
 }

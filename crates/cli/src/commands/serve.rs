@@ -3,7 +3,7 @@
 pub(super) mod listeners;
 pub(super) mod operate;
 
-use toolbay_control::{Client, ControlError, Listener};
+use toolbay_control::{ControlClient, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
 
 use self::{
@@ -50,14 +50,14 @@ pub(super) fn gateway_options(
 /// The place at which others find this hub. One in the background makes room; a second one in the foreground is refused.
 async fn take_place(context: &Context, plan: &HubPlan) -> Result<Option<Listener>, CliError> {
     let place = context.env.socket_dirs().place(&plan.identity.files);
-    if let Ok(client) = Client::at(&place).await
+    if let Ok(client) = ControlClient::at(&place).await
         && let Ok(running) = client.hub().await
     {
         if !running.background {
             return Err(CliError::Serving { pid: running.pid, url: running.urls.first().cloned() });
         }
         context.out.note(&format!("taking the place of the background hub (process {})", running.pid));
-        client.retire().await?;
+        client.drain().await?;
     }
     match Listener::bind(&place) {
         Ok(listener) => Ok(Some(listener)),

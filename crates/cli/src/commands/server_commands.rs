@@ -36,7 +36,7 @@ pub(super) async fn give(
     session::with_running(context, async |session| {
         let snapshot = session.client.snapshot().await?;
         let names = if args.all { all(&snapshot) } else { each_once(&args.servers) };
-        let orders = names.iter().map(|name| obey(session, &snapshot, method, name));
+        let orders = names.iter().map(|name| execute(session, &snapshot, method, name));
         let mut errors = Vec::new();
         let mut servers = Vec::new();
         for outcome in join_all(orders).await {
@@ -60,7 +60,7 @@ pub(super) async fn give(
     .await
 }
 
-async fn obey(
+async fn execute(
     session: &Session<'_>,
     snapshot: &HubStatus,
     method: &str,
@@ -73,7 +73,7 @@ async fn obey(
         return Err(CliError::UnknownServer { name: name.to_owned(), similar, known });
     }
     let params = json!({ "server": name }).to_string();
-    Ok(session.client.ask(method, Some(&params)).await?)
+    Ok(session.client.request_as(method, Some(&params)).await?)
 }
 
 /// Those that may run.

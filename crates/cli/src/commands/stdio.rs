@@ -63,7 +63,7 @@ pub(super) async fn offer(context: &Context, host: Host, first_list_wait: Durati
     let gateway = Gateway::new(host.clone(), options);
     let tasks = TaskTracker::new();
     let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);
-    gateway.serve_wire(wire, context.stop.clone()).await;
+    gateway.serve_connection(wire, context.stop.clone()).await;
     tasks.close();
     // A client that does not read its answers does not get them.
     let _ = tokio::time::timeout(FLUSH, tasks.wait()).await;

@@ -40,7 +40,7 @@ pub(crate) async fn put(
     if let Some(problem) = after.problems.iter().find(of_it) {
         return Err(CliError::usage(format!("server `{name}`: {}", problem.message)));
     }
-    let mut report = Report {
+    let mut report = EditReport {
         name,
         file: &file,
         change: if is_there { "replaced" } else { "added" },
@@ -148,7 +148,7 @@ pub(crate) fn approve(context: &Context, file: &TargetFile, name: &str) -> Resul
 }
 
 /// What a change came to.
-struct Report<'a> {
+struct EditReport<'a> {
     name: &'a str,
     file: &'a TargetFile,
     change: &'static str,
@@ -158,7 +158,7 @@ struct Report<'a> {
     warnings: Vec<String>,
 }
 
-impl Report<'_> {
+impl EditReport<'_> {
     /// What exactly will run, before it is written.
     fn announce(&self, context: &Context) {
         context.out.note(&format!("{}: {}", self.name, target(&self.written.normalised())));

@@ -127,7 +127,8 @@ impl Configuration {
             if placed.server.permission == Permission::Enabled {
                 placed.server.permission = Permission::Disabled;
                 let server = Some(placed.server.name.as_str().to_owned());
-                let problem = Problem { server, message: ITSELF.to_owned(), place: placed.launch.location };
+                let problem =
+                    Problem { server, message: ITSELF.to_owned(), location: placed.launch.location };
                 reading.problems.push((placed.file.path.clone(), problem));
             }
         }

@@ -11,7 +11,7 @@ use toolbay_config::{
     scope::{Placed, Reading, Scope},
     visible,
 };
-use toolbay_control::{Client, ServerSnapshot};
+use toolbay_control::{ControlClient, ServerSnapshot};
 
 use crate::{
     app::{context::Context, error::CliError, reload::complaints},
@@ -73,7 +73,7 @@ impl ConfiguredServers {
     /// How the servers are, by name, if a hub runs these files; nothing else.
     pub(crate) async fn states(&self, context: &Context) -> HashMap<String, ServerSnapshot> {
         let place = context.env.socket_dirs().place(&self.configuration.identity(&self.reading).files);
-        let Ok(client) = Client::at(&place).await else { return HashMap::new() };
+        let Ok(client) = ControlClient::at(&place).await else { return HashMap::new() };
         let servers = client.snapshot().await.map(|snapshot| snapshot.servers).unwrap_or_default();
         servers.into_iter().map(|server| (server.name.clone(), server)).collect()
     }
@@ -82,7 +82,7 @@ impl ConfiguredServers {
     pub(crate) fn json(&self, placed: &Placed) -> Value {
         let mut value = self.normalised(placed);
         value["enabled"] = (placed.server.permission == Permission::Enabled).into();
-        value["standing"] = standing(placed.server.permission).into();
+        value["standing"] = permission(placed.server.permission).into();
         value["scope"] = scope(placed.file.scope).into();
         value["file"] = json!(placed.file.path);
         value
@@ -101,7 +101,7 @@ impl ConfiguredServers {
 }
 
 /// Whether a server may run, in a word.
-pub(crate) fn standing(standing: Permission) -> &'static str {
+pub(crate) fn permission(standing: Permission) -> &'static str {
     match standing {
         Permission::Enabled => "enabled",
         Permission::Disabled => "disabled",

@@ -100,7 +100,7 @@ pub(crate) fn line(server: &ServerSnapshot, paint: Palette) -> String {
     let time = server.start_ms.map(|time| format!(", {}", short(Duration::from_millis(time))));
     let detail = match server.state.as_str() {
         "ready" | "degraded" => {
-            format!(" ({}, {}{})", revision(server), offers(server), time.unwrap_or_default())
+            format!(" ({}, {}{})", revision(server), counts(server), time.unwrap_or_default())
         }
         "starting" => String::new(),
         _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
@@ -112,7 +112,7 @@ pub(crate) fn line(server: &ServerSnapshot, paint: Palette) -> String {
 /// What is worth a line when it changes.
 pub(crate) fn key(server: &ServerSnapshot) -> String {
     match server.state.as_str() {
-        state if server.is_up => format!("{state} {} {}", offers(server), server.starts),
+        state if server.is_up => format!("{state} {} {}", counts(server), server.starts),
         state => format!("{state} {:?}", server.failure),
     }
 }
@@ -155,7 +155,7 @@ fn revision(server: &ServerSnapshot) -> String {
     server.revision.clone().unwrap_or_else(|| "–".to_owned())
 }
 
-pub(crate) fn offers(server: &ServerSnapshot) -> String {
+pub(crate) fn counts(server: &ServerSnapshot) -> String {
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     format!(
         "{}, {}, {}",

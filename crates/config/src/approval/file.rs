@@ -27,7 +27,7 @@ pub(super) type Projects = BTreeMap<String, BTreeMap<String, Record>>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
-    pub(super) decision: Decision,
+    pub(super) decision: ApprovalDecision,
     /// Of the launch that it was said about.
     pub(super) hash: String,
     /// That launch in lines, without secrets.
@@ -36,7 +36,7 @@ pub(super) struct Record {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Decision {
+pub(super) enum ApprovalDecision {
     Approved,
     Rejected,
 }

@@ -11,7 +11,7 @@ use crate::{
     WrittenBuiltIn, WrittenServer,
     env::powerful::decides_what_runs,
     escape::{quoted, visible},
-    launch_hash::fields::{Fields, hex},
+    launch_hash::fields::{HashFields, hex},
     redact,
     template::Template,
 };
@@ -40,7 +40,7 @@ const UNBOUND: [&str; 16] = [
 
 /// What somebody approves of: everything by which an entry decides what runs, what it reaches, and what it is given.
 pub(super) struct LaunchText {
-    hash: Fields,
+    hash: HashFields,
     /// One line per fact, without secrets and with nothing invisible.
     pub(super) lines: Vec<String>,
 }
@@ -48,7 +48,7 @@ pub(super) struct LaunchText {
 impl LaunchText {
     pub(super) fn of(launch: &WrittenServer) -> Self {
         // Change its number when the fields change their meaning.
-        let mut text = Self { hash: Fields::new("toolbay approval 2"), lines: Vec::new() };
+        let mut text = Self { hash: HashFields::new("toolbay approval 2"), lines: Vec::new() };
         if let Some(command) = &launch.command {
             text.add_text("command", command, &redact::text(command));
         }

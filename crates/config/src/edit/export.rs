@@ -23,7 +23,7 @@ pub(crate) fn entry(server: &WrittenServer, format: Format) -> Result<Exported, 
     if format == Format::Goose {
         return Err("the file of goose is YAML, which is not written".to_owned());
     }
-    let mut writer = Writer { format, style: format.style(), entry: Vec::new(), lost: Vec::new() };
+    let mut writer = EntryWriter { format, style: format.style(), entry: Vec::new(), lost: Vec::new() };
     match (&server.command, &server.url) {
         (Some(command), _) => writer.program(command, server)?,
         (None, Some(url)) => writer.remote(url, server)?,
@@ -32,20 +32,20 @@ pub(crate) fn entry(server: &WrittenServer, format: Format) -> Result<Exported, 
             None => return Err("it has neither a `command` nor a `url`".to_owned()),
         },
     }
-    writer.standing(server.permission)?;
+    writer.permission(server.permission)?;
     writer.tuning(&server.tuning);
     writer.extra(server);
     Ok(Exported { entry: writer.entry, lost: writer.lost })
 }
 
-struct Writer {
+struct EntryWriter {
     format: Format,
     style: Style,
     entry: Pairs,
     lost: Vec<String>,
 }
 
-impl Writer {
+impl EntryWriter {
     fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.entry.push((key.to_owned(), value.into()));
     }
@@ -159,7 +159,7 @@ impl Writer {
             Antigravity, ClaudeCode, ClaudeDesktop, ClaudeManaged, ClaudePlugin, ClaudeUser, Cline,
             CopilotCli, Devin, Factory, Gemini, McpServers, OpenCode, Roo, Rovo, Toolbay, VsCode, Windsurf,
         };
-        let spoken = server.spoken();
+        let spoken = server.protocol_name();
         let url = self.text(url)?;
         let mut key = "url";
         match self.format {
@@ -211,7 +211,7 @@ impl Writer {
         Ok(())
     }
 
-    fn standing(&mut self, standing: Permission) -> Result<(), String> {
+    fn permission(&mut self, standing: Permission) -> Result<(), String> {
         if standing != Permission::Disabled {
             return Ok(());
         }

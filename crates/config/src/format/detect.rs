@@ -7,18 +7,18 @@ use std::path::Path;
 use crate::{Format, Syntax, problem::Position, syntax::Node};
 
 /// Servers in a file.
-pub(crate) struct Found<'a> {
+pub(crate) struct DetectedServers<'a> {
     pub(crate) format: Format,
     /// The keys that lead to the servers.
     pub(crate) home: Vec<&'static str>,
-    pub(crate) entries: Vec<Entry<'a>>,
+    pub(crate) entries: Vec<DetectedEntry<'a>>,
     /// What VS Code asks people for.
     pub(crate) inputs: Option<&'a Node>,
 }
 
 /// One entry.
 #[derive(Clone)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct DetectedEntry<'a> {
     pub(crate) name: String,
     pub(crate) at: Position,
     pub(crate) node: &'a Node,
@@ -27,9 +27,13 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Finds the servers; the error says what the file is instead, if that is known.
-pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<Found<'a>, Option<String>> {
+pub(crate) fn detect<'a>(
+    root: &'a Node,
+    syntax: Syntax,
+    path: &Path,
+) -> Result<DetectedServers<'a>, Option<String>> {
     let found = |format, home: &[&'static str], servers| {
-        Ok(Found { format, home: home.to_vec(), entries: entries(servers), inputs: None })
+        Ok(DetectedServers { format, home: home.to_vec(), entries: entries(servers), inputs: None })
     };
     let holds = |path: &[&str]| root.at(path).filter(|node| holds_entries(node));
 
@@ -43,11 +47,14 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
         }
     }
     if let Some(servers) = holds(&["mcpServers"]) {
-        let all = Found {
+        let all = DetectedServers {
             format: dialect::tell(root, servers, path),
             ..found(Format::McpServers, &["mcpServers"], servers)?
         };
-        return Ok(Found { entries: all.entries.iter().cloned().chain(of_projects(root)).collect(), ..all });
+        return Ok(DetectedServers {
+            entries: all.entries.iter().cloned().chain(of_projects(root)).collect(),
+            ..all
+        });
     }
     for (home, format) in [
         (&["mcp_servers"][..], Format::McpServers),
@@ -65,7 +72,7 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
             // VS Code keeps beside its servers what it asks people for.
             let inputs = root.at(&home[..home.len() - 1]).and_then(|beside| beside.get("inputs"));
             let format = if is_opencode(servers) { Format::OpenCode } else { format };
-            return Ok(Found { inputs, ..found(format, home, servers)? });
+            return Ok(DetectedServers { inputs, ..found(format, home, servers)? });
         }
     }
     if let Some(servers) = holds(&["extensions"]).filter(|_| syntax == Syntax::Yaml || is_goose(root)) {
@@ -73,7 +80,7 @@ pub(crate) fn detect<'a>(root: &'a Node, syntax: Syntax, path: &Path) -> Result<
     }
     let of_projects = of_projects(root);
     if !of_projects.is_empty() {
-        return Ok(Found {
+        return Ok(DetectedServers {
             entries: of_projects,
             ..found(Format::ClaudeUser, &["mcpServers"], &Node::Null)?
         });
@@ -95,11 +102,11 @@ fn all_are_tables(node: &Node) -> bool {
     node.entries().is_some_and(|entries| entries.iter().all(|(_, node)| node.entries().is_some()))
 }
 
-fn entries(servers: &Node) -> Vec<Entry<'_>> {
+fn entries(servers: &Node) -> Vec<DetectedEntry<'_>> {
     match servers {
         Node::Map(entries) => entries
             .iter()
-            .map(|(key, node)| Entry { name: key.text.clone(), at: key.at, node, project: None })
+            .map(|(key, node)| DetectedEntry { name: key.text.clone(), at: key.at, node, project: None })
             .collect(),
         Node::List(items) => items.iter().map(named).collect(),
         _ => Vec::new(),
@@ -107,19 +114,19 @@ fn entries(servers: &Node) -> Vec<Entry<'_>> {
 }
 
 /// An entry of a list.
-fn named(node: &Node) -> Entry<'_> {
+fn named(node: &Node) -> DetectedEntry<'_> {
     let name = ["id", "name"].iter().find_map(|key| node.get(key)?.text()).unwrap_or_default();
     let at = node.entries().and_then(<[_]>::first).map_or(Position::Byte(0), |(key, _)| key.at);
-    Entry { name: name.to_owned(), at, node, project: None }
+    DetectedEntry { name: name.to_owned(), at, node, project: None }
 }
 
 /// Servers of single projects, in the file of a user of Claude Code.
-fn of_projects(root: &Node) -> Vec<Entry<'_>> {
+fn of_projects(root: &Node) -> Vec<DetectedEntry<'_>> {
     let projects = root.get("projects").and_then(Node::entries).unwrap_or_default();
     let servers = projects.iter().filter_map(|(key, project)| Some((key, project.get("mcpServers")?)));
     servers
         .flat_map(|(key, servers)| {
-            entries(servers).into_iter().map(|entry| Entry { project: Some(&key.text), ..entry })
+            entries(servers).into_iter().map(|entry| DetectedEntry { project: Some(&key.text), ..entry })
         })
         .collect()
 }

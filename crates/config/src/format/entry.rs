@@ -13,7 +13,7 @@ use crate::{
     format::{
         fields::{EntryFields, texts},
         native::{TUNING, tuning_fault},
-        transport::{Kind, kind},
+        transport::{TransportKind, kind},
     },
     model::built_in,
     problem::Remark,
@@ -41,9 +41,9 @@ pub struct Extension {
     /// What the extension is told.
     pub settings: Value,
     /// Whether it may run.
-    pub standing: Permission,
+    pub permission: Permission,
     /// Where the entry stands.
-    pub place: Location,
+    pub location: Location,
 }
 
 /// What there is besides a command and a URL.
@@ -71,7 +71,8 @@ pub(crate) fn read(
     let is_table = |node: &Node| node.entries().is_some();
     let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
     let mut connection = EntryFields::of(nested.unwrap_or(node))?;
-    let mut reader = Reader { written: WrittenServer::named(name, place), style: format.style(), format };
+    let mut reader =
+        EntryReader { written: WrittenServer::named(name, place), style: format.style(), format };
     // Where something is missing, a key that looks like it says why.
     let reach = reader.reach(&mut connection, notes).map_err(|message| match odd.first() {
         Some(remark) => remark.clone(),
@@ -84,7 +85,7 @@ pub(crate) fn read(
     for key in ["id", "name"] {
         fields.take_if(key, |node| node.text() == Some(name));
     }
-    reader.standing(&mut fields)?;
+    reader.permission(&mut fields)?;
     timeouts::read(&mut fields, format, &mut reader.written.tuning, notes);
     tools::read(&mut fields, &mut reader.written.tuning)?;
     reader.tuning(&mut fields)?;
@@ -97,21 +98,21 @@ pub(crate) fn read(
             EntryResult::Extension(Extension {
                 name: name.to_owned(),
                 settings,
-                standing: reader.written.permission,
-                place,
+                permission: reader.written.permission,
+                location: place,
             })
         }
         OtherEndpoint::Elsewhere(why) => EntryResult::Elsewhere(why),
     })
 }
 
-struct Reader {
+struct EntryReader {
     written: WrittenServer,
     style: Style,
     format: Format,
 }
 
-impl Reader {
+impl EntryReader {
     /// How the server is reached.
     fn reach(
         &mut self,
@@ -130,16 +131,16 @@ impl Reader {
             };
         }
         match (kind, &self.written.command, &self.written.url) {
-            (Kind::BuiltIn(what), None, None) => Ok(OtherEndpoint::Elsewhere(format!(
+            (TransportKind::BuiltIn(what), None, None) => Ok(OtherEndpoint::Elsewhere(format!(
                 "`{what}` is a part of {} itself; it is left out",
                 self.format
             ))),
             (_, Some(_), Some(_)) => Err("`command` and `url` exclude each other".to_owned()),
-            (Kind::Stdio, None, Some(_)) => {
+            (TransportKind::Stdio, None, Some(_)) => {
                 Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned())
             }
             (_, None, None) => self.nowhere(fields),
-            (Kind::Url(_), Some(_), None) => {
+            (TransportKind::Url(_), Some(_), None) => {
                 notes.push(
                     "`type` is of a server at a URL, but there is a `command`, which counts".to_owned(),
                 );
@@ -205,7 +206,7 @@ impl Reader {
     fn url(
         &mut self,
         fields: &mut EntryFields<'_>,
-        kind: Kind,
+        kind: TransportKind,
         notes: &mut Vec<String>,
     ) -> Result<(), String> {
         let keys = ["httpUrl", "url", "serverUrl", "uri", "base_url", "baseUrl"];
@@ -213,10 +214,10 @@ impl Reader {
         let url = node.text().ok_or_else(|| format!("`{key}` must be a text, but it is {}", node.kind()))?;
         self.written.url = Some(Template::parse(url, self.style));
         self.written.transport = match kind {
-            Kind::Url(transport) => transport,
+            TransportKind::Url(transport) => transport,
             _ if key == "httpUrl" => Transport::Http,
             _ if url.starts_with("ws:") || url.starts_with("wss:") => Transport::Auto,
-            Kind::Unsaid => {
+            TransportKind::Unsaid => {
                 if self.format == Format::Roo {
                     notes.push(
                         "Roo wants a `type` with a `url`; what is spoken there is found out".to_owned(),
@@ -229,7 +230,7 @@ impl Reader {
         Ok(())
     }
 
-    fn standing(&mut self, fields: &mut EntryFields<'_>) -> Result<(), String> {
+    fn permission(&mut self, fields: &mut EntryFields<'_>) -> Result<(), String> {
         let disabled = fields.flag(&["disabled"])? == Some(true);
         let enabled = fields.flag(&["enabled"])? != Some(false);
         if disabled || !enabled {

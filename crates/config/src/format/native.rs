@@ -19,7 +19,7 @@ use crate::{
     format::{
         entry::BUILT_IN_ALONE,
         fields::EntryFields,
-        transport::{Kind, kind},
+        transport::{TransportKind, kind},
     },
     model::built_in,
     problem::LineIndex,
@@ -38,7 +38,7 @@ pub(crate) fn read(
     node: &Node,
     places: &LineIndex<'_>,
 ) -> Result<WrittenServer, Vec<Problem>> {
-    let problem = |message, place| Problem { server: Some(name.to_owned()), message, place };
+    let problem = |message, place| Problem { server: Some(name.to_owned()), message, location: place };
     let mut problems = Vec::new();
     let mut tuning = Map::new();
     for (key, value) in node.entries().unwrap_or_default() {
@@ -98,15 +98,15 @@ fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, Stri
         return Err(BUILT_IN_ALONE.to_owned());
     }
     match (kind(fields.text(&["transport", "type"])?)?, &written.url) {
-        (Kind::Url(transport), Some(_)) => written.transport = transport,
-        (Kind::Url(_), None) => {
+        (TransportKind::Url(transport), Some(_)) => written.transport = transport,
+        (TransportKind::Url(_), None) => {
             return Err("`transport` is of a server at a `url`, which is missing".to_owned());
         }
-        (Kind::Stdio, Some(_)) => {
+        (TransportKind::Stdio, Some(_)) => {
             return Err("`transport` is `stdio`, which needs a `command`, not a `url`".to_owned());
         }
-        (Kind::BuiltIn(what), _) => return Err(format!("the transport `{what}` is unknown")),
-        (Kind::Unsaid | Kind::Stdio, _) => {}
+        (TransportKind::BuiltIn(what), _) => return Err(format!("the transport `{what}` is unknown")),
+        (TransportKind::Unsaid | TransportKind::Stdio, _) => {}
     }
     if fields.flag(&["enabled"])? == Some(false) {
         written.permission = Permission::Disabled;

@@ -8,7 +8,7 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 use crate::{
     Remote, Transport,
     files::small::read_small,
-    format::transport::{self, Kind},
+    format::transport::{self, TransportKind},
 };
 
 /// The certificates of a whole system fit.
@@ -48,9 +48,9 @@ pub fn check_remote(
     headers: &BTreeMap<String, String>,
 ) -> Result<Remote, String> {
     let transport = match transport::kind(kind)? {
-        Kind::Unsaid => Transport::Auto,
-        Kind::Url(transport) => transport,
-        Kind::Stdio | Kind::BuiltIn(_) => {
+        TransportKind::Unsaid => Transport::Auto,
+        TransportKind::Url(transport) => transport,
+        TransportKind::Stdio | TransportKind::BuiltIn(_) => {
             return Err("`type` is of a server that needs a `command`, not a `url`".to_owned());
         }
     };

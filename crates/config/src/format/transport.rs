@@ -4,7 +4,7 @@ use crate::Transport;
 
 /// What the `type` of an entry says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum TransportKind<'a> {
     /// Nothing.
     Unsaid,
     /// A program.
@@ -15,17 +15,19 @@ pub(crate) enum Kind<'a> {
     BuiltIn(&'a str),
 }
 
-pub(crate) fn kind(word: Option<&str>) -> Result<Kind<'_>, String> {
+pub(crate) fn kind(word: Option<&str>) -> Result<TransportKind<'_>, String> {
     Ok(match word {
-        None => Kind::Unsaid,
-        Some("stdio" | "local") => Kind::Stdio,
-        Some("auto" | "remote") => Kind::Url(Transport::Auto),
+        None => TransportKind::Unsaid,
+        Some("stdio" | "local") => TransportKind::Stdio,
+        Some("auto" | "remote") => TransportKind::Url(Transport::Auto),
         Some("http" | "https" | "streamable-http" | "streamableHttp" | "streamable_http") => {
-            Kind::Url(Transport::Http)
+            TransportKind::Url(Transport::Http)
         }
-        Some("sse") => Kind::Url(Transport::Sse),
-        Some("ws" | "wss" | "websocket") => Kind::Url(Transport::WebSocket),
-        Some(word @ ("sdk" | "builtin" | "platform" | "frontend" | "inline_python")) => Kind::BuiltIn(word),
+        Some("sse") => TransportKind::Url(Transport::Sse),
+        Some("ws" | "wss" | "websocket") => TransportKind::Url(Transport::WebSocket),
+        Some(word @ ("sdk" | "builtin" | "platform" | "frontend" | "inline_python")) => {
+            TransportKind::BuiltIn(word)
+        }
         Some(other) => {
             return Err(format!(
                 "the transport `{other}` is unknown; use `stdio`, `http`, `sse` or `ws`, or leave `type` out to have it found out"

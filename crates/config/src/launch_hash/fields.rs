@@ -4,9 +4,9 @@ use sha2::{Digest, Sha256};
 
 /// Invariant: label and value each carry their length, so fields cannot run into each other: `["ab", "c"]` and
 /// `["a", "bc"]` differ.
-pub(crate) struct Fields(Sha256);
+pub(crate) struct HashFields(Sha256);
 
-impl Fields {
+impl HashFields {
     /// `purpose` keeps hashes of different kinds apart; change its number when the fields change their meaning.
     pub(crate) fn new(purpose: &str) -> Self {
         let mut fields = Self(Sha256::new());

@@ -30,7 +30,7 @@ const WITHIN: [&str; 20] = [
 
 /// The folder that a file is about.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Root {
+pub(crate) struct ProjectRoot {
     /// From here relative folders start, and `${workspaceFolder}` means it: where the file is, or the project that the
     /// file's folder stands in.
     pub(crate) folder: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Root {
     pub(crate) is_project: bool,
 }
 
-impl Root {
+impl ProjectRoot {
     pub(crate) fn of(path: &Path, format: Format, home: Option<&Path>) -> Self {
         let folder = path.parent().unwrap_or(Path::new(""));
         let is_within =

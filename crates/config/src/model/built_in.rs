@@ -25,12 +25,12 @@ const EMBEDDINGS: [&str; 3] = ["url", "model", "api_key"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuiltIn {
     /// Search and reading in a tree of files.
-    Codebase(Codebase),
+    Codebase(CodebaseSettings),
 }
 
 /// A tree of files to search in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Codebase {
+pub struct CodebaseSettings {
     /// The folder; nothing outside of it is ever shown.
     pub root: PathBuf,
     /// Who embeds texts instead of the built-in model.
@@ -148,7 +148,7 @@ pub(crate) fn check(
         _ => None,
     };
     let WrittenBuiltIn { s3_errors, secrets, .. } = *written;
-    Ok(BuiltIn::Codebase(Codebase { root, embeddings, s3_errors, secrets }))
+    Ok(BuiltIn::Codebase(CodebaseSettings { root, embeddings, s3_errors, secrets }))
 }
 
 fn endpoint(url: &str) -> Result<Uri, String> {

@@ -121,7 +121,8 @@ pub struct ServerOptions {
     /// A file with certificates to trust at a URL, besides those of the machine; PEM, as seen from the configuration.
     pub ca: Option<PathBuf>,
     /// Which era to speak.
-    pub era: RevisionSetting,
+    #[serde(rename = "era")]
+    pub revision: RevisionSetting,
     /// What happens to arguments that do not fit the tool's schema.
     pub validate: Validate,
     /// Calls at the server at once.

@@ -109,7 +109,7 @@ impl WrittenServer {
             && text(&self.env_file) == text(&other.env_file)
             && text(&self.cwd) == text(&other.cwd)
             && text(&self.url) == text(&other.url)
-            && self.spoken() == other.spoken()
+            && self.protocol_name() == other.protocol_name()
             && texts(&self.headers) == texts(&other.headers)
             && built_in(&self.built_in) == built_in(&other.built_in)
             && self.permission == other.permission

@@ -2,7 +2,7 @@
 
 use crate::{
     REDACTED,
-    template::{Part, Template, Variable, is_scheme},
+    template::{Template, TemplatePart, Variable, is_scheme},
 };
 
 use super::words::is_token;
@@ -23,15 +23,15 @@ impl<'a> Marked<'a> {
         let mut marked = Self { text: String::new(), variables: Vec::new() };
         for part in template.parts() {
             match part {
-                Part::Literal(text) => text.chars().for_each(|c| match is_mark(c) {
+                TemplatePart::Literal(text) => text.chars().for_each(|c| match is_mark(c) {
                     true => marked.text.extend(c.escape_unicode()),
                     false => marked.text.push(c),
                 }),
-                Part::Variable(variable) if marked.variables.len() < MOST => {
+                TemplatePart::Variable(variable) if marked.variables.len() < MOST => {
                     marked.text.push(mark(marked.variables.len(), false));
                     marked.variables.push(variable);
                 }
-                Part::Variable(_) => marked.text.push_str(REDACTED),
+                TemplatePart::Variable(_) => marked.text.push_str(REDACTED),
             }
         }
         marked

@@ -29,7 +29,7 @@ impl WrittenServer {
         };
         let mut shown = json!({
             "name": self.name,
-            "transport": self.spoken(),
+            "transport": self.protocol_name(),
             "command": self.command.as_ref().map(Template::shown),
             "args": redact::arguments(&self.args),
             "env": map(&self.env),
@@ -87,7 +87,7 @@ impl WrittenServer {
     }
 
     /// What is spoken with it, or tried first where that is to be found out.
-    pub(crate) fn spoken(&self) -> &'static str {
+    pub(crate) fn protocol_name(&self) -> &'static str {
         if self.built_in.is_some() {
             return "builtin";
         }

@@ -15,7 +15,7 @@ const MAX_NODES: usize = 100_000;
 const TEXT_PER_NODE: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let mut reader = Reader { events: Parser::new_from_str(text), anchors: HashMap::new(), nodes: 0 };
+    let mut reader = YamlReader { events: Parser::new_from_str(text), anchors: HashMap::new(), nodes: 0 };
     loop {
         match reader.next()? {
             (Event::StreamEnd, span) => return Err((place(&span.start), "it is empty".to_owned())),
@@ -25,13 +25,13 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     events: Parser<'a, StrInput<'a>>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span), SyntaxError> {
         let failed = |error: ScanError| (place(error.marker()), error.info().to_owned());
         match self.events.next() {

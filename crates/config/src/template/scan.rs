@@ -1,6 +1,6 @@
 //! Finding variables in a text.
 
-use super::{Keyword, MissingValue, Part, Source, Variable};
+use super::{Keyword, MissingValue, TemplatePart, ValueSource, Variable};
 
 /// How variables are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Style {
     Native,
 }
 
-pub(super) fn parts(text: &str, style: Style) -> Vec<Part> {
+pub(super) fn parts(text: &str, style: Style) -> Vec<TemplatePart> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = text;
@@ -36,9 +36,9 @@ pub(super) fn parts(text: &str, style: Style) -> Vec<Part> {
             }
         } else if let Some((variable, length)) = variable(rest, style) {
             if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
+                parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
             }
-            parts.push(Part::Variable(variable));
+            parts.push(TemplatePart::Variable(variable));
             rest = &rest[length..];
         } else {
             literal.push_str(&rest[..1]);
@@ -47,7 +47,7 @@ pub(super) fn parts(text: &str, style: Style) -> Vec<Part> {
     }
     literal.push_str(rest);
     if !literal.is_empty() || parts.is_empty() {
-        parts.push(Part::Literal(literal));
+        parts.push(TemplatePart::Literal(literal));
     }
     parts
 }
@@ -85,8 +85,8 @@ fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
             let source = inner
                 .strip_prefix("env:")
                 .filter(|name| is_name(name))
-                .map(|name| Source::Env(name.to_owned()))
-                .or_else(|| inner.strip_prefix("file:").map(|path| Source::File(path.to_owned())))?;
+                .map(|name| ValueSource::Env(name.to_owned()))
+                .or_else(|| inner.strip_prefix("file:").map(|path| ValueSource::File(path.to_owned())))?;
             (source, None, inner.len() + 2)
         }
         _ => match between(text, "${") {
@@ -96,33 +96,33 @@ fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
             }
             None if style == Style::Dollar => {
                 let name = name_at(text.strip_prefix('$')?)?;
-                (Source::Env(name.to_owned()), None, name.len() + 1)
+                (ValueSource::Env(name.to_owned()), None, name.len() + 1)
             }
             None => return None,
         },
     };
-    let empties = style == Style::Editor && matches!(source, Source::Env(_));
+    let empties = style == Style::Editor && matches!(source, ValueSource::Env(_));
     let lack = if empties { MissingValue::Empties } else { MissingValue::Stays };
     Some((Variable { source, default, written: text[..length].to_owned(), lack }, length))
 }
 
 /// What stands in the braces of `${…}`.
-fn braced(inner: &str, style: Style) -> Option<(Source, Option<String>)> {
+fn braced(inner: &str, style: Style) -> Option<(ValueSource, Option<String>)> {
     if let Some((name, default)) = inner.split_once(":-")
         && style != Style::Editor
         && is_name(name)
     {
-        return Some((Source::Env(name.to_owned()), Some(default.to_owned())));
+        return Some((ValueSource::Env(name.to_owned()), Some(default.to_owned())));
     }
     let source = match inner.split_once(':') {
-        Some(("env", name)) if is_name(name) => Source::Env(name.to_owned()),
-        Some(("input", id)) if !id.is_empty() => Source::Input(id.to_owned()),
-        Some(("file", path)) if !path.is_empty() => Source::File(path.to_owned()),
+        Some(("env", name)) if is_name(name) => ValueSource::Env(name.to_owned()),
+        Some(("input", id)) if !id.is_empty() => ValueSource::Input(id.to_owned()),
+        Some(("file", path)) if !path.is_empty() => ValueSource::File(path.to_owned()),
         Some(_) => return None,
         None => match (word(inner), inner.strip_prefix("user_config.")) {
-            (Some(word), _) => Source::Word(word),
-            (None, Some(key)) => Source::Input(key.to_owned()),
-            (None, None) if style != Style::Editor && is_name(inner) => Source::Env(inner.to_owned()),
+            (Some(word), _) => ValueSource::Word(word),
+            (None, Some(key)) => ValueSource::Input(key.to_owned()),
+            (None, None) if style != Style::Editor && is_name(inner) => ValueSource::Env(inner.to_owned()),
             (None, None) => return None,
         },
     };

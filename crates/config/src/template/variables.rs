@@ -9,7 +9,7 @@ use std::{
 use crate::{
     Input,
     files::small::read_small_text,
-    template::{Keyword, MissingValue, Source, Variable},
+    template::{Keyword, MissingValue, ValueSource, Variable},
 };
 
 /// A file that stands for a secret is short.
@@ -98,15 +98,15 @@ impl Variables {
     /// What a variable comes to: its value, its default, or what was written.
     pub(crate) fn value_of(&self, variable: &Variable, missing: &mut Vec<Missing>) -> String {
         let found = match &variable.source {
-            Source::Env(name) => self.env(name).ok_or_else(|| format!("set {name} in the environment")),
-            Source::Input(id) => {
+            ValueSource::Env(name) => self.env(name).ok_or_else(|| format!("set {name} in the environment")),
+            ValueSource::Input(id) => {
                 let name = Input::variable(id);
                 let value = self.inputs.get(id).cloned().or_else(|| self.env.get(&name).cloned());
                 value.ok_or_else(|| format!("set {name} in the environment"))
             }
-            Source::File(_) if self.files == ReadFiles::Never => return variable.written.clone(),
-            Source::File(path) => self.read(path),
-            Source::Word(word) => {
+            ValueSource::File(_) if self.files == ReadFiles::Never => return variable.written.clone(),
+            ValueSource::File(path) => self.read(path),
+            ValueSource::Word(word) => {
                 self.word(*word).ok_or_else(|| format!("nobody said what {} is", word.name()))
             }
         };

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde_json::json;
 use toolbay_config::{
-    BuiltIn, Codebase, ConfigFile, Edit, Format, ServerEndpoint, Variables, edit_text, parse, parse_with,
-    schema,
+    BuiltIn, CodebaseSettings, ConfigFile, Edit, Format, ServerEndpoint, Variables, edit_text, parse,
+    parse_with, schema,
 };
 
 /// A file of each kind with the same entry, and whose it is.
@@ -29,7 +29,7 @@ const FILES: [(&str, &str, Format); 9] = [
     ("/p/toolbay.toml", "[servers.code]\nbuiltin = \"codebase\"\nroot = \"src\"\n", Format::Toolbay),
 ];
 
-fn codebase(file: &ConfigFile) -> &Codebase {
+fn codebase(file: &ConfigFile) -> &CodebaseSettings {
     match &file.servers[0].endpoint {
         ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) => codebase,
         other => panic!("{other:?}"),

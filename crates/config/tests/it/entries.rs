@@ -84,7 +84,7 @@ fn settings_of_ours_in_other_files_are_checked_key_by_key() {
         let file = one(entry);
         let [problem] = &file.problems[..] else { panic!("{entry}: {:?}", file.problems) };
         let key = 3 + r#""s": "#.len() + entry.find(r#""toolbay": {"#).unwrap() + r#""toolbay": {"#.len();
-        assert_eq!((problem.place.line, problem.place.column), (2, key), "{entry}");
+        assert_eq!((problem.location.line, problem.location.column), (2, key), "{entry}");
         assert!(
             problem.message.starts_with("`toolbay`: ") && problem.message.contains(said),
             "{entry}: {problem}"
@@ -123,7 +123,7 @@ fn an_entry_is_taken_as_it_stands() {
     assert_eq!(tuning.idle_timeout, Some(Duration::from_secs(90)));
     assert_eq!(tuning.total_timeout, Some(Duration::from_secs(600)));
     assert_eq!(tuning.stop_grace, Some(Duration::from_millis(500)));
-    assert_eq!((tuning.era, tuning.validate), (RevisionSetting::Legacy, Validate::Warn));
+    assert_eq!((tuning.revision, tuning.validate), (RevisionSetting::Legacy, Validate::Warn));
     assert_eq!(tuning.max_waiting, Some(3));
 }
 
@@ -139,7 +139,7 @@ fn a_url_is_taken_with_its_headers() {
         let ServerEndpoint::Url(remote) = &server.endpoint else { panic!("{server:?}") };
         assert_eq!(remote.url, "https://h:1/mcp?a=b");
         assert_eq!(remote.headers["authorization"], "Bearer p4ss");
-        assert_eq!(server.tuning.era, RevisionSetting::Modern);
+        assert_eq!(server.tuning.revision, RevisionSetting::Modern);
         assert!(!format!("{file:?}").contains("p4ss"), "{file:?}");
     }
 }

@@ -287,7 +287,7 @@ fn s22_sections_of_a_project_other_than_servers_are_ignored_and_told() {
         let told: Vec<String> = file
             .ignored
             .iter()
-            .map(|it| format!("{} {}", it.place, it.message.split('`').nth(1).unwrap()))
+            .map(|it| format!("{} {}", it.location, it.message.split('`').nth(1).unwrap()))
             .collect();
         assert_eq!(told.join(", "), places, "{text}");
         assert!(file.problems.is_empty(), "{text}: {:?}", file.problems);
@@ -338,7 +338,7 @@ fn the_hub_is_set_up_by_the_user_alone() {
     let reading = reader.read(&approvals, load_any);
     assert_eq!((reading.hub.naming.as_deref(), reading.hub.listen.len()), (Some("none"), 0));
     let [(path, warning)] = &reading.warnings[..] else { panic!("{:?}", reading.warnings) };
-    assert_eq!((path, warning.place.line), (&project, 1), "{warning}");
+    assert_eq!((path, warning.location.line), (&project, 1), "{warning}");
 
     fs::write(&user, "[hub]\nnaming = ").unwrap();
     let reading = reader.read(&approvals, load_any);

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolbay_control::{About, Api, Client, HubStatus, method};
+use toolbay_control::{About, Api, ControlClient, HubStatus, method};
 use toolbay_host::{ConfigProblem, Host, HostOptions};
 
-fn hub() -> (Host, Client) {
+fn hub() -> (Host, ControlClient) {
     let host = Host::start(&[], Vec::new(), &HostOptions::default());
-    (host.clone(), Client::Local(Api::new(host, About::default())))
+    (host.clone(), ControlClient::Local(Api::new(host, About::default())))
 }
 
-async fn after(client: &Client, revision: u64) -> HubStatus {
+async fn after(client: &ControlClient, revision: u64) -> HubStatus {
     client
-        .ask(method::EVENTS, Some(&json!({ "after": revision }).to_string()))
+        .request_as(method::EVENTS, Some(&json!({ "after": revision }).to_string()))
         .await
         .expect("the hub answers")
 }

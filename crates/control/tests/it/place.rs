@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toolbay_control::{Client, ControlError, Listener, SocketDirs};
+use toolbay_control::{ControlClient, ControlError, Listener, SocketDirs};
 
 fn files(path: &str) -> Vec<PathBuf> {
     vec![path.into()]
@@ -17,13 +17,13 @@ async fn one_hub_per_configuration() {
     let home = tempfile::tempdir().unwrap();
     let dirs = SocketDirs::only(home.path());
     let place = dirs.place(&files("/a.json"));
-    assert!(matches!(Client::at(&place).await, Err(ControlError::NoHub)));
+    assert!(matches!(ControlClient::at(&place).await, Err(ControlError::NoHub)));
     let first = Listener::bind(&place).unwrap();
     assert!(matches!(Listener::bind(&place), Err(ControlError::Taken)));
     Listener::bind(&dirs.place(&files("/b.json"))).unwrap();
-    Client::at(&place).await.unwrap();
+    ControlClient::at(&place).await.unwrap();
     drop(first);
-    assert!(matches!(Client::at(&place).await, Err(ControlError::NoHub)));
+    assert!(matches!(ControlClient::at(&place).await, Err(ControlError::NoHub)));
     Listener::bind(&place).unwrap();
 }
 
@@ -59,7 +59,7 @@ async fn the_first_directory_that_can_be_used_is_taken_and_all_are_looked_at() {
     assert!(there.exists());
     // What is preferred later on does not hide what runs already.
     fs::create_dir_all(&missing).unwrap();
-    Client::at(&place).await.unwrap();
+    ControlClient::at(&place).await.unwrap();
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn what_killed_hubs_left_is_swept_away_and_what_runs_is_not() {
     let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("dead")).collect();
     assert!(left.is_empty(), "{left:?}");
-    Client::at(&running).await.unwrap();
+    ControlClient::at(&running).await.unwrap();
 }
 
 #[tokio::test]
@@ -101,11 +101,11 @@ async fn a_folder_that_others_could_have_made_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), &folder).unwrap();
     assert!(matches!(Listener::bind(&place), Err(ControlError::UnsafeDir { .. })));
-    assert!(matches!(Client::at(&place).await, Err(ControlError::UnsafeDir { .. })));
+    assert!(matches!(ControlClient::at(&place).await, Err(ControlError::UnsafeDir { .. })));
     // Another one serves instead, and what is in the first does not count.
     let second = SocketDirs::these(vec![folder.clone(), home.path().join("second")]).place(&[]);
     let _listener = Listener::bind(&second).unwrap();
-    Client::at(&second).await.unwrap();
+    ControlClient::at(&second).await.unwrap();
     fs::remove_file(&folder).unwrap();
 
     fs::create_dir(&folder).unwrap();

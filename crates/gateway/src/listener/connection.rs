@@ -19,7 +19,7 @@ use crate::{
     gateway::Gateway,
     request::{
         call::{CallStep, ClientCall, FinalResponse},
-        client::{Client, open_session},
+        client::{RequestClient, open_session},
         revision,
         serve::Served,
         subscription::{SessionStream, Subscription},
@@ -154,7 +154,7 @@ impl ClientConnection<'_> {
             Incoming::Message(Message::Notification(notification)) => self.notification(&notification),
             Incoming::Message(Message::Response(response)) => {
                 if let Some(session) = &self.session {
-                    session.answered(&response);
+                    session.on_response(&response);
                 }
             }
             // Only servers are spoken to that way.
@@ -186,11 +186,11 @@ impl ClientConnection<'_> {
         }
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             revision::check_meta(&request.call)?;
-            let client = Client::of_request(Revision::LATEST, &request.call)
+            let client = RequestClient::of_request(Revision::LATEST, &request.call)
                 .owned_by(self.owner)
                 .in_project(self.root.clone());
             if !std::mem::replace(&mut self.is_introduced, true) {
-                self.client.introduce(client.identity.info());
+                self.client.identify(client.identity.info());
             }
             return Ok(Some(self.gateway.serve(&client, request.into())));
         }
@@ -205,7 +205,7 @@ impl ClientConnection<'_> {
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
-        let client = Client::of_session(session.clone()).in_project(self.root.clone());
+        let client = RequestClient::of_session(session.clone()).in_project(self.root.clone());
         Ok(Some(self.gateway.serve(&client, request.into())))
     }
 
@@ -214,7 +214,7 @@ impl ClientConnection<'_> {
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
         }
         let session = open_session(&request.call)?;
-        self.client.introduce(session.identity().0.info());
+        self.client.identify(session.identity().0.info());
         let result = self.gateway.initialize_result(session.revision, &request.call);
         self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
         self.session = Some(session);
@@ -225,7 +225,7 @@ impl ClientConnection<'_> {
         let outgoing = self.outgoing.clone();
         match served {
             Served::Known(known) => self.send(known.text).await,
-            Served::Running(exchange) => self.run(id, tell(exchange, outgoing)),
+            Served::Running(exchange) => self.run(id, notify(exchange, outgoing)),
             Served::Listening(subscription) => {
                 // A client behind `toolbay stdio` listens on at the next hub.
                 let goes_on = self.is_attached.then(|| self.stop.clone());
@@ -236,7 +236,7 @@ impl ClientConnection<'_> {
                 let gateway = self.gateway.clone();
                 self.run(id, async move {
                     match later.serve(&gateway).await {
-                        Served::Running(exchange) => tell(exchange, outgoing).await,
+                        Served::Running(exchange) => notify(exchange, outgoing).await,
                         Served::Known(known) => drop(outgoing.send(known.text).await),
                         Served::Listening(_) | Served::Later(_) | Served::Soon(_) => {} // only calls wait, and only once
                     }
@@ -274,7 +274,7 @@ impl ClientConnection<'_> {
     fn notification(&mut self, notification: &Notification) {
         match notification.method() {
             method::CANCELLED => self.cancel(notification),
-            method::INITIALIZED | method::ROOTS_CHANGED => self.ask_roots(),
+            method::INITIALIZED | method::ROOTS_CHANGED => self.request_roots(),
             ATTACH => {
                 self.root = self.client.attach(notification);
                 self.is_attached = true;
@@ -294,9 +294,9 @@ impl ClientConnection<'_> {
     }
 
     /// Asks a client for its roots that works in no project of this machine otherwise.
-    fn ask_roots(&mut self) {
+    fn request_roots(&mut self) {
         let Some(session) = self.session.as_ref().filter(|_| self.follows_roots) else { return };
-        if Client::of_session(session.clone()).can_answer(method::ROOTS_LIST, None) {
+        if RequestClient::of_session(session.clone()).can_answer(method::ROOTS_LIST, None) {
             self.roots.ask(session, self.outgoing.clone());
         }
     }
@@ -324,7 +324,7 @@ impl ClientConnection<'_> {
 }
 
 /// Tells a client everything about its call.
-async fn tell(mut exchange: Box<ClientCall>, outgoing: ClientSender) {
+async fn notify(mut exchange: Box<ClientCall>, outgoing: ClientSender) {
     loop {
         let (text, last) = match exchange.next().await {
             CallStep::Event(text) => (text, false),

@@ -8,7 +8,7 @@ use crate::{error, request::call::FinalResponse};
 
 pub(crate) type HttpResponse = Response<Body>;
 
-pub(crate) fn final_answer(known: FinalResponse, modern: bool) -> HttpResponse {
+pub(crate) fn final_response(known: FinalResponse, modern: bool) -> HttpResponse {
     let status = match known.error {
         Some(code) if modern => error::status_of(code),
         _ => StatusCode::OK,

@@ -24,7 +24,7 @@ const PIECE: usize = 256 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendLimits {
     /// Bytes that may wait; one longer message may wait alone.
-    pub(crate) room: usize,
+    pub(crate) bytes: usize,
     /// How long a client may take nothing while there is no room.
     pub(crate) standstill: Duration,
 }
@@ -67,8 +67,8 @@ pub(crate) fn channel(patience: SendLimits) -> (QueueSender, QueueReader) {
     let (sender, receiver) = mpsc::channel(Connection::QUEUE);
     let taken: Arc<AtomicU64> = Arc::default();
     // A semaphore counts no further than that, nor would anyone want it to.
-    let room = patience.room.clamp(1, u32::MAX as usize);
-    let patience = SendLimits { room, ..patience };
+    let room = patience.bytes.clamp(1, u32::MAX as usize);
+    let patience = SendLimits { bytes: room, ..patience };
     (
         QueueSender { queue: sender, room: Arc::new(Semaphore::new(room)), taken: taken.clone(), patience },
         QueueReader { queue: receiver, taken, current: Vec::new(), room: None },
@@ -84,7 +84,7 @@ impl QueueSender {
                 () = self.queue.closed() => None,
             };
             let Some(text) = text else { return ForwardEnd::Closed };
-            let size = text.len().clamp(1, self.patience.room) as u32;
+            let size = text.len().clamp(1, self.patience.bytes) as u32;
             tokio::select! {
                 sent = self.send(text, size) => if !sent {
                     return ForwardEnd::Closed;

@@ -31,7 +31,7 @@ use crate::{
     gateway::Gateway,
     request::{
         call::live::{LiveCall, LiveEvent},
-        client::Client,
+        client::RequestClient,
     },
     session::RunningRequest,
     suspended::{CallLink, LinkEnd, LinkEvent},
@@ -40,7 +40,7 @@ use crate::{
 /// A running request. Dropping it cancels the call.
 pub(crate) struct ClientCall {
     gateway: Arc<Gateway>,
-    client: Client,
+    client: RequestClient,
     running: Option<RunningRequest>,
     /// What the client sent.
     request: Arc<Request>,
@@ -106,7 +106,7 @@ impl ClientCall {
     /// Hands a request to the host.
     pub(crate) fn start(
         gateway: &Arc<Gateway>,
-        client: &Client,
+        client: &RequestClient,
         request: Arc<Request>,
         running: Option<RunningRequest>,
     ) -> CallStart {

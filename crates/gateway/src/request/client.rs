@@ -14,7 +14,7 @@ const MAX_IDENTITY: usize = 16 * 1024;
 
 /// The sender of one request.
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct RequestClient {
     /// The revision it speaks.
     pub(crate) revision: Revision,
     /// Its session, if it has one.
@@ -32,14 +32,14 @@ pub(crate) struct Client {
     root: Option<Arc<Path>>,
 }
 
-impl Client {
+impl RequestClient {
     /// A client with a session.
     pub(crate) fn of_session(session: Arc<Session>) -> Self {
         let (identity, logs) = session.identity();
         Self {
             revision: session.revision,
             identity,
-            owner: session.owner,
+            owner: session.caller,
             session: Some(session),
             hears_events: true,
             logs,
@@ -141,7 +141,7 @@ impl Client {
         Caller {
             revision: self.revision,
             identity: self.identity.clone(),
-            owner: self.owner,
+            id: self.owner,
             may_be_asked: may_ask(method) && self.can_be_asked(),
             awaits_tasks: true,
             logs: self.logs,

@@ -11,7 +11,7 @@ use crate::{
     capabilities::capabilities,
     error,
     gateway::Gateway,
-    request::{call::complete, client::Client},
+    request::{call::complete, client::RequestClient},
     tasks::TaskProtocol as Tasks,
 };
 
@@ -20,7 +20,7 @@ pub(crate) type LocalResult = Result<String, ErrorObject>;
 
 impl Gateway {
     /// Answers a request that needs no server; nothing when it needs one.
-    pub(crate) fn known(&self, client: &Client, request: &Request) -> Option<LocalResult> {
+    pub(crate) fn known(&self, client: &RequestClient, request: &Request) -> Option<LocalResult> {
         let call = &request.call;
         let modern = client.revision.is_modern();
         Some(match call.method() {
@@ -66,7 +66,7 @@ impl Gateway {
     }
 
     fn discovery(&self, call: &Notification) -> String {
-        let (ttl, scope) = caching(self.host.introduction_hints());
+        let (ttl, scope) = caching(self.host.identity_hints());
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": error::supported_versions(),
@@ -84,7 +84,7 @@ impl Gateway {
         result.to_string()
     }
 
-    fn list(&self, client: &Client, call: &Notification, kind: CatalogKind) -> LocalResult {
+    fn list(&self, client: &RequestClient, call: &Notification, kind: CatalogKind) -> LocalResult {
         let cursor = match call.param("cursor") {
             None => None,
             Some(span) if call.raw(span) == "null" => None,
@@ -164,7 +164,7 @@ fn section(server: &str, instructions: &str) -> String {
     section
 }
 
-fn set_level(client: &Client, call: &Notification) -> LocalResult {
+fn set_level(client: &RequestClient, call: &Notification) -> LocalResult {
     let level = call.string_param("level").unwrap_or_default().parse().map_err(|unknown| {
         let unknown: UnknownLogLevel = unknown;
         ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`level`: {unknown}"))

@@ -7,13 +7,13 @@ use toolbay_protocol::{ErrorCode, ErrorObject, Request};
 use crate::{
     error,
     gateway::Gateway,
-    request::{call::FinalResponse, client::Client, serve::Served},
+    request::{call::FinalResponse, client::RequestClient, serve::Served},
     session::Session,
 };
 
 impl Gateway {
     /// Remembers that a session wants to hear of a resource, once its server has agreed.
-    pub(crate) fn subscribe(&self, client: &Client, request: &Request) -> Served {
+    pub(crate) fn subscribe(&self, client: &RequestClient, request: &Request) -> Served {
         let (session, uri) = match of(client, request) {
             Ok(of) => of,
             Err(error) => return Served::Known(FinalResponse::error(Some(&request.id), &error)),
@@ -41,7 +41,7 @@ impl Gateway {
     }
 
     /// Forgets it; the server is told when nobody else wants it.
-    pub(crate) fn unsubscribe(&self, client: &Client, request: &Request) -> Served {
+    pub(crate) fn unsubscribe(&self, client: &RequestClient, request: &Request) -> Served {
         Served::Known(match of(client, request) {
             Ok((session, uri)) => {
                 session.unwatch(&uri);
@@ -52,7 +52,7 @@ impl Gateway {
     }
 }
 
-fn of(client: &Client, request: &Request) -> Result<(Arc<Session>, String), ErrorObject> {
+fn of(client: &RequestClient, request: &Request) -> Result<(Arc<Session>, String), ErrorObject> {
     let bad = |code, message| ErrorObject::new(code, message);
     let uri = request.call.string_param("uri");
     let uri = uri.ok_or_else(|| bad(ErrorCode::INVALID_PARAMS, "`params.uri` is missing or not a string"))?;

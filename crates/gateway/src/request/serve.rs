@@ -9,7 +9,7 @@ use crate::{
     gateway::Gateway,
     request::{
         call::{CallStart, ClientCall, FinalResponse},
-        client::Client,
+        client::RequestClient,
         subscription::Subscription,
     },
 };
@@ -31,7 +31,7 @@ pub(crate) enum Served {
 /// A request that waits for servers to come up.
 pub(crate) struct DeferredRequest {
     arrival: Pin<Box<dyn Future<Output = ()> + Send>>,
-    client: Client,
+    client: RequestClient,
     request: Arc<Request>,
 }
 
@@ -45,7 +45,7 @@ impl DeferredRequest {
 
 impl Gateway {
     /// Starts to answer a request of a client whose era is known.
-    pub(crate) fn serve(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
+    pub(crate) fn serve(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
         let arrival = match self.host.arrival(&request) {
             Some(arrival) => Some(Box::pin(arrival) as Pin<Box<dyn Future<Output = ()> + Send>>),
             None => self.first_list.awaited(&self.host, &request),
@@ -59,7 +59,7 @@ impl Gateway {
     }
 
     /// As [`Gateway::serve`], where nothing need be waited for any more.
-    pub(crate) fn serve_now(self: &Arc<Self>, client: &Client, request: Arc<Request>) -> Served {
+    pub(crate) fn serve_now(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
         if client.revision.is_modern() && request.call.method() == method::LISTEN {
             return match Subscription::open(self, client, &request) {
                 Ok(subscription) => Served::Listening(Box::new(subscription)),

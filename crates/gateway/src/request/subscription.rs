@@ -12,7 +12,7 @@ use toolbay_protocol::{
 };
 use toolbay_translate::tagged;
 
-use crate::{error, gateway::Gateway, request::client::Client, session::Session, tasks::TaskWatch};
+use crate::{error, gateway::Gateway, request::client::RequestClient, session::Session, tasks::TaskWatch};
 
 /// How many resources one subscription may name; the rest is not acknowledged.
 const MAX_WATCHED: usize = 1024;
@@ -50,7 +50,7 @@ pub(crate) struct Subscription {
 impl Subscription {
     pub(crate) fn open(
         gateway: &Arc<Gateway>,
-        client: &Client,
+        client: &RequestClient,
         request: &Request,
     ) -> Result<Self, ErrorObject> {
         let bad = |why: String| {
@@ -197,7 +197,7 @@ impl SessionStream {
                     self.queue.extend(told.map(|uri| updated(&uri).text.into()));
                 }
                 ChangeEvent::Task(server, notification) => {
-                    let told = self.session.told_of_task(&server, &notification);
+                    let told = self.session.notified_of_task(&server, &notification);
                     self.queue.extend(told.map(|notification| notification.text.into()));
                 }
             }

@@ -46,7 +46,7 @@ impl PendingServerRequests {
     }
 
     /// Takes the answer of a client. One that nobody waits for is left.
-    pub(crate) fn answered(&mut self, response: &Response) {
+    pub(crate) fn on_response(&mut self, response: &Response) {
         let id = response.id.as_ref().and_then(RequestId::as_number);
         let Some(waiting) = id.and_then(|id| self.open.remove(&id)) else { return };
         let reply = match (response.result_text(), response.error()) {

@@ -43,7 +43,7 @@ impl SessionId {
 }
 
 /// Ends up to `count` of the sessions that were never used and that nobody holds; says whether there were any.
-fn make_room(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
+fn evict(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
     let unused = |(id, session): (&SessionId, &Arc<Session>)| {
         let since = session.unused_since().filter(|_| Arc::strong_count(session) == 1)?;
         Some((since, *id))
@@ -87,7 +87,7 @@ impl Sessions {
     pub(crate) fn add(&self, session: Arc<Session>) -> Option<SessionId> {
         let id = SessionId::random()?;
         let mut by_id = self.by_id.lock();
-        if by_id.len() >= self.limit && !make_room(&mut by_id, (self.limit / ROOM).max(1)) {
+        if by_id.len() >= self.limit && !evict(&mut by_id, (self.limit / ROOM).max(1)) {
             return None;
         }
         by_id.insert(id, session);

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Revision, Rope};
 
-pub(crate) use self::reader::Reader;
+pub(crate) use self::reader::StreamReader;
 use self::stream::ReplayStream;
 use crate::{
     request::{
@@ -71,7 +71,7 @@ pub(crate) struct TooManyStreams(pub(crate) StreamSource);
 /// What a client that names the last event it saw comes back to.
 pub(crate) enum ResumedStream {
     /// The rest of that stream.
-    Rest(Reader),
+    Rest(StreamReader),
     /// A stream of changes that is no longer kept: a new one does as well.
     NewChanges,
     /// Nothing: it was too long ago, or never.
@@ -86,7 +86,7 @@ impl ReplayStreams {
         session: &Session,
         stop: CancellationToken,
         tasks: &TaskTracker,
-    ) -> Result<Reader, TooManyStreams> {
+    ) -> Result<StreamReader, TooManyStreams> {
         let mut inner = self.inner.lock();
         if inner.open.len() >= MAX_STREAMS {
             return Err(TooManyStreams(source));
@@ -101,7 +101,7 @@ impl ReplayStreams {
         if session.revision >= Revision::V2025_11_25 {
             stream.prime();
         }
-        let reader = Reader::attach(stream.clone(), 0);
+        let reader = StreamReader::attach(stream.clone(), 0);
         let (streams, ended) = (self.clone(), session.ended.clone());
         tasks.spawn(async move {
             let nobody_returns = async {
@@ -109,7 +109,7 @@ impl ReplayStreams {
                 stream.left().await;
             };
             tokio::select! {
-                () = tell(&stream, source, &stop) => {}
+                () = send(&stream, source, &stop) => {}
                 () = stream.abandoned() => {}
                 () = nobody_returns => {}
                 () = ended.cancelled() => {}
@@ -137,7 +137,7 @@ impl ReplayStreams {
         let stream = self.inner.lock().open.get(&number).cloned();
         match stream {
             Some(stream) if stream.is_changes() == is_changes => {
-                ResumedStream::Rest(Reader::attach(stream, event))
+                ResumedStream::Rest(StreamReader::attach(stream, event))
             }
             _ if is_changes => ResumedStream::NewChanges,
             _ => ResumedStream::Nothing,
@@ -169,7 +169,7 @@ impl ReplayStreams {
 }
 
 /// Puts all that a source tells into a stream. Dropping this drops the source, which cancels a call.
-async fn tell(stream: &ReplayStream, source: StreamSource, stop: &CancellationToken) {
+async fn send(stream: &ReplayStream, source: StreamSource, stop: &CancellationToken) {
     match source {
         StreamSource::Request(mut exchange, first) => {
             if let Some(first) = first {

@@ -131,7 +131,7 @@ impl SuspendedCall {
                     let (from, to) = (self.asker.revision, question.revision);
                     let result = translate::translate_client_response(question.method(), &result, from, to);
                     let task = question.params().and_then(translate::related_task);
-                    question.answer(ClientReply::Result(match task {
+                    question.respond(ClientReply::Result(match task {
                         Some(id) => translate::with_related_task(&result, &id),
                         None => result,
                     }));

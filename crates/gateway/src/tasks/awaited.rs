@@ -4,19 +4,19 @@ use toolbay_host::{CallEventSender, Host, HostRequest, InFlight, Resume, Routed}
 use toolbay_protocol::{ErrorObject, method};
 
 use super::{Task, our_request};
-use crate::request::client::Client;
+use crate::request::client::RequestClient;
 
 /// A task that is waited for on behalf of a client which gets its end as the answer to a call. Dropping it before that
 /// cancels the task.
 pub(crate) struct AwaitedTask {
     host: Host,
-    client: Client,
+    client: RequestClient,
     task: Task,
     ended: bool,
 }
 
 impl AwaitedTask {
-    pub(crate) fn new(host: Host, client: Client, task: Task) -> Self {
+    pub(crate) fn new(host: Host, client: RequestClient, task: Task) -> Self {
         Self { host, client, task, ended: false }
     }
 

@@ -2,10 +2,10 @@
 
 use toolbay_protocol::{Message, Request};
 
-use crate::request::client::Client;
+use crate::request::client::RequestClient;
 
 /// A request of our own, in the revision of the client it is sent for. `params` are JSON fields without braces.
-pub(crate) fn our_request(client: &Client, method: &str, params: &str) -> Option<Box<Request>> {
+pub(crate) fn our_request(client: &RequestClient, method: &str, params: &str) -> Option<Box<Request>> {
     let mut fields = vec![params.to_owned()];
     if client.revision.is_modern() {
         let meta: Vec<String> =

@@ -23,7 +23,7 @@ use crate::{
     gateway::Gateway,
     request::{
         call::live::{LiveCall, LiveEvent},
-        client::Client,
+        client::RequestClient,
     },
 };
 
@@ -38,7 +38,7 @@ const MAX_WATCHED: usize = 1024;
 /// The tasks of one subscription.
 pub(crate) struct TaskWatch {
     gateway: Arc<Gateway>,
-    client: Client,
+    client: RequestClient,
     watched: Vec<WatchedServer>,
     opened: Instant,
 }
@@ -68,7 +68,7 @@ struct AgreedTasks {
 
 impl TaskWatch {
     /// Listens to tasks, by the ids that the client has. Those that do not open are left out.
-    pub(crate) fn open(gateway: &Arc<Gateway>, client: &Client, ids: &[String]) -> Self {
+    pub(crate) fn open(gateway: &Arc<Gateway>, client: &RequestClient, ids: &[String]) -> Self {
         let mut by_server: BTreeMap<ServerName, BTreeMap<String, String>> = BTreeMap::new();
         for sealed in ids.iter().take(MAX_WATCHED) {
             if let Ok(Task { server, kind: TaskProtocol::Extension, id }) =
@@ -139,7 +139,7 @@ impl WatchedServer {
         &mut self,
         context: &mut Context<'_>,
         gateway: &Arc<Gateway>,
-        client: &Client,
+        client: &RequestClient,
     ) -> Poll<Box<Notification>> {
         loop {
             match &mut self.source {
@@ -167,7 +167,12 @@ impl WatchedServer {
     }
 
     /// A change of a task that the client asked about, with the client's id.
-    fn told(&self, told: &Notification, gateway: &Gateway, client: &Client) -> Option<Box<Notification>> {
+    fn told(
+        &self,
+        told: &Notification,
+        gateway: &Gateway,
+        client: &RequestClient,
+    ) -> Option<Box<Notification>> {
         let id = told.param("taskId").filter(|_| told.method() == method::TASK_CHANGED)?;
         if !self.ids.contains_key(told.raw(id)) {
             return None;
@@ -180,7 +185,7 @@ impl WatchedServer {
 /// Listens at a server; where that is not possible, later again.
 fn listen(
     gateway: &Arc<Gateway>,
-    client: &Client,
+    client: &RequestClient,
     server: &ServerName,
     ids: &BTreeMap<String, String>,
     pause: Duration,

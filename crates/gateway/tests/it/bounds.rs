@@ -35,7 +35,7 @@ async fn a_client_that_says_too_much_of_itself_is_refused() {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let (mut wire, theirs) = memory::pair(&tasks);
     let (gateway, ending) = (Arc::clone(&hub.gateway), stop.clone());
-    tasks.spawn(async move { gateway.serve_wire(theirs, ending).await });
+    tasks.spawn(async move { gateway.serve_connection(theirs, ending).await });
     for hello in talkative() {
         wire.outgoing.send(hello.to_string().into()).await.unwrap();
         let Some(Incoming::Message(Message::Response(answer))) = wire.incoming.recv().await else { panic!() };

@@ -76,7 +76,7 @@ impl Talk {
         let options = GatewayOptions { first_list_wait: wait, ..GatewayOptions::default() };
         let gateway = Gateway::new(host.clone(), options);
         let (ours, theirs) = memory::pair(host.tasks());
-        host.tasks().spawn(async move { gateway.serve_wire(theirs, CancellationToken::new()).await });
+        host.tasks().spawn(async move { gateway.serve_connection(theirs, CancellationToken::new()).await });
         let mut talk = Self { wire: ours, began: Instant::now() };
         talk.ask(initialize("2025-11-25")).await;
         talk.next().await;

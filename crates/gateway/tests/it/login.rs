@@ -13,7 +13,7 @@ async fn stage() -> (Hub, Host) {
         Hub::with(GatewayOptions { token: Token::new("s3cret-0123456789").ok(), ..Default::default() }).await;
     let url = format!("http://{}/mcp", hub.address);
     let host =
-        Host::builder().http_server("far", &url).patience(Duration::from_secs(30)).build().await.unwrap();
+        Host::builder().http_server("far", &url).wait_timeout(Duration::from_secs(30)).build().await.unwrap();
     let state = host.status("far").unwrap().state;
     assert!(matches!(state, ServerState::AuthRequired { .. }), "{state}");
     (hub, host)

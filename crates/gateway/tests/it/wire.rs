@@ -26,7 +26,7 @@ impl Client {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let (ours, theirs) = memory::pair(&tasks);
         let (gateway, ending) = (Arc::clone(&hub.gateway), stop.clone());
-        tasks.spawn(async move { gateway.serve_wire(theirs, ending).await });
+        tasks.spawn(async move { gateway.serve_connection(theirs, ending).await });
         Self { hub, wire: ours, tasks, stop }
     }
 

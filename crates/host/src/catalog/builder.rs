@@ -14,7 +14,7 @@ use toolbay_upstream::{Catalog, CatalogKind, LogSource, ServerHandle};
 use crate::{
     HostChange, RouteTable, ServerPart,
     catalog::{CheckedTool, UncheckedTools},
-    host::{Shared, TableInputs},
+    host::{HostInner, TableInputs},
     servers::{
         instances::roots::RootInstances,
         registry::{RegisteredServer, ServerRegistry},
@@ -56,7 +56,7 @@ struct ServersSnapshot {
 }
 
 impl ServersSnapshot {
-    fn now(shared: &Shared) -> Self {
+    fn now(shared: &HostInner) -> Self {
         let roster = shared.servers.load_full();
         Self { parts: roster.servers.iter().map(TablePart::of).collect(), roster }
     }
@@ -79,7 +79,7 @@ type ToolChecks = JoinHandle<Vec<(Bytes, CheckedTool)>>;
 ///
 /// Many tools are checked on a thread of their own: schemas that take long must not stop anybody.
 pub(crate) async fn maintain_table(
-    shared: Arc<Shared>,
+    shared: Arc<HostInner>,
     mut parts: Vec<TablePart>,
     mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>,
 ) {
@@ -133,14 +133,14 @@ async fn finished(checking: &mut Option<(ServersSnapshot, ToolChecks)>) -> Vec<(
 }
 
 /// The first table, of what was kept: clients who come before the servers are up see it.
-pub(crate) fn first_look(shared: &Arc<Shared>) -> Vec<TablePart> {
+pub(crate) fn first_look(shared: &Arc<HostInner>) -> Vec<TablePart> {
     let mut parts = Vec::new();
     look(shared, ServersSnapshot::now(shared), &mut parts, Vec::new());
     parts
 }
 
 fn look(
-    shared: &Arc<Shared>,
+    shared: &Arc<HostInner>,
     moment: ServersSnapshot,
     parts: &mut Vec<TablePart>,
     checked: Vec<(Bytes, CheckedTool)>,
@@ -153,10 +153,15 @@ fn look(
         remember(shared, parts, &now);
         *parts = now;
     }
-    shared.made_of.send_replace(TableInputs { roster: Some(roster), parts: parts.clone() });
+    shared.made_of.send_replace(TableInputs { servers: Some(roster), parts: parts.clone() });
 }
 
-fn make(shared: &Shared, roster: &ServerRegistry, parts: &[TablePart], checked: Vec<(Bytes, CheckedTool)>) {
+fn make(
+    shared: &HostInner,
+    roster: &ServerRegistry,
+    parts: &[TablePart],
+    checked: Vec<(Bytes, CheckedTool)>,
+) {
     let offers: Vec<ServerPart> = parts
         .iter()
         .map(|part| ServerPart {
@@ -188,7 +193,7 @@ fn make(shared: &Shared, roster: &ServerRegistry, parts: &[TablePart], checked: 
 }
 
 /// Keeps what servers offer for another day, without what is wrong in it.
-fn remember(shared: &Arc<Shared>, before: &[TablePart], now: &[TablePart]) {
+fn remember(shared: &Arc<HostInner>, before: &[TablePart], now: &[TablePart]) {
     let Some(cache) = &shared.cache else { return };
     for part in now {
         let is_known = before.iter().any(|known| Arc::ptr_eq(&known.catalogue, &part.catalogue));

@@ -18,13 +18,13 @@ const ANNOTATIONS: [&str; 8] =
 /// What a plain schema demands.
 #[derive(Debug)]
 pub(super) struct SimpleSchema {
-    fields: Vec<Field>,
+    fields: Vec<FieldSchema>,
     /// Whether there may be other fields.
     is_open: bool,
 }
 
 #[derive(Debug)]
-struct Field {
+struct FieldSchema {
     name: String,
     demand: Constraint,
     is_required: bool,
@@ -60,7 +60,7 @@ impl SimpleSchema {
             match keyword.as_str() {
                 "type" => (value == "object").then_some(())?,
                 "properties" => {
-                    let field = |(name, schema): (&String, &Value)| Field {
+                    let field = |(name, schema): (&String, &Value)| FieldSchema {
                         name: name.clone(),
                         demand: Constraint::of(schema),
                         is_required: false,

@@ -17,7 +17,7 @@ impl Host {
     }
 
     /// As [`Host::list_hints`], for what the servers say about themselves.
-    pub fn introduction_hints(&self) -> CacheHints {
+    pub fn identity_hints(&self) -> CacheHints {
         self.merged_hints(None, UpstreamStatus::server_info_hints, UpstreamStatus::is_server_info_stale)
     }
 

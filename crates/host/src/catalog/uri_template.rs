@@ -3,13 +3,13 @@
 /// A URI template as a row of literals and gaps.
 #[derive(Debug, Clone)]
 pub(super) struct UriTemplate {
-    parts: Vec<Part>,
+    parts: Vec<UriTemplatePart>,
     /// More literal characters make a better match.
     pub(super) literal_len: usize,
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum UriTemplatePart {
     Literal(String),
     /// An expression; only `{+…}`, `{#…}`, `{/…}` and exploded ones may span path segments.
     Gap {
@@ -27,18 +27,20 @@ impl UriTemplate {
             Some((literal, expression, after))
         }) {
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
+                parts.push(UriTemplatePart::Literal(literal.to_owned()));
             }
             let spans_segments =
                 expression.starts_with(['+', '#', '/', '?', '&']) || expression.contains('*');
-            parts.push(Part::Gap { spans_segments });
+            parts.push(UriTemplatePart::Gap { spans_segments });
             rest = after;
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(UriTemplatePart::Literal(rest.to_owned()));
         }
-        let literal_len =
-            parts.iter().map(|part| if let Part::Literal(literal) = part { literal.len() } else { 0 }).sum();
+        let literal_len = parts
+            .iter()
+            .map(|part| if let UriTemplatePart::Literal(literal) = part { literal.len() } else { 0 })
+            .sum();
         Self { parts, literal_len }
     }
 
@@ -48,8 +50,10 @@ impl UriTemplate {
         let mut gap: Option<bool> = None;
         for (index, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Gap { spans_segments } => gap = Some(gap.unwrap_or(false) || *spans_segments),
-                Part::Literal(literal) => {
+                UriTemplatePart::Gap { spans_segments } => {
+                    gap = Some(gap.unwrap_or(false) || *spans_segments)
+                }
+                UriTemplatePart::Literal(literal) => {
                     let is_last = index + 1 == self.parts.len();
                     let found = match gap {
                         None => rest.starts_with(literal.as_str()).then_some(0),

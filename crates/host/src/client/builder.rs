@@ -15,7 +15,7 @@ use toolbay_protocol::ServerName;
 use toolbay_transport::Connection;
 use toolbay_upstream::{Endpoint, ServerSettings, Shim, custom};
 
-use super::{Client, ConnectionSlot, Shared, notifications::BEHIND};
+use super::{Client, ClientInner, ConnectionSlot, notifications::BEHIND};
 use crate::{
     Error, Handlers, InProcess,
     call::CallSender,
@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// A server at the other end of a connection that stands already. When it ends, there is no other.
-    pub fn wire(wire: Connection) -> ClientBuilder {
+    pub fn connection(wire: Connection) -> ClientBuilder {
         let wire = Mutex::new(Some(wire));
         let once = move |_: &_| {
             let wire = wire.lock().take();
@@ -161,7 +161,7 @@ impl ClientBuilder {
 
     /// The client, which does nothing yet.
     pub fn build(self) -> Client {
-        let shared = Shared {
+        let shared = ClientInner {
             name: ServerName::new(self.name),
             setup: self.setup,
             slot: Mutex::new(ConnectionSlot::Idle),

@@ -21,7 +21,7 @@ impl Client {
         if self.only_as_task(name) {
             params.insert("task".to_owned(), json!({}));
         }
-        let result = self.ask(name, method::TOOLS_CALL, params).await?;
+        let result = self.send_request(name, method::TOOLS_CALL, params).await?;
         CallToolResult::parse(&self.shared.name, &result)
     }
 
@@ -32,7 +32,7 @@ impl Client {
     /// When the server cannot be reached, or does not have it.
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-        let result = self.ask(uri, method::RESOURCES_READ, params).await?;
+        let result = self.send_request(uri, method::RESOURCES_READ, params).await?;
         ReadResourceResult::parse(&self.shared.name, &result)
     }
 
@@ -42,7 +42,7 @@ impl Client {
     ///
     /// When the server cannot be reached, or does not have it.
     pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<GetPromptResult, Error> {
-        let result = self.ask(name, method::PROMPTS_GET, named_params(name, arguments)?).await?;
+        let result = self.send_request(name, method::PROMPTS_GET, named_params(name, arguments)?).await?;
         GetPromptResult::parse(&self.shared.name, &result)
     }
 
@@ -57,7 +57,7 @@ impl Client {
         argument: &str,
         begun: &str,
     ) -> Result<CompleteResult, Error> {
-        let result = self.ask(argument, method::COMPLETE, what.params(argument, begun)).await?;
+        let result = self.send_request(argument, method::COMPLETE, what.params(argument, begun)).await?;
         CompleteResult::parse(&self.shared.name, &result)
     }
 
@@ -71,7 +71,7 @@ impl Client {
         let is_modern =
             self.status().and_then(|status| status.revision).is_some_and(|spoken| spoken.is_modern());
         let asked = if is_modern { method::DISCOVER } else { method::PING };
-        self.ask(asked, asked, Map::new()).await.map(drop)
+        self.send_request(asked, asked, Map::new()).await.map(drop)
     }
 
     /// Sends any request, for what has no method here; gives the result.
@@ -88,7 +88,7 @@ impl Client {
                 return Err(Error::Refused { code: ErrorCode::INVALID_PARAMS, message });
             }
         };
-        let result = self.ask(asked, asked, params).await?;
+        let result = self.send_request(asked, asked, params).await?;
         serde_json::from_str(&result).map_err(|error| Error::protocol(&self.shared.name, error))
     }
 
@@ -101,7 +101,7 @@ impl Client {
         let running = self.running()?;
         let server = running.handle.name();
         running.handle.watch(uri).await.map_err(|why| match why {
-            SubscribeError::Refused(error) => Error::answered(server, *error),
+            SubscribeError::Refused(error) => Error::from_response(server, *error),
             SubscribeError::Down(error) => error.into(),
             why => Error::Server {
                 server: server.clone(),
@@ -125,9 +125,14 @@ impl Client {
     }
 
     /// Sends a request; `what` is for people.
-    async fn ask(&self, what: &str, asked: &str, params: Map<String, Value>) -> Result<String, Error> {
+    async fn send_request(
+        &self,
+        what: &str,
+        asked: &str,
+        params: Map<String, Value>,
+    ) -> Result<String, Error> {
         let running = self.running()?;
         let exchange = CallEngine { line: &*running, sender: &self.sender, server: self.shared.name.clone() };
-        self.sender.within(what, exchange.ask(asked, params)).await
+        self.sender.within(what, exchange.run(asked, params)).await
     }
 }

@@ -55,7 +55,7 @@ impl Client {
         let work = async {
             let (mut all, mut params) = (Vec::new(), Map::new());
             for _ in 0..MAX_PAGES {
-                let result = exchange.ask(kind.list_method(), params).await?;
+                let result = exchange.run(kind.list_method(), params).await?;
                 let page = Item::parse(result.into()).map_err(|error| unusable(error.to_string()))?;
                 let list = page.span(kind.field()).map(|span| page.text().slice(span.range()));
                 let list = list.ok_or_else(|| unusable("there is no list in it".into()))?;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use toolbay_upstream::{Call, Failure, ServerHandle, UpstreamState, start};
 
-use super::{Shared, notifications::forward};
+use super::{ClientInner, notifications::forward};
 use crate::{Error, HostRequest, Routed, call::CallTarget};
 
 /// How many notifications may wait for being passed on.
@@ -21,7 +21,7 @@ pub(super) struct OpenClient {
 
 impl OpenClient {
     /// `roots` is what the server is told about its folders whenever it asks, as JSON text of an array.
-    pub(super) fn start(shared: &Shared, roots: Option<String>) -> Result<Self, Error> {
+    pub(super) fn start(shared: &ClientInner, roots: Option<String>) -> Result<Self, Error> {
         let (mut settings, source) = shared.setup.ready(&shared.name)?;
         settings.roots = roots.or(settings.roots);
         let tasks = TaskTracker::new();
@@ -60,7 +60,7 @@ impl CallTarget for OpenClient {
             revision: caller.revision,
             renamed: Default::default(),
             client: caller.identity,
-            caller: caller.owner,
+            caller: caller.id,
             events,
             may_be_asked: caller.may_be_asked,
             logs: caller.logs,

@@ -13,7 +13,7 @@ const REJECTED: ErrorCode = ErrorCode(-1);
 
 impl Handlers {
     /// Answers a question of a server with a handshake, unless the server loses interest first.
-    pub(crate) async fn answer(&self, server: &ServerName, mut question: Box<ServerRequest>) {
+    pub(crate) async fn respond(&self, server: &ServerName, mut question: Box<ServerRequest>) {
         let params = question.params().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let asked = question.method().to_owned();
         let reply = {
@@ -23,7 +23,7 @@ impl Handlers {
                 reply = &mut reply => reply,
             }
         };
-        question.answer(match reply {
+        question.respond(match reply {
             Ok(result) => ClientReply::Result(result.to_string()),
             Err(error) => ClientReply::Error(error),
         });

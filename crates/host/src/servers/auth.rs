@@ -12,7 +12,7 @@ use toolbay_upstream::Endpoint;
 
 use crate::{
     Host, ServerError,
-    host::Shared,
+    host::HostInner,
     servers::registry::{RegisteredServer, ServerRegistry},
 };
 
@@ -37,7 +37,7 @@ pub enum AuthenticationError<E> {
 
 /// Marks a server as one with which somebody logs in, until it is dropped.
 struct LoginAttempt<'a> {
-    shared: &'a Shared,
+    shared: &'a HostInner,
     member: Arc<RegisteredServer>,
 }
 
@@ -92,7 +92,7 @@ impl Host {
     }
 }
 
-impl Shared {
+impl HostInner {
     /// The way to a server, with what it wants to see of us.
     pub(crate) fn with_credentials(&self, name: &ServerName, mut source: Endpoint) -> Endpoint {
         if let Endpoint::Auto(target)
@@ -108,7 +108,7 @@ impl Shared {
 }
 
 impl<'a> LoginAttempt<'a> {
-    fn begin(shared: &'a Shared, member: Arc<RegisteredServer>) -> Self {
+    fn begin(shared: &'a HostInner, member: Arc<RegisteredServer>) -> Self {
         let attempt = Self { shared, member };
         attempt.mark(true);
         attempt
@@ -116,7 +116,7 @@ impl<'a> LoginAttempt<'a> {
 
     fn mark(&self, is_on: bool) {
         self.member.runner.status_context.set_authenticating(is_on);
-        if !self.member.runner.status_context.is_retired() {
+        if !self.member.runner.status_context.is_draining() {
             self.shared.events.state(&self.member.name, self.member.state());
         }
     }

@@ -109,10 +109,10 @@ impl Instances {
 
     /// Lets all of them finish what they have, but no longer than `patience`, and stops them for good. When
     /// all is `over`, at once.
-    pub(crate) async fn retire(&self, patience: Duration, over: CancellationToken) {
+    pub(crate) async fn drain(&self, patience: Duration, over: CancellationToken) {
         let handles: Vec<ServerHandle> =
             self.all.lock().iter().map(|instance| instance.handle.clone()).collect();
-        let all_gone = join_all(handles.into_iter().map(|handle| handle.retire(patience)));
+        let all_gone = join_all(handles.into_iter().map(|handle| handle.drain(patience)));
         tokio::select! {
             _ = all_gone => {}
             () = over.cancelled() => self.stop(),
@@ -127,7 +127,7 @@ impl Instances {
             all.iter().for_each(|instance| instance.use_.lock().owner = None);
             all.drain(1..).collect()
         };
-        join_all(extra.into_iter().map(|instance| instance.handle.retire(Duration::ZERO))).await;
+        join_all(extra.into_iter().map(|instance| instance.handle.drain(Duration::ZERO))).await;
     }
 
     /// Ends processes that nobody has used for long.

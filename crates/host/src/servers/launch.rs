@@ -140,7 +140,7 @@ pub(crate) fn settings(config: &ServerConfig) -> ServerSettings {
             total: tuning.total_timeout.unwrap_or(defaults.timeouts.total),
             probe: tuning.probe_timeout.unwrap_or(defaults.timeouts.probe),
         },
-        revision: match tuning.era {
+        revision: match tuning.revision {
             RevisionSetting::Auto => RevisionPolicy::Auto,
             RevisionSetting::Legacy => RevisionPolicy::Legacy,
             RevisionSetting::Modern => RevisionPolicy::Modern,

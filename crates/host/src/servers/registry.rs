@@ -46,7 +46,7 @@ pub(crate) struct ServerRunner {
 /// What others must know about a server to understand its status.
 #[derive(Debug)]
 pub(crate) struct StatusContext {
-    standing: Mutex<Permission>,
+    permission: Mutex<Permission>,
     /// What is wrong with its offers.
     flaw: Mutex<Option<Arc<str>>>,
     /// Another took its place: what still happens to it is nobody's business.
@@ -78,21 +78,21 @@ impl RegisteredServer {
 }
 
 impl StatusContext {
-    pub(crate) fn new(standing: Permission) -> Arc<Self> {
+    pub(crate) fn new(permission: Permission) -> Arc<Self> {
         Arc::new(Self {
-            standing: Mutex::new(standing),
+            permission: Mutex::new(permission),
             flaw: Mutex::default(),
             is_retired: AtomicBool::default(),
             is_authenticating: AtomicBool::default(),
         })
     }
 
-    pub(crate) fn standing(&self) -> Permission {
-        *self.standing.lock()
+    pub(crate) fn permission(&self) -> Permission {
+        *self.permission.lock()
     }
 
-    pub(crate) fn set_standing(&self, standing: Permission) {
-        *self.standing.lock() = standing;
+    pub(crate) fn set_permission(&self, permission: Permission) {
+        *self.permission.lock() = permission;
     }
 
     pub(crate) fn flaw(&self) -> Option<Arc<str>> {
@@ -111,11 +111,11 @@ impl StatusContext {
         self.is_authenticating.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn retire(&self) {
+    pub(crate) fn drain(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_retired(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.is_retired.load(Ordering::Relaxed)
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn observer(
     stirred: Arc<tokio::sync::Notify>,
 ) -> StatusObserver {
     StatusObserver::new(move |status| {
-        if !badge.is_retired() {
+        if !badge.is_draining() {
             let state = crate::ServerState::of(&badge, status);
             journal.state(&status.name, state);
             stirred.notify_one();

@@ -70,7 +70,7 @@ pub enum ServerState {
 
 impl ServerState {
     pub(crate) fn of(badge: &StatusContext, status: &UpstreamStatus) -> Self {
-        match (badge.standing(), &status.state) {
+        match (badge.permission(), &status.state) {
             // What was just switched off may still be on its way down.
             (_, UpstreamState::Stopping) => Self::Stopping,
             (Permission::Disabled, _) => Self::Disabled,

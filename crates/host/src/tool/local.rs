@@ -51,7 +51,7 @@ async fn serve(wire: Connection, tools: Arc<[Arc<dyn Tool>]>) {
                         let call = call(tools.clone(), outgoing.clone(), request);
                         calls.push(Abortable::new(call, registration));
                     }
-                    Message::Request(request) => slot.send(answer(&request, introduce(&tools, &request.call))),
+                    Message::Request(request) => slot.send(respond(&request, server_info(&tools, &request.call))),
                     Message::Notification(note) => {
                         if let Some(abort) = cancelled(&note).and_then(|id| running.remove(&id)) {
                             abort.abort();
@@ -97,7 +97,7 @@ async fn call(tools: Arc<[Arc<dyn Tool>]>, outgoing: mpsc::Sender<Rope>, request
         },
     };
     // Nobody wants the answer only when the connection is about to end.
-    let _ = outgoing.send(answer(&request, outcome)).await;
+    let _ = outgoing.send(respond(&request, outcome)).await;
     request.id
 }
 
@@ -129,7 +129,7 @@ fn result(output: &ToolOutput, modern: bool) -> Value {
     result
 }
 
-fn introduce(tools: &[Arc<dyn Tool>], call: &Notification) -> Result<Value, ErrorObject> {
+fn server_info(tools: &[Arc<dyn Tool>], call: &Notification) -> Result<Value, ErrorObject> {
     let info = json!({ "name": "toolbay-host", "version": env!("CARGO_PKG_VERSION") });
     let capabilities = json!({ "tools": {} });
     let mut result = match call.method() {
@@ -164,7 +164,7 @@ fn listed(tool: &dyn Tool) -> Value {
     json!({ "name": tool.name(), "description": tool.description(), "inputSchema": tool.schema() })
 }
 
-fn answer(request: &Request, outcome: Result<Value, ErrorObject>) -> Rope {
+fn respond(request: &Request, outcome: Result<Value, ErrorObject>) -> Rope {
     match outcome {
         Ok(result) => toolbay_protocol::result(&request.id, &result.to_string()).into(),
         Err(error) => toolbay_protocol::error(Some(&request.id), &error).into(),

@@ -74,7 +74,7 @@ pub(crate) fn dispatch_in(host: &Host, root: Option<&Path>, method: &str, params
     let caller = Caller {
         revision: Revision::LATEST_LEGACY,
         identity: Arc::new(identity),
-        owner: CallerId::new(),
+        id: CallerId::new(),
         may_be_asked: false,
         awaits_tasks: false,
         logs: LogFilter::Nothing,

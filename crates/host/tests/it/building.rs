@@ -92,7 +92,7 @@ async fn nobody_waits_longer_than_wanted() {
         .environment(std::env::vars_os())
         .stdio_server("mute", "sleep", ["60"])
         .naming(Naming::None)
-        .patience(Duration::from_millis(100))
+        .wait_timeout(Duration::from_millis(100))
         .build()
         .await
         .unwrap();

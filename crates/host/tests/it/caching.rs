@@ -28,7 +28,7 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
     let table_is_there = || host.table().count(CatalogKind::Tools) == 1;
     crate::bay::eventually("the quick one is up", table_is_there).await;
     let nothing = CacheHints { ttl: Duration::ZERO, is_public: false };
-    assert_eq!((host.list_hints(CatalogKind::Tools), host.introduction_hints()), (nothing, nothing));
+    assert_eq!((host.list_hints(CatalogKind::Tools), host.identity_hints()), (nothing, nothing));
     // It is given up after a while, and tried again.
     let is_waiting = || !host.is_starting();
     for _ in 0..200 {

@@ -121,7 +121,7 @@ async fn a_call_waits_for_a_server_that_may_bring_the_name() {
             outside
         })
     };
-    let host = Host::builder().in_process("late", late).patience(Duration::ZERO).build().await.unwrap();
+    let host = Host::builder().in_process("late", late).wait_timeout(Duration::ZERO).build().await.unwrap();
     let by_name = host.call_tool("late__x", Value::Null);
     let by_server = host.call_tool_on("late", "x", Value::Null);
     let (by_name, by_server, ()) = tokio::join!(by_name, by_server, async {

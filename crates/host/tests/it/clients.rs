@@ -223,7 +223,8 @@ async fn a_client_finds_out_what_is_spoken_at_a_url() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_stands_already_can_be_used() {
     let tasks = TaskTracker::new();
-    let client = Client::wire(TestServer::demo().in_memory(&tasks)).name("once").connect().await.unwrap();
+    let client =
+        Client::connection(TestServer::demo().in_memory(&tasks)).name("once").connect().await.unwrap();
     assert_eq!(client.call_tool("echo", json!({"text": "hi"})).await.unwrap().to_text(), "hi");
     assert_eq!(client.handle().unwrap().name(), &ServerName::new("once"));
 }

@@ -25,9 +25,11 @@ async fn whoever_waits_for_a_start_gets_all_its_attempts() {
     let host = Host::builder().in_process("a", failing(3)).build().await.unwrap();
     assert!(host.status("a").unwrap().state.is_up());
     assert_eq!(began.elapsed().as_millis(), 700, "100, 200 and 400 ms between the attempts");
-    let host = Host::builder().in_process("a", failing(3)).patience(Duration::ZERO).build().await.unwrap();
+    let host =
+        Host::builder().in_process("a", failing(3)).wait_timeout(Duration::ZERO).build().await.unwrap();
     host.call_tool("a__t", Value::Null).await.unwrap();
-    let host = Host::builder().in_process("a", failing(4)).patience(Duration::ZERO).build().await.unwrap();
+    let host =
+        Host::builder().in_process("a", failing(4)).wait_timeout(Duration::ZERO).build().await.unwrap();
     assert!(host.wait_for("a").await.unwrap().is_up());
     Client::in_process(failing(4)).connect().await.unwrap();
 }
@@ -44,7 +46,7 @@ async fn whoever_waits_for_a_server_that_never_comes_up_is_told_after_the_fifth_
 async fn a_failure_is_seen_while_attempts_go_on() {
     let host = Host::builder()
         .in_process("a", failing(u64::MAX - 1))
-        .patience(Duration::ZERO)
+        .wait_timeout(Duration::ZERO)
         .build()
         .await
         .unwrap();

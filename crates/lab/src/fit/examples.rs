@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Result, anyhow};
 use toolbay_search::{
     semantic::{ExplainedCandidate, Feature, Index, Query, RankedCandidate, Weights},
-    tree::{Entry, Root, Tree, TreeOptions},
+    tree::{FileEntry, Tree, TreeOptions, TreeRoot},
 };
 
 use super::functions::{Function, Stripped};
@@ -100,8 +100,8 @@ pub(super) fn collect(data: &Path, trees: &Path, packages: &Path) -> Result<Vec<
                 functions(group, &repository.entries, &repository.tree, &mut examples)?;
             } else if let Some(source) = packages.get(group - repositories.len()) {
                 eprintln!("{} of {groups}: {}", group + 1, source.package);
-                let tree = Tree::open(Root::open(&train::inner(&source.folder))?, TreeOptions::default());
-                let entries: Vec<Entry> =
+                let tree = Tree::open(TreeRoot::open(&train::inner(&source.folder))?, TreeOptions::default());
+                let entries: Vec<FileEntry> =
                     tree.files()?.iter().filter(|entry| semble::is_code(entry)).cloned().collect();
                 functions(group, &entries.into(), &tree, &mut examples)?;
             } else {
@@ -133,7 +133,12 @@ fn places(group: usize, repository: &Repository, examples: &mut Vec<Example>) ->
     Ok(())
 }
 
-fn functions(group: usize, entries: &Arc<[Entry]>, tree: &Tree, examples: &mut Vec<Example>) -> Result<()> {
+fn functions(
+    group: usize,
+    entries: &Arc<[FileEntry]>,
+    tree: &Tree,
+    examples: &mut Vec<Example>,
+) -> Result<()> {
     for kind in [Kind::Function, Kind::Published, Kind::Inside] {
         let stripped = match kind {
             Kind::Published => Stripped::published(entries, tree),

@@ -5,8 +5,8 @@ use std::{collections::HashMap, ops::Range};
 use toolbay_search::{
     chunk::{self, Chunk},
     pairs::{self, Pair},
-    semantic::{Source, Text},
-    tree::{Entry, RelPath, Tree},
+    semantic::{Text, TextSource},
+    tree::{FileEntry, RelPath, Tree},
 };
 
 /// Questions about one tree, so that none outweighs the others.
@@ -32,7 +32,7 @@ pub(super) struct Stripped {
 
 impl Stripped {
     /// Without any comment of a function.
-    pub(super) fn bare(entries: &[Entry], tree: &Tree) -> Self {
+    pub(super) fn bare(entries: &[FileEntry], tree: &Tree) -> Self {
         let (mut texts, mut functions) = (HashMap::new(), Vec::new());
         for entry in entries {
             let Some(Text { stamp, text: Some(text) }) = tree.text(&entry.path) else { continue };
@@ -54,7 +54,7 @@ impl Stripped {
 
     /// As published but for the sentences that are asked. Only functions whose comment says more are asked for, so that the
     /// answer looks like the code around it.
-    pub(super) fn published(entries: &[Entry], tree: &Tree) -> Self {
+    pub(super) fn published(entries: &[FileEntry], tree: &Tree) -> Self {
         let (mut texts, mut functions, mut sentences) = (HashMap::new(), Vec::new(), HashMap::new());
         for entry in entries {
             let Some(Text { stamp, text: Some(text) }) = tree.text(&entry.path) else { continue };
@@ -80,7 +80,7 @@ impl Stripped {
     }
 
     /// As published but for comments inside of functions. Each asks for the function that it is in.
-    pub(super) fn inside(entries: &[Entry], tree: &Tree) -> Self {
+    pub(super) fn inside(entries: &[FileEntry], tree: &Tree) -> Self {
         let (mut texts, mut functions, mut comments) = (HashMap::new(), Vec::new(), HashMap::new());
         for entry in entries {
             let Some(Text { stamp, text: Some(text) }) = tree.text(&entry.path) else { continue };
@@ -155,7 +155,7 @@ fn definition_around(chunks: &[Chunk], place: usize) -> Option<Range<u32>> {
     Some(chunks[at - before].start_line..chunks[at + after - 1].end_line + 1)
 }
 
-impl Source for Stripped {
+impl TextSource for Stripped {
     fn text(&self, path: &RelPath) -> Option<Text> {
         self.texts.get(path).cloned()
     }

@@ -13,7 +13,7 @@ use anyhow::Result;
 use toolbay_search::{
     chunk::{self, Chunk},
     semantic::{Index, Query, Ranking},
-    tree::{Entry, Root, Tree, TreeOptions},
+    tree::{FileEntry, Tree, TreeOptions, TreeRoot},
 };
 
 use super::{
@@ -65,7 +65,7 @@ pub(super) struct Searcher {
     bm25: Bm25,
     index: Index,
     tree: Tree,
-    entries: Arc<[Entry]>,
+    entries: Arc<[FileEntry]>,
 }
 
 impl fmt::Debug for Searcher {
@@ -85,10 +85,10 @@ impl Searcher {
             }
             files.push(File::new(path, text, chunks));
         }
-        let tree = Tree::open(Root::open(&corpus.root)?, TreeOptions::default());
+        let tree = Tree::open(TreeRoot::open(&corpus.root)?, TreeOptions::default());
         // The same files for everybody.
         let known: HashSet<&str> = corpus.files.iter().map(|(path, _)| path.as_str()).collect();
-        let entries: Arc<[Entry]> = tree
+        let entries: Arc<[FileEntry]> = tree
             .files()?
             .iter()
             .filter(|entry| known.contains(&*entry.path.to_str_lossy()))

@@ -9,9 +9,9 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use toolbay_search::{
-    semantic::{Index, Progress, Query, Source, Text},
+    semantic::{Index, Query, Text, TextSource, UpdateProgress},
     store::Store,
-    tree::{Entry, RelPath, Tree},
+    tree::{FileEntry, RelPath, Tree},
 };
 
 use super::{
@@ -45,7 +45,7 @@ pub(super) struct Figures {
 }
 
 /// Asks questions of a tree that nobody has indexed.
-pub(super) fn first_question(tree: &Tree, part: &Arc<[Entry]>) -> Result<()> {
+pub(super) fn first_question(tree: &Tree, part: &Arc<[FileEntry]>) -> Result<()> {
     let size: u64 = part.iter().map(|entry| entry.stamp.size).sum();
     let mut times = Times::default();
     for question in QUESTIONS {
@@ -65,15 +65,15 @@ pub(super) fn first_question(tree: &Tree, part: &Arc<[Entry]>) -> Result<()> {
 }
 
 /// Indexes some files of a tree below the folder `cache` and uses the index.
-pub(super) fn measure(name: &str, tree: &Tree, entries: &Arc<[Entry]>, cache: &Path) -> Result<Figures> {
+pub(super) fn measure(name: &str, tree: &Tree, entries: &Arc<[FileEntry]>, cache: &Path) -> Result<Figures> {
     ensure!(!entries.is_empty(), "there is nothing to search in {}", tree.root().path().display());
     Store::open(cache, tree.root().path())?.clear()?;
     let store = Store::open(cache, tree.root().path())?;
     let index = Index::open(store.clone(), None);
     let start = Instant::now();
     let mut told = start;
-    let mut last = Progress::default();
-    let mut progress = |progress: Progress| {
+    let mut last = UpdateProgress::default();
+    let mut progress = |progress: UpdateProgress| {
         last = progress;
         if told.elapsed() > TELL {
             told = Instant::now();
@@ -131,11 +131,11 @@ pub(super) fn measure(name: &str, tree: &Tree, entries: &Arc<[Entry]>, cache: &P
 #[derive(Debug)]
 struct Saved<'a> {
     tree: &'a Tree,
-    entry: Entry,
+    entry: FileEntry,
     text: String,
 }
 
-impl Source for Saved<'_> {
+impl TextSource for Saved<'_> {
     fn text(&self, path: &RelPath) -> Option<Text> {
         if *path == self.entry.path {
             return Some(Text { stamp: self.entry.stamp, text: Some(self.text.clone()) });
@@ -144,7 +144,7 @@ impl Source for Saved<'_> {
     }
 }
 
-fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[Entry]>) -> Result<(Times, Times)> {
+fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[FileEntry]>) -> Result<(Times, Times)> {
     let (mut searches, mut updates) = (Times::default(), Times::default());
     for round in 0..20 {
         let at = entries.len() * round / 20;
@@ -154,7 +154,7 @@ fn one_saved_file(index: &Index, tree: &Tree, entries: &Arc<[Entry]>) -> Result<
         let Some(text) = tree.text(&now[at].path).and_then(|text| text.text) else { continue };
         let text = format!("{text}\n// {name}\n");
         let saved = Saved { tree, entry: now[at].clone(), text };
-        let now: Arc<[Entry]> = now.into();
+        let now: Arc<[FileEntry]> = now.into();
         let start = Instant::now();
         let answer = index.search(&Query::new(name.as_str(), 1), &now, &saved)?;
         searches.add(start.elapsed());

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use toolbay_search::tree::{Entry, Root, Tree, TreeOptions};
+use toolbay_search::tree::{FileEntry, Tree, TreeOptions, TreeRoot};
 
 use crate::packages::{Library, Lock};
 
@@ -35,7 +35,7 @@ pub(super) fn mixed(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Copies files of a tree; what was there before is gone.
-pub(super) fn copy(entries: &[Entry], from: &Path, to: &Path) -> Result<()> {
+pub(super) fn copy(entries: &[FileEntry], from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }
@@ -49,11 +49,11 @@ pub(super) fn copy(entries: &[Entry], from: &Path, to: &Path) -> Result<()> {
 }
 
 pub(super) fn open(folder: &Path) -> Result<Tree> {
-    Ok(Tree::open(Root::open(folder)?, TreeOptions::default()))
+    Ok(Tree::open(TreeRoot::open(folder)?, TreeOptions::default()))
 }
 
 /// Files from all over the tree, of about so many bytes together.
-pub(super) fn part_of(entries: &[Entry], bytes: u64) -> Arc<[Entry]> {
+pub(super) fn part_of(entries: &[FileEntry], bytes: u64) -> Arc<[FileEntry]> {
     let all: u64 = entries.iter().map(|entry| entry.stamp.size).sum();
     if bytes >= all {
         return entries.into();

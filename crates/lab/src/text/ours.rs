@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use toolbay_search::store::{Store, WriterLock};
 use toolbay_search::text::{Index, Query};
-use toolbay_search::tree::{Root, Rules, Secrets, Tree, TreeOptions};
+use toolbay_search::tree::{Rules, Secrets, Tree, TreeOptions, TreeRoot};
 
 use super::Question;
 
@@ -25,7 +25,7 @@ impl Ours {
         Store::at(cache, tree).clear()?;
         let store = Store::open(cache, tree)?;
         let open = || -> Result<Tree> {
-            Ok(Tree::open(Root::open_with(tree, Secrets::Shown)?, TreeOptions { watch: true }))
+            Ok(Tree::open(TreeRoot::open_with(tree, Secrets::Shown)?, TreeOptions { watch: true }))
         };
         let held = open()?;
         let start = Instant::now();

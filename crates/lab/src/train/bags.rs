@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use toolbay_search::model::{Field, Vocabulary};
+use toolbay_search::model::{TextField, Vocabulary};
 use toolbay_search::words;
 
 /// A word in a field: `word * 4 + field`.
 pub(super) type Slot = u32;
 
-pub(super) fn slot(word: u32, field: Field) -> Slot {
+pub(super) fn slot(word: u32, field: TextField) -> Slot {
     word * 4 + field as u32
 }
 
@@ -49,7 +49,7 @@ impl Bags {
     }
 
     /// Adds a text made of fields.
-    pub(super) fn push_text(&mut self, words: &Vocabulary, fields: &[(Field, Vec<&str>)]) {
+    pub(super) fn push_text(&mut self, words: &Vocabulary, fields: &[(TextField, Vec<&str>)]) {
         let mut found = Vec::new();
         for (field, texts) in fields {
             for text in texts {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use toolbay_search::{
-    model::{Draft, Field, Model, Vector, path_parts},
+    model::{Draft, Model, TextField, Vector, path_parts},
     words,
 };
 
@@ -214,7 +214,7 @@ fn embed(texts: &Bags, draft: &Draft, width: usize) -> Vec<f32> {
         .zip(&texts.times)
         .map(|(slot, times)| times * draft.weights[(slot % 4) as usize][(slot / 4) as usize])
         .collect();
-    debug_assert_eq!(Field::ALL.len(), draft.weights.len());
+    debug_assert_eq!(TextField::ALL.len(), draft.weights.len());
     let mut sums = sum_up(texts, &row_of, &factors, &draft.rows, width);
     for sum in sums.chunks_mut(width) {
         let length = dot(sum, sum).sqrt().max(1e-9);

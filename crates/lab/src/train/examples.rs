@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use toolbay_search::{
-    model::{Field, Vocabulary, path_parts},
+    model::{TextField, Vocabulary, path_parts},
     words,
 };
 
@@ -35,12 +35,12 @@ impl Examples {
         let mut examples = Self::default();
         let mut packages: HashMap<&str, u32> = HashMap::new();
         for record in records {
-            examples.queries.push_text(vocabulary, &[(Field::Query, vec![&record.query])]);
+            examples.queries.push_text(vocabulary, &[(TextField::Query, vec![&record.query])]);
             let names = record.names.iter().map(String::as_str).collect();
             let path = path_parts(&record.path).collect();
             examples.codes.push_text(
                 vocabulary,
-                &[(Field::Text, vec![&record.code]), (Field::Names, names), (Field::Path, path)],
+                &[(TextField::Text, vec![&record.code]), (TextField::Names, names), (TextField::Path, path)],
             );
             let next = packages.len() as u32;
             examples.packages.push(*packages.entry(&record.package).or_insert(next));

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::tables::{self, Table};
-use super::{Kind, Language};
+use super::{ChunkKind, Language};
 
 /// What a node is to the outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Role {
     /// A list of things: `{ … }` of a class, `#if`.
     Open,
     /// A definition; the word that introduces it; whether its members are definitions of their own.
-    Item(Kind, &'static str, Members),
+    Item(ChunkKind, &'static str, Members),
     /// A definition if the value that it binds is one: `const f = () => …`.
     Binding,
     /// A call that defines something, as `def` does in Elixir.

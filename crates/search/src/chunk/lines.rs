@@ -2,18 +2,23 @@
 
 use std::ops::Range;
 
-use super::{Chunk, Kind, MAX, TARGET};
+use super::{Chunk, ChunkKind, MAX, TARGET};
 
 /// Chunks of whole lines, ended at blank lines where one is near.
 pub(super) fn cut(text: &str) -> Vec<Chunk> {
     let mut lines = Lines::new(text);
     pieces(text, 0..text.len())
         .into_iter()
-        .map(|bytes| chunk(&mut lines, bytes, Kind::Text, Vec::new()))
+        .map(|bytes| chunk(&mut lines, bytes, ChunkKind::Text, Vec::new()))
         .collect()
 }
 
-pub(super) fn chunk(lines: &mut Lines<'_>, bytes: Range<usize>, kind: Kind, names: Vec<String>) -> Chunk {
+pub(super) fn chunk(
+    lines: &mut Lines<'_>,
+    bytes: Range<usize>,
+    kind: ChunkKind,
+    names: Vec<String>,
+) -> Chunk {
     let (start_line, end_line) = lines.of(&bytes);
     Chunk { bytes, start_line, end_line, kind, names, scopes: Vec::new(), symbol: None }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lines::{self, Lines};
-use super::{Chunk, Kind, MAX, SMALL};
+use super::{Chunk, ChunkKind, MAX, SMALL};
 
 /// Chunks of a Markdown document.
 pub(super) fn cut(text: &str) -> Vec<Chunk> {
@@ -21,7 +21,7 @@ pub(super) fn cut(text: &str) -> Vec<Chunk> {
             let names = title.iter().filter(|_| index == 0).cloned().collect();
             let mut scopes = scopes.clone();
             scopes.extend(title.iter().filter(|_| index > 0).cloned());
-            let chunk = lines::chunk(&mut lines, piece, Kind::Section, names);
+            let chunk = lines::chunk(&mut lines, piece, ChunkKind::Section, names);
             chunks.push(Chunk { scopes, symbol: symbol.clone(), ..chunk });
         }
         path.extend(title.map(|title| (level, title)));

@@ -5,15 +5,15 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::grammar::Members;
-use super::{Kind, Language};
+use super::{ChunkKind, Language};
 
 /// Names longer than this are no names.
 const LONGEST: usize = 120;
 
 /// A definition as found in the tree.
-pub(super) struct Found<'t> {
+pub(super) struct FoundDefinition<'t> {
     pub(super) node: Node<'t>,
-    pub(super) kind: Kind,
+    pub(super) kind: ChunkKind,
     pub(super) keyword: &'static str,
     pub(super) members: Members,
     pub(super) name: String,
@@ -65,30 +65,30 @@ pub(super) fn refined(
     language: Language,
     node: Node<'_>,
     text: &str,
-    kind: Kind,
+    kind: ChunkKind,
     keyword: &'static str,
-) -> (Kind, &'static str) {
+) -> (ChunkKind, &'static str) {
     match (language, node.kind()) {
         (Language::Go, "type_spec") => match node.child_by_field_name("type").map(|inner| inner.kind()) {
-            Some("struct_type") => (Kind::Struct, keyword),
-            Some("interface_type") => (Kind::Interface, keyword),
+            Some("struct_type") => (ChunkKind::Struct, keyword),
+            Some("interface_type") => (ChunkKind::Interface, keyword),
             _ => (kind, keyword),
         },
         (Language::Swift, "class_declaration") => {
             let word =
                 node.child_by_field_name("declaration_kind").and_then(|word| text.get(word.byte_range()));
             match word {
-                Some("struct") => (Kind::Struct, "struct"),
-                Some("enum") => (Kind::Enum, "enum"),
-                Some("extension") => (Kind::Impl, "extension"),
-                Some("actor") => (Kind::Class, "actor"),
+                Some("struct") => (ChunkKind::Struct, "struct"),
+                Some("enum") => (ChunkKind::Enum, "enum"),
+                Some("extension") => (ChunkKind::Impl, "extension"),
+                Some("actor") => (ChunkKind::Class, "actor"),
                 _ => (kind, keyword),
             }
         }
         (Language::Kotlin, "class_declaration") => {
             let mut cursor = node.walk();
             match node.children(&mut cursor).any(|child| child.kind() == "interface") {
-                true => (Kind::Interface, "interface"),
+                true => (ChunkKind::Interface, "interface"),
                 false => (kind, keyword),
             }
         }
@@ -97,9 +97,15 @@ pub(super) fn refined(
 }
 
 /// A statement that gives a name to a value.
-pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
-    let found =
-        |kind, keyword, members, (name, qualifier)| Found { node, kind, keyword, members, name, qualifier };
+pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<FoundDefinition<'t>> {
+    let found = |kind, keyword, members, (name, qualifier)| FoundDefinition {
+        node,
+        kind,
+        keyword,
+        members,
+        name,
+        qualifier,
+    };
     match node.kind() {
         // JavaScript: `const f = () => …`, `static x = …`, `{ f: function () … }`.
         "lexical_declaration" | "variable_declaration" => {
@@ -116,7 +122,7 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
                 .or_else(|| node.child_by_field_name("name"))
                 .or_else(|| node.child_by_field_name("key"))?;
             let (kind, keyword, members) = value(node.child_by_field_name("value"));
-            (kind != Kind::Value).then_some(())?;
+            (kind != ChunkKind::Value).then_some(())?;
             Some(found(kind, keyword, members, plain(name, text)?))
         }
         // JavaScript: `exports.f = function …`; Python: `LIMIT = 3`.
@@ -124,13 +130,13 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
             let assignment = node.named_child(0)?;
             if assignment.kind() == "internal_module" {
                 let (name, qualifier) = of(Language::TypeScript, assignment, text)?;
-                let (kind, keyword, members) = (Kind::Module, "namespace", Members::Open);
-                return Some(Found { node: assignment, kind, keyword, members, name, qualifier });
+                let (kind, keyword, members) = (ChunkKind::Module, "namespace", Members::Open);
+                return Some(FoundDefinition { node: assignment, kind, keyword, members, name, qualifier });
             }
             matches!(assignment.kind(), "assignment_expression" | "assignment").then_some(())?;
             let left = assignment.child_by_field_name("left")?;
             let (kind, keyword, members) = value(assignment.child_by_field_name("right"));
-            if kind == Kind::Value && left.kind() != "identifier" {
+            if kind == ChunkKind::Value && left.kind() != "identifier" {
                 return None;
             }
             Some(found(kind, keyword, members, plain(left, text)?))
@@ -139,51 +145,57 @@ pub(super) fn binding<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
         // C: `static const struct ops ops = { … }`.
         "declaration" => {
             let declarator = first(node, "init_declarator")?.child_by_field_name("declarator")?;
-            Some(found(Kind::Value, "", Members::Closed, declared(declarator, text)?))
+            Some(found(ChunkKind::Value, "", Members::Closed, declared(declarator, text)?))
         }
         _ => None,
     }
 }
 
 /// Lua: `local f = function …`; Zig: `const Foo = struct { … }`.
-fn bound_elsewhere<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
-    let found =
-        |kind, keyword, members, (name, qualifier)| Found { node, kind, keyword, members, name, qualifier };
+fn bound_elsewhere<'t>(node: Node<'t>, text: &str) -> Option<FoundDefinition<'t>> {
+    let found = |kind, keyword, members, (name, qualifier)| FoundDefinition {
+        node,
+        kind,
+        keyword,
+        members,
+        name,
+        qualifier,
+    };
     let assignment =
         if node.kind() == "assignment_statement" { Some(node) } else { first(node, "assignment_statement") };
     if let Some(assignment) = assignment {
         let value = first(assignment, "expression_list")?.named_child(0)?;
         let name = plain(first(assignment, "variable_list")?.named_child(0)?, text)?;
         return match value.kind() {
-            "function_definition" => Some(found(Kind::Function, "function", Members::Closed, name)),
+            "function_definition" => Some(found(ChunkKind::Function, "function", Members::Closed, name)),
             _ => None,
         };
     }
     let name = plain(first(node, "identifier")?, text)?;
     let mut cursor = node.walk();
     let container = node.named_children(&mut cursor).find_map(|child| match child.kind() {
-        "struct_declaration" | "opaque_declaration" => Some((Kind::Struct, "struct")),
-        "union_declaration" => Some((Kind::Struct, "union")),
-        "enum_declaration" => Some((Kind::Enum, "enum")),
+        "struct_declaration" | "opaque_declaration" => Some((ChunkKind::Struct, "struct")),
+        "union_declaration" => Some((ChunkKind::Struct, "union")),
+        "enum_declaration" => Some((ChunkKind::Enum, "enum")),
         _ => None,
     });
     Some(match container {
         Some((kind, keyword)) => found(kind, keyword, Members::Open, name),
-        None => found(Kind::Value, "", Members::Closed, name),
+        None => found(ChunkKind::Value, "", Members::Closed, name),
     })
 }
 
 /// Elixir's definitions are calls: `defmodule Foo do`, `def bar(x) do`.
-pub(super) fn call<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
+pub(super) fn call<'t>(node: Node<'t>, text: &str) -> Option<FoundDefinition<'t>> {
     let target = node.child_by_field_name("target")?;
     let (kind, keyword, members) = match text.get(target.byte_range())? {
-        "defmodule" => (Kind::Module, "defmodule", Members::Open),
-        "defprotocol" => (Kind::Interface, "defprotocol", Members::Open),
-        "defimpl" => (Kind::Impl, "defimpl", Members::Open),
-        "def" => (Kind::Function, "def", Members::Closed),
-        "defp" => (Kind::Function, "defp", Members::Closed),
-        "defmacro" => (Kind::Macro, "defmacro", Members::Closed),
-        "defmacrop" => (Kind::Macro, "defmacrop", Members::Closed),
+        "defmodule" => (ChunkKind::Module, "defmodule", Members::Open),
+        "defprotocol" => (ChunkKind::Interface, "defprotocol", Members::Open),
+        "defimpl" => (ChunkKind::Impl, "defimpl", Members::Open),
+        "def" => (ChunkKind::Function, "def", Members::Closed),
+        "defp" => (ChunkKind::Function, "defp", Members::Closed),
+        "defmacro" => (ChunkKind::Macro, "defmacro", Members::Closed),
+        "defmacrop" => (ChunkKind::Macro, "defmacrop", Members::Closed),
         _ => return None,
     };
     let arguments = first(node, "arguments")?;
@@ -193,7 +205,7 @@ pub(super) fn call<'t>(node: Node<'t>, text: &str) -> Option<Found<'t>> {
         head = inner;
     }
     let (name, qualifier) = plain(head, text)?;
-    Some(Found { node, kind, keyword, members, name, qualifier })
+    Some(FoundDefinition { node, kind, keyword, members, name, qualifier })
 }
 
 /// The comment that is the first thing inside of a definition: Python's docstring.
@@ -207,13 +219,13 @@ pub(super) fn doc_inside(language: Language, node: Node<'_>) -> Option<Range<usi
 }
 
 /// What a bound value makes of its name.
-fn value(node: Option<Node<'_>>) -> (Kind, &'static str, Members) {
+fn value(node: Option<Node<'_>>) -> (ChunkKind, &'static str, Members) {
     match node.map(|node| node.kind()) {
         Some("arrow_function" | "function_expression" | "generator_function" | "function") => {
-            (Kind::Function, "function", Members::Closed)
+            (ChunkKind::Function, "function", Members::Closed)
         }
-        Some("class") => (Kind::Class, "class", Members::Open),
-        _ => (Kind::Value, "", Members::Closed),
+        Some("class") => (ChunkKind::Class, "class", Members::Open),
+        _ => (ChunkKind::Value, "", Members::Closed),
     }
 }
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 use tree_sitter::{Node, TreeCursor};
 
 use super::grammar::{Grammar, Members, Role, grammar};
-use super::name::{self, Found};
+use super::name::{self, FoundDefinition};
 use super::parse::parse;
-use super::{Kind, Language, MAX, TARGET};
+use super::{ChunkKind, Language, MAX, TARGET};
 
 /// Nesting beyond this is not looked into.
 const DEEPEST: usize = 100;
@@ -27,7 +27,7 @@ pub(crate) struct Item {
     pub(crate) whole: Range<usize>,
     /// Its comment, before it or, as in Python, the first thing in it.
     pub(crate) doc: Option<Range<usize>>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ChunkKind,
     pub(crate) keyword: &'static str,
     pub(crate) name: String,
     /// A scope written in the name itself: `Foo` of `void Foo::bar()`.
@@ -158,7 +158,7 @@ impl Walk<'_> {
         };
         let item = self.outline.items.len();
         let kind = match found.kind {
-            Kind::Function if found.qualifier.is_some() || self.is_in_type(parent) => Kind::Method,
+            ChunkKind::Function if found.qualifier.is_some() || self.is_in_type(parent) => ChunkKind::Method,
             kind => kind,
         };
         self.outline.items.push(Item {
@@ -182,7 +182,12 @@ impl Walk<'_> {
     }
 
     /// What a node defines, if it defines something. Values count where they are members, not inside of functions.
-    fn definition<'t>(&self, node: Node<'t>, role: Role, parent: Option<usize>) -> Option<Found<'t>> {
+    fn definition<'t>(
+        &self,
+        node: Node<'t>,
+        role: Role,
+        parent: Option<usize>,
+    ) -> Option<FoundDefinition<'t>> {
         let found = match role {
             Role::Wrap => {
                 let mut cursor = node.walk();
@@ -196,13 +201,13 @@ impl Walk<'_> {
             Role::Item(kind, keyword, members) => {
                 let (name, qualifier) = name::of(self.language, node, self.text)?;
                 let (kind, keyword) = name::refined(self.language, node, self.text, kind, keyword);
-                Some(Found { node, kind, keyword, members, name, qualifier })
+                Some(FoundDefinition { node, kind, keyword, members, name, qualifier })
             }
             Role::Binding => name::binding(node, self.text),
             Role::Call => name::call(node, self.text),
             Role::Plain | Role::Comment | Role::Prefix | Role::Open => None,
         }?;
-        (found.kind != Kind::Value || !self.is_in_closed(parent)).then_some(found)
+        (found.kind != ChunkKind::Value || !self.is_in_closed(parent)).then_some(found)
     }
 
     fn is_in_closed(&self, parent: Option<usize>) -> bool {
@@ -218,7 +223,14 @@ impl Walk<'_> {
     fn is_in_type(&self, parent: Option<usize>) -> bool {
         parent.is_some_and(|parent| {
             let kind = self.outline.items[parent].kind;
-            matches!(kind, Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Impl)
+            matches!(
+                kind,
+                ChunkKind::Class
+                    | ChunkKind::Struct
+                    | ChunkKind::Enum
+                    | ChunkKind::Interface
+                    | ChunkKind::Impl
+            )
         })
     }
 

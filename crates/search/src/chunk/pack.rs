@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::grammar::Members;
 use super::lines::{self, Lines};
 use super::outline::{Cut, Outline};
-use super::{Chunk, Kind, MAX, SMALL, TARGET};
+use super::{Chunk, ChunkKind, MAX, SMALL, TARGET};
 
 /// A chunk's names are at most so many: a generated list of constants needs no more.
 const MOST_NAMES: usize = 40;
@@ -148,7 +148,8 @@ impl Pack<'_> {
         }
         let items = &self.outline.items;
         let main = open.items.iter().max_by_key(|(_, size)| *size).map(|(item, _)| *item);
-        let names = open.items.iter().map(|(item, _)| &items[*item]).filter(|item| item.kind != Kind::Impl);
+        let names =
+            open.items.iter().map(|(item, _)| &items[*item]).filter(|item| item.kind != ChunkKind::Impl);
         let mut names: Vec<String> = names.take(MOST_NAMES).map(|item| item.name.clone()).collect();
         names.dedup(); // Equations of one function.
         let mut scopes = Vec::new();
@@ -157,8 +158,8 @@ impl Pack<'_> {
             Some(item) => Some(item),
             None => open.owner,
         };
-        let kind = at.map_or(Kind::Code, |item| match (main, items[item].members) {
-            (None, Members::Open) => Kind::Code,
+        let kind = at.map_or(ChunkKind::Code, |item| match (main, items[item].members) {
+            (None, Members::Open) => ChunkKind::Code,
             _ => items[item].kind,
         });
         while let Some(item) = at {

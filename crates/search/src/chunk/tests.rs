@@ -41,20 +41,20 @@ fn rust_definitions_keep_scope_comment_and_attributes() {
     let symbols: Vec<_> = chunks.iter().map(|chunk| chunk.symbol().unwrap_or("-")).collect();
     assert_eq!(symbols, ["impl Thing › fn one", "impl Thing › fn two", "fn free"]);
     assert_eq!(chunks[0].names, ["Thing", "one"]);
-    assert_eq!(chunks[0].kind, Kind::Method);
+    assert_eq!(chunks[0].kind, ChunkKind::Method);
     assert_eq!(
         (chunks[1].names.join(" "), chunks[1].scopes.join(" ")),
         ("two".to_owned(), "Thing".to_owned())
     );
     assert!(text[chunks[1].bytes.clone()].trim_start().starts_with("/// Second."));
-    assert_eq!(chunks[2].kind, Kind::Function);
+    assert_eq!(chunks[2].kind, ChunkKind::Function);
 }
 
 #[test]
 fn what_no_grammar_knows_is_cut_by_lines() {
     let text = "some words here\n".repeat(200);
     let chunks = check("notes.txt", &text);
-    assert!(chunks.len() >= 3 && chunks.iter().all(|chunk| chunk.kind == Kind::Text));
+    assert!(chunks.len() >= 3 && chunks.iter().all(|chunk| chunk.kind == ChunkKind::Text));
     assert_eq!(symbols("empty.rs", ""), Vec::<String>::new());
     check("one-line.js", &"a=1;".repeat(10_000));
 }

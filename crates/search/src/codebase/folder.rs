@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, Dir, FileType, Stat};
 
-use crate::tree::{Links, RelPath, Root, TreeError};
+use crate::tree::{Links, RelPath, TreeError, TreeRoot};
 
 /// More entries than this are never listed at once.
 const MAX_ENTRIES: usize = 200_000;
@@ -37,7 +37,7 @@ pub enum EntryKind {
 }
 
 /// Lists a folder: folders first, then by name. What is hidden or ignored is there only with `all`.
-pub(super) fn list(root: &Root, folder: &RelPath, all: bool) -> Result<Vec<FolderEntry>, TreeError> {
+pub(super) fn list(root: &TreeRoot, folder: &RelPath, all: bool) -> Result<Vec<FolderEntry>, TreeError> {
     let opened = root.open_folder(folder, Links::Follow)?;
     let failed = |errno: rustix::io::Errno| TreeError::Read { path: folder.clone(), source: errno.into() };
     let shown = (!all).then(|| shown(root, folder));
@@ -70,7 +70,7 @@ fn described(path: RelPath, stat: &Stat) -> FolderEntry {
 
 /// Names in a folder that no rule hides. It only chooses among what the folder itself was seen to hold, so it does not
 /// matter where its path leads by now.
-fn shown(root: &Root, folder: &RelPath) -> HashSet<Box<[u8]>> {
+fn shown(root: &TreeRoot, folder: &RelPath) -> HashSet<Box<[u8]>> {
     let mut builder = WalkBuilder::new(root.path().join(folder.as_path()));
     builder.max_depth(Some(1)).current_dir(root.path()).add_custom_ignore_filename(".rgignore");
     let entries = builder.build().filter_map(Result::ok).filter(|entry| entry.depth() == 1);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Codebase;
-use crate::tree::Entry;
+use crate::tree::FileEntry;
 
 /// How often a watched tree is looked at: changes are known anyway when somebody asks, this only keeps questions quick.
 const WATCHED: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ fn step_back() {
 }
 
 fn keep(codebase: &Weak<Codebase>, stop: &AtomicBool, ended: &mpsc::Receiver<()>) {
-    let mut known: Option<Arc<[Entry]>> = None;
+    let mut known: Option<Arc<[FileEntry]>> = None;
     loop {
         let Some(codebase) = codebase.upgrade() else { return };
         let pause = look(&codebase, &mut known, stop);
@@ -72,7 +72,7 @@ fn keep(codebase: &Weak<Codebase>, stop: &AtomicBool, ended: &mpsc::Receiver<()>
 }
 
 /// Indexes what has changed, and says when to look again.
-fn look(codebase: &Codebase, known: &mut Option<Arc<[Entry]>>, stop: &AtomicBool) -> Duration {
+fn look(codebase: &Codebase, known: &mut Option<Arc<[FileEntry]>>, stop: &AtomicBool) -> Duration {
     let Ok(files) = codebase.tree.files() else { return FAILED };
     if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &files)) {
         return WATCHED;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::chunk::language;
 use crate::semantic::{self, SemanticError};
 use crate::text::{self, UpdateError};
-use crate::tree::{Entry, TreeError};
+use crate::tree::{FileEntry, TreeError};
 
 /// Which index is being made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Phase {
 
 /// How far indexing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct IndexProgress {
     /// What is done now.
     pub phase: Phase,
     /// Files read in this phase.
@@ -31,14 +31,14 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-impl From<text::Progress> for Progress {
-    fn from(at: text::Progress) -> Self {
+impl From<text::UpdateProgress> for IndexProgress {
+    fn from(at: text::UpdateProgress) -> Self {
         Self { phase: Phase::Text, done: at.done, of: at.of, bytes: at.bytes }
     }
 }
 
-impl From<semantic::Progress> for Progress {
-    fn from(at: semantic::Progress) -> Self {
+impl From<semantic::UpdateProgress> for IndexProgress {
+    fn from(at: semantic::UpdateProgress) -> Self {
         Self { phase: Phase::Meaning, done: at.files, of: at.of, bytes: at.bytes }
     }
 }
@@ -70,9 +70,9 @@ pub struct Summary {
 
 impl Summary {
     pub(super) fn new(
-        files: &[Entry],
-        text: &text::Report,
-        meaning: &semantic::Report,
+        files: &[FileEntry],
+        text: &text::UpdateReport,
+        meaning: &semantic::UpdateReport,
         size: semantic::Size,
         disk: u64,
         took: Duration,
@@ -100,7 +100,7 @@ impl Summary {
 
 /// How much of a tree is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct IndexStatus {
     /// The tree.
     pub root: PathBuf,
     /// Where its index is kept, if it is.

@@ -12,7 +12,7 @@ const PATH_PARTS: usize = 3;
 
 /// Where a word stands. It weighs differently in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum TextField {
     /// A question.
     Query,
     /// Code, comments included.
@@ -23,7 +23,7 @@ pub enum Field {
     Path,
 }
 
-impl Field {
+impl TextField {
     /// All, in the order of the file.
     pub const ALL: [Self; 4] = [Self::Query, Self::Text, Self::Names, Self::Path];
 }
@@ -32,7 +32,7 @@ impl Field {
 #[derive(Debug)]
 pub struct Model {
     vocabulary: Vocabulary,
-    /// By [`Field`], then by word; the scale of the row is in it.
+    /// By [`TextField`], then by word; the scale of the row is in it.
     weights: [Vec<f32>; 4],
     /// A row of [`DIM`] bytes for each word.
     rows: Cow<'static, [u8]>,
@@ -65,16 +65,16 @@ impl Model {
     /// What a question is about.
     pub fn query(&self, text: &str) -> Vector {
         let mut sum = [0.0; DIM];
-        self.add(Field::Query, [text], &mut sum);
+        self.add(TextField::Query, [text], &mut sum);
         Vector::from_sum(&sum)
     }
 
     /// What a piece of code is about: where it is, what it defines, what it says. Each may be empty.
     pub fn code(&self, path: &str, names: &[String], text: &str) -> Vector {
         let mut sum = [0.0; DIM];
-        self.add(Field::Text, [text], &mut sum);
-        self.add(Field::Names, names.iter().map(String::as_str), &mut sum);
-        self.add(Field::Path, path_parts(path), &mut sum);
+        self.add(TextField::Text, [text], &mut sum);
+        self.add(TextField::Names, names.iter().map(String::as_str), &mut sum);
+        self.add(TextField::Path, path_parts(path), &mut sum);
         Vector::from_sum(&sum)
     }
 
@@ -83,7 +83,7 @@ impl Model {
         &self.vocabulary
     }
 
-    fn add<'a>(&self, field: Field, texts: impl IntoIterator<Item = &'a str>, sum: &mut [f32; DIM]) {
+    fn add<'a>(&self, field: TextField, texts: impl IntoIterator<Item = &'a str>, sum: &mut [f32; DIM]) {
         let weights = &self.weights[field as usize];
         BAG.with_borrow_mut(|bag| {
             for text in texts {

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::{DIM, Field, Vocabulary};
+use super::{DIM, TextField, Vocabulary};
 
 const MAGIC: &[u8; 8] = b"toolbay\x01";
 
@@ -34,7 +34,7 @@ pub enum FileError {
 pub struct Draft {
     /// In order of their numbers, none longer than 255 bytes.
     pub words: Vec<String>,
-    /// By [`Field`], then by word.
+    /// By [`TextField`], then by word.
     pub weights: [Vec<f32>; 4],
     /// All rows, one after the other.
     pub rows: Vec<f32>,
@@ -96,7 +96,7 @@ pub(super) fn parse(file: &[u8]) -> Result<Parts, FileError> {
     let lengths = part(words)?;
     let text = std::str::from_utf8(part(letters)?).map_err(|_| FileError::Damaged("a word is no text"))?;
     let vocabulary = Vocabulary::new(cut(text, lengths)?.into_iter());
-    let mut weights = Field::ALL.map(|_| Vec::new());
+    let mut weights = TextField::ALL.map(|_| Vec::new());
     for weights in &mut weights {
         let bytes = part(words.checked_mul(4).ok_or(FileError::Damaged("it has too many words"))?)?;
         weights.extend(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));

@@ -16,11 +16,11 @@ use super::{
     rank::weights::Weights,
     search::{ExplainedCandidate, Hit, Page, SearchContext},
     segment::{Damaged, stored},
-    source::{Source, Until},
-    state::{Comparison, LoadedSegment, State},
-    view::{Part, View},
+    source::{TextSource, Until},
+    state::{Comparison, LoadedSegment, SegmentSet},
+    view::{View, ViewPart},
 };
-use crate::{chunk::Language, store::Store, tree::Entry};
+use crate::{chunk::Language, store::Store, tree::FileEntry};
 use parking_lot::Mutex;
 
 /// Chunks, words and vectors of a tree, and the ranking over them.
@@ -41,7 +41,7 @@ pub struct Index {
 /// The segments in use, and which list of the store they are.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
-    pub(super) state: Arc<State>,
+    pub(super) state: Arc<SegmentSet>,
     pub(super) list: Option<ListStamp>,
 }
 
@@ -51,8 +51,8 @@ pub(super) type ListStamp = (u64, i64, i64);
 /// What came out of comparing a listing with the segments: searches between two changes need it once.
 #[derive(Debug)]
 struct Seen {
-    entries: Arc<[Entry]>,
-    state: Arc<State>,
+    entries: Arc<[FileEntry]>,
+    state: Arc<SegmentSet>,
     comparison: Arc<Comparison>,
     overlay: Option<Overlay>,
 }
@@ -117,8 +117,8 @@ impl Index {
     pub fn search(
         &self,
         query: &Query,
-        entries: &Arc<[Entry]>,
-        source: &dyn Source,
+        entries: &Arc<[FileEntry]>,
+        source: &dyn TextSource,
     ) -> Result<Answer, SemanticError> {
         self.search_until(query, entries, source, &AtomicBool::new(false))
     }
@@ -130,8 +130,8 @@ impl Index {
     pub fn search_until(
         &self,
         query: &Query,
-        entries: &Arc<[Entry]>,
-        source: &dyn Source,
+        entries: &Arc<[FileEntry]>,
+        source: &dyn TextSource,
         stop: &AtomicBool,
     ) -> Result<Answer, SemanticError> {
         let source = &Until { source, stop };
@@ -177,8 +177,8 @@ impl Index {
     pub fn explain(
         &self,
         query: &Query,
-        entries: &Arc<[Entry]>,
-        source: &dyn Source,
+        entries: &Arc<[FileEntry]>,
+        source: &dyn TextSource,
     ) -> Result<Vec<ExplainedCandidate>, SemanticError> {
         let asked = ParsedQuery::new(&query.text);
         let source = &Until { source, stop: &AtomicBool::new(false) };
@@ -199,14 +199,14 @@ impl Index {
         }
     }
 
-    fn asking<'a>(&'a self, view: &'a View, source: &'a dyn Source) -> SearchContext<'a> {
+    fn asking<'a>(&'a self, view: &'a View, source: &'a dyn TextSource) -> SearchContext<'a> {
         SearchContext { view, source, embedder: self.embedder.as_deref(), weights: &self.weights }
     }
 
     /// What there is to look at: what the segments know, and what is pending.
     fn view(
         &self,
-        entries: &Arc<[Entry]>,
+        entries: &Arc<[FileEntry]>,
         asked: &ParsedQuery,
         source: &Until<'_>,
     ) -> Result<Looked, Damaged> {
@@ -236,14 +236,14 @@ impl Index {
                 None => self.look_at_pending(entries, &comparison, asked, source)?,
             };
             partial = !overlay.complete;
-            view.parts.push(Part::whole(overlay.segment)?);
+            view.parts.push(ViewPart::whole(overlay.segment)?);
         }
         Ok(Looked { view, pending, partial })
     }
 
     fn look_at_pending(
         &self,
-        entries: &Arc<[Entry]>,
+        entries: &Arc<[FileEntry]>,
         comparison: &Comparison,
         asked: &ParsedQuery,
         source: &Until<'_>,
@@ -259,7 +259,7 @@ impl Index {
         Ok(overlay)
     }
 
-    pub(super) fn current(&self) -> Arc<State> {
+    pub(super) fn current(&self) -> Arc<SegmentSet> {
         self.state.lock().state.clone()
     }
 
@@ -281,7 +281,7 @@ impl Index {
             Some(LoadedSegment { name: Some(name), segment })
         });
         let kept = kept.collect();
-        *loaded = Loaded { state: Arc::new(State::new(kept)), list: stamp };
+        *loaded = Loaded { state: Arc::new(SegmentSet::new(kept)), list: stamp };
     }
 
     pub(super) fn list_stamp(store: &Store) -> Option<ListStamp> {
@@ -297,7 +297,7 @@ impl Index {
         if damaged.is_empty() {
             return false;
         }
-        loaded.state = Arc::new(State::new(sound));
+        loaded.state = Arc::new(SegmentSet::new(sound));
         true
     }
 }

@@ -15,9 +15,9 @@ use super::{
     query::ParsedQuery,
     rank::path,
     segment::{Builder, Damaged, Segment},
-    source::{Source, Text},
+    source::{Text, TextSource},
 };
-use crate::tree::{Entry, RelPath, Stamp};
+use crate::tree::{FileEntry, RelPath, Stamp};
 use parking_lot::Mutex;
 
 /// How much text is cut and embedded while somebody waits.
@@ -47,9 +47,9 @@ impl Overlay {
 
 /// Makes a segment in memory of pending files.
 pub(super) fn overlay(
-    pending: &[Entry],
+    pending: &[FileEntry],
     asked: &ParsedQuery,
-    source: &dyn Source,
+    source: &dyn TextSource,
 ) -> Result<Overlay, Damaged> {
     let size: u64 = pending.iter().map(|entry| entry.stamp.size).sum();
     if size <= BUDGET && pending.len() <= MOST_FILES {
@@ -62,7 +62,10 @@ pub(super) fn overlay(
 }
 
 /// Cuts and embeds on two threads; the order of files does not depend on them.
-fn build<'a>(paths: impl Iterator<Item = &'a RelPath>, source: &dyn Source) -> Result<Arc<Segment>, Damaged> {
+fn build<'a>(
+    paths: impl Iterator<Item = &'a RelPath>,
+    source: &dyn TextSource,
+) -> Result<Arc<Segment>, Damaged> {
     let paths: Vec<&RelPath> = paths.collect();
     let half = |paths: &[&RelPath]| {
         let mut builder = Builder::default();
@@ -90,12 +93,12 @@ fn build<'a>(paths: impl Iterator<Item = &'a RelPath>, source: &dyn Source) -> R
 /// A file that has words of the question.
 #[derive(Debug)]
 struct Match<'a> {
-    entry: &'a Entry,
+    entry: &'a FileEntry,
     counts: Vec<u8>,
 }
 
 /// The files that have most of the question, as many as there is time for.
-fn choose<'a>(pending: &'a [Entry], asked: &ParsedQuery, source: &dyn Source) -> Vec<&'a Entry> {
+fn choose<'a>(pending: &'a [FileEntry], asked: &ParsedQuery, source: &dyn TextSource) -> Vec<&'a FileEntry> {
     let Ok(finder) = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .build(asked.words.iter().map(|word| beginning(&word.stem)))
@@ -125,7 +128,7 @@ fn choose<'a>(pending: &'a [Entry], asked: &ParsedQuery, source: &dyn Source) ->
     best(matches, asked.words.len(), pending.len())
 }
 
-fn look<'a>(entry: &'a Entry, finder: &AhoCorasick, source: &dyn Source) -> Option<Match<'a>> {
+fn look<'a>(entry: &'a FileEntry, finder: &AhoCorasick, source: &dyn TextSource) -> Option<Match<'a>> {
     let text = source.text(&entry.path)?.text?;
     let mut counts = vec![0_u8; finder.patterns_len()];
     let path = entry.path.to_str_lossy();
@@ -138,14 +141,14 @@ fn look<'a>(entry: &'a Entry, finder: &AhoCorasick, source: &dyn Source) -> Opti
     counts.iter().any(|count| *count > 0).then_some(Match { entry, counts })
 }
 
-fn best<'a>(matches: Vec<Match<'a>>, words: usize, files: usize) -> Vec<&'a Entry> {
+fn best<'a>(matches: Vec<Match<'a>>, words: usize, files: usize) -> Vec<&'a FileEntry> {
     let rarity: Vec<f32> = (0..words)
         .map(|word| {
             let with = matches.iter().filter(|found| found.counts[word] > 0).count();
             (1.0 + files as f32 / (with as f32 + 1.0)).ln()
         })
         .collect();
-    let mut scored: Vec<(f32, &Entry)> = matches
+    let mut scored: Vec<(f32, &FileEntry)> = matches
         .into_iter()
         .map(|found| {
             let counts = found.counts.iter().zip(&rarity);

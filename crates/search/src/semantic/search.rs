@@ -16,7 +16,7 @@ use super::{
         lexical::Lexical,
     },
     segment::Damaged,
-    source::Source,
+    source::TextSource,
     term::Terms,
     vector::{self, Probe},
     verify::{Confirmed, confirm},
@@ -80,7 +80,7 @@ impl ExplainedCandidate {
 /// What a search looks with.
 pub(super) struct SearchContext<'a> {
     pub(super) view: &'a View,
-    pub(super) source: &'a dyn Source,
+    pub(super) source: &'a dyn TextSource,
     pub(super) embedder: Option<&'a dyn Embedder>,
     pub(super) weights: &'a Weights,
 }

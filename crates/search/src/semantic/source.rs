@@ -17,12 +17,12 @@ pub struct Text {
 }
 
 /// Gives the texts of files.
-pub trait Source: Sync {
+pub trait TextSource: Sync {
     /// What is in a file now; nothing if it is not there or may not be read.
     fn text(&self, path: &RelPath) -> Option<Text>;
 }
 
-impl Source for Tree {
+impl TextSource for Tree {
     fn text(&self, path: &RelPath) -> Option<Text> {
         match self.root().read(path, Links::Refuse, LARGEST_FILE) {
             Ok(content) => Some(Text { stamp: content.stamp, text: decode(content.bytes) }),
@@ -37,7 +37,7 @@ impl Source for Tree {
 
 /// A source that gives nothing more once nobody waits: whoever goes through files is at their end soon.
 pub(super) struct Until<'a> {
-    pub(super) source: &'a dyn Source,
+    pub(super) source: &'a dyn TextSource,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -48,7 +48,7 @@ impl Until<'_> {
     }
 }
 
-impl Source for Until<'_> {
+impl TextSource for Until<'_> {
     fn text(&self, path: &RelPath) -> Option<Text> {
         if self.is_over() { None } else { self.source.text(path) }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     segment::{Damaged, FileTable, Segment},
-    view::{Part, View},
+    view::{View, ViewPart},
 };
-use crate::tree::{Entry, RelPath};
+use crate::tree::{FileEntry, RelPath};
 
 /// A segment that counts.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub(super) struct LoadedSegment {
 
 /// All segments, oldest first: of two versions of a file, that of the later segment counts.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct SegmentSet {
     pub(super) kept: Vec<LoadedSegment>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct State {
 pub(super) struct Comparison {
     pub(super) view: View,
     /// New or changed: what the segments say about them is left out.
-    pub(super) pending: Vec<Entry>,
+    pub(super) pending: Vec<FileEntry>,
     /// For each entry, which segment has the version of the file that counts, if any.
     pub(super) owners: Vec<Option<u32>>,
 }
 
-impl State {
+impl SegmentSet {
     pub(super) fn new(kept: Vec<LoadedSegment>) -> Self {
         Self { kept }
     }
@@ -43,7 +43,7 @@ impl State {
     }
 
     /// Compares with the files that there are.
-    pub(super) fn compare(&self, entries: &[Entry]) -> Result<Comparison, Damaged> {
+    pub(super) fn compare(&self, entries: &[FileEntry]) -> Result<Comparison, Damaged> {
         let sorted = Sorted::new(entries);
         let mut known: Vec<Option<(u32, u32)>> = vec![None; entries.len()];
         for (part, kept) in (0..).zip(&self.kept) {
@@ -67,7 +67,7 @@ impl State {
         let mut view = View::default();
         for (kept, counts) in self.kept.iter().zip(counts) {
             let files = kept.segment.files()?.clone();
-            view.parts.push(Part { segment: kept.segment.clone(), files, counts: counts.into() });
+            view.parts.push(ViewPart { segment: kept.segment.clone(), files, counts: counts.into() });
         }
         let owners = known.into_iter().map(|known| known.map(|(part, _)| part)).collect();
         Ok(Comparison { view, pending, owners })
@@ -76,13 +76,13 @@ impl State {
 
 /// Files in the order of their paths.
 struct Sorted<'a> {
-    entries: &'a [Entry],
+    entries: &'a [FileEntry],
     /// Their order, unless they are in it.
     order: Option<Vec<u32>>,
 }
 
 impl<'a> Sorted<'a> {
-    fn new(entries: &'a [Entry]) -> Self {
+    fn new(entries: &'a [FileEntry]) -> Self {
         let order = (!entries.is_sorted_by(|a, b| a.path <= b.path)).then(|| {
             let mut order: Vec<u32> = (0..entries.len() as u32).collect();
             order.sort_by(|a, b| entries[*a as usize].path.cmp(&entries[*b as usize].path));
@@ -144,8 +144,8 @@ mod tests {
             if !is_sorted {
                 theirs.sort_by_key(|name| std::cmp::Reverse(name.len()));
             }
-            let entries: Vec<Entry> =
-                theirs.iter().map(|name| Entry { path: path(name), stamp: Stamp::NEVER }).collect();
+            let entries: Vec<FileEntry> =
+                theirs.iter().map(|name| FileEntry { path: path(name), stamp: Stamp::NEVER }).collect();
             let rows = ours.iter().map(|name| FileRow {
                 path: path(name),
                 stamp: Stamp::NEVER,

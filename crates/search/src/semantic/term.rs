@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::words::{self, Piece};
+use crate::words::{self, WordPiece};
 
 /// What a term says about the chunks or files it is filed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl Terms {
     /// Gives the terms of a text, in order: stems of words that say something, and whole identifiers.
     pub(super) fn each(&mut self, text: &str, mut found: impl FnMut(u64)) {
         words::each(text, |word, piece| match piece {
-            Piece::Whole => found(hash(Space::Whole, word)),
-            Piece::Part => {
+            WordPiece::Whole => found(hash(Space::Whole, word)),
+            WordPiece::Part => {
                 if let Some(term) = self.word(word) {
                     found(term);
                 }

@@ -10,12 +10,12 @@ use super::{
     error::SemanticError,
     index::Index,
     segment::{Builder, Sections, Segment, merge, merge_policy, stored},
-    source::Source,
-    state::{Comparison, LoadedSegment, State},
+    source::TextSource,
+    state::{Comparison, LoadedSegment, SegmentSet},
 };
 use crate::{
     store::WriterLock,
-    tree::{Entry, Stamp},
+    tree::{FileEntry, Stamp},
 };
 use parking_lot::Mutex;
 
@@ -28,7 +28,7 @@ const STRIDE: usize = 32;
 
 /// How far an update is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct UpdateProgress {
     /// Files looked at.
     pub files: usize,
     /// Files to look at.
@@ -41,9 +41,9 @@ pub struct Progress {
 
 /// What an update did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct UpdateReport {
     /// All that was done.
-    pub done: Progress,
+    pub done: UpdateProgress,
     /// Somebody else is at it: nothing was done.
     pub busy: bool,
     /// It was stopped before the end.
@@ -55,20 +55,20 @@ pub struct Report {
 }
 
 /// What threads share.
-struct Work<'a> {
+struct UpdateWork<'a> {
     index: &'a Index,
-    pending: &'a [Entry],
-    source: &'a dyn Source,
+    pending: &'a [FileEntry],
+    source: &'a dyn TextSource,
     embedder: Option<&'a dyn Embedder>,
     lock: Option<&'a WriterLock>,
     stop: &'a AtomicBool,
     next: AtomicUsize,
-    shared: Mutex<Shared<'a>>,
+    shared: Mutex<UpdateShared<'a>>,
 }
 
-struct Shared<'a> {
-    report: Report,
-    progress: &'a mut (dyn FnMut(Progress) + Send),
+struct UpdateShared<'a> {
+    report: UpdateReport,
+    progress: &'a mut (dyn FnMut(UpdateProgress) + Send),
     failed: Option<SemanticError>,
 }
 
@@ -80,15 +80,15 @@ impl Index {
     /// If the store cannot be written. The index is as it was then, or further.
     pub fn update(
         &self,
-        entries: &[Entry],
-        source: &dyn Source,
-        progress: &mut (dyn FnMut(Progress) + Send),
+        entries: &[FileEntry],
+        source: &dyn TextSource,
+        progress: &mut (dyn FnMut(UpdateProgress) + Send),
         stop: &AtomicBool,
-    ) -> Result<Report, SemanticError> {
+    ) -> Result<UpdateReport, SemanticError> {
         let lock = match &self.store {
             Some(store) => match store.lock()? {
                 Some(lock) => Some(lock),
-                None => return Ok(Report { busy: true, ..Report::default() }),
+                None => return Ok(UpdateReport { busy: true, ..UpdateReport::default() }),
             },
             None => None,
         };
@@ -96,9 +96,11 @@ impl Index {
         self.leave_out_unreadable();
         let state = self.current();
         let pending = self.pending(&state, entries)?;
-        let report =
-            Report { done: Progress { of: pending.len(), ..Progress::default() }, ..Report::default() };
-        let work = Work {
+        let report = UpdateReport {
+            done: UpdateProgress { of: pending.len(), ..UpdateProgress::default() },
+            ..UpdateReport::default()
+        };
+        let work = UpdateWork {
             index: self,
             pending: &pending,
             source,
@@ -106,7 +108,7 @@ impl Index {
             lock: lock.as_ref(),
             stop,
             next: AtomicUsize::new(0),
-            shared: Mutex::new(Shared { report, progress, failed: None }),
+            shared: Mutex::new(UpdateShared { report, progress, failed: None }),
         };
         if pending.len() <= STRIDE {
             work.run();
@@ -128,7 +130,7 @@ impl Index {
     }
 
     /// Files whose segments say nothing about them, or lack vectors of the embedder there is now.
-    fn pending(&self, state: &State, entries: &[Entry]) -> Result<Vec<Entry>, SemanticError> {
+    fn pending(&self, state: &SegmentSet, entries: &[FileEntry]) -> Result<Vec<FileEntry>, SemanticError> {
         let Comparison { mut pending, owners, .. } = state.compare(entries)?;
         let Some(embedder) = &self.embedder else { return Ok(pending) };
         let lacking = |owner: &Option<u32>| {
@@ -150,7 +152,7 @@ impl Index {
         let mut loaded = self.state.lock();
         if loaded.state.kept.iter().any(|kept| kept.segment.files().is_err()) {
             let sound = loaded.state.kept.iter().filter(|kept| kept.segment.files().is_ok());
-            loaded.state = Arc::new(State::new(sound.cloned().collect()));
+            loaded.state = Arc::new(SegmentSet::new(sound.cloned().collect()));
         }
     }
 
@@ -179,7 +181,7 @@ impl Index {
         if segment.meta().files > 0 {
             kept.push(LoadedSegment { name, segment: Arc::new(segment) });
         }
-        let state = State::new(kept);
+        let state = SegmentSet::new(kept);
         if let (Some(store), Some(lock)) = (&self.store, lock) {
             stored::write_list(store, lock, &state.names())?;
             loaded.list = Self::list_stamp(store);
@@ -189,7 +191,7 @@ impl Index {
     }
 
     /// Makes one segment of several small ones, or of those that are mostly about files that are gone.
-    fn merge_small(&self, entries: &[Entry], lock: Option<&WriterLock>) -> Result<(), SemanticError> {
+    fn merge_small(&self, entries: &[FileEntry], lock: Option<&WriterLock>) -> Result<(), SemanticError> {
         loop {
             let state = self.current();
             let comparison = state.compare(entries)?;
@@ -219,7 +221,7 @@ impl Index {
     }
 }
 
-impl Work<'_> {
+impl UpdateWork<'_> {
     fn run(&self) {
         let mut builder = Builder::default();
         let end = self.files(&mut builder).and_then(|()| self.flush(&mut builder));
@@ -256,7 +258,7 @@ impl Work<'_> {
         shared.report.stopped || shared.failed.is_some()
     }
 
-    fn file(&self, builder: &mut Builder, entry: &Entry) {
+    fn file(&self, builder: &mut Builder, entry: &FileEntry) {
         let before = builder.chunks();
         let read = self.source.text(&entry.path);
         let mut young = false;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     rank::features::Candidate,
     segment::{FileRow, text_hash},
-    source::Source,
+    source::TextSource,
     view::View,
 };
 use crate::chunk::{self, Chunk};
@@ -20,7 +20,11 @@ pub(super) struct Confirmed {
 }
 
 /// Reads each file once and says for each candidate what is there now; nothing for those that are gone.
-pub(super) fn confirm(view: &View, candidates: &[Candidate], source: &dyn Source) -> Vec<Option<Confirmed>> {
+pub(super) fn confirm(
+    view: &View,
+    candidates: &[Candidate],
+    source: &dyn TextSource,
+) -> Vec<Option<Confirmed>> {
     let mut by_file: HashMap<(u32, u32), Vec<usize>> = HashMap::new();
     for (at, candidate) in candidates.iter().enumerate() {
         by_file.entry((candidate.place.part, candidate.row.file)).or_default().push(at);

@@ -13,14 +13,14 @@ pub(super) struct Place {
 
 /// A segment, and which of its files count.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct ViewPart {
     pub(super) segment: Arc<Segment>,
     pub(super) files: Arc<FileTable>,
     /// By file. Others are changed, gone or not asked for.
     pub(super) counts: Arc<[bool]>,
 }
 
-impl Part {
+impl ViewPart {
     /// All files of a segment.
     pub(super) fn whole(segment: Arc<Segment>) -> Result<Self, Damaged> {
         let files = segment.files()?.clone();
@@ -37,11 +37,11 @@ impl Part {
 /// All parts that a search looks at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct View {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ViewPart>,
 }
 
 impl View {
-    pub(super) fn part(&self, place: Place) -> &Part {
+    pub(super) fn part(&self, place: Place) -> &ViewPart {
         &self.parts[place.part as usize]
     }
 

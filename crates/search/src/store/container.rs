@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{BLOCK, HEADER, HEADER_LEN, Kind, StoreError, TRAILER_LEN};
+use super::{BLOCK, ContainerKind, HEADER, HEADER_LEN, StoreError, TRAILER_LEN};
 
 /// A container, open. Replacing or removing the file does not disturb it.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Section {
 }
 
 impl Container {
-    pub(super) fn open(path: &Path, kind: Kind) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path, kind: ContainerKind) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(StoreError::io(path))?;
         let len = file.metadata().map_err(StoreError::io(path))?.len();
         let damaged = |what| StoreError::damaged(path, what);
@@ -81,7 +81,7 @@ impl Container {
             return Err(StoreError::Foreign { path: path.to_owned() });
         }
         let trailer = read(len - TRAILER_LEN, TRAILER_LEN as usize)?;
-        let mut fields = Fields(&trailer);
+        let mut fields = FieldReader(&trailer);
         let (Some(start), Some(size), Some(sum)) = (fields.u64(), fields.u64(), fields.u32()) else {
             return Err(damaged("end"));
         };
@@ -209,7 +209,7 @@ impl Section {
 
 /// Reads the table of sections; `None` if it makes no sense.
 fn sections(table: &[u8], end_of_data: u64) -> Option<Vec<(String, Place)>> {
-    let mut fields = Fields(table);
+    let mut fields = FieldReader(table);
     let mut sections = Vec::new();
     while !fields.0.is_empty() {
         let name_len = fields.take(1)?[0];
@@ -227,9 +227,9 @@ fn sections(table: &[u8], end_of_data: u64) -> Option<Vec<(String, Place)>> {
 }
 
 /// Takes fields off the front.
-struct Fields<'a>(&'a [u8]);
+struct FieldReader<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;

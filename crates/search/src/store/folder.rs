@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
-use super::{Container, Kind, StoreError, Writer};
+use super::{Container, ContainerKind, ContainerWriter, StoreError};
 
 /// How names of files being written begin.
 pub(super) const UNFINISHED: &str = ".new-";
@@ -87,15 +87,20 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be made.
-    pub fn write(&self, _lock: &WriterLock, name: &str, kind: Kind) -> Result<Writer, StoreError> {
-        Writer::create(&self.folder, name, kind)
+    pub fn write(
+        &self,
+        _lock: &WriterLock,
+        name: &str,
+        kind: ContainerKind,
+    ) -> Result<ContainerWriter, StoreError> {
+        ContainerWriter::create(&self.folder, name, kind)
     }
 
     /// Opens a file for reading.
     ///
     /// # Errors
     /// If there is none (see [`StoreError::is_missing`]), if it is damaged or of another version.
-    pub fn read(&self, name: &str, kind: Kind) -> Result<Container, StoreError> {
+    pub fn read(&self, name: &str, kind: ContainerKind) -> Result<Container, StoreError> {
         Container::open(&self.folder.join(name), kind)
     }
 

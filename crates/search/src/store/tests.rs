@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 
-const KIND: Kind = Kind { name: *b"test", version: 3 };
+const KIND: ContainerKind = ContainerKind { name: *b"test", version: 3 };
 
 fn stored() -> (tempfile::TempDir, Store) {
     let cache = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ fn what_was_written_is_read() {
 #[test]
 fn another_version_is_not_read() {
     let (_cache, store) = stored();
-    let other = Kind { version: 4, ..KIND };
+    let other = ContainerKind { version: 4, ..KIND };
     assert!(matches!(store.read("file", other), Err(StoreError::Foreign { .. })));
 }
 

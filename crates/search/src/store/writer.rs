@@ -1,16 +1,16 @@
-//! [`Writer`]: a container being written.
+//! [`ContainerWriter`]: a container being written.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::UNFINISHED;
-use super::{BLOCK, HEADER, HEADER_LEN, Kind, StoreError};
+use super::{BLOCK, ContainerKind, HEADER, HEADER_LEN, StoreError};
 
-/// Writes a container section by section: [`Writer::section`], then the bytes through [`Write`], at last
-/// [`Writer::finish`]. Dropped before, it leaves nothing behind.
+/// Writes a container section by section: [`ContainerWriter::section`], then the bytes through [`Write`], at last
+/// [`ContainerWriter::finish`]. Dropped before, it leaves nothing behind.
 #[derive(Debug)]
-pub struct Writer {
+pub struct ContainerWriter {
     file: BufWriter<File>,
     unfinished: PathBuf,
     finished: PathBuf,
@@ -29,8 +29,8 @@ struct Written {
     checksums: Vec<u32>,
 }
 
-impl Writer {
-    pub(super) fn create(folder: &Path, name: &str, kind: Kind) -> Result<Self, StoreError> {
+impl ContainerWriter {
+    pub(super) fn create(folder: &Path, name: &str, kind: ContainerKind) -> Result<Self, StoreError> {
         let unfinished = folder.join(format!("{UNFINISHED}{name}"));
         let file = File::create(&unfinished).map_err(StoreError::io(&unfinished))?;
         let mut header = [0; HEADER_LEN as usize];
@@ -120,7 +120,7 @@ impl Writer {
     }
 }
 
-impl Write for Writer {
+impl Write for ContainerWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(BLOCK - self.block.len());
         self.block.extend_from_slice(&bytes[..taken]);
@@ -135,7 +135,7 @@ impl Write for Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for ContainerWriter {
     fn drop(&mut self) {
         // After `finish` there is no such file; if it cannot be removed, the next holder of the lock does it.
         let _ = fs::remove_file(&self.unfinished);

@@ -5,25 +5,25 @@ use std::sync::atomic::AtomicBool;
 
 use super::join::Join;
 use super::plan::{Plan, plan};
-use super::scan::{Source, scan};
+use super::scan::{ScanSource, scan};
 use super::view::View;
 use super::{Answer, PatternError, Query, engine};
 use crate::store::{Store, StoreError};
-use crate::tree::{Entry, Links, RelPath, Rules, Tree, TreeError};
+use crate::tree::{FileEntry, Links, RelPath, Rules, Tree, TreeError};
 use parking_lot::Mutex;
 
 /// The text index of a tree. Without a store, or with an empty one, every search is a plain one.
 #[derive(Debug, Default)]
 pub struct Index {
     pub(super) store: Option<Store>,
-    state: Mutex<State>,
+    state: Mutex<IndexState>,
 }
 
 /// How many joins are kept.
 const JOINS: usize = 2;
 
 #[derive(Debug, Default)]
-struct State {
+struct IndexState {
     view: Arc<View>,
     /// The last ones made, of the listings with and without a glob: the next query most likely needs one of them.
     joins: Vec<Arc<Join>>,
@@ -71,14 +71,14 @@ impl Index {
         let everything = || (0..join.files.len() as u32).collect();
         let candidates = match source {
             // The index says nothing about what ripgrep finds in a file that it was pointed to, if that is binary.
-            Source::Named => everything(),
-            Source::Tree | Source::Walk => self.candidates(&join, &plan).unwrap_or_else(|error| {
+            ScanSource::Named => everything(),
+            ScanSource::Tree | ScanSource::Walk => self.candidates(&join, &plan).unwrap_or_else(|error| {
                 self.distrust(&error);
                 everything()
             }),
         };
         let wanted = |path: &&RelPath| match (&query.path, source) {
-            (Some(folder), Source::Tree) => path.is_in(folder),
+            (Some(folder), ScanSource::Tree) => path.is_in(folder),
             _ => true,
         };
         let paths: Vec<&RelPath> =
@@ -122,7 +122,7 @@ impl Index {
         Arc::clone(&state.view)
     }
 
-    pub(super) fn join(&self, files: Arc<[Entry]>) -> Arc<Join> {
+    pub(super) fn join(&self, files: Arc<[FileEntry]>) -> Arc<Join> {
         let view = self.view();
         let same = |join: &&Arc<Join>| Arc::ptr_eq(&join.files, &files) && Arc::ptr_eq(&join.view, &view);
         if let Some(join) = self.state.lock().joins.iter().find(same) {
@@ -155,8 +155,8 @@ impl Index {
 }
 
 struct Listing {
-    files: Arc<[Entry]>,
-    source: Source,
+    files: Arc<[FileEntry]>,
+    source: ScanSource,
 }
 
 /// The files to choose from.
@@ -166,13 +166,13 @@ fn listing(tree: &Tree, query: &Query) -> Result<Listing, TreeError> {
     if query.rules == Rules::default() {
         let files = tree.files()?;
         let first = files.partition_point(|entry| entry.path < *folder);
-        let is_listed = |entry: &Entry| entry.path.is_in(folder) && entry.path != *folder;
+        let is_listed = |entry: &FileEntry| entry.path.is_in(folder) && entry.path != *folder;
         if folder.is_root() || files.get(first).is_some_and(is_listed) {
-            return Ok(Listing { files, source: Source::Tree });
+            return Ok(Listing { files, source: ScanSource::Tree });
         }
     }
     let walk = |folder| -> Result<_, TreeError> {
-        Ok(Listing { files: tree.files_by(folder, &query.rules)?, source: Source::Walk })
+        Ok(Listing { files: tree.files_by(folder, &query.rules)?, source: ScanSource::Walk })
     };
     if folder.is_root() {
         return walk(folder);
@@ -180,8 +180,8 @@ fn listing(tree: &Tree, query: &Query) -> Result<Listing, TreeError> {
     // Someone named it: a file is searched whatever the rules say, a folder even if it is ignored or reached by a link.
     match tree.root().open_file(folder, Links::Follow) {
         Ok((_, stamp)) => {
-            let files = Arc::from([Entry { path: folder.clone(), stamp }]);
-            Ok(Listing { files, source: Source::Named })
+            let files = Arc::from([FileEntry { path: folder.clone(), stamp }]);
+            Ok(Listing { files, source: ScanSource::Named })
         }
         Err(TreeError::NotAFile { .. }) => walk(&tree.root().real(folder)?),
         Err(error) => Err(error),

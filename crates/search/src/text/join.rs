@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::trigrams::Kind;
+use super::trigrams::ByteKind;
 use super::view::View;
-use crate::tree::Entry;
+use crate::tree::FileEntry;
 
 const NONE: u32 = u32::MAX;
 
 /// Which file of the listing is which file of the index. Only files that have not changed since they were indexed count.
 #[derive(Debug)]
 pub(super) struct Join {
-    pub(super) files: Arc<[Entry]>,
+    pub(super) files: Arc<[FileEntry]>,
     pub(super) view: Arc<View>,
     /// For each segment, for each of its numbers: the place of its file in `files`, or [`NONE`]. Pieces of one file have
     /// the same place.
@@ -21,7 +21,7 @@ pub(super) struct Join {
 }
 
 impl Join {
-    pub(super) fn new(files: Arc<[Entry]>, view: Arc<View>) -> Self {
+    pub(super) fn new(files: Arc<[FileEntry]>, view: Arc<View>) -> Self {
         // Which segment knows a file, all of it.
         let mut known = vec![NONE; files.len()];
         let mut places = Vec::with_capacity(view.segments.len());
@@ -67,7 +67,7 @@ impl Join {
         let of = &self.view.segments[segment];
         let mut add = |number: u32| {
             let place = places.get(number as usize).copied().unwrap_or(NONE);
-            if place != NONE && of.file(number as usize).kind == Kind::Text {
+            if place != NONE && of.file(number as usize).kind == ByteKind::Text {
                 into.push(place);
             }
         };

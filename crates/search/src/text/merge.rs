@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::postings::{Gathered, List};
 use super::segment::{File, Segment, SegmentWriter};
-use super::trigrams::{Kind, Trigram};
+use super::trigrams::{ByteKind, Trigram};
 use super::view::View;
 use crate::store::{Store, StoreError, WriterLock};
 use crate::tree::{RelPath, Stamp};
@@ -15,13 +15,13 @@ const GONE: u32 = u32::MAX;
 type Listed = (Trigram, Result<Vec<u32>, StoreError>);
 
 /// Some files with their lists, in memory or stored.
-pub(super) enum Part {
-    Gathered { lists: Vec<List>, files: Vec<(RelPath, Stamp, Kind)> },
+pub(super) enum MergePart {
+    Gathered { lists: Vec<List>, files: Vec<(RelPath, Stamp, ByteKind)> },
     Stored { segment: Arc<Segment>, live: Vec<u32> },
 }
 
-impl Part {
-    pub(super) fn gathered(lists: Gathered, files: Vec<(RelPath, Stamp, Kind)>) -> Self {
+impl MergePart {
+    pub(super) fn gathered(lists: Gathered, files: Vec<(RelPath, Stamp, ByteKind)>) -> Self {
         Self::Gathered { lists: lists.into_sorted(), files }
     }
 
@@ -83,7 +83,7 @@ impl Part {
 }
 
 /// Writes the files of all parts, in their order, with their lists.
-pub(super) fn write(mut writer: SegmentWriter, parts: Vec<Part>) -> Result<(), StoreError> {
+pub(super) fn write(mut writer: SegmentWriter, parts: Vec<MergePart>) -> Result<(), StoreError> {
     let mut first = 0;
     let mut sources = Vec::new();
     for part in &parts {
@@ -104,5 +104,5 @@ pub(super) fn write(mut writer: SegmentWriter, parts: Vec<Part>) -> Result<(), S
         }
     }
     drop(sources);
-    writer.finish(parts.iter().flat_map(Part::files))
+    writer.finish(parts.iter().flat_map(MergePart::files))
 }

@@ -53,7 +53,7 @@ pub(super) fn plan(query: &Query) -> Plan {
 
 /// What is known of the matches of a part of the expression.
 #[derive(Debug)]
-enum Part {
+enum PlanPart {
     /// It matches one of these, folded, and nothing else.
     Exact(Vec<Vec<u8>>),
     Open(Open),
@@ -68,7 +68,7 @@ struct Open {
     condition: Plan,
 }
 
-impl Part {
+impl PlanPart {
     /// Something of which nothing is known.
     fn any() -> Self {
         Self::Open(Open { begins: vec![Vec::new()], ends: vec![Vec::new()], condition: Plan::All })
@@ -167,23 +167,23 @@ impl Border {
     }
 }
 
-fn part(hir: &Hir, depth: u32) -> Part {
+fn part(hir: &Hir, depth: u32) -> PlanPart {
     if depth > DEPTH {
-        return Part::any();
+        return PlanPart::any();
     }
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => Part::Exact(vec![Vec::new()]),
+        HirKind::Empty | HirKind::Look(_) => PlanPart::Exact(vec![Vec::new()]),
         // Bytes that are not UTF-8 could be a part of a character that was folded.
         HirKind::Literal(literal) => std::str::from_utf8(&literal.0)
-            .map_or_else(|_| Part::any(), |text| Part::Exact(vec![trigrams::fold(text)])),
-        HirKind::Class(class) => characters(class).map_or_else(Part::any, Part::Exact),
+            .map_or_else(|_| PlanPart::any(), |text| PlanPart::Exact(vec![trigrams::fold(text)])),
+        HirKind::Class(class) => characters(class).map_or_else(PlanPart::any, PlanPart::Exact),
         HirKind::Capture(capture) => part(&capture.sub, depth + 1),
         HirKind::Repetition(repetition) => {
             let once = || part(&repetition.sub, depth + 1);
             match (repetition.min, repetition.max) {
-                (0, Some(1)) => once().or(Part::Exact(vec![Vec::new()])),
-                (0, Some(0)) => Part::Exact(vec![Vec::new()]),
-                (0, _) => Part::any(),
+                (0, Some(1)) => once().or(PlanPart::Exact(vec![Vec::new()])),
+                (0, Some(0)) => PlanPart::Exact(vec![Vec::new()]),
+                (0, _) => PlanPart::any(),
                 (least, most) => {
                     let copies = least.min(COPIES);
                     let known = (1..copies).fold(once(), |all, _| all.then(once()));
@@ -191,17 +191,17 @@ fn part(hir: &Hir, depth: u32) -> Part {
                         return known;
                     }
                     // More of them may follow: begins as one, ends as one.
-                    Part::Open(known.open())
+                    PlanPart::Open(known.open())
                 }
             }
         }
         HirKind::Concat(parts) => {
             let parts = parts.iter().map(|it| part(it, depth + 1));
-            parts.reduce(Part::then).unwrap_or_else(Part::any)
+            parts.reduce(PlanPart::then).unwrap_or_else(PlanPart::any)
         }
         HirKind::Alternation(parts) => {
             let parts = parts.iter().map(|it| part(it, depth + 1));
-            parts.reduce(Part::or).unwrap_or_else(Part::any)
+            parts.reduce(PlanPart::or).unwrap_or_else(PlanPart::any)
         }
     }
 }

@@ -13,7 +13,7 @@ use grep_searcher::{BinaryDetection, Searcher};
 
 use super::collect::Collect;
 use super::{INDEXED_SIZE, Query, engine};
-use crate::tree::{Links, RelPath, Root, TreeError};
+use crate::tree::{Links, RelPath, TreeError, TreeRoot};
 
 /// Files up to this size are read at once.
 const WHOLE: u64 = 1 << 20;
@@ -26,16 +26,16 @@ const SMALL: u64 = 48 * 1024;
 const MARKS: [&[u8]; 3] = [b"\xFF\xFE", b"\xFE\xFF", b"\xEF\xBB\xBF"];
 
 /// What a thread needs to search files; kept from file to file.
-pub(super) struct Reader<'a> {
-    root: &'a Root,
+pub(super) struct FileSearcher<'a> {
+    root: &'a TreeRoot,
     query: &'a Query,
     matcher: &'a RegexMatcher,
     searcher: Searcher,
     buffer: Vec<u8>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(root: &'a Root, query: &'a Query, matcher: &'a RegexMatcher) -> Self {
+impl<'a> FileSearcher<'a> {
+    pub(super) fn new(root: &'a TreeRoot, query: &'a Query, matcher: &'a RegexMatcher) -> Self {
         Self { root, query, matcher, searcher: engine::searcher(query), buffer: Vec::new() }
     }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use grep_regex::RegexMatcher;
 
 use super::collect::Collect;
-use super::reader::Reader;
+use super::reader::FileSearcher;
 use super::{Hit, Query, Total};
-use crate::tree::{RelPath, Root};
+use crate::tree::{RelPath, TreeRoot};
 use parking_lot::Mutex;
 
 /// Fewer files than this are searched on the thread of the caller: starting others takes longer.
@@ -15,7 +15,7 @@ const ALONE: usize = 8;
 
 /// Where the files come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum ScanSource {
     /// The listing of the whole tree.
     Tree,
     /// A walk for this query.
@@ -26,7 +26,7 @@ pub(super) enum Source {
 
 /// What a scan found in the files it came to.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ScanResult {
     pub(super) hits: Vec<Hit>,
     pub(super) total: Total,
     pub(super) files: u64,
@@ -37,13 +37,13 @@ pub(super) struct Found {
 /// Threads take files in order and finish those they have taken, so what was searched is always a beginning of `paths`,
 /// whoever was faster.
 pub(super) fn scan(
-    root: &Root,
+    root: &TreeRoot,
     matcher: &RegexMatcher,
     query: &Query,
     paths: &[&RelPath],
-    source: Source,
+    source: ScanSource,
     stop: &AtomicBool,
-) -> Found {
+) -> ScanResult {
     let scan = Scan {
         root,
         matcher,
@@ -74,11 +74,11 @@ pub(super) fn scan(
 }
 
 struct Scan<'a> {
-    root: &'a Root,
+    root: &'a TreeRoot,
     matcher: &'a RegexMatcher,
     query: &'a Query,
     paths: &'a [&'a RelPath],
-    source: Source,
+    source: ScanSource,
     stop: &'a AtomicBool,
     enough: u64,
     /// The next file to take.
@@ -94,7 +94,7 @@ impl Scan<'_> {
     fn work(&self) {
         // A matcher of its own: threads that share one wait for its scratch space.
         let matcher = self.matcher.clone();
-        let mut reader = Reader::new(self.root, self.query, &matcher);
+        let mut reader = FileSearcher::new(self.root, self.query, &matcher);
         while self.found.load(Ordering::Acquire) < self.enough && !self.stop.load(Ordering::Relaxed) {
             // What is done now comes before the file taken next: once that fills the page, the rest is only counted.
             let filled = self.found.load(Ordering::Acquire) >= self.query.wanted() as u64;
@@ -103,8 +103,8 @@ impl Scan<'_> {
             let wanted = if filled { 0 } else { self.query.wanted() };
             let mut collect = Collect::new(&matcher, self.query, wanted);
             let searched = match self.source {
-                Source::Tree | Source::Walk => reader.search(path, &mut collect),
-                Source::Named => reader.search_named(path, &mut collect),
+                ScanSource::Tree | ScanSource::Walk => reader.search(path, &mut collect),
+                ScanSource::Named => reader.search_named(path, &mut collect),
             };
             // Gone, not readable, no longer a file: ripgrep warns and goes on.
             if searched.is_err() {
@@ -120,7 +120,7 @@ impl Scan<'_> {
         }
     }
 
-    fn end(self) -> Found {
+    fn end(self) -> ScanResult {
         let mut by_file = self.hits.into_inner();
         by_file.sort_unstable_by_key(|(at, _)| *at);
         let hits = by_file.into_iter().flat_map(|(_, hits)| hits);
@@ -128,6 +128,6 @@ impl Scan<'_> {
         let found = self.found.into_inner();
         let whole = self.next.into_inner() >= self.paths.len() && !self.stop.load(Ordering::Relaxed);
         let total = if whole { Total::Exactly(found) } else { Total::AtLeast(found) };
-        Found { hits, total, files: self.files.into_inner() }
+        ScanResult { hits, total, files: self.files.into_inner() }
     }
 }

@@ -6,11 +6,11 @@
 
 use super::plan::Plan;
 use super::postings::{self, Union};
-use super::trigrams::{self, Kind as TextKind, Pair, Trigram};
-use crate::store::{Container, Kind, Section, Store, StoreError, Writer, WriterLock};
+use super::trigrams::{self, ByteKind as TextKind, Pair, Trigram};
+use crate::store::{Container, ContainerKind, ContainerWriter, Section, Store, StoreError, WriterLock};
 use crate::tree::Stamp;
 
-const KIND: Kind = Kind { name: *b"tseg", version: 2 };
+const KIND: ContainerKind = ContainerKind { name: *b"tseg", version: 2 };
 const ROW: usize = 16;
 
 /// What a segment knows of a file beside its trigrams.
@@ -170,7 +170,7 @@ impl Segment {
 
 /// Writes a segment: first the lists, sorted by trigram, then the files.
 pub(super) struct SegmentWriter {
-    writer: Writer,
+    writer: ContainerWriter,
     all: u32,
     rows: Vec<u8>,
     place: u64,

@@ -37,7 +37,7 @@ pub(super) fn fold(text: &str) -> Vec<u8> {
 
 /// What was found in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ByteKind {
     /// Text, at least at its beginning.
     Text,
     /// Nothing that ripgrep would look at: empty, or binary from the beginning.
@@ -73,7 +73,7 @@ impl Extractor {
     }
 
     /// Reads a file of about that size to its end, or to its first NUL byte, and keeps its trigrams.
-    pub(super) fn read(&mut self, file: impl Read, size: u64) -> io::Result<Kind> {
+    pub(super) fn read(&mut self, file: impl Read, size: u64) -> io::Result<ByteKind> {
         self.end_piece();
         self.found.clear();
         self.ends.clear();
@@ -101,12 +101,12 @@ impl Extractor {
                 self.take(&piece[..end], &mut window);
                 self.end_line(&mut window);
                 let unseen = offset + (end as u64) < FIRST_LOOK && !first_line_is_short;
-                break if unseen { Kind::Nothing } else { Kind::Text };
+                break if unseen { ByteKind::Nothing } else { ByteKind::Text };
             }
             if read == 0 {
                 self.take(piece, &mut window);
                 self.end_line(&mut window);
-                break if offset + held as u64 == 0 { Kind::Nothing } else { Kind::Text };
+                break if offset + held as u64 == 0 { ByteKind::Nothing } else { ByteKind::Text };
             }
             let rest = unfinished(piece);
             let taken = piece.len() - rest;
@@ -301,12 +301,12 @@ mod tests {
     #[test]
     fn what_ripgrep_does_not_look_at() {
         let mut extractor = Extractor::new();
-        assert_eq!(extractor.read(&b""[..], 0).unwrap(), Kind::Nothing);
+        assert_eq!(extractor.read(&b""[..], 0).unwrap(), ByteKind::Nothing);
         assert_eq!(extractor.pieces().count(), 1);
-        assert_eq!(extractor.read(&b"\x7fELF\0abc"[..], 0).unwrap(), Kind::Nothing);
+        assert_eq!(extractor.read(&b"\x7fELF\0abc"[..], 0).unwrap(), ByteKind::Nothing);
         // It fills its buffer only to the first line end if that is among the first bytes.
-        assert_eq!(extractor.read(&b"a\nb\0"[..], 0).unwrap(), Kind::Text);
+        assert_eq!(extractor.read(&b"a\nb\0"[..], 0).unwrap(), ByteKind::Text);
         let late = [vec![b'x'; 100_000], vec![0]].concat();
-        assert_eq!(extractor.read(&late[..], 0).unwrap(), Kind::Text);
+        assert_eq!(extractor.read(&late[..], 0).unwrap(), ByteKind::Text);
     }
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use super::join::Join;
-use super::merge::{self, Part};
+use super::merge::{self, MergePart};
 use super::postings::Gathered;
 use super::segment::SegmentWriter;
-use super::trigrams::{Extractor, Kind};
+use super::trigrams::{ByteKind, Extractor};
 use super::view::View;
 use super::{INDEXED_SIZE, Index};
 use crate::store::{Store, StoreError, WriterLock};
-use crate::tree::{Entry, Links, Root, Stamp, Tree, TreeError};
+use crate::tree::{FileEntry, Links, Stamp, Tree, TreeError, TreeRoot};
 use parking_lot::Mutex;
 
 /// Bytes of lists that one thread gathers before it writes them down.
@@ -24,7 +24,7 @@ const SEGMENTS: usize = 8;
 
 /// How far an update has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct UpdateProgress {
     /// Files read.
     pub done: usize,
     /// Files to read in all.
@@ -35,7 +35,7 @@ pub struct Progress {
 
 /// What an update did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct UpdateReport {
     /// Files of the tree.
     pub files: usize,
     /// Files that were read.
@@ -67,16 +67,17 @@ impl Index {
     pub fn update(
         &self,
         tree: &Tree,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(UpdateProgress) + Sync),
         stop: &AtomicBool,
-    ) -> Result<Report, UpdateError> {
+    ) -> Result<UpdateReport, UpdateError> {
         let files = tree.files()?;
-        let mut report = Report { files: files.len(), ..Report::default() };
+        let mut report = UpdateReport { files: files.len(), ..UpdateReport::default() };
         let Some(store) = &self.store else { return Ok(report) };
-        let Some(lock) = store.lock()? else { return Ok(Report { busy: true, ..report }) };
+        let Some(lock) = store.lock()? else { return Ok(UpdateReport { busy: true, ..report }) };
         let join = self.join(files);
-        let todo: Vec<&Entry> = join.loose.iter().map(|at| &join.files[*at as usize]).collect();
-        let todo: Vec<&Entry> = todo.into_iter().filter(|entry| entry.stamp.size <= INDEXED_SIZE).collect();
+        let todo: Vec<&FileEntry> = join.loose.iter().map(|at| &join.files[*at as usize]).collect();
+        let todo: Vec<&FileEntry> =
+            todo.into_iter().filter(|entry| entry.stamp.size <= INDEXED_SIZE).collect();
         let reading = Reading {
             root: tree.root(),
             store,
@@ -103,8 +104,8 @@ impl Index {
 }
 
 /// Writes the new parts, and merges what has become small or stale.
-fn write(store: &Store, lock: &WriterLock, join: &Join, parts: Vec<Part>) -> Result<(), StoreError> {
-    let new: usize = parts.iter().map(Part::len).sum();
+fn write(store: &Store, lock: &WriterLock, join: &Join, parts: Vec<MergePart>) -> Result<(), StoreError> {
+    let new: usize = parts.iter().map(MergePart::len).sum();
     let live: Vec<usize> = (0..join.view.segments.len()).map(|at| join.live(at)).collect();
     let stale = join.view.len() - live.iter().sum::<usize>();
     if new == 0 && stale <= join.view.len() / 2 {
@@ -113,11 +114,11 @@ fn write(store: &Store, lock: &WriterLock, join: &Join, parts: Vec<Part>) -> Res
     let kept = kept(&live, new, stale, join.view.len());
     let mut all = Vec::new();
     for (at, segment) in join.view.segments.iter().enumerate().skip(kept) {
-        all.push(Part::stored(Arc::clone(segment), |number| join.is_live(at, number)));
+        all.push(MergePart::stored(Arc::clone(segment), |number| join.is_live(at, number)));
     }
     all.extend(parts);
     let mut names: Vec<String> = join.view.segments[..kept].iter().map(|it| it.name().to_owned()).collect();
-    let files: usize = all.iter().map(Part::len).sum();
+    let files: usize = all.iter().map(MergePart::len).sum();
     if files > 0 {
         let name = View::new_name(store)?;
         let writer = SegmentWriter::create(store, lock, &name, files)?;
@@ -143,23 +144,23 @@ fn kept(live: &[usize], new: usize, stale: usize, all: usize) -> usize {
 
 /// Files being read, by several threads.
 struct Reading<'a> {
-    root: &'a Root,
+    root: &'a TreeRoot,
     store: &'a Store,
     lock: &'a WriterLock,
-    todo: &'a [&'a Entry],
-    progress: &'a (dyn Fn(Progress) + Sync),
+    todo: &'a [&'a FileEntry],
+    progress: &'a (dyn Fn(UpdateProgress) + Sync),
     stop: &'a AtomicBool,
     next: AtomicUsize,
     bytes: AtomicU64,
     spilled: AtomicUsize,
     indexed: AtomicUsize,
-    parts: Mutex<Vec<Part>>,
+    parts: Mutex<Vec<MergePart>>,
     failed: Mutex<Option<StoreError>>,
 }
 
 impl Reading<'_> {
     /// What was read, and of how many files.
-    fn run(self) -> Result<(Vec<Part>, usize), StoreError> {
+    fn run(self) -> Result<(Vec<MergePart>, usize), StoreError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from).min(8);
         if self.todo.len() < ALONE || cores == 1 {
             self.work();
@@ -196,7 +197,7 @@ impl Reading<'_> {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(entry) = self.todo.get(at) else { break };
             let bytes = self.bytes.fetch_add(entry.stamp.size, Ordering::Relaxed);
-            (self.progress)(Progress { done: at, of: self.todo.len(), bytes });
+            (self.progress)(UpdateProgress { done: at, of: self.todo.len(), bytes });
             // Not readable, or changing right now: searches look at it themselves.
             let Some((kind, stamp)) = self.read(entry, &mut extractor) else { continue };
             self.indexed.fetch_add(1, Ordering::Relaxed);
@@ -206,23 +207,23 @@ impl Reading<'_> {
             }
             if lists.bytes() > GATHERED {
                 let lists = std::mem::replace(&mut lists, Gathered::new());
-                let part = Part::gathered(lists, std::mem::take(&mut files));
+                let part = MergePart::gathered(lists, std::mem::take(&mut files));
                 let number = self.spilled.fetch_add(1, Ordering::Relaxed);
                 self.add(part.spill(self.store, self.lock, number)?);
             }
         }
         if !files.is_empty() {
-            self.add(Part::gathered(lists, files));
+            self.add(MergePart::gathered(lists, files));
         }
         Ok(())
     }
 
-    fn add(&self, part: Part) {
+    fn add(&self, part: MergePart) {
         self.parts.lock().push(part);
     }
 
     /// Reads one file; `None` if it cannot be read, or its stamp not be trusted.
-    fn read(&self, entry: &Entry, extractor: &mut Extractor) -> Option<(Kind, Stamp)> {
+    fn read(&self, entry: &FileEntry, extractor: &mut Extractor) -> Option<(ByteKind, Stamp)> {
         let read_at = SystemTime::now();
         let (file, before) = self.root.open_file(&entry.path, Links::Refuse).ok()?;
         let stamp = before.if_rested(read_at);

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::segment::Segment;
-use crate::store::{Kind, Store, StoreError, WriterLock};
+use crate::store::{ContainerKind, Store, StoreError, WriterLock};
 use crate::tree::Stamp;
 
-const KIND: Kind = Kind { name: *b"text", version: 1 };
+const KIND: ContainerKind = ContainerKind { name: *b"text", version: 1 };
 const LIST: &str = "text";
 /// How names of segments begin.
 const SEGMENT: &str = "text-";

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::walk::{Start, walk};
-use super::{Content, Links, RelPath, Root, Rules, Stamp, TreeError};
+use super::{Content, Links, RelPath, Rules, Stamp, TreeError, TreeRoot};
 
 /// A file of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct FileEntry {
     /// Where it is.
     pub path: RelPath,
     /// When we looked.
@@ -27,7 +27,7 @@ pub struct TreeOptions {
 /// A tree of files, as ripgrep sees it.
 #[derive(Debug)]
 pub struct Tree {
-    root: Root,
+    root: TreeRoot,
     #[cfg(target_os = "linux")]
     watched: Mutex<Watched>,
 }
@@ -38,7 +38,7 @@ pub struct Tree {
 enum Watched {
     /// From the first question on.
     Soon,
-    Now(super::held::Held),
+    Now(super::watched_listing::WatchedListing),
     /// Not asked for, or the system does not let us watch so many folders.
     Never,
 }
@@ -46,9 +46,12 @@ enum Watched {
 #[cfg(target_os = "linux")]
 impl Watched {
     /// The listing, up to date; `None` if none is kept.
-    fn refreshed(&mut self, root: &Root) -> Result<Option<&mut super::held::Held>, TreeError> {
+    fn refreshed(
+        &mut self,
+        root: &TreeRoot,
+    ) -> Result<Option<&mut super::watched_listing::WatchedListing>, TreeError> {
         match self {
-            Self::Soon => *self = Self::Now(super::held::Held::new(root)?),
+            Self::Soon => *self = Self::Now(super::watched_listing::WatchedListing::new(root)?),
             Self::Now(held) => {
                 if let Err(error) = held.refresh(root) {
                     *self = Self::Soon;
@@ -63,10 +66,10 @@ impl Watched {
 
 impl Tree {
     /// Holds a tree. Nothing is walked yet.
-    pub fn open(root: Root, options: TreeOptions) -> Self {
+    pub fn open(root: TreeRoot, options: TreeOptions) -> Self {
         #[cfg(target_os = "linux")]
         {
-            let watchable = options.watch && super::held::is_watchable(&root);
+            let watchable = options.watch && super::watched_listing::is_watchable(&root);
             let watched = Mutex::new(if watchable { Watched::Soon } else { Watched::Never });
             Self { root, watched }
         }
@@ -78,7 +81,7 @@ impl Tree {
     }
 
     /// The root, for opening files by name.
-    pub fn root(&self) -> &Root {
+    pub fn root(&self) -> &TreeRoot {
         &self.root
     }
 
@@ -90,7 +93,7 @@ impl Tree {
     ///
     /// # Errors
     /// If the root itself cannot be read any more.
-    pub fn files(&self) -> Result<Arc<[Entry]>, TreeError> {
+    pub fn files(&self) -> Result<Arc<[FileEntry]>, TreeError> {
         #[cfg(target_os = "linux")]
         if let Some(files) = self.watched_files()? {
             return Ok(files);
@@ -99,7 +102,7 @@ impl Tree {
     }
 
     #[cfg(target_os = "linux")]
-    fn watched_files(&self) -> Result<Option<Arc<[Entry]>>, TreeError> {
+    fn watched_files(&self) -> Result<Option<Arc<[FileEntry]>>, TreeError> {
         let mut watched = self.watched.lock();
         let Some(held) = watched.refreshed(&self.root)? else { return Ok(None) };
         let files = Arc::clone(&held.files);
@@ -114,7 +117,7 @@ impl Tree {
     ///
     /// # Errors
     /// If the folder cannot be read, or a glob not be understood.
-    pub fn files_by(&self, folder: &RelPath, rules: &Rules) -> Result<Arc<[Entry]>, TreeError> {
+    pub fn files_by(&self, folder: &RelPath, rules: &Rules) -> Result<Arc<[FileEntry]>, TreeError> {
         #[cfg(target_os = "linux")]
         {
             let mut watched = self.watched.lock();
@@ -132,7 +135,7 @@ impl Tree {
     ///
     /// # Errors
     /// If the folder cannot be read, or a glob not be understood.
-    pub fn walk(&self, folder: &RelPath, rules: &Rules) -> Result<Vec<Entry>, TreeError> {
+    pub fn walk(&self, folder: &RelPath, rules: &Rules) -> Result<Vec<FileEntry>, TreeError> {
         let start = Start { folder: folder.clone(), only: None };
         let mut entries = walk(&self.root, &start, rules, Arc::new(|_| ()))?.entries;
         entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));

@@ -1,4 +1,4 @@
-//! [`Root`]: the folder that no path leads out of.
+//! [`TreeRoot`]: the folder that no path leads out of.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,7 @@ pub enum Links {
 
 /// The root of a tree, held open: paths are resolved from it by the kernel and cannot leave it.
 #[derive(Debug)]
-pub struct Root {
+pub struct TreeRoot {
     path: PathBuf,
     folder: OwnedFd,
     secrets: Secrets,
@@ -38,7 +38,7 @@ pub struct Content {
     pub stamp: Stamp,
 }
 
-impl Root {
+impl TreeRoot {
     /// Opens a folder, in which secrets are hidden. The path may lead through links; from here on they count no more.
     ///
     /// # Errors
@@ -47,10 +47,10 @@ impl Root {
         Self::open_with(path, Secrets::Hidden)
     }
 
-    /// As [`Root::open`], with secrets hidden or shown.
+    /// As [`TreeRoot::open`], with secrets hidden or shown.
     ///
     /// # Errors
-    /// As [`Root::open`], and if the folder itself is one of secrets and those are hidden.
+    /// As [`TreeRoot::open`], and if the folder itself is one of secrets and those are hidden.
     pub fn open_with(path: &Path, secrets: Secrets) -> Result<Self, TreeError> {
         let failed = |source| TreeError::Root { path: path.to_owned(), source };
         let real = path.canonicalize().map_err(failed)?;
@@ -134,7 +134,7 @@ impl Root {
     /// Opens a folder of the tree.
     ///
     /// # Errors
-    /// As [`Root::open_file`].
+    /// As [`TreeRoot::open_file`].
     pub fn open_folder(&self, path: &RelPath, links: Links) -> Result<OwnedFd, TreeError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = beneath::open(self.folder.as_fd(), path.as_path(), flags, links)
@@ -146,7 +146,7 @@ impl Root {
     /// The path of a folder without links, as it is now.
     ///
     /// # Errors
-    /// As [`Root::open_file`].
+    /// As [`TreeRoot::open_file`].
     pub fn real(&self, path: &RelPath) -> Result<RelPath, TreeError> {
         let outside = || TreeError::Outside { path: path.clone() };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -162,7 +162,7 @@ impl Root {
     /// Reads a whole file of at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Root::open_file`], and if the file is larger.
+    /// As [`TreeRoot::open_file`], and if the file is larger.
     pub fn read(&self, path: &RelPath, links: Links, limit: u64) -> Result<Content, TreeError> {
         let read_at = SystemTime::now();
         let (file, before) = self.open_file(path, links)?;

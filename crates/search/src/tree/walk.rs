@@ -11,7 +11,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType};
 
-use super::{Entry, Links, RelPath, Root, Stamp, TreeError};
+use super::{FileEntry, Links, RelPath, Stamp, TreeError, TreeRoot};
 
 /// What a walk shows beside what ripgrep shows with no options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Start<'a> {
 /// What a walk found, in no order.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<FileEntry>,
     /// Files with a second name, through which they can change unseen.
     pub(super) linked: Vec<RelPath>,
 }
@@ -49,7 +49,12 @@ pub(super) type Enter = Arc<dyn Fn(&RelPath) + Send + Sync>;
 /// # Errors
 /// If the folder where it starts cannot be read, or a glob not be understood. What cannot be read below is left out, as
 /// ripgrep does.
-pub(super) fn walk(root: &Root, start: &Start<'_>, rules: &Rules, enter: Enter) -> Result<Walked, TreeError> {
+pub(super) fn walk(
+    root: &TreeRoot,
+    start: &Start<'_>,
+    rules: &Rules,
+    enter: Enter,
+) -> Result<Walked, TreeError> {
     let from = root.path().join(start.folder.as_path());
     let found = Mutex::new(Walked::default());
     let failed = Mutex::new(None);
@@ -72,7 +77,12 @@ pub(super) fn walk(root: &Root, start: &Start<'_>, rules: &Rules, enter: Enter) 
     }
 }
 
-fn builder(root: &Root, start: &Start<'_>, rules: &Rules, enter: Enter) -> Result<WalkBuilder, TreeError> {
+fn builder(
+    root: &TreeRoot,
+    start: &Start<'_>,
+    rules: &Rules,
+    enter: Enter,
+) -> Result<WalkBuilder, TreeError> {
     let mut builder = WalkBuilder::new(root.path().join(start.folder.as_path()));
     builder
         .hidden(!rules.hidden)
@@ -108,7 +118,7 @@ fn builder(root: &Root, start: &Start<'_>, rules: &Rules, enter: Enter) -> Resul
 }
 
 /// The globs of ripgrep's `--glob`, relative to the root.
-pub(crate) fn overrides(root: &Root, globs: &[String]) -> Result<Override, TreeError> {
+pub(crate) fn overrides(root: &TreeRoot, globs: &[String]) -> Result<Override, TreeError> {
     let failed = |error: ignore::Error| TreeError::Glob { reason: error.to_string() };
     let mut builder = OverrideBuilder::new(root.path());
     for glob in globs {
@@ -119,7 +129,7 @@ pub(crate) fn overrides(root: &Root, globs: &[String]) -> Result<Override, TreeE
 
 /// Collects what one thread of a walk finds, and hands it in when dropped.
 struct Visitor<'a> {
-    root: &'a Root,
+    root: &'a TreeRoot,
     found: &'a Mutex<Walked>,
     mine: Walked,
     /// The folder of the last file, held open: files of one folder mostly come one after the other.
@@ -150,7 +160,7 @@ impl Visitor<'_> {
         if links > 1 {
             self.mine.linked.push(path.clone());
         }
-        self.mine.entries.push(Entry { path, stamp });
+        self.mine.entries.push(FileEntry { path, stamp });
         Ok(())
     }
 }

@@ -35,11 +35,11 @@ pub(super) enum Changes {
 pub(super) struct Watch {
     queue: OwnedFd,
     base: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WatchState {
     folders: HashMap<i32, RelPath>,
     /// Why the watch cannot be relied on: there were more folders than the system lets us watch.
     failed: Option<Errno>,

@@ -5,7 +5,7 @@ const LONGEST: usize = 64;
 
 /// What [`each`] has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub enum WordPiece {
     /// A word: `read`, `file`, `8`.
     Part,
     /// An identifier of more than one word, written as one: `readfile` for both `readFile` and `READ_FILE`.
@@ -17,7 +17,7 @@ pub enum Piece {
 /// `parseHTTPHeader2` gives `parse`, `http`, `header`, `2`. Allocates a buffer per call, nothing per word.
 pub fn split(text: &str, mut found: impl FnMut(&str)) {
     walk(text, |word, piece| {
-        if piece == Piece::Part {
+        if piece == WordPiece::Part {
             found(word);
         }
         false
@@ -25,7 +25,7 @@ pub fn split(text: &str, mut found: impl FnMut(&str)) {
 }
 
 /// Like [`split`], and after the parts of an identifier of several words gives all of it.
-pub fn each(text: &str, mut found: impl FnMut(&str, Piece)) {
+pub fn each(text: &str, mut found: impl FnMut(&str, WordPiece)) {
     walk(text, |word, piece| {
         found(word, piece);
         true
@@ -65,7 +65,7 @@ fn class(byte: u8) -> Class {
 }
 
 /// `found` says whether it wants whole identifiers.
-fn walk(text: &str, mut found: impl FnMut(&str, Piece) -> bool) {
+fn walk(text: &str, mut found: impl FnMut(&str, WordPiece) -> bool) {
     let bytes = text.as_bytes();
     let mut buffer = String::with_capacity(LONGEST);
     let mut at = 0;
@@ -93,7 +93,7 @@ fn walk(text: &str, mut found: impl FnMut(&str, Piece) -> bool) {
 }
 
 /// One run of ASCII letters, digits and underscores.
-fn identifier(run: &str, buffer: &mut String, found: &mut impl FnMut(&str, Piece) -> bool) {
+fn identifier(run: &str, buffer: &mut String, found: &mut impl FnMut(&str, WordPiece) -> bool) {
     let bytes = run.as_bytes();
     let mut parts = 0;
     let mut whole = false;
@@ -109,9 +109,9 @@ fn identifier(run: &str, buffer: &mut String, found: &mut impl FnMut(&str, Piece
             buffer.clear();
             buffer.push_str(word);
             buffer.make_ascii_lowercase();
-            found(buffer, Piece::Part)
+            found(buffer, WordPiece::Part)
         } else {
-            found(word, Piece::Part)
+            found(word, WordPiece::Part)
         };
         parts += 1;
         at = end;
@@ -121,7 +121,7 @@ fn identifier(run: &str, buffer: &mut String, found: &mut impl FnMut(&str, Piece
         buffer.extend(
             run.bytes().filter(|byte| *byte != b'_').take(LONGEST).map(|b| b.to_ascii_lowercase() as char),
         );
-        found(buffer, Piece::Whole);
+        found(buffer, WordPiece::Whole);
     }
 }
 
@@ -150,7 +150,7 @@ fn part_end(bytes: &[u8], start: usize) -> (usize, bool) {
 }
 
 /// A run with letters beyond ASCII: split by the case that Unicode knows.
-fn foreign(run: &str, found: &mut impl FnMut(&str, Piece) -> bool) {
+fn foreign(run: &str, found: &mut impl FnMut(&str, WordPiece) -> bool) {
     let mut word = String::with_capacity(LONGEST);
     let mut before_lower = false;
     for letter in run.chars() {
@@ -166,9 +166,9 @@ fn foreign(run: &str, found: &mut impl FnMut(&str, Piece) -> bool) {
     give(&mut word, found);
 }
 
-fn give(word: &mut String, found: &mut impl FnMut(&str, Piece) -> bool) {
+fn give(word: &mut String, found: &mut impl FnMut(&str, WordPiece) -> bool) {
     if !word.is_empty() {
-        found(word, Piece::Part);
+        found(word, WordPiece::Part);
         word.clear();
     }
 }
@@ -204,8 +204,11 @@ mod tests {
     fn a_whole_identifier_follows_its_parts() {
         let mut found = Vec::new();
         each("readFile READ_FILE file", |word, piece| found.push((word.to_owned(), piece)));
-        let whole: Vec<&str> =
-            found.iter().filter(|(_, piece)| *piece == Piece::Whole).map(|(word, _)| word.as_str()).collect();
+        let whole: Vec<&str> = found
+            .iter()
+            .filter(|(_, piece)| *piece == WordPiece::Whole)
+            .map(|(word, _)| word.as_str())
+            .collect();
         assert_eq!(whole, ["readfile", "readfile"]);
         assert_eq!(found.len(), 7);
     }

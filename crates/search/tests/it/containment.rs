@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolbay_search::text::{Index, Query};
-use toolbay_search::tree::{Links, RelPath, Root, Tree, TreeError, TreeOptions};
+use toolbay_search::tree::{Links, RelPath, Tree, TreeError, TreeOptions, TreeRoot};
 
 /// One thread swaps a folder for a link that leads out, others read through it 100,000 times in all.
 #[test]
@@ -18,7 +18,7 @@ fn no_race_leads_out() {
     fs::write(tree.join("swapped/file"), "inside").unwrap();
     fs::write(outside.join("file"), "outside").unwrap();
     symlink(&outside, tree.join("link")).unwrap();
-    let root = Root::open(&tree).unwrap();
+    let root = TreeRoot::open(&tree).unwrap();
     let done = AtomicBool::new(false);
     let (mut inside, mut refused) = (0, 0);
     std::thread::scope(|scope| {
@@ -59,7 +59,7 @@ fn links_that_stay_are_followed_and_others_are_not() {
     symlink(place.path().join("secret"), tree.join("absolute")).unwrap();
     symlink("/proc/self/root", tree.join("magic")).unwrap();
     symlink("..", tree.join("up")).unwrap();
-    let root = Root::open(&tree).unwrap();
+    let root = TreeRoot::open(&tree).unwrap();
     let read = |path: &str| root.read(&RelPath::parse(path).unwrap(), Links::Follow, 100);
     assert_eq!(read("within").unwrap().bytes, b"inside");
     for path in ["relative", "absolute", "magic/etc/passwd", "up/secret"] {
@@ -80,7 +80,7 @@ fn pipes_and_devices_are_not_opened() {
     let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
     symlink("/dev/zero", place.path().join("zero")).unwrap();
     fs::write(place.path().join("file"), "needle").unwrap();
-    let tree = Tree::open(Root::open(place.path()).unwrap(), TreeOptions::default());
+    let tree = Tree::open(TreeRoot::open(place.path()).unwrap(), TreeOptions::default());
     for name in ["pipe", "socket"] {
         let read = tree.read(&RelPath::parse(name).unwrap(), 100);
         assert!(matches!(read, Err(TreeError::NotAFile { .. })), "{name}: {read:?}");

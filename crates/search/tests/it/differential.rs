@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use toolbay_search::store::Store;
 use toolbay_search::text::{Index, Query};
-use toolbay_search::tree::{Root, Secrets, Tree, TreeOptions};
+use toolbay_search::tree::{Secrets, Tree, TreeOptions, TreeRoot};
 
 use queries::Generator;
 use rg::Rg;
@@ -37,7 +37,7 @@ impl Bench {
         std::fs::create_dir(&root).unwrap();
         fill(&root);
         let store = Store::open(&folder.path().join("cache"), &root).unwrap();
-        let tree = Tree::open(Root::open_with(&root, Secrets::Shown).unwrap(), TreeOptions { watch });
+        let tree = Tree::open(TreeRoot::open_with(&root, Secrets::Shown).unwrap(), TreeOptions { watch });
         let (index, plain) = (Index::open(Some(store)), Index::open(None));
         Self { rg: Rg::find(root), folder, tree, index, plain }
     }
@@ -46,7 +46,7 @@ impl Bench {
         self.folder.path().join("tree")
     }
 
-    fn update(&self) -> toolbay_search::text::Report {
+    fn update(&self) -> toolbay_search::text::UpdateReport {
         self.index.update(&self.tree, &|_| (), &AtomicBool::new(false)).unwrap()
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toolbay_search::store::Store;
 use toolbay_search::text::{Answer, Index, Query, Total};
-use toolbay_search::tree::{RelPath, Root, Rules, Tree, TreeOptions};
+use toolbay_search::tree::{RelPath, Rules, Tree, TreeOptions, TreeRoot};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -22,7 +22,7 @@ impl Place {
         let root = folder.path().join("tree");
         fs::create_dir(&root).unwrap();
         fill(&root);
-        let tree = Tree::open(Root::open(&root).unwrap(), TreeOptions { watch: true });
+        let tree = Tree::open(TreeRoot::open(&root).unwrap(), TreeOptions { watch: true });
         let index = Index::open(Some(Store::open(&folder.path().join("cache"), &root).unwrap()));
         Self { folder, tree, index }
     }

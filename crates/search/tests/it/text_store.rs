@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use toolbay_search::store::Store;
-use toolbay_search::text::{Index, Query, Report, UpdateError};
-use toolbay_search::tree::{Root, Tree, TreeOptions};
+use toolbay_search::text::{Index, Query, UpdateError, UpdateReport};
+use toolbay_search::tree::{Tree, TreeOptions, TreeRoot};
 
 const CHILD: &str = "TOOLBAY_TEST_INDEX";
 const FILES: usize = 320;
@@ -69,11 +69,11 @@ impl Place {
 fn open(folder: &Path) -> (Tree, Index, Store) {
     let root = folder.join("tree");
     let store = Store::open(&folder.join("cache"), &root).unwrap();
-    let tree = Tree::open(Root::open(&root).unwrap(), TreeOptions::default());
+    let tree = Tree::open(TreeRoot::open(&root).unwrap(), TreeOptions::default());
     (tree, Index::open(Some(store.clone())), store)
 }
 
-fn update(tree: &Tree, index: &Index) -> Result<Report, UpdateError> {
+fn update(tree: &Tree, index: &Index) -> Result<UpdateReport, UpdateError> {
     index.update(tree, &|_| (), &AtomicBool::new(false))
 }
 

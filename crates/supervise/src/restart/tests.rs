@@ -17,8 +17,8 @@ fn timeline(mode: RestartMode, jitter: f64, lives: &[(u64, u64)]) -> String {
         }
         now += Duration::from_secs(health);
         match policy.on_exit(now) {
-            Decision::Retry { after } | Decision::Restart { after } => now += after,
-            Decision::GiveUp => {
+            RestartDecision::Retry { after } | RestartDecision::Restart { after } => now += after,
+            RestartDecision::GiveUp => {
                 told.push("give up".into());
                 break;
             }
@@ -73,9 +73,9 @@ fn a_reset_forgets_everything() {
     for _ in 0..5 {
         policy.on_exit(now);
     }
-    assert_eq!(policy.on_exit(now), Decision::GiveUp);
+    assert_eq!(policy.on_exit(now), RestartDecision::GiveUp);
     policy.reset();
-    let at_once = Decision::Restart { after: Duration::ZERO };
+    let at_once = RestartDecision::Restart { after: Duration::ZERO };
     assert_eq!(policy.on_exit(now), at_once);
     assert_eq!(policy.failures(), 1);
 }
@@ -95,8 +95,8 @@ fn starts(mode: RestartMode, is_time: bool) -> String {
     loop {
         told.push(format!("{:.1}", (now - zero).as_secs_f64()));
         match policy.on_start_failed(now, is_time) {
-            Decision::Retry { after } | Decision::Restart { after } => now += after,
-            Decision::GiveUp => return format!("{}, {} attempts", told.join(" "), policy.attempts()),
+            RestartDecision::Retry { after } | RestartDecision::Restart { after } => now += after,
+            RestartDecision::GiveUp => return format!("{}, {} attempts", told.join(" "), policy.attempts()),
         }
     }
 }
@@ -117,8 +117,8 @@ fn a_start_after_a_crash_has_one_attempt() {
     let mut policy = RestartPolicy::default().with_jitter(|| 0.0);
     let now = Instant::now();
     policy.on_healthy(now);
-    assert_eq!(policy.on_exit(now), Decision::Restart { after: Duration::ZERO });
-    assert_eq!(policy.on_start_failed(now, true), Decision::Restart { after: Duration::from_secs(1) });
+    assert_eq!(policy.on_exit(now), RestartDecision::Restart { after: Duration::ZERO });
+    assert_eq!(policy.on_start_failed(now, true), RestartDecision::Restart { after: Duration::from_secs(1) });
 }
 
 #[test]

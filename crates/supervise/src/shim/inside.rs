@@ -24,7 +24,7 @@ use rustix::{
     thread::set_name,
 };
 
-use super::wire::{Report, Request, StartRequest, Stdio, receive_order};
+use super::protocol::{Request, ShimMessage, StartRequest, Stdio, receive_order};
 use crate::{sweep::ORPHAN_GRACE, tree};
 
 /// After that long we leave what SIGKILL does not end: another user's processes, or some in a dead file system.
@@ -43,7 +43,7 @@ pub(super) fn run() -> ! {
 }
 
 /// Our standard input is the control socket.
-fn report(report: Report) {
+fn report(report: ShimMessage) {
     // The host may be gone: then the next poll tells.
     let _ = send(io::stdin(), &report.to_bytes(), SendFlags::NOSIGNAL);
 }
@@ -57,11 +57,11 @@ fn start() -> io::Result<Option<(Shim, UnixStream)>> {
     let server = match execute(order, stdio) {
         Ok(server) => server,
         Err(error) => {
-            report(Report::Refused(error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error())));
+            report(ShimMessage::Refused(error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error())));
             return Ok(None);
         }
     };
-    report(Report::Started(server.as_raw_nonzero().get()));
+    report(ShimMessage::Started(server.as_raw_nonzero().get()));
     // Hold no directory, so that it can be unmounted.
     let _ = chdir("/");
     let (mut write, events) = UnixStream::pair()?;
@@ -182,7 +182,7 @@ impl Shim {
 
     fn on_end(&mut self, status: i32) {
         self.is_reaped = true;
-        report(Report::Ended(status));
+        report(ShimMessage::Ended(status));
         if matches!(self.goal, ShimGoal::Serve) && !self.is_asked {
             tree::signal_descendants(Signal::TERM);
             self.goal = ShimGoal::Linger { until: Instant::now() + ORPHAN_GRACE };

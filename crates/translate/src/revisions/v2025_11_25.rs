@@ -51,7 +51,7 @@ impl RevisionStep for Changes {
                 ElicitationMode::Url => Err(lacks("elicitation of visits to a URL")),
                 ElicitationMode::Unknown => Err(lacks("such mode of elicitation")),
             },
-            method::SAMPLE => sampling::question_for_older(params),
+            method::SAMPLE => sampling::server_request_for_older(params),
             _ => Ok(()),
         }
     }

@@ -58,20 +58,20 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 return Ok(Some(incoming));
             }
             if self.ended {
-                return Ok(self.take_rest());
+                return Ok(self.take_remaining());
             }
             if self.discarding.as_ref().is_some_and(|line| line.length > self.limit.saturating_mul(HOPELESS))
             {
                 self.ended = true;
                 return Ok(self.discarding.take().map(|line| self.refuse_long(line)));
             }
-            self.make_room();
+            self.reserve();
             self.ended = self.stream.read_buf(&mut self.buffer).await? == 0;
         }
     }
 
     /// Makes room for the next read: twice what is there, but no more than a line may need.
-    fn make_room(&mut self) {
+    fn reserve(&mut self) {
         let length = self.buffer.len();
         let has_room = self.buffer.capacity() - length >= CHUNK / 4;
         if has_room || (length < CHUNK && self.buffer.try_reclaim(CHUNK)) {
@@ -113,7 +113,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// What stands behind the last newline when the stream ends.
-    fn take_rest(&mut self) -> Option<Incoming> {
+    fn take_remaining(&mut self) -> Option<Incoming> {
         if let Some(line) = self.discarding.take() {
             self.buffer.clear();
             return Some(self.refuse_long(line));

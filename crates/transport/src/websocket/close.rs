@@ -54,7 +54,7 @@ impl CloseReason {
         let url = url.clone();
         match self {
             Self::Left => HttpError::Closed { url, reason: "we ended it".to_owned() },
-            Self::Closed(frame) => HttpError::Closed { url, reason: said(frame) },
+            Self::Closed(frame) => HttpError::Closed { url, reason: close_text(frame) },
             Self::TooLong => HttpError::TooLong { url, limit: max_message },
             Self::Garbled { reason, .. } => HttpError::Garbled { url, reason },
             Self::Broken(reason) => HttpError::Broken { url, reason },
@@ -82,7 +82,7 @@ impl From<Error> for CloseReason {
 }
 
 /// The code of a close frame, its meaning, and what the peer added.
-fn said(frame: Option<CloseFrame>) -> String {
+fn close_text(frame: Option<CloseFrame>) -> String {
     let Some(CloseFrame { code, reason }) = frame else { return "it did not say why".to_owned() };
     let meaning = match u16::from(code) {
         1000 => "done",

@@ -30,7 +30,7 @@ impl ByteBudget {
     /// budget never, fits into it alone.
     fn reserve(&self, bytes: usize) -> Result<Reservation, OverBudget> {
         let before = self.held.fetch_add(bytes, Relaxed);
-        let reserved = Reservation { bytes, held: self.held.clone() };
+        let reserved = Reservation { bytes, used: self.held.clone() };
         if before > 0 && before + bytes > self.limit {
             return Err(OverBudget { held: before, limit: self.limit });
         }
@@ -49,12 +49,12 @@ pub(crate) struct OverBudget {
 #[derive(Debug)]
 struct Reservation {
     bytes: usize,
-    held: Arc<AtomicUsize>,
+    used: Arc<AtomicUsize>,
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.held.fetch_sub(self.bytes, Relaxed);
+        self.used.fetch_sub(self.bytes, Relaxed);
     }
 }
 

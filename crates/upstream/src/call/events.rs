@@ -16,14 +16,14 @@ const LIMIT: usize = 64;
 
 /// The server's end.
 #[derive(Debug)]
-pub struct CallEventSender(Arc<Mutex<State>>);
+pub struct CallEventSender(Arc<Mutex<EventQueueState>>);
 
 /// The caller's end.
 #[derive(Debug)]
-pub struct CallEvents(Arc<Mutex<State>>);
+pub struct CallEvents(Arc<Mutex<EventQueueState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct EventQueueState {
     queue: VecDeque<CallEvent>,
     reader: Option<Waker>,
     senders: usize,
@@ -36,7 +36,8 @@ pub struct EventRejected;
 
 /// Both ends of a way.
 pub fn events() -> (CallEventSender, CallEvents) {
-    let shared = Arc::new(Mutex::new(State { senders: 1, is_read: true, ..State::default() }));
+    let shared =
+        Arc::new(Mutex::new(EventQueueState { senders: 1, is_read: true, ..EventQueueState::default() }));
     (CallEventSender(shared.clone()), CallEvents(shared))
 }
 

@@ -235,7 +235,7 @@ impl CallTable {
     }
 
     /// Gives the caller its answer; says whether anyone waited for it.
-    pub(crate) fn answer(&mut self, id: u64, outcome: Result<CallResponse, CallError>) -> bool {
+    pub(crate) fn complete(&mut self, id: u64, outcome: Result<CallResponse, CallError>) -> bool {
         match self.remove(id) {
             Some(pending) => {
                 let _ = pending.reply.send(outcome);
@@ -318,7 +318,7 @@ impl CallTable {
     }
 
     /// Stops the clocks of a call while its client is asked.
-    pub(crate) fn asked(&mut self, id: u64) {
+    pub(crate) fn sent_at(&mut self, id: u64) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         if pending.open_server_requests == 0 {
             pending.asked = Instant::now();

@@ -69,7 +69,7 @@ impl UpstreamStatus {
     /// How long what it said about itself may be kept; nothing before it did.
     pub fn server_info_hints(&self) -> Option<CacheHints> {
         let introduced = self.freshness.introduced?;
-        Some(match self.catalog.introduction {
+        Some(match self.catalog.identity {
             Some(said) => said.aged(introduced),
             None => CacheHints { ttl: Duration::MAX, is_public: false },
         })

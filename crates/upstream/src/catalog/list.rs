@@ -18,7 +18,7 @@ const MAX_ITEMS: usize = 2048;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Lists everything that a server says it has.
-pub(crate) async fn catalogue(peer: &Requester, introduction: &ServerIdentity) -> Catalog {
+pub(crate) async fn catalog(peer: &Requester, introduction: &ServerIdentity) -> Catalog {
     let mut catalogue = Catalog::default();
     introduction.store(&mut catalogue);
     for kind in declared(introduction.capabilities.as_deref()) {
@@ -59,7 +59,7 @@ pub(crate) struct ListResult {
 
 impl ListResult {
     /// Nothing came in time.
-    pub(crate) fn unanswered(after: Duration) -> Self {
+    pub(crate) fn no_response(after: Duration) -> Self {
         broken(Self::default(), format!("no answer within {} s", after.as_secs_f32()))
     }
 

@@ -43,7 +43,7 @@ impl ServerIdentity {
         catalogue.server_info.clone_from(&self.server_info);
         catalogue.capabilities.clone_from(&self.capabilities);
         catalogue.instructions.clone_from(&self.instructions);
-        catalogue.introduction = self.hints;
+        catalogue.identity = self.hints;
         catalogue.hubs.clone_from(&self.hubs);
         catalogue.notes.clone_from(&self.notes);
     }

@@ -36,7 +36,7 @@ pub(super) struct IdleState {
     calls: u64,
     was_used: bool,
     unused_since: Instant,
-    pub(super) pulse: Option<KeepAlivePing>,
+    pub(super) keep_alive: Option<KeepAlivePing>,
     asked_at: Instant,
     /// Whether it ever gave a sign of life when asked: one that never does may be well all the same.
     answers: bool,
@@ -55,7 +55,7 @@ impl IdleState {
             calls: 0,
             was_used: false,
             unused_since: now,
-            pulse: None,
+            keep_alive: None,
             asked_at: now,
             answers: false,
             deaf: None,
@@ -75,7 +75,7 @@ impl IdleState {
 
     /// What came of the last heartbeat.
     pub(super) fn felt(&mut self, came: bool) {
-        self.pulse = None;
+        self.keep_alive = None;
         self.answers |= came;
     }
 }
@@ -124,7 +124,7 @@ impl UpstreamConnection<'_> {
             self.idle.quiet_since = now;
             self.idle.asked_at = now;
         }
-        if self.idle.pulse.is_some() && now - self.idle.asked_at >= every {
+        if self.idle.keep_alive.is_some() && now - self.idle.asked_at >= every {
             if self.idle.answers {
                 return Err(ConnectionEnd::Failed {
                     failure: Failure::Unresponsive { after: every },
@@ -132,10 +132,10 @@ impl UpstreamConnection<'_> {
                 });
             }
             self.idle.heartbeat = None;
-            self.idle.pulse = None;
-        } else if self.idle.pulse.is_none() && now - self.idle.quiet_since >= every {
+            self.idle.keep_alive = None;
+        } else if self.idle.keep_alive.is_none() && now - self.idle.quiet_since >= every {
             self.idle.asked_at = now;
-            self.idle.pulse = Some(Box::pin(pulse(self.peer.clone(), revision)));
+            self.idle.keep_alive = Some(Box::pin(pulse(self.peer.clone(), revision)));
         }
         Ok(())
     }

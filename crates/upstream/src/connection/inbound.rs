@@ -21,7 +21,7 @@ impl UpstreamConnection<'_> {
             Incoming::Message(message) => self.heard(message, None),
             Incoming::About(id, message) => self.heard(message, id.as_number()),
             Incoming::Refused(refusal) => self.refused(refusal),
-            Incoming::Failed { id, why } => self.unanswered(id.as_ref(), why),
+            Incoming::Failed { id, why } => self.on_lost(id.as_ref(), why),
             Incoming::Lost { why, unsent } => {
                 let unsent: Vec<u64> = unsent.iter().filter_map(RequestId::as_number).collect();
                 self.around.calls.unsent(&unsent);
@@ -36,21 +36,21 @@ impl UpstreamConnection<'_> {
             self.capture(Direction::Received, message.text().clone(), None);
         }
         match message {
-            Message::Response(response) => self.answered(response),
+            Message::Response(response) => self.on_response(response),
             Message::Notification(notification) => self.notified(notification, about),
-            Message::Request(request) => self.asked_by_server(request, about),
+            Message::Request(request) => self.on_server_request(request, about),
         }
     }
 
-    fn unanswered(&mut self, id: Option<&RequestId>, why: HttpError) {
+    fn on_lost(&mut self, id: Option<&RequestId>, why: HttpError) {
         self.around.outputs.log.push(LogSource::Event, &why.to_string());
         if let Some(id) = id.and_then(RequestId::as_number) {
             let error = CallError::NoAnswer { server: self.around.settings.name.clone(), why };
-            self.around.calls.answer(id, Err(error));
+            self.around.calls.complete(id, Err(error));
         }
     }
 
-    fn answered(&mut self, response: Box<Response>) {
+    fn on_response(&mut self, response: Box<Response>) {
         // Before the introduction the revision matters to nobody.
         let revision = self.revision.unwrap_or(Revision::LATEST_LEGACY);
         if self.around.rules.is_some()
@@ -63,7 +63,7 @@ impl UpstreamConnection<'_> {
             self.subscription = None;
         }
         let known =
-            id.is_some_and(|id| self.around.calls.answer(id, Ok(CallResponse { response, revision })));
+            id.is_some_and(|id| self.around.calls.complete(id, Ok(CallResponse { response, revision })));
         if !known {
             Gauges::next(&self.around.outputs.gauges.stray_answers);
         }
@@ -208,7 +208,7 @@ impl UpstreamConnection<'_> {
             let server = self.around.settings.name.clone();
             let error = CallError::BadAnswer { server, why: why.clone() };
             self.around.outputs.log.push(LogSource::Event, &format!("{error}: {excerpt}"));
-            if self.around.calls.answer(id, Err(error)) {
+            if self.around.calls.complete(id, Err(error)) {
                 return;
             }
         }
@@ -216,7 +216,7 @@ impl UpstreamConnection<'_> {
         if noise <= NOISE_SHOWN {
             self.around.outputs.log.push(LogSource::StdoutNoise, &format!("{excerpt}  ({why})"));
         }
-        if noise == 1 && matches!(self.around.way, ServerProtocol::Stdio | ServerProtocol::InProcess) {
+        if noise == 1 && matches!(self.around.protocol, ServerProtocol::Stdio | ServerProtocol::InProcess) {
             let hint = "the server prints to stdout, which belongs to the protocol; it should use stderr";
             self.around.outputs.log.push(LogSource::Event, hint);
         }

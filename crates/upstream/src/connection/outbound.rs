@@ -25,7 +25,7 @@ impl UpstreamConnection<'_> {
         {
             let Ok(mut slot) = self.outgoing.try_reserve() else { return };
             let Some(queued) = self.around.calls.next_waiting() else { return };
-            if let Some(level) = self.verbosity.tell_for(queued.call.logs) {
+            if let Some(level) = self.verbosity.level_to_set(queued.call.logs) {
                 let text = set_level(&mut self.around, level);
                 self.capture_sent(&text, None);
                 slot.send(text);
@@ -40,7 +40,7 @@ impl UpstreamConnection<'_> {
     }
 
     /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
-    pub(super) fn obey(&mut self, order: RequesterCommand) {
+    pub(super) fn execute(&mut self, order: RequesterCommand) {
         let text = match order {
             RequesterCommand::Request { id, method, params, reply } => {
                 self.around.calls.sent_ours(id, reply);
@@ -49,16 +49,16 @@ impl UpstreamConnection<'_> {
             RequesterCommand::Notify { method } => toolbay_protocol::notification(method, None),
             RequesterCommand::Cancel { id } => {
                 self.around.calls.cancel(id);
-                return self.tell_cancelled(id, "no longer needed");
+                return self.notify_cancelled(id, "no longer needed");
             }
         };
-        self.send_if_room(text.into());
+        self.send_within_capacity(text.into());
     }
 
     pub(super) fn cancel(&mut self) {
         for id in self.around.inputs.cancelled.take() {
             if self.around.calls.cancel(id) {
-                self.tell_cancelled(id, "the client went away or cancelled");
+                self.notify_cancelled(id, "the client went away or cancelled");
             }
         }
     }
@@ -69,17 +69,17 @@ impl UpstreamConnection<'_> {
             _ => "starting",
         };
         for id in self.around.calls.expire(phase) {
-            self.tell_cancelled(id, "timed out");
+            self.notify_cancelled(id, "timed out");
         }
     }
 
-    pub(super) fn tell_cancelled(&mut self, id: u64, reason: &str) {
+    pub(super) fn notify_cancelled(&mut self, id: u64, reason: &str) {
         let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
-        self.send_if_room(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
+        self.send_within_capacity(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
     }
 
     /// For what must not wait: a server that does not read its input misses it, which it would anyway.
-    pub(super) fn send_if_room(&mut self, text: Rope) {
+    pub(super) fn send_within_capacity(&mut self, text: Rope) {
         self.capture_sent(&text, None);
         if self.outgoing.try_send(text).is_err() {
             self.around

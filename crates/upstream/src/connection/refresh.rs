@@ -31,7 +31,7 @@ impl UpstreamConnection<'_> {
             for kind in kinds {
                 // A list that is never answered must not make us deaf to later changes.
                 let listed = timeout(patience, list(&peer, kind, revision, is_hub)).await;
-                all.push((kind, listed.unwrap_or_else(|_| ListResult::unanswered(patience))));
+                all.push((kind, listed.unwrap_or_else(|_| ListResult::no_response(patience))));
             }
             WorkOutput::Listed(all, introduction)
         }));

@@ -42,7 +42,7 @@ pub(crate) enum RequesterCommand {
 #[derive(Debug)]
 pub(crate) struct OwnRequest {
     pub(crate) id: u64,
-    pub(crate) answer: oneshot::Receiver<CallOutcome>,
+    pub(crate) response: oneshot::Receiver<CallOutcome>,
 }
 
 /// Why a request of our own got no response.
@@ -64,12 +64,16 @@ impl Requester {
         (Self { orders, ids, chain }, ordered)
     }
 
-    /// Asks, and gives the way to the answer; nothing when the connection is gone.
-    pub(crate) async fn ask(&self, method: &'static str, params: Option<String>) -> Option<OwnRequest> {
+    /// Sends a request and returns where its response arrives, or `None` when the connection is gone.
+    pub(crate) async fn send_request(
+        &self,
+        method: &'static str,
+        params: Option<String>,
+    ) -> Option<OwnRequest> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         self.orders.send(RequesterCommand::Request { id, method, params, reply }).await.ok()?;
-        Some(OwnRequest { id, answer })
+        Some(OwnRequest { id, response: answer })
     }
 
     pub(crate) async fn request(
@@ -77,8 +81,8 @@ impl Requester {
         method: &'static str,
         params: Option<String>,
     ) -> Result<Box<Response>, NoResponse> {
-        let asked = self.ask(method, params).await.ok_or(NoResponse::Gone)?;
-        match asked.answer.await {
+        let request = self.send_request(method, params).await.ok_or(NoResponse::Gone)?;
+        match request.response.await {
             Ok(Ok(answer)) => Ok(answer.response),
             Ok(Err(error)) => Err(NoResponse::Failed(error)),
             Err(_) => Err(NoResponse::Gone),

@@ -57,16 +57,16 @@ impl ServerRequests {
 
 impl UpstreamConnection<'_> {
     /// Takes a request of the server. `about` is our call on whose stream it came, where the transport tells.
-    pub(super) fn asked_by_server(&mut self, request: Box<Request>, about: Option<u64>) {
+    pub(super) fn on_server_request(&mut self, request: Box<Request>, about: Option<u64>) {
         let asked = request.call.method();
         if asked == method::PING {
-            return self.send_if_room(toolbay_protocol::result(&request.id, "{}").into());
+            return self.send_within_capacity(toolbay_protocol::result(&request.id, "{}").into());
         }
         if asked == method::ROOTS_LIST
             && let Some(roots) = &self.around.settings.roots
         {
             let result = format!("{{\"roots\":{roots}}}");
-            return self.send_if_room(toolbay_protocol::result(&request.id, &result).into());
+            return self.send_within_capacity(toolbay_protocol::result(&request.id, &result).into());
         }
         if !is_server_request(asked) {
             return self.refuse(&request.id, &unsupported(asked));
@@ -111,7 +111,7 @@ impl UpstreamConnection<'_> {
         if events.is_none_or(|events| events.send(question).is_err()) {
             return self.refuse(&id, &unsupported(&asked));
         }
-        self.around.calls.asked(call);
+        self.around.calls.sent_at(call);
         let (abort, registration) = AbortHandle::new_pair();
         let answer = {
             let id = id.clone();
@@ -130,7 +130,7 @@ impl UpstreamConnection<'_> {
         }
         match reply {
             Some(ClientReply::Result(result)) => {
-                self.send_if_room(toolbay_protocol::result(id, &result).into())
+                self.send_within_capacity(toolbay_protocol::result(id, &result).into())
             }
             Some(ClientReply::Error(error)) => self.refuse(id, &error),
             // The call that carried it has ended, but its client is still there: then another one asked.
@@ -153,6 +153,6 @@ impl UpstreamConnection<'_> {
     }
 
     fn refuse(&mut self, id: &RequestId, error: &ErrorObject) {
-        self.send_if_room(Rope::from(toolbay_protocol::error(Some(id), error)));
+        self.send_within_capacity(Rope::from(toolbay_protocol::error(Some(id), error)));
     }
 }

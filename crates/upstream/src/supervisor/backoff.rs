@@ -72,9 +72,9 @@ impl Supervisor {
                     }
                     SupervisorCommand::Stop(obeyed) => {
                         self.inputs.orders.push(obeyed);
-                        return NextStep::Rest { wakes: false };
+                        return NextStep::Idle { wakes: false };
                     }
-                    SupervisorCommand::Retire { until } => self.inputs.retire_by = Some(until),
+                    SupervisorCommand::Drain { until } => self.inputs.retire_by = Some(until),
                     SupervisorCommand::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
                 },
                 () = sleep_until(wake), if until.is_some() => return NextStep::Start,
@@ -106,7 +106,7 @@ impl Supervisor {
     }
 
     /// Down, and nothing is wrong. Calls fail, or start it where it `wakes`.
-    pub(super) async fn rest(&mut self, wakes: bool) -> NextStep {
+    pub(super) async fn idle(&mut self, wakes: bool) -> NextStep {
         self.set(UpstreamState::Stopped { wakes });
         self.inputs.orders.clear();
         let note = if wakes { "resting until it is called" } else { "stopped until someone asks" };
@@ -132,10 +132,10 @@ impl Supervisor {
                     }
                     SupervisorCommand::Stop(obeyed) if wakes => {
                         self.inputs.orders.push(obeyed);
-                        return NextStep::Rest { wakes: false };
+                        return NextStep::Idle { wakes: false };
                     }
                     SupervisorCommand::Stop(_) | SupervisorCommand::Refresh(_) => {}
-                    SupervisorCommand::Retire { until } => self.inputs.retire_by = Some(until),
+                    SupervisorCommand::Drain { until } => self.inputs.retire_by = Some(until),
                 },
                 queued = self.inputs.queue.recv() => match queued {
                     Some(queued) if wakes => {

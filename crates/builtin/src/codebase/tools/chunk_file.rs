@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, chunk_schema, list_schema};
-use crate::codebase::{CodeChunk, CodeError, Work, arguments::Arguments, output::ToolAnswer};
+use crate::codebase::{CodeChunk, CodeError, TreeWork, arguments::Arguments, output::ToolAnswer};
 
 pub(super) const TOOL: Tool = Tool {
     name: "chunk_file",
@@ -47,7 +47,7 @@ pub(super) fn output_schema(more: Value) -> Value {
     list_schema(chunk_schema(json!({ "kind": { "type": "string" } })), fields)
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["file_path", "start_line"])?;
     let first = arguments.count("start_line", 1, usize::MAX)?.unwrap_or(1) as u64;
     let chunks = work.tree().chunks(arguments.required_text("file_path")?)?;

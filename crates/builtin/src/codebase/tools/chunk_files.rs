@@ -7,7 +7,7 @@ use super::{
     chunk_file::{fitting, output_schema, size},
 };
 use crate::codebase::{
-    CodeChunk, CodeError, Work,
+    CodeChunk, CodeError, TreeWork,
     arguments::{Arguments, misfit},
     output::ToolAnswer,
 };
@@ -54,7 +54,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["file_paths"])?;
     let paths = arguments.required_texts("file_paths")?;
     if paths.is_empty() || paths.len() > MAX_FILES {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{CodeError, Work, arguments::Arguments, output::ToolAnswer};
+use crate::codebase::{CodeError, TreeWork, arguments::Arguments, output::ToolAnswer};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_directory",
@@ -45,7 +45,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["path", "hidden", "offset"])?;
     let path = arguments.required_text("path")?;
     let offset = arguments.count("offset", 0, usize::MAX)?.unwrap_or(0);

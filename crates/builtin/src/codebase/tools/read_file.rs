@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Tool;
 use crate::codebase::{
-    CodeError, Work,
+    CodeError, TreeWork,
     arguments::{Arguments, misfit},
     output::{ToolAnswer, head},
 };
@@ -49,7 +49,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     arguments.only(&["file_path", "start_line", "end_line"])?;
     let path = arguments.required_text("file_path")?;
     let first = arguments.count("start_line", 1, usize::MAX)?.unwrap_or(1);

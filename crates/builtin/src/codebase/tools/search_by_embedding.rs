@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Tool, chunk_schema, list_schema, paging_fields};
 use crate::codebase::{
-    CodeError, MeaningHit, MeaningQuery, Work,
+    CodeError, MeaningHit, MeaningQuery, TreeWork,
     arguments::Arguments,
     output::{ToolAnswer, tokens},
 };
@@ -68,7 +68,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     arguments.only(&KNOWN)?;
     let query = MeaningQuery {
         query: arguments.query()?.to_owned(),

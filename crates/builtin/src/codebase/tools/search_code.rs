@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{Case, CodeError, TextHit, TextQuery, Work, arguments::Arguments, output::ToolAnswer};
+use crate::codebase::{
+    Case, CodeError, TextHit, TextQuery, TreeWork, arguments::Arguments, output::ToolAnswer,
+};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search_code",
@@ -73,7 +75,7 @@ fn definition() -> Value {
     })
 }
 
-fn run(arguments: &Arguments, work: &Work) -> Result<ToolAnswer, CodeError> {
+fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
     arguments.only(&KNOWN)?;
     let cases = [("smart", Case::Smart), ("sensitive", Case::Sensitive), ("insensitive", Case::Insensitive)];
     let query = TextQuery {

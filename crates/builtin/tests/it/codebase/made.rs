@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::{
     Code, CodeChunk, CodeError, CodebaseIdentity, DirEntry, EntryKind, FileText, FilesPage, IndexState,
-    ListedFile, MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, Work,
+    ListedFile, MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, TreeWork,
     codebase,
 };
 use toolbay_protocol::Rope;
@@ -27,7 +27,7 @@ pub(super) struct Made {
 }
 
 impl Code for Made {
-    fn search_text(&self, query: &TextQuery, work: &Work) -> Result<TextAnswer, CodeError> {
+    fn search_text(&self, query: &TextQuery, work: &TreeWork) -> Result<TextAnswer, CodeError> {
         if query.pattern == "(" {
             let why = "is no regular expression".to_owned();
             return Err(CodeError::Misfit { argument: "query".to_owned(), why });
@@ -60,7 +60,7 @@ impl Code for Made {
         Ok(TextAnswer { hits, total: self.hits, is_total_exact: true })
     }
 
-    fn search_meaning(&self, query: &MeaningQuery, work: &Work) -> Result<MeaningAnswer, CodeError> {
+    fn search_meaning(&self, query: &MeaningQuery, work: &TreeWork) -> Result<MeaningAnswer, CodeError> {
         work.tell(1, Some(2), "indexing");
         work.tell(2, Some(2), "indexing");
         let hit = |index: usize| MeaningHit {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_control::{Client, ControlError};
+use toolbay_control::{ControlClient, ControlError};
 use toolbay_gateway::{ATTACH, Attach, Gateway, GatewayOptions};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Response, Revision, error, method,
@@ -15,7 +15,7 @@ use toolbay_transport::{
     stdio::{MAX_MESSAGE, connect},
 };
 
-use super::{form, progress::Progress};
+use super::{form, progress::CallProgress};
 use crate::{
     app::{context::Context, error::CliError, session::Session},
     term::confirm::can_ask,
@@ -45,7 +45,7 @@ impl<'a> HubConnection<'a> {
     ) -> Result<Option<Self>, CliError> {
         let tasks = TaskTracker::new();
         let wire = match &session.client {
-            hub @ Client::Remote(_) => match hub.attach().await {
+            hub @ ControlClient::Remote(_) => match hub.attach().await {
                 Ok(stream) => {
                     let (reader, writer) = stream.into_split();
                     connect(reader, writer, MAX_MESSAGE, &tasks)
@@ -53,13 +53,13 @@ impl<'a> HubConnection<'a> {
                 Err(ControlError::NoHub) => return Ok(None),
                 Err(error) => return Err(error.into()),
             },
-            Client::Local(api) => {
+            ControlClient::Local(api) => {
                 let (ours, theirs) = memory::pair(&tasks);
                 let options =
                     GatewayOptions { task_key: context.env.task_key(), ..GatewayOptions::default() };
                 let gateway = Gateway::new(api.host().clone(), options);
                 // Ends when our half does.
-                tasks.spawn(async move { gateway.serve_wire(theirs, CancellationToken::new()).await });
+                tasks.spawn(async move { gateway.serve_connection(theirs, CancellationToken::new()).await });
                 ours
             }
         };
@@ -85,7 +85,7 @@ impl<'a> HubConnection<'a> {
             "capabilities": capabilities,
             "clientInfo": { "name": "toolbay-cli", "version": env!("CARGO_PKG_VERSION") },
         });
-        let mut silent = Progress::silent();
+        let mut silent = CallProgress::silent();
         self.ask(method::INITIALIZE, &params.to_string(), &mut silent).await?.map_err(refused)?;
         self.send(notification(method::INITIALIZED, None)).await?;
         if self.context.args.global.verbose > 0 {
@@ -102,7 +102,7 @@ impl<'a> HubConnection<'a> {
         &mut self,
         method: &str,
         params: &str,
-        progress: &mut Progress,
+        progress: &mut CallProgress,
     ) -> Result<Result<String, ErrorObject>, CliError> {
         let id = RequestId::from(self.next_id);
         self.next_id += 1;
@@ -131,7 +131,7 @@ impl<'a> HubConnection<'a> {
         }
     }
 
-    fn hear(&self, told: &Notification, progress: &mut Progress) {
+    fn hear(&self, told: &Notification, progress: &mut CallProgress) {
         let params = || serde_json::from_str::<Value>(told.params_text().unwrap_or("{}")).unwrap_or_default();
         match told.method() {
             method::PROGRESS => progress.step(&params()),

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What somebody decided about a request.
-enum Decision {
+enum FormDecision {
     Answer,
     Decline,
     Cancel,
@@ -28,16 +28,16 @@ pub(super) async fn answer(context: &Context, server: &str, params: &Value) -> R
     if let Some(url) = url {
         to_stderr(&format!("  {}\n", clean_line(url)));
         let question = "Open this page yourself if you trust it. Done? [y]es, [d]ecline, [c]ancel: ";
-        return Ok(match decide(context, question, Decision::Cancel).await? {
-            Decision::Answer => json!({ "action": "accept" }),
-            Decision::Decline => json!({ "action": "decline" }),
-            Decision::Cancel => json!({ "action": "cancel" }),
+        return Ok(match decide(context, question, FormDecision::Cancel).await? {
+            FormDecision::Answer => json!({ "action": "accept" }),
+            FormDecision::Decline => json!({ "action": "decline" }),
+            FormDecision::Cancel => json!({ "action": "cancel" }),
         });
     }
-    match decide(context, "Answer? [Y]es, [d]ecline, [c]ancel: ", Decision::Answer).await? {
-        Decision::Answer => {}
-        Decision::Decline => return Ok(json!({ "action": "decline" })),
-        Decision::Cancel => return Ok(json!({ "action": "cancel" })),
+    match decide(context, "Answer? [Y]es, [d]ecline, [c]ancel: ", FormDecision::Answer).await? {
+        FormDecision::Answer => {}
+        FormDecision::Decline => return Ok(json!({ "action": "decline" })),
+        FormDecision::Cancel => return Ok(json!({ "action": "cancel" })),
     }
     let mut content = Map::new();
     for field in parameters(&params["requestedSchema"].to_string()) {
@@ -52,14 +52,14 @@ pub(super) async fn answer(context: &Context, server: &str, params: &Value) -> R
     Ok(json!({ "action": "accept", "content": content }))
 }
 
-async fn decide(context: &Context, question: &str, usual: Decision) -> Result<Decision, CliError> {
+async fn decide(context: &Context, question: &str, usual: FormDecision) -> Result<FormDecision, CliError> {
     loop {
-        let Some(line) = read_line(context, question).await? else { return Ok(Decision::Cancel) };
+        let Some(line) = read_line(context, question).await? else { return Ok(FormDecision::Cancel) };
         return Ok(match line.trim().to_lowercase().as_str() {
             "" => usual,
-            "y" | "yes" => Decision::Answer,
-            "d" | "decline" | "n" | "no" => Decision::Decline,
-            "c" | "cancel" => Decision::Cancel,
+            "y" | "yes" => FormDecision::Answer,
+            "d" | "decline" | "n" | "no" => FormDecision::Decline,
+            "c" | "cancel" => FormDecision::Cancel,
             _ => continue,
         });
     }

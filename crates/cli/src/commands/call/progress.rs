@@ -24,7 +24,7 @@ const WIDTH: usize = 20;
 
 /// Shows progress and log messages of a call on stderr.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct CallProgress {
     tool: String,
     started: Instant,
     /// The last that the server said.
@@ -45,7 +45,7 @@ struct Step {
     message: String,
 }
 
-impl Progress {
+impl CallProgress {
     pub(super) fn new(context: &Context, tool: &str) -> Self {
         let out: &Output = &context.out;
         Self {
@@ -123,7 +123,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for CallProgress {
     fn drop(&mut self) {
         self.pause();
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Bytes in a result.
-struct Part {
+struct BinaryPart {
     bytes: Vec<u8>,
     media_type: String,
 }
@@ -27,7 +27,7 @@ pub(super) fn save(context: &Context, file: &Path, result: &CallToolResult) -> R
         parts.extend(part(block.raw())?);
     }
     if parts.is_empty() {
-        parts.push(Part { bytes: result.to_text().into_bytes(), media_type: "text/plain".to_owned() });
+        parts.push(BinaryPart { bytes: result.to_text().into_bytes(), media_type: "text/plain".to_owned() });
     }
     let is_one = parts.len() == 1;
     for (index, part) in parts.iter().enumerate() {
@@ -44,7 +44,7 @@ pub(super) fn save(context: &Context, file: &Path, result: &CallToolResult) -> R
 }
 
 /// The bytes of a block, if it has any.
-fn part(block: &str) -> Result<Option<Part>, CliError> {
+fn part(block: &str) -> Result<Option<BinaryPart>, CliError> {
     let block: Value = serde_json::from_str(block).unwrap_or_default();
     let (data, about) = match block["type"].as_str() {
         Some("image" | "audio") => (&block["data"], &block),
@@ -55,7 +55,7 @@ fn part(block: &str) -> Result<Option<Part>, CliError> {
     let bytes = base64::decode(data)
         .ok_or_else(|| CliError::BadResult { why: "its data is not valid base64".to_owned() })?;
     let media_type = about["mimeType"].as_str().unwrap_or("application/octet-stream").to_owned();
-    Ok(Some(Part { bytes, media_type }))
+    Ok(Some(BinaryPart { bytes, media_type }))
 }
 
 /// `out-2.png` for the second of `out.png`.

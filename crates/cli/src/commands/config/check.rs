@@ -91,7 +91,7 @@ fn itself(file: &ConfigFile, own: &OwnHub) -> impl Iterator<Item = Finding> {
 fn findings(file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
     let of = |problem: &Problem, is_error| Finding {
         is_error,
-        place: Some(problem.place),
+        place: Some(problem.location),
         server: problem.server.clone(),
         message: problem.message.clone(),
     };

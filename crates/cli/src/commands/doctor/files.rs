@@ -40,7 +40,7 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
     for (path, problem) in itself {
         let server = problem.server.as_deref().unwrap_or_default();
         if only.is_none_or(|only| server == only) {
-            let message = format!("{}:{}: it is this hub itself", path.display(), problem.place);
+            let message = format!("{}:{}: it is this hub itself", path.display(), problem.location);
             findings.push(Finding::bad(CHECK, message).fix("remove the entry").about(server));
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
 
 fn entries(path: &Path, said: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
     let of_interest = |problem: &&Problem| only.is_none() || problem.server.as_deref() == only;
-    let at = |problem: &Problem| format!("{}:{}: {}", path.display(), problem.place, problem.message);
+    let at = |problem: &Problem| format!("{}:{}: {}", path.display(), problem.location, problem.message);
     let about = |finding: Finding, problem: &Problem| match &problem.server {
         Some(server) => finding.about(server),
         None => finding,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What was found so far. People read each finding at once; programs get all of them at the end, in the order of the checks.
-pub(super) struct Report<'a> {
+pub(super) struct DoctorReport<'a> {
     out: &'a Output,
     /// Findings, and the place of their check in the order.
     found: Vec<(usize, Finding)>,
@@ -21,7 +21,7 @@ pub(super) struct Report<'a> {
     progress: Redraw,
 }
 
-impl<'a> Report<'a> {
+impl<'a> DoctorReport<'a> {
     pub(super) fn new(context: &'a Context) -> Self {
         Self { out: &context.out, found: Vec::new(), progress: Redraw::default() }
     }

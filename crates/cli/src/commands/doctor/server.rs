@@ -9,7 +9,7 @@ use toolbay_host::{CatalogKind, Host, HostOptions, LogSource, ServerState};
 use toolbay_protocol::model::Tool;
 
 use super::finding::Finding;
-use crate::term::{status_view::offers, time::short};
+use crate::term::{status_view::counts, time::short};
 
 const CHECK: &str = "server";
 /// Servers that are told to stop by the end of their stdin are gone by then; others get a signal.
@@ -93,7 +93,7 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         None => "unknown revision".to_owned(),
     };
     let message =
-        format!("ready after {}, {era} over {}, {}", short(took), snapshot.transport, offers(&snapshot));
+        format!("ready after {}, {era} over {}, {}", short(took), snapshot.transport, counts(&snapshot));
     let mut findings = vec![Finding::good(CHECK, message)];
     findings.extend(
         snapshot

@@ -7,7 +7,7 @@ use toolbay_config::{
     scope::Scope,
 };
 
-use super::sources::Source;
+use super::sources::ImportSource;
 use crate::{
     app::{context::Context, cycle::OwnHub, error::CliError},
     configured::{
@@ -23,7 +23,7 @@ pub(super) struct Candidate<'a> {
     pub(super) client: &'static str,
     pub(super) path: &'a Path,
     pub(super) written: &'a WrittenServer,
-    pub(super) status: Status,
+    pub(super) status: ImportStatus,
     /// Whether it is to be written.
     pub(super) is_taken: bool,
     /// What people should know about it.
@@ -34,7 +34,7 @@ pub(super) struct Candidate<'a> {
 
 /// How a found server compares with ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum ImportStatus {
     New,
     /// It is there already.
     Same,
@@ -48,7 +48,7 @@ pub(super) enum Status {
     Unusable,
 }
 
-impl Status {
+impl ImportStatus {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -65,7 +65,7 @@ impl Status {
 pub(super) fn plan<'a>(
     context: &Context,
     file: &TargetFile,
-    sources: &'a [Source],
+    sources: &'a [ImportSource],
     own: &OwnHub,
     replaces: bool,
 ) -> Result<Vec<Candidate<'a>>, CliError> {
@@ -78,9 +78,9 @@ pub(super) fn plan<'a>(
             let written = source.moved(index, file);
             let first = firsts.iter().find(|first| first.name == written.name);
             let status = match first {
-                _ if is_hub(written) || own.is(server) => Status::Hub,
-                Some(first) if first.is_same_server(written) => Status::Same,
-                Some(_) => Status::Conflict,
+                _ if is_hub(written) || own.is(server) => ImportStatus::Hub,
+                Some(first) if first.is_same_server(written) => ImportStatus::Same,
+                Some(_) => ImportStatus::Conflict,
                 None => compare(before.as_ref(), written),
             };
             let mut candidate = Candidate {
@@ -88,7 +88,7 @@ pub(super) fn plan<'a>(
                 path: &source.path,
                 written,
                 status,
-                is_taken: status == Status::New || status == Status::Changed && replaces,
+                is_taken: status == ImportStatus::New || status == ImportStatus::Changed && replaces,
                 notes: Vec::new(),
                 unpinned: None,
             };
@@ -98,14 +98,14 @@ pub(super) fn plan<'a>(
                     Ok(after) => candidate.look(source, server, &after),
                     Err(why) => {
                         edits.pop();
-                        (candidate.status, candidate.is_taken) = (Status::Unusable, false);
+                        (candidate.status, candidate.is_taken) = (ImportStatus::Unusable, false);
                         candidate.notes.push(why);
                     }
                 }
-            } else if status == Status::Changed {
+            } else if status == ImportStatus::Changed {
                 candidate.notes.push("it stays as it is; --replace takes this one".to_owned());
             }
-            if !matches!(status, Status::Hub | Status::Conflict) && first.is_none() {
+            if !matches!(status, ImportStatus::Hub | ImportStatus::Conflict) && first.is_none() {
                 firsts.push(written);
             }
             candidates.push(candidate);
@@ -116,7 +116,7 @@ pub(super) fn plan<'a>(
 
 impl Candidate<'_> {
     /// Finds what people should know before it is written.
-    fn look(&mut self, source: &Source, server: &ServerConfig, after: &ConfigFile) {
+    fn look(&mut self, source: &ImportSource, server: &ServerConfig, after: &ConfigFile) {
         let secrets = self.written.literal_secrets();
         if !secrets.is_empty() {
             self.notes.push(format!(
@@ -163,7 +163,7 @@ impl Candidate<'_> {
     }
 }
 
-impl Source {
+impl ImportSource {
     /// A server as it is to stand in a file: in the project that it is from as it is written, elsewhere with what depends
     /// on its place said in full.
     fn moved(&self, index: usize, to: &TargetFile) -> &WrittenServer {
@@ -196,13 +196,13 @@ fn after(
     })
 }
 
-fn compare(before: Option<&ConfigFile>, written: &WrittenServer) -> Status {
-    let Some(before) = before else { return Status::New };
+fn compare(before: Option<&ConfigFile>, written: &WrittenServer) -> ImportStatus {
+    let Some(before) = before else { return ImportStatus::New };
     match before.written.iter().find(|ours| ours.name == written.name) {
-        Some(ours) if ours.is_same_server(written) => Status::Same,
-        Some(_) => Status::Changed,
-        None if names(before).contains(&written.name) => Status::Changed,
-        None => Status::New,
+        Some(ours) if ours.is_same_server(written) => ImportStatus::Same,
+        Some(_) => ImportStatus::Changed,
+        None if names(before).contains(&written.name) => ImportStatus::Changed,
+        None => ImportStatus::New,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 
 /// A file with servers, and whose it is.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct ImportSource {
     pub(super) path: PathBuf,
     pub(super) file: ConfigFile,
 }
@@ -23,7 +23,7 @@ pub(super) struct Source {
 /// What there is to import from.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    pub(super) found: Vec<Source>,
+    pub(super) found: Vec<ImportSource>,
     /// Every file that was looked for.
     pub(super) looked_at: Vec<PathBuf>,
 }
@@ -40,7 +40,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
         if !file.is_project {
             file = load_with(&path, &here)?;
         }
-        let source = Source { path: path.clone(), file };
+        let source = ImportSource { path: path.clone(), file };
         source.tell(context);
         return Ok(Sources { found: vec![source], looked_at: vec![path] });
     }
@@ -59,7 +59,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
         }
         match load_with(&path, &here) {
             Ok(file) => {
-                let source = Source { path, file };
+                let source = ImportSource { path, file };
                 source.tell(context);
                 sources.found.push(source);
             }
@@ -71,14 +71,14 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
     Ok(sources)
 }
 
-impl Source {
+impl ImportSource {
     /// Tells about entries that cannot be used.
     fn tell(&self, context: &Context) {
         for problem in &self.file.problems {
             context.out.warn(&format!("{}:{problem}", self.path.display()));
         }
         for extension in &self.file.extensions {
-            let (path, place, name) = (self.path.display(), extension.place, &extension.name);
+            let (path, place, name) = (self.path.display(), extension.location, &extension.name);
             context
                 .out
                 .warn(&format!("{path}:{place}: server `{name}` is started by an extension; it is left out"));

@@ -6,7 +6,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use toolbay_search::codebase::{Phase, Progress};
+use toolbay_search::codebase::{IndexProgress, Phase};
 
 use crate::term::output::{Output, to_stderr};
 
@@ -26,7 +26,7 @@ impl Bar {
     }
 
     /// Draws the bar, if it is time to.
-    pub(super) fn show(&self, at: Progress) {
+    pub(super) fn show(&self, at: IndexProgress) {
         let Some(mut drawn) = self.drawn.as_ref().and_then(Mutex::try_lock) else { return };
         if drawn.elapsed() >= PAUSE {
             *drawn = Instant::now();
@@ -46,7 +46,7 @@ fn is_shown(out: &Output) -> bool {
     io::stderr().is_terminal() && !out.is_quiet() && !out.json
 }
 
-fn line(at: Progress) -> String {
+fn line(at: IndexProgress) -> String {
     let what = match at.phase {
         Phase::Text => "text",
         Phase::Meaning => "meaning",
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_bar_fills() {
-        let at = |done, of| line(Progress { phase: Phase::Text, done, of, bytes: 3 << 20 });
+        let at = |done, of| line(IndexProgress { phase: Phase::Text, done, of, bytes: 3 << 20 });
         assert!(at(0, 10).starts_with("text     ░░░") && at(0, 10).ends_with("0 of 10 files, 3 MB"));
         assert_eq!(at(5, 10).matches('█').count(), WIDTH / 2);
         for (done, of) in [(10, 10), (11, 10), (0, 0)] {

@@ -8,7 +8,7 @@ use crate::term::{
 };
 
 /// A part of a line: a match, or what stands between two.
-struct Part {
+struct LinePart {
     text: String,
     is_match: bool,
 }
@@ -21,13 +21,13 @@ pub(super) fn shown(line: &str, matches: &[Range<usize>], room: Option<usize>, p
         Some(room) if whole > room => around_match(parts, room),
         _ => parts,
     };
-    let painted = |part: &Part| if part.is_match { paint.found(&part.text) } else { part.text.clone() };
+    let painted = |part: &LinePart| if part.is_match { paint.found(&part.text) } else { part.text.clone() };
     parts.iter().map(painted).collect()
 }
 
 /// A line in parts, safe for a terminal; matches that do not fit the text are left out.
-fn parts(line: &str, matches: &[Range<usize>]) -> Vec<Part> {
-    let part = |text: &str, is_match| Part { text: clean(text).replace('\t', "    "), is_match };
+fn parts(line: &str, matches: &[Range<usize>]) -> Vec<LinePart> {
+    let part = |text: &str, is_match| LinePart { text: clean(text).replace('\t', "    "), is_match };
     let (mut parts, mut end) = (Vec::new(), 0);
     for found in matches {
         if let (Some(before), Some(text)) = (line.get(end..found.start), line.get(found.clone())) {
@@ -41,8 +41,8 @@ fn parts(line: &str, matches: &[Range<usize>]) -> Vec<Part> {
 }
 
 /// As much as fits: some of what is before the first match, the match, and what follows.
-fn around_match(parts: Vec<Part>, room: usize) -> Vec<Part> {
-    let mark = || Part { text: "…".to_owned(), is_match: false };
+fn around_match(parts: Vec<LinePart>, room: usize) -> Vec<LinePart> {
+    let mark = || LinePart { text: "…".to_owned(), is_match: false };
     let first = parts.iter().find(|part| part.is_match).map_or(0, |part| width(&part.text));
     let (mut shown, mut left) = (Vec::new(), room);
     for (index, part) in parts.into_iter().enumerate() {
@@ -51,12 +51,12 @@ fn around_match(parts: Vec<Part>, room: usize) -> Vec<Part> {
         if index == 0 && !part.is_match && width(&part.text) > most {
             let text = tail(&part.text, most.saturating_sub(1)).to_owned();
             left = left.saturating_sub(width(&text) + 1);
-            shown.extend([mark(), Part { text, ..part }]);
+            shown.extend([mark(), LinePart { text, ..part }]);
         } else if width(&part.text) <= left {
             left -= width(&part.text);
             shown.push(part);
         } else {
-            shown.push(Part { text: head(&part.text, left.saturating_sub(1)).to_owned(), ..part });
+            shown.push(LinePart { text: head(&part.text, left.saturating_sub(1)).to_owned(), ..part });
             shown.extend((left > 0).then(mark));
             break;
         }

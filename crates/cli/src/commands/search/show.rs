@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 use toolbay_builtin::codebase::{MeaningAnswer, MeaningHit, TextAnswer, TextHit};
 
-use super::{Found, line::shown as shown_line, words::Words};
+use super::{SearchResults, line::shown as shown_line, words::Words};
 use crate::{
     app::error::CliError,
     args::SearchArgs,
@@ -17,14 +17,14 @@ const LEAST: usize = 20;
 /// How many lines of a chunk are shown unless all are wanted.
 const LINES: usize = 12;
 
-pub(super) fn show(out: &Output, args: &SearchArgs, found: &Found) -> Result<(), CliError> {
+pub(super) fn show(out: &Output, args: &SearchArgs, found: &SearchResults) -> Result<(), CliError> {
     match found {
-        Found::Text(answer) => text(out, args, answer)?,
-        Found::Meaning(answer) => meaning(out, args, answer)?,
+        SearchResults::Text(answer) => text(out, args, answer)?,
+        SearchResults::Meaning(answer) => meaning(out, args, answer)?,
     }
     let is_empty = match found {
-        Found::Text(answer) => answer.hits.is_empty(),
-        Found::Meaning(answer) => answer.hits.is_empty(),
+        SearchResults::Text(answer) => answer.hits.is_empty(),
+        SearchResults::Meaning(answer) => answer.hits.is_empty(),
     };
     if is_empty {
         out.note("nothing found");

@@ -79,7 +79,7 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
         () = doors.serve_hub(&gateway, &hub.retire, &hub.retired, &hub.stop) => {}
-        () = patience(&hub.stop) => tracing::info!("some requests were not answered in time"),
+        () = drain_timeout(&hub.stop) => tracing::info!("some requests were not answered in time"),
         () = until_unneeded(&life, &hub, &gateway, &host, presence) => {}
         () = board.follow() => {}
         () = follow_if_any(context, configuration, &host) => {}
@@ -156,7 +156,7 @@ pub(in crate::commands) async fn follow_if_any(
 }
 
 /// Ends some time after the signal to stop.
-pub(in crate::commands) async fn patience(stop: &CancellationToken) {
+pub(in crate::commands) async fn drain_timeout(stop: &CancellationToken) {
     stop.cancelled().await;
     tokio::time::sleep(DRAIN).await;
 }

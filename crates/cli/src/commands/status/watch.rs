@@ -129,7 +129,7 @@ In another terminal: toolbay logs NAME, toolbay restart NAME, toolbay stop NAME.
 /// The hub after the next event, or when it was not looked at for too long.
 async fn next(session: &Session<'_>, revision: u64) -> Result<HubStatus, CliError> {
     let params = json!({ "after": revision }).to_string();
-    let event = session.client.ask::<HubStatus>(method::EVENTS, Some(&params));
+    let event = session.client.request_as::<HubStatus>(method::EVENTS, Some(&params));
     if let Ok(news) = tokio::time::timeout(OLDEST, event).await {
         news?;
         tokio::time::sleep(TOGETHER).await;

@@ -23,7 +23,7 @@ pub(super) struct Input {
 
 /// Part of what was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum LinePiece {
     /// One or more lines, each with its newline.
     Lines(Bytes),
     /// Part of a line that is too long to be looked at.
@@ -53,7 +53,7 @@ impl Input {
     }
 
     /// Everything that is whole.
-    pub(super) fn take(&mut self) -> Option<Piece> {
+    pub(super) fn take(&mut self) -> Option<LinePiece> {
         if self.is_passing {
             if self.buffer.is_empty() {
                 return None;
@@ -61,21 +61,21 @@ impl Input {
             let end = memchr::memchr(b'\n', &self.buffer);
             self.is_passing = end.is_none();
             let length = end.map_or(self.buffer.len(), |end| end + 1);
-            return Some(Piece::Part(self.split(length)));
+            return Some(LinePiece::Part(self.split(length)));
         }
         match memchr::memrchr(b'\n', &self.buffer[self.searched..]) {
             Some(end) => {
                 let length = self.searched + end + 1;
-                Some(Piece::Lines(self.split(length)))
+                Some(LinePiece::Lines(self.split(length)))
             }
             // A last line without its end is one all the same.
             None if self.has_ended && !self.buffer.is_empty() => {
                 self.buffer.extend_from_slice(b"\n");
-                Some(Piece::Lines(self.split(self.buffer.len())))
+                Some(LinePiece::Lines(self.split(self.buffer.len())))
             }
             None if self.buffer.len() > self.limit => {
                 self.is_passing = true;
-                Some(Piece::Part(self.split(self.buffer.len())))
+                Some(LinePiece::Part(self.split(self.buffer.len())))
             }
             None => {
                 self.searched = self.buffer.len();
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     /// What a stream that comes in these parts is taken for.
-    async fn pieces(limit: usize, parts: &[&str]) -> Vec<Piece> {
+    async fn pieces(limit: usize, parts: &[&str]) -> Vec<LinePiece> {
         let mut input = Input::new(limit);
         let mut taken = Vec::new();
         for part in parts.iter().chain([&""]) {
@@ -231,8 +231,8 @@ mod tests {
 
     #[tokio::test]
     async fn lines_come_whole_and_what_is_too_long_comes_in_parts() {
-        let lines = |text: &'static str| Piece::Lines(text.into());
-        let part = |text: &'static str| Piece::Part(text.into());
+        let lines = |text: &'static str| LinePiece::Lines(text.into());
+        let part = |text: &'static str| LinePiece::Part(text.into());
         assert_eq!(pieces(100, &["a\nb\nc", "d\n"]).await, [lines("a\nb\n"), lines("cd\n")]);
         assert_eq!(pieces(100, &["a"]).await, [lines("a\n")]);
         let long = pieces(4, &["a\nbcdefg", "hi", "j\nk\n"]).await;

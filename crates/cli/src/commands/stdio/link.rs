@@ -9,7 +9,7 @@ use toolbay_host::Host;
 use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
-use super::streams::{Reader, Writer};
+use super::streams::{BoxReader, BoxWriter};
 use crate::{
     app::{codebases::usual_folder, context::Context, error::CliError, hub::HubPlan},
     configured::unset,
@@ -20,9 +20,9 @@ const PIPE: usize = 256 * 1024;
 
 /// A hub that is connected.
 pub(super) struct HubLink {
-    pub(super) reader: Reader,
+    pub(super) reader: BoxReader,
     /// Until the client has no more to say.
-    pub(super) writer: Option<Writer>,
+    pub(super) writer: Option<BoxWriter>,
     /// The hub, where it is in this process.
     pub(super) host: Option<Host>,
 }
@@ -60,7 +60,7 @@ async fn serve(
     stop: tokio_util::sync::CancellationToken,
     tasks: TaskTracker,
 ) {
-    gateway.serve_wire(wire, stop).await;
+    gateway.serve_connection(wire, stop).await;
     tasks.close();
     let _ = tokio::time::timeout(Duration::from_secs(2), tasks.wait()).await;
 }

@@ -15,11 +15,11 @@ use tokio::{io::AsyncWriteExt, net::UnixStream};
 
 use super::{
     FLUSH,
-    lines::{Ending, Input, Output, Piece, each},
+    lines::{Ending, Input, LinePiece, Output, each},
     link::{HubLink, introduction},
     membership,
     replay::{ReplayState, Verdict},
-    streams::{Reader, Writer, stdin, stdout},
+    streams::{BoxReader, BoxWriter, stdin, stdout},
 };
 use crate::app::{
     context::Context,
@@ -49,8 +49,8 @@ pub(super) struct Relay<'a> {
     context: &'a Context,
     plan: HubPlan,
     input: Input,
-    stdin: Reader,
-    stdout: Writer,
+    stdin: BoxReader,
+    stdout: BoxWriter,
     to_client: Output,
     to_hub: Output,
     conversation: ReplayState,
@@ -301,18 +301,18 @@ impl<'a> Relay<'a> {
 fn take_from_client(input: &mut Input, conversation: &mut ReplayState, to_hub: &mut Output) {
     while let Some(piece) = input.take() {
         match piece {
-            Piece::Part(bytes) => to_hub.add(bytes),
-            Piece::Lines(lines) => sift(lines, to_hub, |line| conversation.client_line(line)),
+            LinePiece::Part(bytes) => to_hub.add(bytes),
+            LinePiece::Lines(lines) => sift(lines, to_hub, |line| conversation.client_line(line)),
         }
     }
 }
 
 /// Hands on the lines of the hub, and says whether it takes its leave.
-fn take_from_hub(piece: Piece, conversation: &mut ReplayState, to_client: &mut Output) -> bool {
+fn take_from_hub(piece: LinePiece, conversation: &mut ReplayState, to_client: &mut Output) -> bool {
     let mut goodbye = false;
     match piece {
-        Piece::Part(bytes) => to_client.add(bytes),
-        Piece::Lines(lines) => sift(lines, to_client, |line| {
+        LinePiece::Part(bytes) => to_client.add(bytes),
+        LinePiece::Lines(lines) => sift(lines, to_client, |line| {
             let verdict = conversation.hub_line(line);
             goodbye |= verdict == Verdict::Goodbye;
             verdict

@@ -19,7 +19,7 @@ const MAX_ORPHANS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct ReplayState {
     /// The client's `initialize`, and whether it has its answer.
-    handshake: Option<(Bytes, Progress)>,
+    handshake: Option<(Bytes, HandshakeProgress)>,
     /// The client's `notifications/initialized`.
     initialized: Option<Bytes>,
     /// The parameters of the last `logging/setLevel`.
@@ -27,7 +27,7 @@ pub(super) struct ReplayState {
     /// The parameters of each `resources/subscribe` that counts, by the URI.
     subscribed: BTreeMap<String, String>,
     /// Each `subscriptions/listen` that goes on.
-    listening: HashMap<RequestId, (Bytes, Progress)>,
+    listening: HashMap<RequestId, (Bytes, HandshakeProgress)>,
     /// Requests of the client that the hub has not answered.
     running: HashMap<RequestId, Running>,
     /// Requests of the hub that the client has not answered.
@@ -42,7 +42,7 @@ pub(super) struct ReplayState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum HandshakeProgress {
     Sent,
     Answered,
 }
@@ -152,8 +152,8 @@ impl ReplayState {
     pub(super) fn repeat(&mut self) -> Vec<Bytes> {
         let mut lines = Vec::new();
         match self.handshake.clone() {
-            Some((line, Progress::Sent)) => lines.push(line),
-            Some((line, Progress::Answered)) => {
+            Some((line, HandshakeProgress::Sent)) => lines.push(line),
+            Some((line, HandshakeProgress::Answered)) => {
                 if let Ok(Message::Request(handshake)) = Message::parse(line) {
                     let params = handshake.call.params_text().map(str::to_owned);
                     lines.push(self.again(method::INITIALIZE, params.as_deref()));
@@ -170,7 +170,7 @@ impl ReplayState {
         }
         for (id, (line, progress)) in &self.listening {
             lines.push(line.clone());
-            if *progress == Progress::Answered {
+            if *progress == HandshakeProgress::Answered {
                 self.relistened.insert(id.clone());
             }
         }
@@ -202,14 +202,14 @@ impl ReplayState {
         let uri = || call.string_param("uri").map(|uri| uri.into_owned()).unwrap_or_default();
         let running = match call.method() {
             method::INITIALIZE if self.handshake.is_none() => {
-                self.handshake = Some((own(&call.text), Progress::Sent));
+                self.handshake = Some((own(&call.text), HandshakeProgress::Sent));
                 Running::Initialize
             }
             method::SET_LEVEL => Running::SetLevel(params()),
             method::RESOURCES_SUBSCRIBE => Running::Subscribe(uri(), params()),
             method::RESOURCES_UNSUBSCRIBE => Running::Unsubscribe(uri()),
             method::LISTEN => {
-                self.listening.insert(request.id.clone(), (own(&call.text), Progress::Sent));
+                self.listening.insert(request.id.clone(), (own(&call.text), HandshakeProgress::Sent));
                 Running::Listen
             }
             _ => Running::Plain,
@@ -255,7 +255,7 @@ impl ReplayState {
         let is_well = matches!(response.outcome, Outcome::Result { .. });
         match self.running.remove(id) {
             Some(Running::Initialize) => match &mut self.handshake {
-                Some((_, progress)) if is_well => *progress = Progress::Answered,
+                Some((_, progress)) if is_well => *progress = HandshakeProgress::Answered,
                 handshake => *handshake = None,
             },
             Some(Running::SetLevel(params)) if is_well => self.log_level = params,
@@ -280,7 +280,7 @@ impl ReplayState {
                 let id = notification.meta(meta::SUBSCRIPTION_ID).map(|span| notification.bytes(span));
                 let Some(id) = id.and_then(RequestId::from_raw) else { return Verdict::HandOn };
                 if let Some((_, progress)) = self.listening.get_mut(&id) {
-                    *progress = Progress::Answered;
+                    *progress = HandshakeProgress::Answered;
                 }
                 if self.relistened.remove(&id) { Verdict::Drop } else { Verdict::HandOn }
             }

@@ -10,41 +10,41 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-pub(in crate::commands) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(in crate::commands) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub(in crate::commands) type BoxReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(in crate::commands) type BoxWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Pipes and sockets without a thread in between; anything else (files, terminals) through tokio's.
-pub(in crate::commands) fn stdin() -> io::Result<Reader> {
+pub(in crate::commands) fn stdin() -> io::Result<BoxReader> {
     let fd = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
-        Kind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd)?),
-        Kind::Socket => Box::new(socket(fd)?),
-        Kind::Other => Box::new(tokio::io::stdin()),
+        StreamKind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        StreamKind::Socket => Box::new(socket(fd)?),
+        StreamKind::Other => Box::new(tokio::io::stdin()),
     })
 }
 
-pub(in crate::commands) fn stdout() -> io::Result<Writer> {
+pub(in crate::commands) fn stdout() -> io::Result<BoxWriter> {
     let fd = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
-        Kind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd)?),
-        Kind::Socket => Box::new(socket(fd)?),
-        Kind::Other => Box::new(tokio::io::stdout()),
+        StreamKind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        StreamKind::Socket => Box::new(socket(fd)?),
+        StreamKind::Other => Box::new(tokio::io::stdout()),
     })
 }
 
-enum Kind {
+enum StreamKind {
     Pipe,
     Socket,
     Other,
 }
 
-fn kind(fd: &OwnedFd) -> io::Result<Kind> {
+fn kind(fd: &OwnedFd) -> io::Result<StreamKind> {
     use std::os::unix::fs::FileTypeExt;
     let file_type = std::fs::File::from(fd.try_clone()?).metadata()?.file_type();
     Ok(match () {
-        () if file_type.is_fifo() => Kind::Pipe,
-        () if file_type.is_socket() => Kind::Socket,
-        () => Kind::Other,
+        () if file_type.is_fifo() => StreamKind::Pipe,
+        () if file_type.is_socket() => StreamKind::Socket,
+        () => StreamKind::Other,
     })
 }
 

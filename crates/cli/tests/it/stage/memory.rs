@@ -61,7 +61,7 @@ impl MemoryHub {
         let tasks = TaskTracker::new();
         self.runtime.spawn(async move {
             let (reader, writer) = tokio::net::UnixStream::from_std(theirs).unwrap().into_split();
-            gateway.serve_wire(connect(reader, writer, MAX_MESSAGE, &tasks), stop).await;
+            gateway.serve_connection(connect(reader, writer, MAX_MESSAGE, &tasks), stop).await;
         });
         Ok(BufReader::new(ours))
     }

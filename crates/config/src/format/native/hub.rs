@@ -118,13 +118,13 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
     let mut section = HubSection::default();
     let mut problems = Vec::new();
     let mut wrong = |key: &Key, message: String| {
-        problems.push(Problem { server: None, message, place: key.at.place(text) });
+        problems.push(Problem { server: None, message, location: key.at.place(text) });
     };
     for (key, node) in root.entries().unwrap_or_default() {
         match (key.text.as_str(), node.entries()) {
             ("servers", Some(_)) => {}
             ("hub", Some(settings)) => {
-                let mut reader = Reader { hub: &mut section.hub, folder, variables };
+                let mut reader = HubReader { hub: &mut section.hub, folder, variables };
                 for (key, node) in settings {
                     if let Err(message) = reader.setting(&key.text, node) {
                         wrong(key, message);
@@ -143,13 +143,13 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
     section
 }
 
-struct Reader<'a> {
+struct HubReader<'a> {
     hub: &'a mut HubFile,
     folder: &'a Path,
     variables: &'a Variables,
 }
 
-impl Reader<'_> {
+impl HubReader<'_> {
     fn setting(&mut self, key: &str, node: &Node) -> Result<(), String> {
         match key {
             "listen" => {

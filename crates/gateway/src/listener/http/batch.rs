@@ -16,7 +16,7 @@ use crate::{
     },
     request::{
         call::{CallStep, FinalResponse},
-        client::Client,
+        client::RequestClient,
         serve::Served,
     },
 };
@@ -38,7 +38,8 @@ impl HttpListener {
             Ok(messages) => messages,
             Err(why) => return early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
-        let client = session.map_or_else(|| Client::unknown(Revision::V2025_03_26), Client::of_session);
+        let client =
+            session.map_or_else(|| RequestClient::unknown(Revision::V2025_03_26), RequestClient::of_session);
         // Whatever belongs to one of its requests would reach the client only with all the answers.
         let client = client.without_events();
         let mut served = Vec::new();

@@ -36,7 +36,7 @@ impl HttpListener {
             return Err(Box::new(too_many("too many streams; try again later", None)));
         };
         let (outgoing, texts) = mpsc::channel(AHEAD);
-        let (sender, reader) = send_queue::channel(self.gateway.options.patience());
+        let (sender, reader) = send_queue::channel(self.gateway.options.send_limits());
         let first = Rope::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", mailbox.id));
         let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
         self.gateway.host.tasks().spawn(async move {

@@ -19,11 +19,11 @@ use crate::{
     error,
     listener::{
         headers,
-        response::{HttpResponse, empty, final_answer, json, json_error, too_many},
+        response::{HttpResponse, empty, final_response, json, json_error, too_many},
     },
     request::{
         call::{CallStep, ClientCall},
-        client::{Client, open_session},
+        client::{RequestClient, open_session},
         revision::{self, RequestRevision},
         serve::Served,
     },
@@ -115,10 +115,10 @@ impl HttpListener {
         drop(headers);
         loop {
             return Ok(match served {
-                Served::Known(known) => final_answer(known, modern),
+                Served::Known(known) => final_response(known, modern),
                 Served::Running(exchange) => self.run(exchange, &client, accepts).await,
                 Served::Listening(subscription) => self.listen(*subscription),
-                Served::Soon(answer) => final_answer(answer.await, modern),
+                Served::Soon(answer) => final_response(answer.await, modern),
                 Served::Later(later) => {
                     served = later.serve(&self.gateway).await;
                     continue;
@@ -128,7 +128,12 @@ impl HttpListener {
     }
 
     /// Runs an exchange: JSON when the answer comes first, a stream of events when something else does.
-    async fn run(&self, mut exchange: Box<ClientCall>, client: &Client, accepts: Accepts) -> HttpResponse {
+    async fn run(
+        &self,
+        mut exchange: Box<ClientCall>,
+        client: &RequestClient,
+        accepts: Accepts,
+    ) -> HttpResponse {
         loop {
             let step = if accepts == Accepts::Streams {
                 tokio::select! {
@@ -140,7 +145,7 @@ impl HttpListener {
                 Some(exchange.next().await)
             };
             let first = match step {
-                Some(CallStep::Final(known)) => return final_answer(known, client.revision.is_modern()),
+                Some(CallStep::Final(known)) => return final_response(known, client.revision.is_modern()),
                 Some(CallStep::Event(_)) if accepts == Accepts::Json => continue,
                 Some(CallStep::Event(text)) => Some(text),
                 None => None,
@@ -164,7 +169,7 @@ impl HttpListener {
                 revision::check_meta(&request.call)
                     .and_then(|()| revision::check_headers(request, headers))
                     .map_err(|error| Box::new(bad(&error)))?;
-                let client = Client::of_request(Revision::LATEST, &request.call);
+                let client = RequestClient::of_request(Revision::LATEST, &request.call);
                 Ok(OpenedPost::Client(client))
             }
             RequestRevision::Legacy(_) if request.call.method() == method::INITIALIZE => {
@@ -172,8 +177,8 @@ impl HttpListener {
             }
             RequestRevision::Legacy(revision) => {
                 let client = match self.session(headers)? {
-                    Some((_, session)) => Client::of_session(session),
-                    None => Client::unknown(revision),
+                    Some((_, session)) => RequestClient::of_session(session),
+                    None => RequestClient::unknown(revision),
                 };
                 Ok(OpenedPost::Client(client))
             }
@@ -228,14 +233,14 @@ impl HttpListener {
     /// A client's answer to a question of a server.
     pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         if let Some((_, session)) = self.session(headers)? {
-            session.answered(response);
+            session.on_response(response);
         }
         Ok(empty(StatusCode::ACCEPTED))
     }
 }
 
 enum OpenedPost {
-    Client(Client),
+    Client(RequestClient),
     /// It was `initialize`, and this is the answer.
     Introduced(Box<HttpResponse>),
 }

@@ -19,7 +19,7 @@ use crate::{
         call::{CallStep, ClientCall},
         subscription::{SessionStream, Subscription},
     },
-    session::replay::{Reader, ResumedStream, StreamSource, TooManyStreams},
+    session::replay::{ResumedStream, StreamReader, StreamSource, TooManyStreams},
 };
 
 impl HttpListener {
@@ -81,7 +81,7 @@ impl HttpListener {
 }
 
 /// What a client reads that can come back.
-pub(super) fn read(reader: Reader) -> HttpResponse {
+pub(super) fn read(reader: StreamReader) -> HttpResponse {
     sse(Body::stream(unfold(reader, |mut reader| async move {
         let text = tokio::select! {
             text = reader.next() => text?,

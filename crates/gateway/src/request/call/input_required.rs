@@ -82,7 +82,8 @@ impl ClientCall {
             let params =
                 translate::translate_server_request(&method, params, Revision::LATEST, to, &elicitation_id());
             let session = self.client.session.as_ref().filter(|_| can);
-            let put = params.ok().zip(session).and_then(|(params, session)| session.ask(&method, &params));
+            let put =
+                params.ok().zip(session).and_then(|(params, session)| session.request(&method, &params));
             let put = put.ok_or_else(|| cannot_answer(&method))?;
             self.due.push_back(put.text.clone().into());
             self.asking.add(put, RequestOrigin::Retry { key, method });
@@ -148,7 +149,7 @@ impl ClientCall {
         };
         let binding = Binding::of(self.client.principal(), &self.request.call);
         let Some(state) = self.gateway.seal.close(carried, THINKING_TIME, &binding) else {
-            return self.failed(&error::too_many_questions());
+            return self.failed(&error::too_many_server_requests());
         };
         let mut splice = answered.response.with_id(self.id());
         splice.replace(span, encode_string(&state));

@@ -75,7 +75,7 @@ impl ClientCall {
             &elicitation_id(),
         )
         .ok()
-        .and_then(|params| session.ask(asked, &self.with_sealed_question(params)));
+        .and_then(|params| session.request(asked, &self.with_sealed_question(params)));
         match put {
             Some(put) => {
                 self.due.push_back(put.text.clone().into());
@@ -115,12 +115,12 @@ impl ClientCall {
                 let result = translate::translate_client_response(question.method(), &result, from, to);
                 let task = question.params().and_then(translate::related_task);
                 // An answer says which task it is about, too.
-                question.answer(ClientReply::Result(match task {
+                question.respond(ClientReply::Result(match task {
                     Some(id) => translate::with_related_task(&result, &id),
                     None => result,
                 }));
             }
-            (RequestOrigin::Server(question), Some(error)) => question.answer(error),
+            (RequestOrigin::Server(question), Some(error)) => question.respond(error),
             (RequestOrigin::Server(_), None) => {} // dropping the question tells the server
             (RequestOrigin::Retry { key, method }, reply) => self.answered_for_retry(key, &method, reply),
         }
@@ -138,7 +138,7 @@ impl ClientCall {
         }
         let source = std::mem::replace(&mut self.source, CallStage::Gone);
         let CallStage::Call(live) = source else {
-            return Some(self.failed(&error::too_many_questions()));
+            return Some(self.failed(&error::too_many_server_requests()));
         };
         let binding = Binding::of(self.client.principal(), &self.request.call);
         let asker = suspended::SuspendedRequest { revision: self.client.revision, abilities, binding };
@@ -147,7 +147,7 @@ impl ClientCall {
         refused.into_iter().for_each(ServerRequest::refuse);
         Some(match parked {
             Ok(result) => FinalResponse::result(self.id(), &result),
-            Err(_) => self.failed(&error::too_many_questions()),
+            Err(_) => self.failed(&error::too_many_server_requests()),
         })
     }
 }

@@ -179,7 +179,7 @@ impl ClientCall {
             return None;
         }
         if waiting.asked.len() > MAX_QUESTIONS {
-            return Some(CallStep::Final(self.failed(&error::too_many_questions())));
+            return Some(CallStep::Final(self.failed(&error::too_many_server_requests())));
         }
         waiting.doing = TaskWaitState::Asking(Instant::now());
         self.ask_session(questions).err().map(|error| CallStep::Final(self.failed(&error)))

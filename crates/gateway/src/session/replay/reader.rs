@@ -9,7 +9,7 @@ use super::stream::{ReadOutcome, ReplayStream};
 
 /// Reads a stream for one connection. Dropping it lets the stream wait for the next.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct StreamReader {
     stream: Arc<ReplayStream>,
     number: u64,
     /// The last event that was read.
@@ -17,7 +17,7 @@ pub(crate) struct Reader {
     changed: watch::Receiver<()>,
 }
 
-impl Reader {
+impl StreamReader {
     pub(super) fn attach(stream: Arc<ReplayStream>, seen: u64) -> Self {
         let (number, changed) = stream.attach();
         Self { stream, number, seen, changed }
@@ -39,7 +39,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         self.stream.detach(self.number);
     }

@@ -194,7 +194,7 @@ async fn call_on_wire(hub: &Hub, arguments: Value) -> Value {
     let tasks = TaskTracker::new();
     let (mut client, theirs) = memory::pair(&tasks);
     let (gateway, stop) = (hub.gateway.clone(), hub.stop.clone());
-    tasks.spawn(async move { gateway.serve_wire(theirs, stop).await });
+    tasks.spawn(async move { gateway.serve_connection(theirs, stop).await });
     for message in [initialize("2025-06-18"), call("c", "job", arguments)] {
         client.outgoing.send(message.to_string().into()).await.unwrap();
     }

@@ -3,7 +3,7 @@
 use crate::semantic::{
     retrieve::top::Top,
     segment::{Damaged, IN_FOLDER, IN_STEM, Postings},
-    view::{Part, Place, View},
+    view::{Place, View, ViewPart},
 };
 
 const K1: f32 = 1.2;
@@ -134,7 +134,7 @@ impl Scores {
     /// Adds a term: goes through chunks and through files that have it in their path, file by file.
     fn add(
         &mut self,
-        part: &Part,
+        part: &ViewPart,
         lengths: &[u16],
         averages: Averages,
         postings: &Postings,

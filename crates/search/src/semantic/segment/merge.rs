@@ -12,7 +12,7 @@ use super::{
 const GONE: u32 = u32::MAX;
 
 /// A segment on its way into another one.
-struct Part<'a> {
+struct MergePart<'a> {
     segment: &'a Segment,
     /// New numbers of files and chunks.
     files: Vec<u32>,
@@ -54,10 +54,10 @@ fn move_files<'a>(
     meta: &mut Meta,
     sections: &mut Sections,
     firsts: &mut Vec<u32>,
-) -> Result<Part<'a>, Damaged> {
+) -> Result<MergePart<'a>, Damaged> {
     let table = segment.files()?;
     let lengths = segment.lengths()?;
-    let mut part = Part {
+    let mut part = MergePart {
         segment,
         files: vec![GONE; table.rows.len()],
         chunks: vec![GONE; segment.meta().chunks as usize],
@@ -99,7 +99,7 @@ fn move_files<'a>(
 }
 
 /// Goes through the terms of all parts in order.
-fn merge_terms(parts: &[Part<'_>], firsts: &[u32]) -> Result<TermWriter, Damaged> {
+fn merge_terms(parts: &[MergePart<'_>], firsts: &[u32]) -> Result<TermWriter, Damaged> {
     let mut sources: Vec<_> = parts.iter().map(|part| part.segment.terms()).collect();
     let mut waiting: BTreeMap<(u64, usize), (TermRow, Postings)> = BTreeMap::new();
     for (number, source) in sources.iter_mut().enumerate() {

@@ -6,12 +6,12 @@ use crate::semantic::segment::{
     Bytes, Damaged, Section, Sections, Segment,
     bytes::{ByteReader, put_text, put_varint},
 };
-use crate::store::{self, Kind, Store, StoreError, WriterLock};
+use crate::store::{self, ContainerKind, Store, StoreError, WriterLock};
 
 /// Counted up with each change of what is in a segment and of how files are cut.
 const VERSION: u32 = 2;
-const SEGMENT: Kind = Kind { name: *b"mean", version: VERSION };
-const LIST: Kind = Kind { name: *b"mlst", version: VERSION };
+const SEGMENT: ContainerKind = ContainerKind { name: *b"mean", version: VERSION };
+const LIST: ContainerKind = ContainerKind { name: *b"mlst", version: VERSION };
 /// The file with the list.
 pub(crate) const LIST_NAME: &str = "meaning";
 const SEGMENT_PREFIX: &str = "meaning-";

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use toolbay_search::{
-    semantic::{Index, Query, SemanticError, Source, Text},
-    tree::{RelPath, Root, Tree, TreeOptions},
+    semantic::{Index, Query, SemanticError, Text, TextSource},
+    tree::{RelPath, Tree, TreeOptions, TreeRoot},
 };
 
 use super::trees::{Files, paths, sample};
@@ -116,7 +116,7 @@ fn real_files_are_searched_while_they_are_young() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paint.py"), "def mix_paint(a, b):\n    return blend(a, b)\n").unwrap();
     std::fs::write(folder.path().join("data.bin"), b"mix\0paint").unwrap();
-    let tree = Tree::open(Root::open(folder.path()).unwrap(), TreeOptions::default());
+    let tree = Tree::open(TreeRoot::open(folder.path()).unwrap(), TreeOptions::default());
     let index = Index::in_memory(None);
     let report = index.update(&tree.files().unwrap(), &tree, &mut |_| (), &AtomicBool::new(false)).unwrap();
     assert_eq!((report.young, report.done.of), (2, 2), "nothing is kept of what may change unseen");
@@ -132,7 +132,7 @@ struct Slow<'a> {
     stop: AtomicBool,
 }
 
-impl Source for Slow<'_> {
+impl TextSource for Slow<'_> {
     fn text(&self, path: &RelPath) -> Option<Text> {
         if self.read.fetch_add(1, Ordering::Relaxed) == 10 {
             self.stop.store(true, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use toolbay_search::{
-    semantic::{Index, Progress},
+    semantic::{Index, UpdateProgress},
     store::Store,
 };
 
@@ -52,7 +52,7 @@ fn one_writes_while_the_other_is_told_so() {
     let files = sample();
     let (first, second) = (open(cache.path()), open(cache.path()));
     let mut busy = None;
-    let mut progress = |_: Progress| {
+    let mut progress = |_: UpdateProgress| {
         busy.get_or_insert_with(|| files.update(&second).busy);
     };
     first.update(&files.entries(), &files, &mut progress, &AtomicBool::new(false)).unwrap();
@@ -65,7 +65,7 @@ fn what_was_done_before_a_stop_is_kept() {
     let files = sample();
     let stop = AtomicBool::new(false);
     let index = open(cache.path());
-    let mut progress = |progress: Progress| stop.store(progress.files == 2, Ordering::Relaxed);
+    let mut progress = |progress: UpdateProgress| stop.store(progress.files == 2, Ordering::Relaxed);
     let report = index.update(&files.entries(), &files, &mut progress, &stop).unwrap();
     assert!(report.stopped && report.done.files == 2);
     let answer = files.search(&index, "where are retries limited");

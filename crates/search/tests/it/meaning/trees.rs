@@ -6,8 +6,8 @@ use std::{
 };
 
 use toolbay_search::{
-    semantic::{Answer, Index, Query, Report, Source, Text},
-    tree::{Entry, RelPath, Stamp},
+    semantic::{Answer, Index, Query, Text, TextSource, UpdateReport},
+    tree::{FileEntry, RelPath, Stamp},
 };
 
 /// Files by path, each with a stamp that changes whenever it is written.
@@ -43,9 +43,9 @@ impl Files {
         self.inside.lock().unwrap().files.len()
     }
 
-    pub(crate) fn entries(&self) -> Arc<[Entry]> {
+    pub(crate) fn entries(&self) -> Arc<[FileEntry]> {
         let inside = self.inside.lock().unwrap();
-        let entry = |(path, (stamp, _)): (&String, &(Stamp, String))| Entry {
+        let entry = |(path, (stamp, _)): (&String, &(Stamp, String))| FileEntry {
             path: RelPath::parse(path).unwrap(),
             stamp: *stamp,
         };
@@ -58,7 +58,7 @@ impl Files {
         index
     }
 
-    pub(crate) fn update(&self, index: &Index) -> Report {
+    pub(crate) fn update(&self, index: &Index) -> UpdateReport {
         index.update(&self.entries(), self, &mut |_| (), &AtomicBool::new(false)).unwrap()
     }
 
@@ -71,7 +71,7 @@ impl Files {
     }
 }
 
-impl Source for Files {
+impl TextSource for Files {
     fn text(&self, path: &RelPath) -> Option<Text> {
         let inside = self.inside.lock().unwrap();
         let (stamp, text) = inside.files.get(&*path.to_str_lossy())?;

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A sampling question without tools, each message of one block.
-pub(super) fn question_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
+pub(super) fn server_request_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
     if wants_tools(params) {
         return Err(lacks("tools in sampling"));
     }

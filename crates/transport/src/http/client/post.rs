@@ -46,7 +46,7 @@ impl Post {
         let mut delay = FIRST_KNOCK;
         loop {
             let sent = match &self.id {
-                Some(id) => self.ask(&link, id).await,
+                Some(id) => self.request(&link, id).await,
                 None => self.say(&link).await,
             };
             match sent {
@@ -80,7 +80,7 @@ impl Post {
         }
     }
 
-    async fn ask(&self, link: &HttpSession, id: &RequestId) -> Result<(), HttpError> {
+    async fn request(&self, link: &HttpSession, id: &RequestId) -> Result<(), HttpError> {
         let response = link.post(self.text.clone(), self.headers.clone()).await?;
         let mut answer = ResponseStream::new(link, Some(id));
         if !response.status().is_success() {

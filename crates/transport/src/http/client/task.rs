@@ -133,7 +133,10 @@ impl HttpTask {
                 if request.call.method() == method::SET_LEVEL {
                     self.hold_back(Some(request.id.clone()));
                 }
-                self.ask(Post { text, headers, id: Some(request.id.clone()), begins_session }, request.id);
+                self.request(
+                    Post { text, headers, id: Some(request.id.clone()), begins_session },
+                    request.id,
+                );
             }
             Ok(Message::Notification(note)) if note.method() == method::CANCELLED => {
                 let id = cancelled(&note);
@@ -169,7 +172,7 @@ impl HttpTask {
         }
     }
 
-    fn ask(&mut self, post: Post, id: RequestId) {
+    fn request(&mut self, post: Post, id: RequestId) {
         let (post, abort) = abortable(post.run(self.link.clone()));
         self.running.insert(id.clone(), RunningRequest { abort, since: Instant::now() });
         // Aborted means that nobody waits for it.

@@ -175,7 +175,7 @@ async fn connection(
         .max_header_list_size(limits.max_header_bytes as u32)
         .keep_alive_interval(Duration::from_secs(20));
     let pace =
-        ConnectionTimeouts { head: limits.header_timeout, rest: limits.idle, standstill: limits.standstill };
+        ConnectionTimeouts { head: limits.header_timeout, idle: limits.idle, standstill: limits.standstill };
     let requests = ActiveRequests::default();
     let stream = TimedStream::new(stream, pace, requests.clone());
     let respond = service_fn(move |mut request: Request<Incoming>| {

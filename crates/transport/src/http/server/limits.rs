@@ -31,7 +31,7 @@ pub(crate) struct ConnectionTimeouts {
     /// For the first byte of a connection, and for the rest of a head whose beginning is here.
     pub(crate) head: Duration,
     /// For the next request; on HTTP/2, for anything at all.
-    pub(crate) rest: Duration,
+    pub(crate) idle: Duration,
     /// For the client to take the next byte that we send.
     pub(crate) standstill: Duration,
 }
@@ -93,7 +93,7 @@ enum WaitState {
 impl<S> TimedStream<S> {
     pub(crate) fn new(stream: S, pace: ConnectionTimeouts, requests: ActiveRequests) -> Self {
         let since = Instant::now();
-        let timer = Box::pin(tokio::time::sleep_until(since + pace.head.min(pace.rest)));
+        let timer = Box::pin(tokio::time::sleep_until(since + pace.head.min(pace.idle)));
         Self { stream, pace, requests, waiting: WaitState::Head, preface: Some(0), since, timer, stuck: None }
     }
 
@@ -125,7 +125,7 @@ impl<S> TimedStream<S> {
         loop {
             ready!(self.timer.as_mut().poll(context));
             let now = Instant::now();
-            let deadline = if self.requests.run() { now + self.pace.rest } else { self.deadline() };
+            let deadline = if self.requests.run() { now + self.pace.idle } else { self.deadline() };
             if deadline <= now {
                 return Poll::Ready(too_slow("the client took too long"));
             }
@@ -134,7 +134,7 @@ impl<S> TimedStream<S> {
     }
 
     fn deadline(&self) -> Instant {
-        self.since + if self.waiting == WaitState::Head { self.pace.head } else { self.pace.rest }
+        self.since + if self.waiting == WaitState::Head { self.pace.head } else { self.pace.idle }
     }
 }
 

@@ -30,11 +30,11 @@ impl Subscriber {
             }
             for uri in held.difference(&wanted) {
                 // What is no longer wanted is also filtered out, so nobody waits for this to succeed.
-                let _ = self.ask(method::RESOURCES_UNSUBSCRIBE, uri).await;
+                let _ = self.request(method::RESOURCES_UNSUBSCRIBE, uri).await;
             }
             held.retain(|uri| wanted.contains(uri));
             for uri in wanted.difference(&held.clone()) {
-                match self.ask(method::RESOURCES_SUBSCRIBE, uri).await {
+                match self.request(method::RESOURCES_SUBSCRIBE, uri).await {
                     Ok(()) => {
                         held.insert(uri.clone());
                         self.interests.settle(uri, SubscriptionState::Watched);
@@ -48,7 +48,7 @@ impl Subscriber {
         }
     }
 
-    async fn ask(&self, method: &'static str, uri: &str) -> Result<(), SubscribeError> {
+    async fn request(&self, method: &'static str, uri: &str) -> Result<(), SubscribeError> {
         let params = format!("{{\"uri\":{}}}", encode_string(uri));
         match timeout(PATIENCE, self.peer.request(method, Some(params))).await {
             Ok(Ok(response)) => match response.error() {

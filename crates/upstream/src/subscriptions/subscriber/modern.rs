@@ -74,7 +74,7 @@ impl Subscriber {
                 let (id, since) = (listening.asked.id, listening.since);
                 tokio::select! {
                     () = self.interests.changed.notified() => {}
-                    _ = &mut listening.asked.answer => current = None,
+                    _ = &mut listening.asked.response => current = None,
                     // One that was silent at first; who waited for it was told so.
                     Some(late) = self.acknowledged.recv() => if late.id == id {
                         self.announces(&AgreedFilter::of(&late.notification));
@@ -142,7 +142,7 @@ impl Subscriber {
 
     async fn open(&mut self, wanted: BTreeSet<Arc<str>>) -> ListenOutcome {
         let Some(mut asked) =
-            self.peer.ask(method::LISTEN, our_params(Revision::LATEST, &filter(&wanted))).await
+            self.peer.send_request(method::LISTEN, our_params(Revision::LATEST, &filter(&wanted))).await
         else {
             return ListenOutcome::Ended;
         };
@@ -154,7 +154,7 @@ impl Subscriber {
                     let wanted = self.agreed(wanted, &AgreedFilter::of(&acknowledged.notification));
                     return ListenOutcome::Listening(OpenSubscription { asked, since: Instant::now(), wanted });
                 },
-                answer = &mut asked.answer => return match answer {
+                answer = &mut asked.response => return match answer {
                     Ok(Ok(answer)) => answer.response.error().map_or(ListenOutcome::Ended, ListenOutcome::Refused),
                     // A stream may break at any time; any other answer without a message is a refusal too.
                     Ok(Err(CallError::NoAnswer { why: HttpError::Broken { .. }, .. })) => ListenOutcome::Ended,

@@ -75,7 +75,7 @@ async fn each_client_is_asked_what_its_own_call_needs() {
         let event = timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
         let CallEvent::Question(question) = event else { panic!("{event:?}") };
         assert_eq!(question.method(), "elicitation/create");
-        question.answer(ClientReply::Result(format!(r#"{{"action":"accept","content":{{"n":{number}}}}}"#)));
+        question.respond(ClientReply::Result(format!(r#"{{"action":"accept","content":{{"n":{number}}}}}"#)));
         let answer = value(&timeout(PATIENCE, call).await.unwrap().unwrap());
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["content"]["n"], number, "{answer}");

@@ -1,4 +1,4 @@
-//! [`Held`]: a listing that is kept up to date by a watch.
+//! [`WatchedListing`]: a listing that is kept up to date by a watch.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::outside::Outside;
 use super::walk::{Start, Walked, look, walk};
 use super::watch::{Changes, Watch};
-use super::{Entry, Links, RelPath, Root, Rules, TreeError};
+use super::{FileEntry, Links, RelPath, Rules, TreeError, TreeRoot};
 
 /// File systems of this machine: what others do to a disk of theirs (NFS and the like), no watch tells.
 const LOCAL: [u64; 11] = [
@@ -27,10 +27,10 @@ const LOCAL: [u64; 11] = [
 
 /// Files sorted by path, and what tells when they change.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct WatchedListing {
     watch: Arc<Watch>,
     outside: Arc<Outside>,
-    pub(super) files: Arc<[Entry]>,
+    pub(super) files: Arc<[FileEntry]>,
     /// Files with a second name, looked at each time: a change through that name, elsewhere, is not told.
     linked: HashSet<RelPath>,
     /// Listings by other rules that nothing has changed since, the last one asked for at the end.
@@ -42,21 +42,21 @@ pub(super) struct Held {
 struct Kept {
     folder: RelPath,
     rules: Rules,
-    files: Arc<[Entry]>,
+    files: Arc<[FileEntry]>,
 }
 
 /// How many of those are kept: who searches with a glob often does so again, and then with another one.
 const KEPT: usize = 2;
 
 /// Whether a watch on this tree tells everything.
-pub(super) fn is_watchable(root: &Root) -> bool {
+pub(super) fn is_watchable(root: &TreeRoot) -> bool {
     let found = rustix::fs::statfs(root.path());
     found.is_ok_and(|found| LOCAL.contains(&(found.f_type as u64)))
 }
 
-impl Held {
-    /// Walks and watches. Whether the watch can be relied on, [`Held::is_watched`] tells.
-    pub(super) fn new(root: &Root) -> Result<Self, TreeError> {
+impl WatchedListing {
+    /// Walks and watches. Whether the watch can be relied on, [`WatchedListing::is_watched`] tells.
+    pub(super) fn new(root: &TreeRoot) -> Result<Self, TreeError> {
         let watch = Watch::new(root.path().to_owned());
         let failed = |source| TreeError::Root { path: root.path().to_owned(), source };
         let watch = Arc::new(watch.map_err(failed)?);
@@ -79,7 +79,7 @@ impl Held {
     }
 
     /// Takes in what has changed.
-    pub(super) fn refresh(&mut self, root: &Root) -> Result<(), TreeError> {
+    pub(super) fn refresh(&mut self, root: &TreeRoot) -> Result<(), TreeError> {
         let mut changes = self.watch.changes();
         if self.outside.has_changed() {
             changes = Changes::Everything;
@@ -106,10 +106,10 @@ impl Held {
     /// The files below a folder by other rules, as of the last [refresh](Self::refresh) or later.
     pub(super) fn by_rules(
         &mut self,
-        root: &Root,
+        root: &TreeRoot,
         folder: &RelPath,
         rules: &Rules,
-    ) -> Result<Arc<[Entry]>, TreeError> {
+    ) -> Result<Arc<[FileEntry]>, TreeError> {
         let same = |kept: &Kept| kept.folder == *folder && kept.rules == *rules;
         if let Some(at) = self.kept.iter().position(same) {
             self.kept[at..].rotate_left(1);
@@ -129,7 +129,7 @@ impl Held {
         let start = Start { folder: folder.clone(), only: None };
         let Walked { mut entries, linked } = walk(root, &start, rules, Arc::new(enter))?;
         entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let files: Arc<[Entry]> = entries.into();
+        let files: Arc<[FileEntry]> = entries.into();
         if linked.is_empty() && !strayed.load(Ordering::Relaxed) && self.is_watched() {
             if self.kept.len() == KEPT {
                 self.kept.remove(0);
@@ -141,7 +141,7 @@ impl Held {
     }
 
     /// What the changed names are now. A file that was there is looked at; anything else is walked, by the rules.
-    fn look(&mut self, root: &Root, names: HashMap<RelPath, HashSet<Box<[u8]>>>) -> Changed {
+    fn look(&mut self, root: &TreeRoot, names: HashMap<RelPath, HashSet<Box<[u8]>>>) -> Changed {
         let mut changed = Changed::default();
         for (folder, names) in names {
             let held = root.open_folder(&folder, Links::Refuse).ok();
@@ -151,7 +151,7 @@ impl Held {
                 let was_file = self.files.binary_search_by(|it| it.path.cmp(&path)).is_ok();
                 let is_file = held.as_ref().and_then(|held| look(held.as_fd(), &name));
                 match is_file {
-                    Some((stamp, _)) if was_file => changed.now.push(Entry { path: path.clone(), stamp }),
+                    Some((stamp, _)) if was_file => changed.now.push(FileEntry { path: path.clone(), stamp }),
                     _ => drop(unknown.insert(name)),
                 }
                 changed.gone.push(path);
@@ -173,7 +173,7 @@ impl Held {
     fn apply(&mut self, mut changed: Changed) {
         changed.now.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         changed.now.dedup_by(|a, b| a.path == b.path);
-        let unchanged = |entry: &Entry| {
+        let unchanged = |entry: &FileEntry| {
             let place = self.files.binary_search_by(|it| it.path.cmp(&entry.path));
             place.is_ok_and(|at| self.files[at].stamp == entry.stamp)
         };
@@ -183,7 +183,7 @@ impl Held {
         if still && changed.now.len() == self.files.iter().filter(|it| is_gone(&it.path)).count() {
             return;
         }
-        let mut files: Vec<Entry> = self.files.iter().filter(|it| !is_gone(&it.path)).cloned().collect();
+        let mut files: Vec<FileEntry> = self.files.iter().filter(|it| !is_gone(&it.path)).cloned().collect();
         files.append(&mut changed.now);
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
@@ -197,7 +197,7 @@ impl Held {
 #[derive(Default)]
 struct Changed {
     gone: Vec<RelPath>,
-    now: Vec<Entry>,
+    now: Vec<FileEntry>,
 }
 
 /// Whether the path, or a folder it is in, is among the sorted `paths`.
@@ -210,7 +210,7 @@ fn is_below_any(path: &RelPath, paths: &[RelPath]) -> bool {
     slashes.into_iter().any(|end| paths.binary_search_by(|it| it.as_bytes().cmp(&bytes[..end])).is_ok())
 }
 
-fn enter(root: &Root, watch: &Arc<Watch>, outside: &Arc<Outside>) -> Arc<dyn Fn(&RelPath) + Send + Sync> {
+fn enter(root: &TreeRoot, watch: &Arc<Watch>, outside: &Arc<Outside>) -> Arc<dyn Fn(&RelPath) + Send + Sync> {
     let (base, watch, outside) = (root.path().to_owned(), Arc::clone(watch), Arc::clone(outside));
     Arc::new(move |folder| {
         watch.add(folder);

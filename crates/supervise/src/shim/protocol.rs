@@ -2,7 +2,7 @@
 //!
 //! First the host sends one byte with four descriptors: an [`StartRequest`] in memory, and the server's stdin, stdout, stderr.
 //! Passed so, nothing blocks however long the order is, no descriptor can leak into another child, and no secret shows
-//! in a command line. Then the host sends [`Request`] bytes, the shim [`Report`]s of a fixed length.
+//! in a command line. Then the host sends [`Request`] bytes, the shim [`ShimMessage`]s of a fixed length.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -55,7 +55,7 @@ pub(crate) enum Request {
 
 /// Shim to host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum ShimMessage {
     /// The server runs under this process id.
     Started(i32),
     /// The system refused to execute it, with this error number.
@@ -75,7 +75,7 @@ impl Request {
     }
 }
 
-impl Report {
+impl ShimMessage {
     pub(crate) const LENGTH: usize = 5;
 
     pub(crate) fn to_bytes(self) -> [u8; Self::LENGTH] {
@@ -197,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn reports_and_requests_survive_the_wire() {
-        for report in [Report::Started(1), Report::Refused(13), Report::Ended(-1)] {
-            assert_eq!(Report::from_bytes(report.to_bytes()), Some(report));
+    fn reports_and_requests_survive_the_socket() {
+        for report in [ShimMessage::Started(1), ShimMessage::Refused(13), ShimMessage::Ended(-1)] {
+            assert_eq!(ShimMessage::from_bytes(report.to_bytes()), Some(report));
         }
         for request in [Request::Terminate, Request::Kill] {
             assert_eq!(Request::from_byte(request.to_byte()), Some(request));
