@@ -4,6 +4,7 @@
 
 mod crates;
 mod sources;
+mod vocabulary;
 
 use anyhow::{Result, bail};
 
@@ -11,7 +12,9 @@ use crate::workspace::root;
 
 /// Fails with one line per finding.
 pub(crate) fn run() -> Result<()> {
-    let findings = [crates::findings(&root())?, sources::findings(&root())?].concat();
+    let root = root();
+    let findings =
+        [crates::findings(&root)?, sources::findings(&root)?, vocabulary::findings(&root)?].concat();
     if !findings.is_empty() {
         bail!("the tree is not tidy:\n  {}", findings.join("\n  "));
     }

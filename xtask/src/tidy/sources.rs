@@ -6,14 +6,15 @@ use anyhow::Result;
 
 use crate::workspace::{files, read};
 
-const LONGEST_FILE: usize = 500;
+/// Room for one object in one file; most files are far shorter.
+const LONGEST_FILE: usize = 700;
 const LONGEST_LIB: usize = 80;
 
 /// Long files of flat data: a table is not easier to read in pieces.
 const FLAT_DATA: &[&str] = &[];
 
 /// Names without an edge, so that such files only grow.
-const EDGELESS: &[&str] = &["manager", "helper", "util", "common", "handler", "misc"];
+const EDGELESS: &[&str] = &["manager", "helper", "util", "common", "misc"];
 
 pub(super) fn findings(root: &Path) -> Result<Vec<String>> {
     let mut findings = Vec::new();
@@ -78,13 +79,13 @@ mod tests {
 
     #[test]
     fn a_file_is_judged_by_its_name_and_length() {
-        assert_eq!(file_findings("crates/host/src/registry.rs", 500), [""; 0]);
+        assert_eq!(file_findings("crates/host/src/registry.rs", 700), [""; 0]);
         let cases = [
-            ("crates/host/src/registry.rs", 501, "501 lines"),
+            ("crates/host/src/registry.rs", 701, "701 lines"),
             ("crates/host/src/lib.rs", 81, "table of contents"),
             ("crates/host/src/registry/mod.rs", 9, "not `foo/mod.rs`"),
             ("crates/host/src/string_utils.rs", 9, "`util` says nothing"),
-            ("crates/host/src/handler/read.rs", 9, "`handler` says nothing"),
+            ("crates/host/src/misc/read.rs", 9, "`misc` says nothing"),
         ];
         for (name, lines, part) in cases {
             let findings = file_findings(name, lines);
