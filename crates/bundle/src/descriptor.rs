@@ -28,14 +28,14 @@ pub struct Descriptor {
     /// What to do when its command is missing.
     pub installation_instructions: Option<String>,
     /// Who says all that.
-    pub origin: Origin,
+    pub origin: DescriptorOrigin,
     /// What it asks for beyond being started, to be shown to people and confirmed.
     pub asks: Vec<String>,
 }
 
 /// Who describes a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum DescriptorOrigin {
     /// The manifest of an extension.
     Manifest,
     /// A bundle (`.mcpb`).

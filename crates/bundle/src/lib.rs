@@ -20,7 +20,7 @@ mod settings;
 mod template;
 
 pub use descriptor::{
-    Confirmed, Described, Descriptor, DescriptorSource, Descriptors, Machine, Origin, Platform,
+    Confirmed, Described, Descriptor, DescriptorOrigin, DescriptorSource, Descriptors, Machine, Platform,
 };
 pub use error::{DescriptorError, SettingProblem};
 pub use extensions::Resolved;

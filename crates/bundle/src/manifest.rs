@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use toolbay_config::{Command, ServerEndpoint};
 
 use crate::{
-    Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values,
+    Described, Descriptor, DescriptorError, DescriptorOrigin, DescriptorSource, Machine, settings,
+    template::Values,
 };
 
 /// Where servers find their settings, as JSON; `${settings.<name>}` in `args` and `env` is another way.
@@ -80,7 +81,7 @@ fn read_server(id: &str, entry: Value, manifest: &ManifestFile) -> Result<Manife
         homepage: manifest.homepage.clone(),
         settings_schema,
         installation_instructions: file.installation_instructions,
-        origin: Origin::Manifest,
+        origin: DescriptorOrigin::Manifest,
         asks: Vec::new(),
     };
     Ok(ManifestServer { descriptor, command: file.command })

@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolbay_config::{Command, ServerEndpoint, read_small_text};
 
-use crate::{Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings, template::Values};
+use crate::{
+    Descriptor, DescriptorError, DescriptorOrigin, DescriptorSource, Machine, settings, template::Values,
+};
 use user_config::UserConfigFile;
 
 /// The name of the manifest in a bundle.
@@ -129,7 +131,7 @@ impl Bundle {
             homepage: manifest.homepage.clone(),
             settings_schema,
             installation_instructions: instructions(manifest.server.kind).map(str::to_owned),
-            origin: Origin::Bundle,
+            origin: DescriptorOrigin::Bundle,
             asks: Vec::new(),
         };
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());

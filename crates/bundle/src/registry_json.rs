@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Map, Value};
 use toolbay_config::{ServerEndpoint, check_remote};
 
-use crate::{Described, Descriptor, DescriptorError, DescriptorSource, Machine, Origin, settings};
+use crate::{Described, Descriptor, DescriptorError, DescriptorOrigin, DescriptorSource, Machine, settings};
 use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;
@@ -103,7 +103,7 @@ fn read_way(id: &str, file: &ServerFile, listed: Listed<'_>) -> Result<RegistryS
         homepage: file.website_url.clone().or_else(|| file.repository.as_ref()?.url.clone()),
         settings_schema,
         installation_instructions: instructions.map(str::to_owned),
-        origin: Origin::Registry,
+        origin: DescriptorOrigin::Registry,
         asks,
     };
     Ok(RegistryServer { descriptor, way })

@@ -9,8 +9,8 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolbay_bundle::{
-    Bundle, Confirmed, Described, DescriptorError, DescriptorSource, Descriptors, Machine, Origin, Platform,
-    read_manifest,
+    Bundle, Confirmed, Described, DescriptorError, DescriptorOrigin, DescriptorSource, Descriptors, Machine,
+    Platform, read_manifest,
 };
 use toolbay_config::{Permission, ServerConfig, ServerEndpoint, parse};
 use toolbay_protocol::ServerName;
@@ -68,7 +68,10 @@ pub(crate) fn line(server: &ServerConfig) -> String {
 fn r091_an_extension_of_the_source_document_is_understood() {
     let descriptors = manifest(FILESYSTEM);
     let descriptor = descriptors.get("mcp-server-filesystem").unwrap();
-    assert_eq!((descriptor.name.as_str(), descriptor.origin), ("mcp-server-filesystem", Origin::Manifest));
+    assert_eq!(
+        (descriptor.name.as_str(), descriptor.origin),
+        ("mcp-server-filesystem", DescriptorOrigin::Manifest)
+    );
     assert!(descriptor.installation_instructions.as_ref().unwrap().contains("npm install -g"));
     assert_eq!(descriptors.iter().count(), 1);
     assert!(descriptors.get("other").is_none());

@@ -1,7 +1,7 @@
 //! What entries of the registry come to.
 
 use serde_json::{Value, json};
-use toolbay_bundle::{Confirmed, Described, Descriptors, Origin, read_server_json};
+use toolbay_bundle::{Confirmed, Described, DescriptorOrigin, Descriptors, read_server_json};
 use toolbay_config::{ServerEndpoint, Transport};
 use toolbay_protocol::ServerName;
 
@@ -89,7 +89,7 @@ fn packages_of_the_registry_become_commands() {
     ] {
         let descriptors = registry(&entry(json!({"packages": [package]})));
         let descriptor = descriptors.get("io.github.somebody/weather").unwrap();
-        assert_eq!((descriptor.name.as_str(), descriptor.origin), ("Weather", Origin::Registry));
+        assert_eq!((descriptor.name.as_str(), descriptor.origin), ("Weather", DescriptorOrigin::Registry));
         assert_eq!(descriptor.asks, [""; 0]);
         let server = resolve(&descriptors, "io.github.somebody/weather", &settings).unwrap();
         assert_eq!(line(&server), expected);
