@@ -11,10 +11,7 @@ use futures_util::{
     future::{AbortHandle, Abortable, Aborted},
     stream::FuturesUnordered,
 };
-use tokio::{
-    sync::mpsc,
-    time::{Duration, Instant},
-};
+use tokio::{sync::mpsc, time::Instant};
 use toolbay_protocol::{ErrorObject, Message, Notification, Request, RequestId, Rope, error, method};
 use toolbay_transport::{Connection, Incoming};
 
@@ -28,9 +25,6 @@ const MAX_CALLS: usize = 256;
 
 /// How many words about progress may wait to be sent.
 const MAX_NOTES: usize = 64;
-
-/// How long calls may go on when the client sends no more, for one that waits for its last answers.
-const DRAIN: Duration = Duration::from_secs(30);
 
 /// Serves one connection until the client is gone. One that only sends no more gets its answers.
 ///
@@ -53,7 +47,7 @@ pub async fn serve(wire: Connection, server: Arc<dyn Server>) {
         tokio::select! {
             next = next_message(&outgoing, &mut incoming), if last.is_none() && connection.has_room() => {
                 let Some((slot, message)) = next else {
-                    last = Some(Instant::now() + DRAIN);
+                    last = Some(Instant::now() + connection.server.drain());
                     continue;
                 };
                 if let Some(answer) = connection.take(message) {

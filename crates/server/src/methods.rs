@@ -96,12 +96,13 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
     };
     match done {
         Ok(text) if is_modern(call) => {
-            let rest = text.strip_prefix('{').unwrap_or(&text);
+            let rest = text.strip_prefix('{').unwrap_or(&text).trim_start();
             let caching = match call.method() {
-                method::RESOURCES_READ => "\"ttlMs\":0,\"cacheScope\":\"private\",",
+                method::RESOURCES_READ => ",\"ttlMs\":0,\"cacheScope\":\"private\"",
                 _ => "",
             };
-            result(&request.id, &format!("{{\"resultType\":\"complete\",{caching}{rest}")).into()
+            let comma = if rest.starts_with('}') { "" } else { "," };
+            result(&request.id, &format!("{{\"resultType\":\"complete\"{caching}{comma}{rest}")).into()
         }
         Ok(text) => result(&request.id, &text).into(),
         Err(why) => error(Some(&request.id), &in_words_of(call, why)).into(),

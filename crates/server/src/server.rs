@@ -1,6 +1,6 @@
 //! What a server is made of.
 
-use std::{fmt, pin::Pin, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
@@ -46,6 +46,11 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
     /// Patterns of URIs of more resources, as a JSON array.
     fn resource_templates(&self) -> String {
         "[]".to_owned()
+    }
+
+    /// How long calls may go on when the client sends no more, for one that waits for its last responses.
+    fn drain(&self) -> Duration {
+        Duration::from_secs(30)
     }
 
     /// Reads a resource: `contents`. Dropping the future cancels it.
