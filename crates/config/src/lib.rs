@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 mod approval;
-mod diff;
 mod edit;
 mod env;
 mod escape;
@@ -34,7 +33,6 @@ mod unpinned;
 mod watch;
 
 pub use approval::{ApprovalError, ApprovalState, Approvals, DiffLine};
-pub use diff::{ChangedServer, ConfigDiff, Effect, diff};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, client_paths, edit, edit_text, preview};
 pub use env::powerful::decides_what_runs;
 pub use env::{
