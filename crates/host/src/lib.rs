@@ -27,7 +27,6 @@ mod events;
 pub mod handlers;
 mod host;
 mod options;
-mod projections;
 mod reconcile;
 mod result;
 mod router;
@@ -49,7 +48,6 @@ pub use events::{ConfigProblem, HostEvent, HostEventKind, HostEvents};
 pub use handlers::{BoxError, BoxFuture, Handlers};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use options::{CallOptions, LogMessage, Progress};
-pub use projections::{ConnectionState, ContextServerStatus, ManagedState};
 pub use reconcile::{ApplyReport, ServerError, ServerStatus};
 pub use result::{
     CallToolResult, CompleteResult, GetPromptResult, OutputLimit, ReadResourceResult, Truncated,

@@ -1,4 +1,4 @@
-//! Calls to servers that do not run, and the words of other designs for that.
+//! Calls to servers that do not run, and the states of such servers.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -7,9 +7,7 @@ use std::{
 
 use serde_json::Value;
 use toolbay_config::{Permission, Start};
-use toolbay_host::{
-    ConnectionState, ContextServerStatus, Error, Host, ManagedState, ServerState, ToolContext,
-};
+use toolbay_host::{Error, Host, ServerState, ToolContext};
 
 use crate::{
     bay::eventually,
@@ -109,27 +107,18 @@ async fn a_server_that_waits_for_a_call_is_started_by_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn states_have_the_words_of_other_designs() {
+async fn a_state_tells_up_from_down_and_down_from_failed() {
     let (host, troupe) = host(&[config("s", &["x"])]).await;
     let state = || host.status("s").unwrap().state;
-    assert_eq!(state().as_zed(), ContextServerStatus::Running);
-    assert_eq!(state().as_connection_state(), ConnectionState::Connected);
-    assert_eq!(state().as_server_state(), ManagedState::Ready);
+    assert!(matches!(state(), ServerState::Running), "{}", state());
     host.stop_server("s").await.unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(state().as_zed(), ContextServerStatus::Stopped);
-    assert_eq!(state().as_connection_state(), ConnectionState::Disconnected);
-    assert_eq!(state().as_server_state(), ManagedState::Failed("it is stopped".to_owned()));
+    assert!(matches!(state(), ServerState::Stopped { wakes: false }), "{}", state());
+    assert!(state().failure().is_none(), "{}", state());
     troupe.is_broken.store(true, Ordering::Relaxed);
     host.start_server("s").await.unwrap();
-    let mut seen = Vec::new();
-    seen.push(state().as_connection_state());
-    for _ in 0..100 {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        seen.push(state().as_connection_state());
-    }
-    assert_eq!(seen[0], ConnectionState::Connecting);
-    assert!(matches!(seen.last(), Some(ConnectionState::Error(why)) if !why.is_empty()), "{:?}", seen.last());
-    assert!(matches!(state().as_zed(), ContextServerStatus::Error(_)));
-    assert!(matches!(state().as_server_state(), ManagedState::Failed(_)));
+    assert!(matches!(state(), ServerState::Starting { failure: None, .. }), "{}", state());
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(!state().is_up(), "{}", state());
+    assert!(state().failure().is_some_and(|why| !why.to_string().is_empty()), "{}", state());
 }
