@@ -1,28 +1,21 @@
-//! The bytes of binary resources.
+//! The bytes of binary content.
 
-/// Decodes base64, padded or not; nothing if it is none.
+use ::base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+/// Takes what servers send: some leave bits of the last character set.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Decodes base64, padded or not, in one line or several; `None` if it is not base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-    let text = text.trim_end_matches('=');
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut count) = (0u32, 0);
-    for byte in text.bytes() {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            b'\r' | b'\n' => continue,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    (count < 6).then_some(bytes)
+    LENIENT.decode(text.trim_end_matches('=').replace(['\r', '\n'], "")).ok()
 }
 
 #[cfg(test)]
@@ -35,6 +28,8 @@ mod tests {
             ("", Some(&b""[..])),
             ("Zm9vYg==", Some(b"foob")),
             ("Zm9vYmE", Some(b"fooba")),
+            ("Zm9v\r\nYmE=", Some(b"fooba")),
+            ("Zm9vYh", Some(b"foob")),
             ("A", None),
             ("a*", None),
         ] {
