@@ -15,7 +15,7 @@ mod pairs;
 mod schema;
 mod term;
 
-use std::{process::ExitCode, sync::Mutex};
+use std::{process::ExitCode, sync::Mutex, time::Duration};
 
 use toolbay_host::shim;
 use toolbay_supervise::{RotatingFile, daemon};
@@ -30,6 +30,9 @@ use crate::{
     app::{context::Context, env::Env, error::CliError, exit, shared_hub::open_log},
     args::{Command, LowArgs},
 };
+
+/// How long the tasks of a command may take to end once it is over.
+const LAST_TASKS: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     shim::run_if_asked();
@@ -55,7 +58,11 @@ fn main() -> ExitCode {
     let json = args.global.json;
     let done = runtime.block_on(async {
         let context = Context::new(args, env)?;
-        commands::run(&context).await
+        let done = commands::run(&context).await;
+        context.tasks.close();
+        // One that looks at a file on a network that is down may never end.
+        let _ = tokio::time::timeout(LAST_TASKS, context.tasks.wait()).await;
+        done
     });
     // A read of our own stdin may still block a thread; there is nothing left to wait for.
     runtime.shutdown_background();

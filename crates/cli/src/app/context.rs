@@ -1,6 +1,6 @@
 //! What every command needs.
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     app::{
@@ -20,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) out: Output,
     /// Cancelled by the first signal that wants us to end.
     pub(crate) stop: CancellationToken,
+    /// Tasks that belong to no host; `main` waits for them when the command is over.
+    pub(crate) tasks: TaskTracker,
 }
 
 impl Context {
@@ -42,7 +44,7 @@ impl Context {
         };
         let stop = CancellationToken::new();
         signals::listen(stop.clone(), stalls(&args))?;
-        Ok(Self { args, env, out, stop })
+        Ok(Self { args, env, out, stop, tasks: TaskTracker::new() })
     }
 }
 

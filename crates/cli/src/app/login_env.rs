@@ -13,6 +13,8 @@ use toolbay_config::{complete_path, shell_to_ask};
 use toolbay_host::{Host, PathSender, Shim};
 use toolbay_supervise::login_path;
 
+use crate::app::context::Context;
+
 /// Tells the servers of a host where to look, or that nobody knows. The hub serves meanwhile.
 pub(crate) async fn tell_path(
     shell: PathBuf,
@@ -31,10 +33,11 @@ pub(crate) async fn tell_path(
 }
 
 /// Our variables as servers of a hub would inherit them.
-pub(crate) async fn environment(ours: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
+pub(crate) async fn environment(context: &Context) -> BTreeMap<OsString, OsString> {
+    let ours = &context.env.variables;
     let mut environment = ours.clone();
     if let Some(shell) = shell_to_ask(ours)
-        && let Some(path) = ask(&shell, ours, &TaskTracker::new()).await
+        && let Some(path) = ask(&shell, ours, &context.tasks).await
     {
         environment.insert("PATH".into(), path);
     }

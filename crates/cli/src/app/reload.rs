@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tokio_util::task::TaskTracker;
 use toolbay_config::{ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
 use toolbay_host::{ApplyReport, ConfigProblem, Host};
 
@@ -14,7 +13,7 @@ const READ_DEADLINE: Duration = Duration::from_secs(5);
 /// Applies every change of the files; never ends.
 pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
     // Not the host's: it waits for its tasks before this is dropped.
-    let mut watch = watch_files(&configuration.paths(), &TaskTracker::new());
+    let mut watch = watch_files(&configuration.paths(), &context.tasks);
     if let WatchMethod::Polled { reason } = watch.way() {
         tracing::warn!("the configuration is looked at every second: {reason}");
     }

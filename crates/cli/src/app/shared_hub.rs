@@ -11,7 +11,6 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
-use tokio_util::task::TaskTracker;
 use toolbay_control::{Build, ControlClient, ControlError, HubAddress, millis};
 use toolbay_host::{Naming, Shim};
 use toolbay_supervise::{LoginShell, RotatingFile, SpawnError, daemon};
@@ -190,7 +189,7 @@ impl<'a> SharedHub<'a> {
         if let Some(naming) = self.context.args.global.naming {
             args.extend(["--naming".into(), naming_text(naming).into()]);
         }
-        let env = environment(&self.context.env).await;
+        let env = environment(self.context).await;
         let daemon = daemon::Daemon { name: "toolbay".into(), args, env, log: self.spec.log.clone() };
         daemon.start().await.map_err(ShareError::Start)
     }
@@ -245,14 +244,15 @@ pub(crate) fn log_files(path: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The environment of a hub in the background: that of the login shell, never that of the client that happened to come first.
-async fn environment(env: &Env) -> BTreeMap<OsString, OsString> {
+async fn environment(context: &Context) -> BTreeMap<OsString, OsString> {
     /// What says more about the shell that was asked than about the user.
     const OF_THE_SHELL: [&str; 5] = [toolbay_supervise::MARKER, "_", "SHLVL", "PWD", "OLDPWD"];
+    let env = &context.env;
     let mut minimal: BTreeMap<OsString, OsString> =
         [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())].into();
     minimal.extend(env.home.as_ref().map(|home| ("HOME".into(), home.into())));
     let shell = LoginShell::of_user(minimal, env.login_environment());
-    let mut variables = shell.environment(&Shim::current_exe(), &TaskTracker::new()).await;
+    let mut variables = shell.environment(&Shim::current_exe(), &context.tasks).await;
     variables.retain(|name, _| !OF_THE_SHELL.iter().any(|other| name == other));
     variables
 }

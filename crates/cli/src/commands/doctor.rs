@@ -53,7 +53,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     report.wait_for(&names);
 
-    let variables = environment(&context.env.variables).await;
+    let variables = environment(context).await;
     report.add(PROGRAMS, programs::check(&variables, &servers))?;
     report.add(PROGRAMS, versions::check(context, &servers))?;
     let options = HostOptions {

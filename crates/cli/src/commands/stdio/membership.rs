@@ -19,7 +19,7 @@ pub(super) async fn ends(context: &Context, current: Identity) {
     if !current.is_explicit {
         tokio::time::sleep(FIRST_LOOK).await;
         if let Ok(configuration) = Configuration::find(context) {
-            return differs(configuration, current).await;
+            return differs(configuration, current, &context.tasks).await;
         }
     }
     std::future::pending().await
@@ -27,8 +27,8 @@ pub(super) async fn ends(context: &Context, current: Identity) {
 
 /// Resolves when the files mean another hub than `current`. They are read on a thread for that: a network file system may never
 /// answer.
-async fn differs(mut configuration: Configuration, current: Identity) {
-    let mut watch = watch_files(&configuration.paths(), &TaskTracker::new());
+async fn differs(mut configuration: Configuration, current: Identity, tasks: &TaskTracker) {
+    let mut watch = watch_files(&configuration.paths(), tasks);
     loop {
         // Read after the watch stands, so that nothing is missed.
         let read = spawn_blocking(move || {
