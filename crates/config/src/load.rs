@@ -309,7 +309,7 @@ impl FileReader<'_> {
         }
         let (mut notes, mut remarks) = (Vec::new(), Vec::new());
         let reading = if self.file.format == Format::Toolbay {
-            match native::read(&entry.name, place, entry.node, &self.places) {
+            match native::read(&entry.name, place, entry.node, &self.places, &mut remarks) {
                 Ok(written) => Ok(EntryResult::Server(Box::new(written))),
                 Err(mut problems) => return self.file.problems.append(&mut problems),
             }

@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     cargo_build("toolbay")?;
     let echo = Echo::start(&places)?;
     let server = |era: &str| -> Value {
-        json!({ "command": places.program("toolbay-echo"), "args": ["stdio"], "toolbay": { "era": era } })
+        json!({ "command": places.program("toolbay-echo"), "args": ["stdio"], "toolbay": { "revision": era } })
     };
     let url = |port| format!("http://127.0.0.1:{port}/mcp");
     let mut wanted: Vec<Target> = targets::direct(&places, &echo);

@@ -21,7 +21,6 @@ use crate::{
 /// Whatever else there is, or will be, is bound.
 const UNBOUND: [&str; 16] = [
     "connect_timeout",
-    "era",
     "first_byte_timeout",
     "heartbeat",
     "idle_stop",
@@ -29,6 +28,7 @@ const UNBOUND: [&str; 16] = [
     "probe_timeout",
     "restart",
     "restart_delay",
+    "revision",
     "serialize_writes",
     "start",
     "startup_timeout",

@@ -12,7 +12,7 @@ use crate::{
     Format, Location, Permission, Transport, WrittenServer,
     format::{
         fields::{EntryFields, texts},
-        native::{TUNING, tuning_fault},
+        native::{TUNING, current_name, tuning_fault},
         transport::{TransportKind, kind},
     },
     model::built_in,
@@ -88,7 +88,7 @@ pub(crate) fn read(
     reader.permission(&mut fields)?;
     timeouts::read(&mut fields, format, &mut reader.written.tuning, notes);
     tools::read(&mut fields, &mut reader.written.tuning)?;
-    reader.tuning(&mut fields)?;
+    reader.tuning(&mut fields, notes)?;
     reader.keep(fields.rest());
     remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
     Ok(match reach {
@@ -240,16 +240,18 @@ impl EntryReader {
     }
 
     /// Our own object in entries of others; it counts more than what was made of their keys.
-    fn tuning(&mut self, fields: &mut EntryFields<'_>) -> Result<(), Remark> {
+    fn tuning(&mut self, fields: &mut EntryFields<'_>, notes: &mut Vec<String>) -> Result<(), Remark> {
         match fields.take(&["toolbay"]) {
             None => Ok(()),
             Some((_, Node::Map(own))) => {
                 for (key, node) in own {
                     let value = node.to_json();
-                    if let Some(message) = tuning_fault(&key.text, &value, &TUNING) {
+                    let (name, former) = current_name(&key.text);
+                    notes.extend(former.map(|message| format!("`toolbay`: {message}")));
+                    if let Some(message) = tuning_fault(name, &value, &TUNING) {
                         return Err(Remark { message: format!("`toolbay`: {message}"), at: Some(key.at) });
                     }
-                    self.written.tuning.insert(key.text.clone(), value);
+                    self.written.tuning.insert(name.to_owned(), value);
                 }
                 Ok(())
             }

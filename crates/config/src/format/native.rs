@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
-pub(crate) use keys::{ENTRY, TOP, TUNING};
+pub(crate) use keys::{ENTRY, TOP, TUNING, current_name};
 #[cfg(test)]
 pub(crate) use {hub::NAMINGS, keys::HUB};
 
@@ -22,7 +22,7 @@ use crate::{
         transport::{TransportKind, kind},
     },
     model::built_in,
-    problem::LineIndex,
+    problem::{LineIndex, Remark},
     suggest::nearest,
     syntax::Node,
     template::{Style, Template},
@@ -31,18 +31,20 @@ use crate::{
 /// Mistakes that are told of one entry, or of the rest of a file. Whoever has more begins with these.
 pub(crate) const MOST_PROBLEMS: usize = 16;
 
-/// Reads an entry, or tells everything that is wrong with it.
+/// Reads an entry, or tells everything that is wrong with it; `remarks` takes what is odd and does no harm.
 pub(crate) fn read(
     name: &str,
     place: Location,
     node: &Node,
     places: &LineIndex<'_>,
+    remarks: &mut Vec<Remark>,
 ) -> Result<WrittenServer, Vec<Problem>> {
     let problem = |message, place| Problem { server: Some(name.to_owned()), message, location: place };
     let mut problems = Vec::new();
     let mut tuning = Map::new();
     for (key, value) in node.entries().unwrap_or_default() {
-        let key_text = key.text.as_str();
+        let (key_text, former) = current_name(&key.text);
+        remarks.extend(former.map(|message| Remark { message: message.to_owned(), at: Some(key.at) }));
         if ENTRY.contains(&key_text) {
             continue;
         }
@@ -57,7 +59,7 @@ pub(crate) fn read(
                 break;
             }
         }
-        tuning.insert(key.text.clone(), json);
+        tuning.insert(key_text.to_owned(), json);
     }
     match entry(name, place, node) {
         Ok(written) if problems.is_empty() => Ok(WrittenServer { tuning, ..written }),

@@ -120,8 +120,7 @@ pub struct ServerOptions {
     pub stream_idle_timeout: Option<Duration>,
     /// A file with certificates to trust at a URL, besides those of the machine; PEM, as seen from the configuration.
     pub ca: Option<PathBuf>,
-    /// Which era to speak.
-    #[serde(rename = "era")]
+    /// Which revisions of the protocol to speak.
     pub revision: RevisionSetting,
     /// What happens to arguments that do not fit the tool's schema.
     pub validate: Validate,

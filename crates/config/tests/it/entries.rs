@@ -78,7 +78,7 @@ fn settings_of_ours_in_other_files_are_checked_key_by_key() {
             r#"{"command": "x", "toolbay": {"startup_timout": 1}}"#,
             "`startup_timout` is unknown; did you mean `startup_timeout`?",
         ),
-        (r#"{"command": "x", "toolbay": {"era": "stone"}}"#, "unknown variant `stone`"),
+        (r#"{"command": "x", "toolbay": {"revision": "stone"}}"#, "unknown variant `stone`"),
         (r#"{"command": "x", "toolbay": {"max_in_flight": -1}}"#, "invalid value"),
     ] {
         let file = one(entry);
@@ -110,7 +110,7 @@ fn an_entry_is_taken_as_it_stands() {
     let file = one(
         r#"{"type": "stdio", "command": "sh -c 'x'", "args": ["$(touch MARK)", ""], "env": {"A": "b"}, "cwd": "sub",
             "toolbay": {"startup_timeout": "1.5s", "idle_timeout": 90, "total_timeout": "10m", "stop_grace": "500ms",
-                        "era": "legacy", "validate": "warn", "max_waiting": 3}}"#,
+                        "revision": "legacy", "validate": "warn", "max_waiting": 3}}"#,
     );
     assert_eq!(file.problems, []);
     let [server] = &file.servers[..] else { panic!("{file:?}") };
@@ -132,7 +132,7 @@ fn a_url_is_taken_with_its_headers() {
     for kind in ["", r#""type": "http","#, r#""type": "streamable-http","#] {
         let file = one(&format!(
             r#"{{{kind} "url": "https://h:1/mcp?a=b", "headers": {{"Authorization": "Bearer p4ss"}},
-                "toolbay": {{"era": "modern"}}}}"#
+                "toolbay": {{"revision": "modern"}}}}"#
         ));
         assert_eq!(file.problems, []);
         let [server] = &file.servers[..] else { panic!("{file:?}") };

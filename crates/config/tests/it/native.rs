@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use serde_json::Value;
 use toolbay_config::{
-    ConfigFile, Format, InheritEnv, Listen, Permission, Restart, ServerEndpoint, Sharing, Start, Stderr,
-    Transport, parse, schema,
+    ConfigFile, Format, InheritEnv, Listen, Permission, Restart, RevisionSetting, ServerEndpoint, Sharing,
+    Start, Stderr, Transport, parse, schema,
 };
 
 const EXAMPLE: &str = include_str!("../../../../docs/toolbay.toml");
@@ -36,8 +36,8 @@ fn a_mistake_is_told_where_it_stands() {
             "3:3: server `a`: `startupTimeout` is unknown; did you mean `startup_timeout`?\n",
         ),
         (
-            "[servers.a]\ncommand = 'x'\nidle_timeout = 'soon'\nera = 'stone'\n",
-            "3:1: server `a`: `idle_timeout`: unknown unit `soon`; use ms, s, m or h\n4:1: server `a`: `era`: unknown variant `stone`, expected one of `auto`, `legacy`, `modern`\n",
+            "[servers.a]\ncommand = 'x'\nidle_timeout = 'soon'\nrevision = 'stone'\n",
+            "3:1: server `a`: `idle_timeout`: unknown unit `soon`; use ms, s, m or h\n4:1: server `a`: `revision`: unknown variant `stone`, expected one of `auto`, `legacy`, `modern`\n",
         ),
         (
             "[servers.a]\ncommand = 'x'\ntools = { alow = ['x'] }\n",
@@ -221,8 +221,8 @@ fn the_schema_agrees_with_the_reader() {
         ("command = 'x'\nidle_timeout = 90", true),
         ("command = 'x'\nidle_timeout = -1", false),
         ("command = 'x'\nidle_timeout = 'soon'", false),
-        ("command = 'x'\nera = 'modern'", true),
-        ("command = 'x'\nera = 'stone'", false),
+        ("command = 'x'\nrevision = 'modern'", true),
+        ("command = 'x'\nrevision = 'stone'", false),
         ("command = 'x'\nvalidate = 'off'", true),
         ("command = 'x'\nvalidate = false", false),
         ("command = 'x'\nmax_in_flight = 3", true),
@@ -255,5 +255,23 @@ fn the_schema_agrees_with_the_reader() {
         let text = format!("[servers.a]\n{line}\n");
         assert_eq!(fits_schema(&text), is_fine, "the schema: {text}");
         assert_eq!(problems(&text).is_empty(), is_fine, "the reader: {text}{}", problems(&text));
+    }
+}
+
+#[test]
+fn the_former_name_of_a_setting_is_read_with_a_warning() {
+    let parsed = |text: &str, file: &str| parse(text, Path::new(file)).unwrap();
+    for (text, file, place) in [
+        ("[servers.a]\ncommand = 'x'\nera = 'modern'\n", "/x/toolbay.toml", "3:1"),
+        (r#"{"mcpServers": {"a": {"command": "x", "toolbay": {"era": "modern"}}}}"#, "/x/mcp.json", "1:"),
+    ] {
+        let file = parsed(text, file);
+        assert_eq!(file.problems, []);
+        assert_eq!(file.servers[0].tuning.revision, RevisionSetting::Modern);
+        let warning = file.warnings[0].to_string();
+        assert!(
+            warning.starts_with(place) && warning.contains("`era` is now called `revision`"),
+            "{warning}"
+        );
     }
 }

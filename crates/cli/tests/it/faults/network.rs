@@ -190,7 +190,7 @@ fn f24_a_stream_that_is_reset_is_taken_up_where_the_server_keeps_it() -> Result<
     let (_beside, network) = Beside::start(async move |tasks, _| FaultProxy::start(tasks, address).await);
     let url = format!("http://{}/mcp", network.address());
     let setup = Setup::new(programs()?, front.path()).remote("far", &url);
-    let mut hub = setup.tuned("far", json!({ "era": "legacy" })).start()?;
+    let mut hub = setup.tuned("far", json!({ "revision": "legacy" })).start()?;
     hub.wait_for("far", "ready")?;
 
     let mut client = hub.client()?;

@@ -39,6 +39,14 @@ pub(crate) const ENTRY: [&str; 16] = [
     "extra",
 ];
 
+/// The name that a setting of a server has now, and what to say of one that is written under its former name.
+pub(crate) fn current_name(key: &str) -> (&str, Option<&'static str>) {
+    match key {
+        "era" => ("revision", Some("`era` is now called `revision`; the former name is still read")),
+        _ => (key, None),
+    }
+}
+
 /// In `[servers.NAME]`: how it is treated, the fields of `ServerOptions`.
 pub(crate) const TUNING: [&str; 26] = [
     "startup_timeout",
@@ -52,7 +60,7 @@ pub(crate) const TUNING: [&str; 26] = [
     "first_byte_timeout",
     "stream_idle_timeout",
     "ca",
-    "era",
+    "revision",
     "validate",
     "max_in_flight",
     "max_waiting",
