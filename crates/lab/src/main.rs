@@ -7,6 +7,7 @@
 mod chunks;
 mod fit;
 mod packages;
+mod pairs;
 mod quality;
 mod semble;
 mod speed;

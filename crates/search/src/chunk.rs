@@ -1,7 +1,7 @@
 //! Files cut into pieces that mean something: definitions where the language is known, headings, lines.
 //!
 //! [`language`] says what a file is, [`cut`] cuts it. `outline` is the step between: the definitions of a text with
-//! their comments, from which [`cut`] makes its pieces and [`crate::pairs`] its pairs.
+//! their comments, from which [`cut`] makes its pieces.
 
 mod grammar;
 mod language;
@@ -16,7 +16,7 @@ mod tables;
 use std::ops::Range;
 
 pub use language::{Language, language};
-pub(crate) use outline::{Item, outline};
+pub use outline::{Item, Outline, outline};
 
 /// A piece of a file, the unit that search by meaning finds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,6 @@
 pub mod chunk;
 pub mod codebase;
 pub mod model;
-pub mod pairs;
 pub mod semantic;
 pub mod store;
 pub mod text;

@@ -4,10 +4,11 @@ use std::{collections::HashMap, ops::Range};
 
 use toolbay_search::{
     chunk::{self, Chunk},
-    pairs::{self, Pair},
     semantic::{Text, TextSource},
     tree::{FileEntry, RelPath, Tree},
 };
+
+use crate::pairs::{self, Pair};
 
 /// Questions about one tree, so that none outweighs the others.
 const MOST: usize = 30;

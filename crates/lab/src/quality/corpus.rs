@@ -9,13 +9,13 @@ use std::{
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
-use toolbay_search::{
-    chunk::{self, Chunk},
-    pairs::{self, Pair, Source as PairSource},
-};
+use toolbay_search::chunk::{self, Chunk};
 
 use super::{method::Hit, questions::Written};
-use crate::packages::Source;
+use crate::{
+    packages::Source,
+    pairs::{self, Pair, Source as PairSource},
+};
 
 /// At most so many questions about one package, so that none outweighs the others.
 const MOST_QUESTIONS: usize = 60;

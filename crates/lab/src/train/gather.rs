@@ -6,13 +6,11 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use toolbay_search::pairs;
-
 use super::{
     corpus::{Kind, Record},
     parallel,
 };
-use crate::packages::Source;
+use crate::{packages::Source, pairs};
 
 /// Larger files are data or made by a program.
 const LARGEST_FILE: u64 = 400_000;

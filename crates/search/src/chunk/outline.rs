@@ -14,25 +14,30 @@ const DEEPEST: usize = 100;
 
 /// What a text defines, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Outline {
-    pub(crate) items: Vec<Item>,
+pub struct Outline {
+    /// The definitions.
+    pub items: Vec<Item>,
     /// Where the text may be cut, in ascending order.
     pub(super) cuts: Vec<Cut>,
 }
 
 /// A definition.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub struct Item {
     /// Where it is, with the comment and attributes before it.
-    pub(crate) whole: Range<usize>,
+    pub whole: Range<usize>,
     /// Its comment, before it or, as in Python, the first thing in it.
-    pub(crate) doc: Option<Range<usize>>,
-    pub(crate) kind: ChunkKind,
-    pub(crate) keyword: &'static str,
-    pub(crate) name: String,
+    pub doc: Option<Range<usize>>,
+    /// What it defines.
+    pub kind: ChunkKind,
+    /// The word of the language that it begins with.
+    pub keyword: &'static str,
+    /// Its name.
+    pub name: String,
     /// A scope written in the name itself: `Foo` of `void Foo::bar()`.
-    pub(crate) qualifier: Option<String>,
-    pub(crate) parent: Option<usize>,
+    pub qualifier: Option<String>,
+    /// The definition around it.
+    pub parent: Option<usize>,
     pub(super) members: Members,
 }
 
@@ -47,7 +52,7 @@ pub(super) struct Cut {
 }
 
 /// The outline of a text; none if its language is not parsed, or the text defies the parser.
-pub(crate) fn outline(language: Language, text: &str) -> Option<Outline> {
+pub fn outline(language: Language, text: &str) -> Option<Outline> {
     let grammar = grammar(language)?;
     let tree = parse(grammar, text)?;
     let mut walk = Walk { grammar, language, text, outline: Outline::default() };

@@ -1,6 +1,6 @@
 //! The first sentence of a comment, without the marks that make it a comment.
 
-use crate::words;
+use toolbay_search::words;
 
 /// Sentences longer than this are cut at a word.
 const LONGEST: usize = 240;

@@ -1,7 +1,7 @@
 //! Comments inside of functions, and the lines that follow them.
 
 use super::{Pair, Source, sentence, shorten};
-use crate::chunk::Item;
+use toolbay_search::chunk::Item;
 
 /// A comment speaks of at most so many lines after it.
 const MOST_LINES: usize = 12;

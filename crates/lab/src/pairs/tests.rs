@@ -73,3 +73,14 @@ fn what_says_nothing_is_left_out() {
         assert_eq!(extract("a.rs", text), []);
     }
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(120))]
+    #[test]
+    fn any_text_is_taken(
+        text in "(fn |def |class |\\{|\\}|\\(|\n|    |//|#|\"|'|x1|=|;|é|/\\*|\\*/|@|<\\?php|end){0,200}",
+        name in "a\\.(rs|py|js|ts|tsx|go|c|php|rb|md|txt|sh|cc|cs|ex|hs|java|kt|lua|scala|swift|zig)",
+    ) {
+        extract(&name, &text);
+    }
+}

@@ -5,37 +5,37 @@ mod sentence;
 
 use std::ops::Range;
 
-use crate::chunk::{self, ChunkKind, Item};
+use toolbay_search::chunk::{self, ChunkKind, Item};
 
 /// Code longer than this is cut: what comes later says little about the comment.
 const LONGEST_CODE: usize = 2500;
 
 /// What a comment says, and the code that it says it about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// The first sentence of the comment, without markup.
-    pub query: String,
+    pub(crate) query: String,
     /// What the code defines; for a comment inside of a function, that function.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The names around it, outermost first.
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// The file, as given.
-    pub path: String,
+    pub(crate) path: String,
     /// The code without the comment, at most 2,500 bytes.
-    pub code: String,
+    pub(crate) code: String,
     /// What kind of comment it was.
-    pub source: Source,
+    pub(crate) source: Source,
     /// Where the code is in the text, with the comment if that is before it or inside.
-    pub bytes: Range<usize>,
+    pub(crate) bytes: Range<usize>,
     /// Where the comment is in the text.
-    pub comment: Range<usize>,
+    pub(crate) comment: Range<usize>,
     /// Where the comment goes on after the sentence that is the question. Empty where it does not.
-    pub rest: Range<usize>,
+    pub(crate) rest: Range<usize>,
 }
 
 /// What a comment belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub(crate) enum Source {
     /// A function or method.
     Function,
     /// A class or another type.
@@ -45,7 +45,7 @@ pub enum Source {
 }
 
 /// Every comment of a file that says enough, with its code.
-pub fn extract(path: &str, text: &str) -> Vec<Pair> {
+pub(crate) fn extract(path: &str, text: &str) -> Vec<Pair> {
     let language = chunk::language(path, text);
     let Some(outline) = chunk::outline(language, text) else { return Vec::new() };
     let items = &outline.items;
