@@ -177,7 +177,8 @@ impl<'a> UpstreamConnection<'a> {
         let stopped = self.around.inputs.stop.clone().cancelled_owned();
         let cancelled = self.around.inputs.cancelled.clone();
         let look = sleep_until(start_deadline);
-        let rest = sleep_until(self.first_look());
+        let mut next_rest = self.first_look();
+        let rest = sleep_until(next_rest.unwrap_or(start_deadline));
         let given_up = cancelled.arrived.notified();
         tokio::pin!(stopped, look, rest, given_up);
         loop {
@@ -190,6 +191,11 @@ impl<'a> UpstreamConnection<'a> {
                 && at != look.deadline()
             {
                 look.as_mut().reset(at);
+            }
+            if let Some(at) = next_rest
+                && at != rest.deadline()
+            {
+                rest.as_mut().reset(at);
             }
             // Not biased: a server that floods us must not keep calls, deadlines or the end from their turn.
             tokio::select! {
@@ -223,7 +229,7 @@ impl<'a> UpstreamConnection<'a> {
                     if is_open {
                         self.send_waiting();
                     } else {
-                        rest.as_mut().reset(self.idle.is_deaf());
+                        next_rest = Some(self.idle.is_deaf());
                     }
                 }
                 Some(order) = next_order(&self.outgoing, &mut self.orders) => self.execute(order),
@@ -235,12 +241,12 @@ impl<'a> UpstreamConnection<'a> {
                     Some(time) => self.around.calls.stood_still(time),
                     None => self.expire(),
                 },
-                () = &mut rest => {
+                () = &mut rest, if next_rest.is_some() => {
                     if stood_still(rest.deadline()).is_some() {
                         self.idle.heard = true;
                     }
                     match self.look_after() {
-                        Ok(next) => rest.as_mut().reset(next),
+                        Ok(next) => next_rest = next,
                         Err(end) => return end,
                     }
                 }
@@ -257,7 +263,7 @@ impl<'a> UpstreamConnection<'a> {
                     SupervisorCommand::Start(_) => {}
                     SupervisorCommand::Drain { until } => {
                         self.around.inputs.retire_by = Some(until);
-                        rest.as_mut().reset(Instant::now());
+                        next_rest = Some(Instant::now());
                     }
                     SupervisorCommand::Refresh(kind) => self.refresh(kind),
                 },

@@ -54,16 +54,30 @@ pub(crate) struct PendingCall {
     /// Questions that its client has not answered yet, and since when the clocks stand still for them.
     open_server_requests: usize,
     asked: Instant,
+    /// Nothing for what may take as long as its connection lasts: subscriptions and requests of our own.
+    clock: Option<CallClock>,
+}
+
+/// How long a call may take, and until when that is.
+#[derive(Debug, Clone, Copy)]
+struct CallClock {
     idle: Duration,
     total: Duration,
     idle_until: Instant,
     total_until: Instant,
 }
 
+impl CallClock {
+    fn deadline(&self) -> Instant {
+        self.idle_until.min(self.total_until)
+    }
+}
+
 impl PendingCall {
     /// When it is out of time, unless something else happens; never while its client is asked.
     fn deadline(&self) -> Option<Instant> {
-        (self.open_server_requests == 0).then(|| self.idle_until.min(self.total_until))
+        let clock = self.clock.filter(|_| self.open_server_requests == 0);
+        clock.map(|clock| clock.deadline())
     }
 }
 
@@ -127,7 +141,9 @@ impl CallTable {
             };
             return queued.fail(error);
         }
-        self.look_by(queued.arrived + self.limits(&queued.call).idle);
+        if let Some(limits) = limits(&queued.call, self.timeouts) {
+            self.look_by(queued.arrived + limits.idle);
+        }
         self.waiting.push_back(queued);
         self.gauge();
     }
@@ -183,7 +199,12 @@ impl CallTable {
 
     /// Remembers that a call was sent just now.
     pub(crate) fn sent(&mut self, mut queued: QueuedCall, now: Instant) {
-        let limits = self.limits(&queued.call);
+        let clock = limits(&queued.call, self.timeouts).map(|limits| CallClock {
+            idle: limits.idle,
+            total: limits.total,
+            idle_until: now + limits.idle,
+            total_until: queued.arrived + limits.total,
+        });
         if let Some(writes) = self.writes.as_mut().filter(|writes| writes.is_write(&queued.call)) {
             writes.began(queued.id);
         }
@@ -199,12 +220,11 @@ impl CallTable {
             open_server_requests: 0,
             asked: now,
             call: self.may_be_unsent.then_some(queued.call),
-            idle: limits.idle,
-            total: limits.total,
-            idle_until: now + limits.idle,
-            total_until: queued.arrived + limits.total,
+            clock,
         };
-        self.look_by(pending.idle_until.min(pending.total_until));
+        if let Some(clock) = clock {
+            self.look_by(clock.deadline());
+        }
         self.foreign += usize::from(owner.is_some());
         Gauges::next(&self.gauges.calls);
         self.pending.insert(queued.id, pending);
@@ -213,9 +233,6 @@ impl CallTable {
 
     /// Remembers a request of our own; it ends with the life at the latest.
     pub(crate) fn sent_ours(&mut self, id: u64, reply: oneshot::Sender<CallOutcome>) {
-        const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-        let now = Instant::now();
-        let never = now + FAR;
         let pending = PendingCall {
             call: None,
             reply,
@@ -225,11 +242,8 @@ impl CallTable {
             may_be_asked: false,
             task: None,
             open_server_requests: 0,
-            asked: now,
-            idle: FAR,
-            total: FAR,
-            idle_until: never,
-            total_until: never,
+            asked: Instant::now(),
+            clock: None,
         };
         self.pending.insert(id, pending);
     }
@@ -251,8 +265,10 @@ impl CallTable {
             let Some(pending) = self.remove(*id) else { continue };
             let Some(mut call) = pending.call else { continue };
             call.events = pending.events;
-            let arrived = pending.total_until - pending.total;
-            self.look_by(arrived + self.limits(&call).idle);
+            let arrived = pending.clock.map_or(pending.asked, |clock| clock.total_until - clock.total);
+            if let Some(limits) = limits(&call, self.timeouts) {
+                self.look_by(arrived + limits.idle);
+            }
             self.wait_on(QueuedCall { id: *id, call, reply: pending.reply, arrived });
         }
         self.gauge();
@@ -261,7 +277,9 @@ impl CallTable {
     /// A sign of life of a call: its clock starts anew.
     pub(crate) fn progressed(&mut self, id: u64) -> Option<&PendingCall> {
         let pending = self.pending.get_mut(&id)?;
-        pending.idle_until = Instant::now() + pending.idle;
+        if let Some(clock) = &mut pending.clock {
+            clock.idle_until = Instant::now() + clock.idle;
+        }
         Some(pending)
     }
 
@@ -333,11 +351,12 @@ impl CallTable {
         if pending.open_server_requests > 0 {
             return;
         }
+        let Some(clock) = &mut pending.clock else { return };
         let now = Instant::now();
-        pending.idle_until = now + pending.idle;
-        pending.total_until += now - pending.asked;
-        let deadline = pending.deadline();
-        self.look_by(deadline.unwrap_or(now));
+        clock.idle_until = now + clock.idle;
+        clock.total_until += now - pending.asked;
+        let deadline = clock.deadline();
+        self.look_by(deadline);
     }
 
     /// Forgets a call whose caller went away; says whether the server has it.
@@ -362,9 +381,9 @@ impl CallTable {
         for queued in self.queues().flatten() {
             queued.arrived += time;
         }
-        for pending in self.pending.values_mut() {
-            pending.idle_until += time;
-            pending.total_until += time;
+        for clock in self.pending.values_mut().filter_map(|pending| pending.clock.as_mut()) {
+            clock.idle_until += time;
+            clock.total_until += time;
         }
         self.next_look = self.next_look.map(|next| next + time);
     }
@@ -373,16 +392,16 @@ impl CallTable {
     pub(crate) fn expire(&mut self, phase: &str) -> Vec<u64> {
         let now = Instant::now();
         let (server, timeouts) = (self.server.clone(), self.timeouts);
-        let limit = |queued: &QueuedCall| queued.call.timeouts.unwrap_or(timeouts).idle;
+        let limit = |queued: &QueuedCall| limits(&queued.call, timeouts).map(|limits| limits.idle);
         for queue in self.queues() {
             for _ in 0..queue.len() {
                 let Some(queued) = queue.pop_front() else { break };
-                let after = limit(&queued);
-                if queued.arrived + after <= now {
-                    let phase = phase.to_owned();
-                    queued.fail(CallError::NotReady { server: server.clone(), phase, after });
-                } else {
-                    queue.push_back(queued);
+                match limit(&queued) {
+                    Some(after) if queued.arrived + after <= now => {
+                        let phase = phase.to_owned();
+                        queued.fail(CallError::NotReady { server: server.clone(), phase, after });
+                    }
+                    _ => queue.push_back(queued),
                 }
             }
         }
@@ -390,15 +409,16 @@ impl CallTable {
         let late: Vec<u64> =
             self.pending.iter().filter(|(_, pending)| over(pending)).map(|(id, _)| *id).collect();
         for id in &late {
-            let Some(pending) = self.remove(*id) else { continue };
+            let Some(PendingCall { reply, clock: Some(clock), .. }) = self.remove(*id) else { continue };
             let server = self.server.clone();
-            let _ = pending.reply.send(Err(if pending.total_until <= now {
-                CallError::TooLong { server, total: pending.total }
+            let _ = reply.send(Err(if clock.total_until <= now {
+                CallError::TooLong { server, total: clock.total }
             } else {
-                CallError::Idle { server, idle: pending.idle, total: pending.total }
+                CallError::Idle { server, idle: clock.idle, total: clock.total }
             }));
         }
-        let waiting = self.queues().flatten().map(|queued| queued.arrived + limit(queued)).min();
+        let waiting =
+            self.queues().flatten().filter_map(|queued| Some(queued.arrived + limit(queued)?)).min();
         let pending = self.pending.values().filter_map(PendingCall::deadline).min();
         self.next_look = waiting.into_iter().chain(pending).min();
         self.gauge();
@@ -447,13 +467,14 @@ impl CallTable {
         self.gauges.waiting.store(self.waiting(), Relaxed);
     }
 
-    fn limits(&self, call: &Call) -> Timeouts {
-        call.timeouts.unwrap_or(self.timeouts)
-    }
-
     fn look_by(&mut self, deadline: Instant) {
         self.next_look = Some(self.next_look.map_or(deadline, |next| next.min(deadline)));
     }
+}
+
+/// How long a call may take; nothing for a subscription, whose answer is its end.
+fn limits(call: &Call, usual: Timeouts) -> Option<Timeouts> {
+    (call.request.call.method() != method::LISTEN).then(|| call.timeouts.unwrap_or(usual))
 }
 
 /// The task that a call waits for, if it does nothing else.

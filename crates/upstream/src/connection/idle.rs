@@ -19,8 +19,6 @@ const LEAVING: Duration = Duration::from_millis(20);
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a server that reads nothing any more may take to end.
 const LAST_BREATH: Duration = Duration::from_millis(500);
-/// For a server that need not be looked at.
-const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A sign of life that was asked for; says whether one came.
 pub(super) type KeepAlivePing = Pin<Box<dyn Future<Output = bool> + Send>>;
@@ -62,10 +60,10 @@ impl IdleState {
         }
     }
 
-    /// How long to wait until the next look.
-    pub(super) fn pause(&self) -> Duration {
+    /// How long to wait until the next look; nothing for a server that need not be looked at.
+    fn pause(&self) -> Option<Duration> {
         let pauses = [self.heartbeat.map(|pause| pause / 2), self.idle_stop.map(|pause| pause / 4)];
-        pauses.into_iter().flatten().min().unwrap_or(FAR)
+        pauses.into_iter().flatten().min()
     }
 
     /// Nothing can be sent any more. What it has still to say is heard before it is given up.
@@ -81,16 +79,16 @@ impl IdleState {
 }
 
 impl UpstreamConnection<'_> {
-    /// When to look for the first time.
-    pub(super) fn first_look(&self) -> Instant {
+    /// When to look for the first time, if ever.
+    pub(super) fn first_look(&self) -> Option<Instant> {
         match self.around.inputs.retire_by {
-            Some(_) => self.around.started,
-            None => self.around.started + self.idle.pause(),
+            Some(_) => Some(self.around.started),
+            None => self.idle.pause().map(|pause| self.around.started + pause),
         }
     }
 
-    /// Looks whether something is to be done; says when to look again, or how this life ends.
-    pub(super) fn look_after(&mut self) -> Result<Instant, ConnectionEnd> {
+    /// Looks whether something is to be done; returns when to look again, if ever, or how the connection ends.
+    pub(super) fn look_after(&mut self) -> Result<Option<Instant>, ConnectionEnd> {
         let now = Instant::now();
         if self.idle.deaf.is_some_and(|until| now >= until) {
             return Err(ConnectionEnd::Closed { phase: self.phase, probing: false });
@@ -105,7 +103,7 @@ impl UpstreamConnection<'_> {
         }
         if let Some(until) = self.around.inputs.retire_by {
             let is_over = !is_busy && now - self.idle.unused_since >= LINGER;
-            return if is_over || now >= until { Err(ConnectionEnd::Stop) } else { Ok(now + LEAVING) };
+            return if is_over || now >= until { Err(ConnectionEnd::Stop) } else { Ok(Some(now + LEAVING)) };
         }
         if self.revision.is_some()
             && self.idle.idle_stop.is_some_and(|after| now - self.idle.unused_since >= after)
@@ -113,8 +111,8 @@ impl UpstreamConnection<'_> {
             return Err(ConnectionEnd::Unused);
         }
         self.beat(now, is_busy)?;
-        let next = now + self.idle.pause();
-        Ok(self.idle.deaf.map_or(next, |until| until.min(next)))
+        let next = self.idle.pause().map(|pause| now + pause);
+        Ok(next.into_iter().chain(self.idle.deaf).min())
     }
 
     fn beat(&mut self, now: Instant, is_busy: bool) -> Result<(), ConnectionEnd> {
