@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{Message, Request, Revision, ServerName, meta, method};
 use toolbay_upstream::{
-    CallEvent, CallEventSender, CallEvents, CallResponse, CallerId, ClientIdentity, InFlight, LogFilter,
-    events,
+    CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, CallerId, ClientIdentity, LogFilter,
+    RunningCall, events,
 };
 
 use crate::{CallOptions, Caller, Error, Handlers, HostRequest, Resume, Routed};
@@ -123,7 +123,7 @@ impl CallEngine<'_> {
         for round in 1..=MAX_ROUNDS {
             let answer = match self.send(asked, &params, None)? {
                 SendOutcome::Known(result) => return Ok(result),
-                SendOutcome::Call(call, events) => self.follow(call, events).await?,
+                SendOutcome::Call(call) => self.follow(call).await?,
             };
             let result = self.result(&answer)?;
             if let Some(wanted) = input_required::wanted(&answer) {
@@ -156,7 +156,7 @@ impl CallEngine<'_> {
         };
         let asked = HostRequest { request, caller: self.sender.caller(), events: sender, resumes };
         match self.line.send(asked) {
-            Routed::Sent(call) => Ok(SendOutcome::Call(call, events)),
+            Routed::Sent(call) => Ok(SendOutcome::Call(RunningCall::new(call, events))),
             Routed::Answered(result) => Ok(SendOutcome::Known(result)),
             Routed::Refused(error) => Err(error.into()),
         }
@@ -175,27 +175,24 @@ impl CallEngine<'_> {
         request(asked, &params)
     }
 
-    /// Waits for an answer, and sees to what is said and asked before it.
-    async fn follow(&self, call: InFlight, events: Option<CallEvents>) -> Result<CallResponse, Error> {
-        let Some(mut events) = events else { return Ok(call.await?) };
-        let mut call = std::pin::pin!(call);
-        let mut questions = FuturesUnordered::new();
-        let mut is_open = true;
+    /// Waits for the response, and handles what the server sends before it.
+    async fn follow(&self, mut call: RunningCall) -> Result<CallResponse, Error> {
+        let mut server_requests = FuturesUnordered::new();
         loop {
-            tokio::select! {
-                biased; // what was said before the answer is told before it
-                event = events.recv(), if is_open => match event {
-                    Some(CallEvent::Progress(step)) => self.sender.options.progressed(&step),
-                    Some(CallEvent::Log(message)) => self.sender.options.logged(&message),
-                    Some(CallEvent::Question(question)) => {
-                        questions.push(self.sender.handlers.respond(&self.server, question));
-                    }
-                    Some(CallEvent::Told(_)) => {} // nothing here is a subscription
-                    Some(CallEvent::Custom(_)) => {} // `Client::notifications` has it
-                    None => is_open = false,
-                },
-                Some(()) = questions.next(), if !questions.is_empty() => {}
-                answer = &mut call => return Ok(answer?),
+            let update = tokio::select! {
+                biased;
+                Some(()) = server_requests.next() => continue,
+                update = call.next() => update,
+            };
+            match update {
+                CallUpdate::Event(CallEvent::Progress(step)) => self.sender.options.progressed(&step),
+                CallUpdate::Event(CallEvent::Log(message)) => self.sender.options.logged(&message),
+                CallUpdate::Event(CallEvent::Question(request)) => {
+                    server_requests.push(self.sender.handlers.respond(&self.server, request));
+                }
+                CallUpdate::Event(CallEvent::Told(_)) => {} // nothing here is a subscription
+                CallUpdate::Event(CallEvent::Custom(_)) => {} // `Client::notifications` has it
+                CallUpdate::Ended(outcome) => return Ok(outcome?),
             }
         }
     }
@@ -212,7 +209,7 @@ impl CallEngine<'_> {
 
 /// What became of a request that was sent.
 enum SendOutcome {
-    Call(InFlight, Option<CallEvents>),
+    Call(RunningCall),
     /// The answer is known without asking anyone.
     Known(String),
 }

@@ -3,6 +3,7 @@
 pub(crate) mod budget;
 pub(crate) mod events;
 pub(crate) mod id_map;
+pub(crate) mod running;
 pub(crate) mod table;
 pub(crate) mod write_queue;
 

@@ -43,6 +43,7 @@ mod supervisor;
 
 pub use call::budget::ByteBudget;
 pub use call::events::{CallEventSender, CallEvents, EventRejected, events};
+pub use call::running::{CallUpdate, RunningCall};
 pub use call::{Call, CallEvent, CallResponse, CallerId, InFlight};
 pub use catalog::freshness::CacheHints;
 pub use catalog::{Catalog, CatalogKind};

@@ -23,7 +23,7 @@ impl CallEngine<'_> {
         let mut task = Task { exchange: self, id, has_ended: false };
         let answer = match task.send(method::TASKS_RESULT)? {
             SendOutcome::Known(result) => return Ok(result),
-            SendOutcome::Call(call, events) => self.follow(call, events).await?,
+            SendOutcome::Call(call) => self.follow(call).await?,
         };
         task.has_ended = true;
         Ok(self.result(&answer)?.to_owned())
@@ -49,9 +49,9 @@ impl Drop for Task<'_, '_> {
     fn drop(&mut self) {
         // At the end of the process there may be no runtime any more, and then no server either.
         let (false, Ok(runtime)) = (self.has_ended, tokio::runtime::Handle::try_current()) else { return };
-        if let Ok(SendOutcome::Call(call, _)) = self.send(method::TASKS_CANCEL) {
+        if let Ok(SendOutcome::Call(call)) = self.send(method::TASKS_CANCEL) {
             // Nobody waits for the answer, but a call that is dropped is not sent.
-            self.exchange.line.tasks().spawn_on(async move { drop(call.await) }, &runtime);
+            self.exchange.line.tasks().spawn_on(async move { drop(call.outcome().await) }, &runtime);
         }
     }
 }
