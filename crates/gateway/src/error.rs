@@ -59,6 +59,12 @@ pub(crate) fn too_many_server_requests() -> ErrorObject {
     ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
 }
 
+/// A request that waits for a suspended call no longer.
+pub(crate) fn taken_over() -> ErrorObject {
+    let message = "the call was taken over by a newer request, or the hub stops";
+    ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
+}
+
 /// A page that must be visited, for a client that cannot be asked to.
 pub(crate) fn missing_capability(asked: &str) -> ErrorObject {
     let data = json!({ "requiredCapabilities": { "elicitation": { "url": {} } } });

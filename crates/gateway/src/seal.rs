@@ -30,8 +30,8 @@ pub(crate) struct StateSeal {
 /// What a client carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SealedContent {
-    /// A call that waits for answers, and for which of its rounds.
-    Park { id: u64, round: u32 },
+    /// A suspended call, and which of its exchanges.
+    Suspended { id: u64, exchange: u32 },
     /// The state of a server, as JSON text.
     Upstream { server: String, state: String },
 }
@@ -164,7 +164,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_sealed_opens_only_with_its_own_request_and_in_time() {
         let seal = StateSeal::new().unwrap();
-        let carried = SealedContent::Park { id: 7, round: 2 };
+        let carried = SealedContent::Suspended { id: 7, exchange: 2 };
         let first = binding(r#"{"name":"a","arguments":{"x":1,"y":[{"b":2,"a":"\u0041"}]}}"#);
         let text = seal.close(carried.clone(), Duration::from_secs(60), &first).unwrap();
         // A retry writes the same thing another way, and adds to it.

@@ -1,7 +1,5 @@
 //! What a server wants to know from a client in the middle of a call.
 
-use std::task::{Context, Poll};
-
 use tokio::sync::oneshot;
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, method};
 
@@ -51,9 +49,9 @@ impl ServerRequest {
         self.respond(ClientReply::Error(error));
     }
 
-    /// Ready once the server no longer wants to know.
-    pub fn poll_withdrawn(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.reply.poll_closed(context)
+    /// Waits until the server no longer wants to know. Cancel safe.
+    pub async fn withdrawn(&mut self) {
+        self.reply.closed().await;
     }
 }
 

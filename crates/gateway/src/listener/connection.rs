@@ -225,7 +225,7 @@ impl ClientConnection<'_> {
         let outgoing = self.outgoing.clone();
         match served {
             Served::Known(known) => self.send(known.text).await,
-            Served::Running(exchange) => self.run(id, notify(exchange, outgoing)),
+            Served::Running(call) => self.run(id, notify(call, outgoing)),
             Served::Listening(subscription) => {
                 // A client behind `toolbay stdio` listens on at the next hub.
                 let goes_on = self.is_attached.then(|| self.stop.clone());
@@ -236,7 +236,7 @@ impl ClientConnection<'_> {
                 let gateway = self.gateway.clone();
                 self.run(id, async move {
                     match later.serve(&gateway).await {
-                        Served::Running(exchange) => notify(exchange, outgoing).await,
+                        Served::Running(call) => notify(call, outgoing).await,
                         Served::Known(known) => drop(outgoing.send(known.text).await),
                         Served::Listening(_) | Served::Later(_) | Served::Soon(_) => {} // only calls wait, and only once
                     }
@@ -324,9 +324,9 @@ impl ClientConnection<'_> {
 }
 
 /// Tells a client everything about its call.
-async fn notify(mut exchange: Box<ClientCall>, outgoing: ClientSender) {
+async fn notify(mut call: ClientCall, outgoing: ClientSender) {
     loop {
-        let (text, last) = match exchange.next().await {
+        let (text, last) = match call.next().await {
             CallStep::Event(text) => (text, false),
             CallStep::Final(known) => (known.text, true),
         };

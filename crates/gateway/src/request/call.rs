@@ -1,84 +1,52 @@
-//! A request on its way to a server and back.
+//! A request of a client on its way to a server and back.
+//!
+//! [`CallRun::run`] is the whole path, from top to bottom: it follows the call, has the client provide what the server
+//! requires before its response, and waits for the task that the call may become. What the client is sent before the
+//! response goes through [`event_slot`] to the listener, which decides how to send it.
 
+mod event_slot;
 mod input_required;
-pub(crate) mod live;
 mod resume;
 mod server_requests;
 mod task;
-mod task_wait;
 
 use std::{
-    collections::VecDeque,
-    future::Future,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::Poll,
 };
 
-use tokio::time::Sleep;
 use toolbay_host::{
-    CallError, CallEvent, CallEventSender, CallEvents, CallResponse, Caller, HostRequest, Resume, Routed,
-    ServerRequest, events,
+    CallEvent, CallResponse, CallUpdate, HostRequest, Resume, Routed, RunningCall, ServerRequest, events,
 };
-use toolbay_protocol::{ErrorCode, ErrorObject, Message, Request, RequestId, Revision, Rope, meta, method};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Message, Request, RequestId, Revision, Rope, ServerName, meta, method,
+};
 use toolbay_translate::{InputRequest, InputRequired, progress, translate_response, url_elicitations};
 
-use self::{
-    input_required::Retry, resume::Resumed, server_requests::OpenServerRequests, task_wait::TaskWait,
-};
+pub(crate) use self::server_requests::answer;
+use self::{resume::Resumed, server_requests::OpenServerRequests};
 use crate::{
-    error,
-    gateway::Gateway,
-    request::{
-        call::live::{LiveCall, LiveEvent},
-        client::RequestClient,
-    },
-    session::RunningRequest,
-    suspended::{CallLink, LinkEnd, LinkEvent},
+    error, gateway::Gateway, request::client::RequestClient, session::RunningRequest, suspended::answerable,
+    tasks::AwaitedTask,
 };
 
 /// A running request. Dropping it cancels the call.
 pub(crate) struct ClientCall {
-    gateway: Arc<Gateway>,
-    client: RequestClient,
-    running: Option<RunningRequest>,
-    /// What the client sent.
-    request: Arc<Request>,
-    source: CallStage,
-    /// What the client is told before anything else.
-    due: VecDeque<Rope>,
-    /// Questions that the client was asked in messages of their own.
-    asking: OpenServerRequests,
-    /// Questions that are about to end this request, and when they do.
-    gathered: Vec<ServerRequest>,
-    gathering: Option<Pin<Box<Sleep>>>,
-    input_rounds: u32,
+    response: Pin<Box<dyn Future<Output = FinalResponse> + Send>>,
 }
 
-/// Where the answer comes from.
-enum CallStage {
-    /// A call at a server.
-    Call(LiveCall),
-    /// A parked call that this request goes on with.
-    Park(CallLink),
-    /// The client's answers, with which the call is made again.
-    Retry(Retry),
-    /// A task that the call became.
-    Task(Box<TaskWait>),
-    /// Nowhere any more.
-    Gone,
-}
-
-/// What happens next in an exchange.
+/// What the client is sent next.
 #[derive(Debug)]
 pub(crate) enum CallStep {
-    /// Something about the request.
+    /// A message that belongs to the request.
     Event(Rope),
-    /// Its answer; nothing follows.
+    /// The response; nothing follows.
     Final(FinalResponse),
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) struct FinalResponse {
     pub(crate) text: Rope,
@@ -86,11 +54,8 @@ pub(crate) struct FinalResponse {
     pub(crate) error: Option<ErrorCode>,
 }
 
-/// What became of a request at the host.
-pub(crate) enum CallStart {
-    Running(Box<ClientCall>),
-    Known(FinalResponse),
-}
+/// A value, or the response that ends the request before its time.
+type OrResponse<T> = Result<T, FinalResponse>;
 
 impl FinalResponse {
     pub(crate) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Self {
@@ -103,47 +68,104 @@ impl FinalResponse {
 }
 
 impl ClientCall {
-    /// Hands a request to the host.
+    /// Sends a request to its server, or returns the response where no server is needed for it.
     pub(crate) fn start(
         gateway: &Arc<Gateway>,
         client: &RequestClient,
         request: Arc<Request>,
         running: Option<RunningRequest>,
-    ) -> CallStart {
-        // Where it stays: it is large, so it is put together there.
-        let mut exchange = Box::new(Self {
+    ) -> OrResponse<Self> {
+        let mut run = CallRun {
             gateway: gateway.clone(),
             client: client.clone(),
-            running,
             request: request.clone(),
-            source: CallStage::Gone,
-            due: VecDeque::new(),
-            asking: OpenServerRequests::default(),
-            gathered: Vec::new(),
-            gathering: None,
-            input_rounds: 0,
-        });
-        let sent = match exchange.resumed() {
-            Resumed::Anew => exchange.send(request, None),
-            Resumed::At(resumes) => exchange.send(request, Some(resumes)),
-            Resumed::Parked(attachment) => Ok(CallStage::Park(attachment)),
-            Resumed::Refused(error) => Err(exchange.failed(&error)),
+            server: None,
+            wants_events: false,
+            open: None,
         };
-        match sent {
-            Ok(source) => {
-                exchange.source = source;
-                CallStart::Running(exchange)
+        let call = match run.resumed() {
+            Resumed::New => run.send(request, None)?,
+            Resumed::AtServer(resume) => run.send(request, Some(resume))?,
+            Resumed::Suspended(link) => {
+                return Ok(Self { response: Box::pin(run.resume(link)) });
             }
-            Err(known) => CallStart::Known(known),
+            Resumed::Refused(error) => return Err(run.failed(&error)),
+        };
+        Ok(Self { response: Box::pin(run.run(call, running)) })
+    }
+
+    /// Returns what the client is sent next; must not be called after the response. Cancel safe.
+    pub(crate) async fn next(&mut self) -> CallStep {
+        poll_fn(|context| match self.response.as_mut().poll(context) {
+            Poll::Ready(response) => Poll::Ready(CallStep::Final(response)),
+            Poll::Pending => {
+                event_slot::take().map_or(Poll::Pending, |event| Poll::Ready(CallStep::Event(event)))
+            }
+        })
+        .await
+    }
+}
+
+/// What a running request needs to know.
+struct CallRun {
+    gateway: Arc<Gateway>,
+    client: RequestClient,
+    /// What the client sent.
+    request: Arc<Request>,
+    /// The server that was called, while the ids of tasks in its messages are its own.
+    server: Option<ServerName>,
+    /// Whether the client wants messages before the response.
+    wants_events: bool,
+    /// Server requests that the client has not responded to. Most calls have none.
+    open: Option<OpenServerRequests>,
+}
+
+impl CallRun {
+    /// Returns the response to the client, unless it cancels the request first.
+    async fn run(mut self, call: RunningCall, mut running: Option<RunningRequest>) -> FinalResponse {
+        let cancelled = async {
+            match &mut running {
+                Some(running) => drop((&mut running.cancelled).await),
+                None => std::future::pending().await,
+            }
+        };
+        let response = tokio::select! {
+            biased;
+            () = cancelled => None,
+            response = self.respond(call) => Some(response.unwrap_or_else(|response| response)),
+        };
+        response.unwrap_or_else(|| self.failed(&error::cancelled()))
+    }
+
+    /// Returns the response of the server, once the client has provided what the server requires.
+    async fn respond(&mut self, call: RunningCall) -> OrResponse<FinalResponse> {
+        let mut response = self.follow(call, None).await?;
+        let mut exchange = 0;
+        while is_input_required(&response) {
+            if self.client.revision.is_modern() {
+                return Ok(self.sealed_input_required(&response));
+            }
+            exchange += 1;
+            // Rare and large, as what follows.
+            let retry = Box::pin(self.provide_input(&response, exchange)).await?;
+            response = self.follow(retry, None).await?;
+        }
+        match self.task_to_await(&response) {
+            Some(task) => Box::pin(self.await_task(task, &response.response)).await,
+            None => Ok(self.translated(&response)),
         }
     }
 
     /// Sends a request to its server.
-    fn send(&self, request: Arc<Request>, resumes: Option<Resume>) -> Result<CallStage, FinalResponse> {
+    fn send(&mut self, request: Arc<Request>, resumes: Option<Resume>) -> OrResponse<RunningCall> {
         let caller = self.client.caller(self.method());
-        let (sender, events) = self.events(&caller);
+        self.wants_events = self.token().is_some() || self.client.wants_logs() || caller.may_be_asked;
+        let (sender, events) = self.wants_events.then(events).unzip();
         match self.gateway.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
-            Routed::Sent(call) => Ok(CallStage::Call(LiveCall::new(call, events))),
+            Routed::Sent(call) => {
+                self.server = Some(call.server().clone());
+                Ok(RunningCall::new(call, events))
+            }
             Routed::Answered(result) => {
                 Err(FinalResponse::result(self.id(), &complete(&result, self.client.revision)))
             }
@@ -151,112 +173,64 @@ impl ClientCall {
         }
     }
 
-    /// Where what is said before the answer goes, if the client wants any of it.
-    fn events(&self, caller: &Caller) -> (Option<CallEventSender>, Option<CallEvents>) {
-        if self.token().is_none() && !self.client.wants_logs() && !caller.may_be_asked {
-            return (None, None);
-        }
-        let (sender, events) = events();
-        (Some(sender), Some(events))
-    }
-
-    /// What happens next. Cancel safe; not to be called again after the final step.
-    pub(crate) async fn next(&mut self) -> CallStep {
-        std::future::poll_fn(|context| self.poll_next(context)).await
-    }
-
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<CallStep> {
-        loop {
-            if let Some(text) = self.due.pop_front() {
-                return Poll::Ready(CallStep::Event(text));
-            }
-            if let Some(running) = &mut self.running
-                && Pin::new(&mut running.cancelled).poll(context).is_ready()
-            {
-                return Poll::Ready(CallStep::Final(self.failed(&error::cancelled())));
-            }
-            if self.poll_asking(context) {
-                continue;
-            }
-            let happened = match &mut self.source {
-                CallStage::Call(live) => live.poll_next(context).map(|happening| match happening {
-                    LiveEvent::Event(event) => self.event(event),
-                    LiveEvent::Ended(outcome) => self.ended(outcome),
-                }),
-                CallStage::Park(attachment) => attachment.poll_next(context).map(|next| match next {
-                    LinkEvent::Event(event) => self.event(event),
-                    LinkEvent::Ended(ended) => Some(CallStep::Final(self.resumed_and_ended(*ended))),
-                }),
-                CallStage::Retry(retry) => match retry.poll_ready(context, &self.asking) {
-                    Poll::Ready(()) => Poll::Ready(self.retry()),
-                    Poll::Pending => Poll::Pending,
-                },
-                CallStage::Task(waiting) => match waiting.poll_turn(context, &self.asking) {
-                    Poll::Ready(turn) => Poll::Ready(self.take_turn(turn)),
-                    Poll::Pending => Poll::Pending,
-                },
-                CallStage::Gone => Poll::Pending,
-            };
-            match happened {
-                Poll::Ready(Some(step)) => return Poll::Ready(step),
-                Poll::Ready(None) => {}
-                Poll::Pending => {
-                    let gathered = self.gathering.as_mut().map(|timer| timer.as_mut().poll(context));
-                    if gathered.is_some_and(|poll| poll.is_ready()) {
-                        match self.park() {
-                            Some(known) => return Poll::Ready(CallStep::Final(known)),
-                            None => continue,
-                        }
-                    }
-                    return Poll::Pending;
+    /// Waits for the response of a server and passes on what it sends before. `task` ends with the call.
+    async fn follow(&mut self, mut call: RunningCall, task: Option<AwaitedTask>) -> OrResponse<CallResponse> {
+        let outcome = loop {
+            let update = tokio::select! {
+                biased;
+                withdrawal = server_requests::withdrawn(&mut self.open) => {
+                    event_slot::put(withdrawal).await;
+                    continue;
                 }
+                update = call.next() => update,
+            };
+            match update {
+                CallUpdate::Event(CallEvent::Question(request)) if self.client.session.is_some() => {
+                    if let Some(text) = self.ask_session(request) {
+                        event_slot::put(text).await;
+                    }
+                }
+                CallUpdate::Event(CallEvent::Question(request)) => {
+                    let mut requests = vec![*request];
+                    if let Some(outcome) = Box::pin(self.gather(&mut call, &mut requests)).await {
+                        break outcome;
+                    }
+                    let (requests, refused) = answerable(requests, self.client.abilities());
+                    if !requests.is_empty() {
+                        return Err(self.suspend(call, task, requests, refused));
+                    }
+                    refused.into_iter().for_each(ServerRequest::refuse);
+                }
+                CallUpdate::Event(event) => self.pass_on(event).await,
+                CallUpdate::Ended(outcome) => break outcome,
             }
+        };
+        let response = outcome.map_err(|error| self.failed(&error::call_failed(&error)))?;
+        if let Some(task) = task {
+            task.ended();
         }
+        Ok(response)
     }
 
-    fn event(&mut self, event: CallEvent) -> Option<CallStep> {
-        match (event, self.token()) {
+    /// Passes a notification of the server on to the client.
+    async fn pass_on(&self, event: CallEvent) {
+        let text = match (event, self.token()) {
             (CallEvent::Progress(notification), Some(token)) => {
                 let sealed = self.with_sealed_task(&notification);
-                Some(CallStep::Event(progress(sealed.as_ref().unwrap_or(&notification), token)))
+                progress(sealed.as_ref().unwrap_or(&notification), token)
             }
-            (CallEvent::Progress(_), None) => None,
             (CallEvent::Log(notification) | CallEvent::Custom(notification), _) => {
                 let sealed = self.with_sealed_task(&notification);
-                Some(CallStep::Event(sealed.as_ref().unwrap_or(&notification).text.clone().into()))
+                sealed.as_ref().unwrap_or(&notification).text.clone().into()
             }
-            (CallEvent::Told(_), _) => None, // no call is a subscription
-            (CallEvent::Question(question), _) => {
-                self.question(*question);
-                None
-            }
-        }
+            // Nobody wants the progress, server requests are handled elsewhere, and no call is a subscription.
+            (CallEvent::Progress(_) | CallEvent::Question(_) | CallEvent::Told(_), _) => return,
+        };
+        event_slot::put(text).await;
     }
 
-    /// The end of a call; nothing when the client must answer questions first.
-    fn ended(&mut self, outcome: Result<CallResponse, CallError>) -> Option<CallStep> {
-        match outcome {
-            Ok(answered) if is_input_required(&answered) => {
-                self.input_required(&answered).map(CallStep::Final)
-            }
-            Ok(answered) => match self.task_to_await(&answered) {
-                Some(task) => self.await_task(task, &answered.response),
-                None => Some(CallStep::Final(self.answered(&answered))),
-            },
-            Err(error) => Some(CallStep::Final(self.failed(&error::call_failed(&error)))),
-        }
-    }
-
-    fn resumed_and_ended(&self, ended: LinkEnd) -> FinalResponse {
-        match ended {
-            LinkEnd::Answered(answered) => self.answered(&answered),
-            LinkEnd::Failed(error) => self.failed(&error::call_failed(&error)),
-            LinkEnd::Asked(result) => FinalResponse::result(self.id(), &result),
-            LinkEnd::Refused(error) => self.failed(&error),
-        }
-    }
-
-    fn answered(&self, answered: &CallResponse) -> FinalResponse {
+    /// Returns a response of a server as the client expects it.
+    fn translated(&self, answered: &CallResponse) -> FinalResponse {
         let CallResponse { response, revision } = answered;
         if self.client.revision.is_modern()
             && let Some(wanted) = url_elicitations(response)
@@ -272,7 +246,7 @@ impl ClientCall {
         }
     }
 
-    /// The first of these questions that the client cannot be asked.
+    /// The first of these requests that the client does not support.
     fn cannot_answer(&self, wanted: &InputRequired) -> Option<String> {
         let lacks = |asked: &&InputRequest| !self.client.can_answer(&asked.method, asked.params.as_deref());
         wanted.requests.iter().find(lacks).map(|asked| asked.method.clone())
@@ -305,14 +279,14 @@ impl ClientCall {
     }
 }
 
-/// Whether a server wants answers of the client before it gives its own.
+/// Whether a modern server requires input of the client before it responds.
 fn is_input_required(answered: &CallResponse) -> bool {
     let CallResponse { response, revision } = answered;
     revision.is_modern()
         && response.result_field("resultType").is_some_and(|span| response.raw(span) == "\"input_required\"")
 }
 
-/// Whether servers may answer such a request with questions.
+/// Whether servers may ask for input before they respond to such a request.
 pub(crate) fn may_ask(asked: &str) -> bool {
     matches!(asked, method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::TASKS_RESULT)
 }

@@ -8,7 +8,7 @@ use crate::{
     error,
     gateway::Gateway,
     request::{
-        call::{CallStart, ClientCall, FinalResponse},
+        call::{ClientCall, FinalResponse},
         client::RequestClient,
         subscription::Subscription,
     },
@@ -19,7 +19,7 @@ pub(crate) enum Served {
     /// At once.
     Known(FinalResponse),
     /// By a server.
-    Running(Box<ClientCall>),
+    Running(ClientCall),
     /// With changes, until someone ends it.
     Listening(Box<Subscription>),
     /// Once servers that are on their way up have come up, or will not.
@@ -92,8 +92,8 @@ impl Gateway {
             }
         };
         match ClientCall::start(self, client, request, running) {
-            CallStart::Running(exchange) => Served::Running(exchange),
-            CallStart::Known(known) => Served::Known(known),
+            Ok(call) => Served::Running(call),
+            Err(response) => Served::Known(response),
         }
     }
 }

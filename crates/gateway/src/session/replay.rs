@@ -6,8 +6,8 @@
 //! other.
 //!
 //! ```text
-//! Exchange, SessionStream ─task─▶ Stream (kept events) ─▶ Reader ─▶ body of the answer
-//!                            ▲ nobody reads for 60 s: it ends, and so does the call
+//! ClientCall, SessionStream ─task─▶ Stream (kept events) ─▶ Reader ─▶ body of the answer
+//!                              ▲ nobody reads for 60 s: it ends, and so does the call
 //! ```
 
 mod reader;
@@ -60,7 +60,7 @@ struct Inner {
 /// What a stream tells.
 pub(crate) enum StreamSource {
     /// The events of a request and its answer, from the first event on.
-    Request(Box<ClientCall>, Option<Rope>),
+    Request(ClientCall, Option<Rope>),
     /// What belongs to no request, until another stream takes its place.
     Changes(SessionStream, CancellationToken),
 }
@@ -171,12 +171,12 @@ impl ReplayStreams {
 /// Puts all that a source tells into a stream. Dropping this drops the source, which cancels a call.
 async fn send(stream: &ReplayStream, source: StreamSource, stop: &CancellationToken) {
     match source {
-        StreamSource::Request(mut exchange, first) => {
+        StreamSource::Request(mut call, first) => {
             if let Some(first) = first {
                 stream.push(first);
             }
             loop {
-                match exchange.next().await {
+                match call.next().await {
                     CallStep::Event(text) => stream.push(text),
                     CallStep::Final(known) => return stream.push(known.text),
                 }

@@ -3,29 +3,16 @@
 //! For each server whose tasks a client names, the hub listens there on its behalf: what one client hears is what it
 //! asked for, and the server ends it when the client goes.
 
-use std::{
-    collections::BTreeMap,
-    future::{Future, poll_fn},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::pending, pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select_all};
 use serde::Deserialize;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
-use toolbay_host::{CallEvent, HostRequest, Resume, Routed, events};
+use toolbay_host::{CallEvent, CallUpdate, HostRequest, Resume, Routed, RunningCall, events};
 use toolbay_protocol::{Notification, ServerName, decode_string, method};
 
 use super::{Sealing, Task, TaskProtocol, our_request};
-use crate::{
-    gateway::Gateway,
-    request::{
-        call::live::{LiveCall, LiveEvent},
-        client::RequestClient,
-    },
-};
+use crate::{gateway::Gateway, request::client::RequestClient};
 
 /// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,7 +41,7 @@ struct WatchedServer {
 }
 
 enum TaskSource {
-    Listening(Box<LiveCall>),
+    Listening(Box<RunningCall>),
     /// It ended; it is tried again in a moment.
     Pausing(Pin<Box<Sleep>>),
 }
@@ -100,15 +87,11 @@ impl TaskWatch {
     /// The next change, with the client's id; pending while there is none. Cancel safe.
     pub(crate) async fn next(&mut self) -> Box<Notification> {
         let Self { gateway, client, watched, .. } = self;
-        poll_fn(|context| {
-            for watched in watched.iter_mut() {
-                if let Poll::Ready(told) = watched.poll_next(context, gateway, client) {
-                    return Poll::Ready(told);
-                }
-            }
-            Poll::Pending
-        })
-        .await
+        if watched.is_empty() {
+            return pending().await;
+        }
+        let changes = watched.iter_mut().map(|watched| Box::pin(watched.next(gateway, client)));
+        select_all(changes).await.0
     }
 }
 
@@ -116,9 +99,9 @@ impl WatchedServer {
     /// Waits until the server has said what it agrees to, or that it does not.
     async fn acknowledged(&mut self) {
         while self.agreed.is_none() {
-            let TaskSource::Listening(live) = &mut self.source else { return };
-            match live.next().await {
-                LiveEvent::Event(CallEvent::Told(told)) if told.method() == method::LISTEN_ACKNOWLEDGED => {
+            let TaskSource::Listening(call) = &mut self.source else { return };
+            match call.next().await {
+                CallUpdate::Event(CallEvent::Told(told)) if told.method() == method::LISTEN_ACKNOWLEDGED => {
                     let agreed = told.param("notifications").map(|span| told.raw(span));
                     let agreed: AgreedTasks =
                         agreed.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -129,37 +112,30 @@ impl WatchedServer {
                     let known = self.ids.iter().filter(|(id, _)| names(id));
                     self.agreed = Some(known.map(|(_, sealed)| sealed.clone()).collect());
                 }
-                LiveEvent::Event(_) => {}
-                LiveEvent::Ended(_) => self.source = TaskSource::Pausing(Box::pin(sleep(self.pause))),
+                CallUpdate::Event(_) => {}
+                CallUpdate::Ended(_) => self.source = TaskSource::Pausing(Box::pin(sleep(self.pause))),
             }
         }
     }
 
-    fn poll_next(
-        &mut self,
-        context: &mut Context<'_>,
-        gateway: &Arc<Gateway>,
-        client: &RequestClient,
-    ) -> Poll<Box<Notification>> {
+    /// The next change. Cancel safe.
+    async fn next(&mut self, gateway: &Arc<Gateway>, client: &RequestClient) -> Box<Notification> {
         loop {
             match &mut self.source {
-                TaskSource::Listening(live) => match live.poll_next(context) {
-                    Poll::Ready(LiveEvent::Event(CallEvent::Told(told))) => {
+                TaskSource::Listening(call) => match call.next().await {
+                    CallUpdate::Event(CallEvent::Told(told)) => {
                         if let Some(told) = self.told(&told, gateway, client) {
-                            return Poll::Ready(told);
+                            return told;
                         }
                     }
-                    Poll::Ready(LiveEvent::Event(_)) => {}
-                    Poll::Ready(LiveEvent::Ended(_)) => {
+                    CallUpdate::Event(_) => {}
+                    CallUpdate::Ended(_) => {
                         self.source = TaskSource::Pausing(Box::pin(sleep(self.pause)));
                         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                     }
-                    Poll::Pending => return Poll::Pending,
                 },
                 TaskSource::Pausing(pause) => {
-                    if pause.as_mut().poll(context).is_pending() {
-                        return Poll::Pending;
-                    }
+                    pause.as_mut().await;
                     self.source = listen(gateway, client, &self.server, &self.ids, self.pause);
                 }
             }
@@ -208,7 +184,7 @@ fn listen(
     });
     match sent {
         Some((Routed::Sent(call), events)) => {
-            TaskSource::Listening(Box::new(LiveCall::new(call, Some(events))))
+            TaskSource::Listening(Box::new(RunningCall::new(call, Some(events))))
         }
         _ => TaskSource::Pausing(Box::pin(sleep(pause))),
     }

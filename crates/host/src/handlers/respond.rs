@@ -1,6 +1,6 @@
 //! From a question on the wire to a handler and back.
 
-use std::{future::poll_fn, pin::pin};
+use std::pin::pin;
 
 use serde_json::{Value, json};
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName, method};
@@ -19,7 +19,7 @@ impl Handlers {
         let reply = {
             let mut reply = pin!(self.reply(server, &asked, params));
             tokio::select! {
-                () = poll_fn(|context| question.poll_withdrawn(context)) => return,
+                () = question.withdrawn() => return,
                 reply = &mut reply => reply,
             }
         };

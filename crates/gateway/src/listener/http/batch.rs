@@ -85,8 +85,8 @@ async fn last_step(gateway: &Arc<Gateway>, mut served: Served) -> Option<FinalRe
             Served::Listening(_) => return None,
             Served::Soon(answer) => return Some(answer.await),
             Served::Later(later) => served = later.serve(gateway).await,
-            Served::Running(mut exchange) => loop {
-                if let CallStep::Final(known) = exchange.next().await {
+            Served::Running(mut call) => loop {
+                if let CallStep::Final(known) = call.next().await {
                     return Some(known);
                 }
             },

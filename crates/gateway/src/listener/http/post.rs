@@ -116,7 +116,7 @@ impl HttpListener {
         loop {
             return Ok(match served {
                 Served::Known(known) => final_response(known, modern),
-                Served::Running(exchange) => self.run(exchange, &client, accepts).await,
+                Served::Running(call) => self.run(call, &client, accepts).await,
                 Served::Listening(subscription) => self.listen(*subscription),
                 Served::Soon(answer) => final_response(answer.await, modern),
                 Served::Later(later) => {
@@ -127,22 +127,17 @@ impl HttpListener {
         }
     }
 
-    /// Runs an exchange: JSON when the answer comes first, a stream of events when something else does.
-    async fn run(
-        &self,
-        mut exchange: Box<ClientCall>,
-        client: &RequestClient,
-        accepts: Accepts,
-    ) -> HttpResponse {
+    /// Runs a call: the response is sent as JSON if it comes first, as part of an event stream otherwise.
+    async fn run(&self, mut call: ClientCall, client: &RequestClient, accepts: Accepts) -> HttpResponse {
         loop {
             let step = if accepts == Accepts::Streams {
                 tokio::select! {
                     biased;
-                    step = exchange.next() => Some(step),
+                    step = call.next() => Some(step),
                     () = tokio::time::sleep(KEEP_ALIVE) => None,
                 }
             } else {
-                Some(exchange.next().await)
+                Some(call.next().await)
             };
             let first = match step {
                 Some(CallStep::Final(known)) => return final_response(known, client.revision.is_modern()),
@@ -150,12 +145,12 @@ impl HttpListener {
                 Some(CallStep::Event(text)) => Some(text),
                 None => None,
             };
-            let Some(session) = &client.session else { return stream(exchange, first) };
-            let source = StreamSource::Request(exchange, first);
+            let Some(session) = &client.session else { return stream(call, first) };
+            let source = StreamSource::Request(call, first);
             let opened = session.streams.open(source, session, self.stop.clone(), self.gateway.host.tasks());
             return match opened {
                 Ok(reader) => read(reader),
-                Err(TooManyStreams(StreamSource::Request(exchange, first))) => stream(exchange, first),
+                Err(TooManyStreams(StreamSource::Request(call, first))) => stream(call, first),
                 Err(TooManyStreams(StreamSource::Changes(..))) => unreachable!("it was a request"),
             };
         }

@@ -92,19 +92,19 @@ pub(super) fn read(reader: StreamReader) -> HttpResponse {
 }
 
 /// The events of a request, for a client that cannot come back: when it goes away, the request is cancelled.
-pub(super) fn stream(exchange: Box<ClientCall>, first: Option<Rope>) -> HttpResponse {
+pub(super) fn stream(call: ClientCall, first: Option<Rope>) -> HttpResponse {
     let first = Some(first.map_or_else(keep_alive, event));
-    sse(Body::stream(unfold((first, Some(exchange)), |(first, exchange)| async move {
+    sse(Body::stream(unfold((first, Some(call)), |(first, call)| async move {
         if let Some(first) = first {
-            return Some((first, (None, exchange)));
+            return Some((first, (None, call)));
         }
-        let mut exchange = exchange?;
+        let mut call = call?;
         let step = tokio::select! {
-            step = exchange.next() => step,
-            () = tokio::time::sleep(KEEP_ALIVE) => return Some((keep_alive(), (None, Some(exchange)))),
+            step = call.next() => step,
+            () = tokio::time::sleep(KEEP_ALIVE) => return Some((keep_alive(), (None, Some(call)))),
         };
         Some(match step {
-            CallStep::Event(text) => (event(text), (None, Some(exchange))),
+            CallStep::Event(text) => (event(text), (None, Some(call))),
             CallStep::Final(known) => (event(known.text), (None, None)),
         })
     })))

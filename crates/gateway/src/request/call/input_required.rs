@@ -1,154 +1,102 @@
-//! A server of the stateless era wants answers before it gives its own.
+//! A modern server requires input of the client before it responds.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::time::Duration;
 
-use tokio::time::{Sleep, sleep};
-use toolbay_host::{CallResponse, ClientReply};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::time::sleep;
+use toolbay_host::{CallResponse, ClientReply, RunningCall};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Revision, encode_string, method};
 use toolbay_translate::{self as translate, InputRequest, InputRequired};
 
-use super::{
-    CallStage, CallStep, ClientCall, FinalResponse,
-    server_requests::{OpenServerRequests, RequestOrigin, elicitation_id},
-};
+use super::{CallRun, FinalResponse, OrResponse, event_slot, server_requests::elicitation_id};
 use crate::{
     error,
     seal::{Binding, SealedContent},
     suspended::THINKING_TIME,
 };
 
-/// A server that asks more often than this asks in circles.
-const MAX_ROUNDS: u32 = 32;
-/// How long a server that only wants to be asked again later gets.
+/// A server that requires input more often than this asks in circles.
+const MAX_EXCHANGES: u32 = 32;
+/// How long a server gets that only wants the request again later.
 const LATER: Duration = Duration::from_millis(200);
 
-/// A call that will be made again.
-pub(super) struct Retry {
-    answers: InputResponses,
-    /// The server's own state, as JSON text.
-    state: Option<String>,
-    pause: Option<Pin<Box<Sleep>>>,
-}
+/// Results of the client as JSON text, by the keys of the server.
+pub(super) type InputResponses = Vec<(String, String)>;
 
-/// What the client answered so far.
-#[derive(Default)]
-pub(super) struct InputResponses {
-    /// Results as JSON text, by the server's keys.
-    pub(super) given: Vec<(String, String)>,
-    /// What the client could not or would not answer.
-    pub(super) failed: Option<ErrorObject>,
-}
-
-impl Retry {
-    /// Ready when nothing is asked any more and it is time.
-    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>, asking: &OpenServerRequests) -> Poll<()> {
-        if !asking.is_empty() {
-            return Poll::Pending;
-        }
-        self.pause.as_mut().map_or(Poll::Ready(()), |pause| pause.as_mut().poll(context))
-    }
-}
-
-impl ClientCall {
-    /// Passes the questions on; what is given back ends the request.
-    pub(super) fn input_required(&mut self, answered: &CallResponse) -> Option<FinalResponse> {
-        if self.client.revision.is_modern() {
-            return Some(self.wrapped(answered));
-        }
-        self.input_rounds += 1;
-        let wanted = translate::input_requests(&answered.response);
-        let (Some(wanted), true) = (wanted, self.input_rounds <= MAX_ROUNDS) else {
-            return Some(self.failed(&cannot_answer("more than it can answer")));
+impl CallRun {
+    /// Asks the client of a session for the required input, and sends the request again with it.
+    pub(super) async fn provide_input(
+        &mut self,
+        response: &CallResponse,
+        exchange: u32,
+    ) -> OrResponse<RunningCall> {
+        let wanted = translate::input_requests(&response.response).filter(|_| exchange <= MAX_EXCHANGES);
+        let Some(InputRequired { requests, request_state }) = wanted else {
+            return Err(self.failed(&cannot_answer("more than it can answer")));
         };
-        let InputRequired { requests, request_state: state } = wanted;
-        let pause = requests.is_empty().then(|| Box::pin(sleep(LATER * self.input_rounds)));
-        if let Err(error) = self.ask_session(requests) {
-            return Some(self.failed(&error));
+        if requests.is_empty() {
+            sleep(LATER * exchange).await;
         }
-        self.source = CallStage::Retry(Retry { answers: InputResponses::default(), state, pause });
-        None
+        let input = self.ask_for_input(requests).await.map_err(|error| self.failed(&error))?;
+        let text = translate::retry(&self.request, &input, request_state.as_deref());
+        match Message::parse(text) {
+            Ok(Message::Request(request)) => self.send(request.into(), None),
+            _ => Err(self.failed(&cannot_answer("more than fits into a request"))),
+        }
     }
 
-    /// Puts questions of a server to the client, each in a message of its own.
-    pub(super) fn ask_session(&mut self, requests: Vec<InputRequest>) -> Result<(), ErrorObject> {
+    /// Sends input requests of a server to the client of a session, each as a request of its own, and collects the results.
+    pub(super) async fn ask_for_input(
+        &self,
+        requests: Vec<InputRequest>,
+    ) -> Result<InputResponses, ErrorObject> {
+        let mut open = Vec::new();
         for InputRequest { key, method, params } in requests {
             let (params, to) = (params.as_deref(), self.client.revision);
             let can = self.client.can_answer(&method, params);
             let params =
                 translate::translate_server_request(&method, params, Revision::LATEST, to, &elicitation_id());
             let session = self.client.session.as_ref().filter(|_| can);
-            let put =
+            let request =
                 params.ok().zip(session).and_then(|(params, session)| session.request(&method, &params));
-            let put = put.ok_or_else(|| cannot_answer(&method))?;
-            self.due.push_back(put.text.clone().into());
-            self.asking.add(put, RequestOrigin::Retry { key, method });
+            open.push((key, request.ok_or_else(|| cannot_answer(&method))?, method));
         }
-        Ok(())
+        let replies = FuturesUnordered::new();
+        for (key, request, method) in open {
+            event_slot::put(request.text.into()).await;
+            replies.push(async move { (key, method, request.reply.await.ok()) });
+        }
+        let replies: Vec<_> = replies.collect().await;
+        replies.into_iter().map(|(key, method, reply)| Ok((key, self.input(&method, reply)?))).collect()
     }
 
-    pub(super) fn answered_for_retry(&mut self, key: String, asked: &str, reply: Option<ClientReply>) {
-        let answers = match &mut self.source {
-            CallStage::Retry(retry) => &mut retry.answers,
-            CallStage::Task(waiting) => &mut waiting.answers,
-            _ => return,
-        };
+    /// The input that a reply of the client means for a modern server.
+    fn input(&self, asked: &str, reply: Option<ClientReply>) -> Result<String, ErrorObject> {
         match reply {
             Some(ClientReply::Result(result)) => {
-                let result = translate::translate_client_response(
-                    asked,
-                    &result,
-                    self.client.revision,
-                    Revision::LATEST,
-                );
-                answers.given.push((key, result));
+                let from = self.client.revision;
+                Ok(translate::translate_client_response(asked, &result, from, Revision::LATEST))
             }
             // A person who is not there has not answered; that is something a server understands.
             Some(ClientReply::Error(_)) | None if asked == method::ELICIT => {
-                answers.given.push((key, r#"{"action":"cancel"}"#.to_owned()));
+                Ok(r#"{"action":"cancel"}"#.to_owned())
             }
-            Some(ClientReply::Error(error)) => answers.failed = Some(error),
-            None => answers.failed = Some(cannot_answer(asked)),
+            Some(ClientReply::Error(error)) => Err(error),
+            None => Err(cannot_answer(asked)),
         }
     }
 
-    /// Makes the call again, with the client's answers.
-    pub(super) fn retry(&mut self) -> Option<CallStep> {
-        let CallStage::Retry(retry) = std::mem::replace(&mut self.source, CallStage::Gone) else {
-            return None;
-        };
-        if let Some(error) = retry.answers.failed {
-            return Some(CallStep::Final(self.failed(&error)));
-        }
-        let text = translate::retry(&self.request, &retry.answers.given, retry.state.as_deref());
-        let request = match Message::parse(text) {
-            Ok(Message::Request(request)) => request,
-            _ => return Some(CallStep::Final(self.failed(&cannot_answer("more than fits into a request")))),
-        };
-        match self.send(request.into(), None) {
-            Ok(source) => {
-                self.source = source;
-                None
-            }
-            Err(known) => Some(CallStep::Final(known)),
-        }
-    }
-
-    /// The questions as they are, but with the server's state under our seal: it then fits this request alone.
-    fn wrapped(&self, answered: &CallResponse) -> FinalResponse {
-        let plain = self.answered(answered);
+    /// Passes `input_required` on to a modern client, with the server's state sealed: it then fits this request alone.
+    pub(super) fn sealed_input_required(&self, answered: &CallResponse) -> FinalResponse {
+        let plain = self.translated(answered);
         let Some(span) = answered.response.result_field("requestState") else { return plain };
-        let CallStage::Call(live) = &self.source else { return plain };
-        let carried = SealedContent::Upstream {
-            server: live.server().to_string(),
+        let Some(server) = &self.server else { return plain };
+        let content = SealedContent::Upstream {
+            server: server.to_string(),
             state: answered.response.raw(span).to_owned(),
         };
         let binding = Binding::of(self.client.principal(), &self.request.call);
-        let Some(state) = self.gateway.seal.close(carried, THINKING_TIME, &binding) else {
+        let Some(state) = self.gateway.seal.close(content, THINKING_TIME, &binding) else {
             return self.failed(&error::too_many_server_requests());
         };
         let mut splice = answered.response.with_id(self.id());

@@ -1,30 +1,30 @@
-//! A client of the stateless era comes back with answers.
+//! A request goes on with something that a server began.
 
 use bytes::Bytes;
 use toolbay_host::Resume;
 use toolbay_protocol::{ErrorCode, ErrorObject, Notification, ServerName};
 
-use super::{ClientCall, may_ask};
+use super::{CallRun, FinalResponse, may_ask};
 use crate::{
     error,
     seal::{Binding, SealedContent},
-    suspended::CallLink,
+    suspended::{CallLink, LinkEnd},
     tasks::{Task, TaskProtocol},
 };
 
 /// What a request goes on with.
 pub(super) enum Resumed {
     /// Nothing: it is a new one.
-    Anew,
+    New,
     /// The state of a server, or its task.
-    At(Resume),
-    /// A parked call.
-    Parked(CallLink),
+    AtServer(Resume),
+    /// A suspended call.
+    Suspended(CallLink),
     /// Something that is not there.
     Refused(ErrorObject),
 }
 
-impl ClientCall {
+impl CallRun {
     /// Finds out what a request goes on with.
     pub(super) fn resumed(&self) -> Resumed {
         let call = &self.request.call;
@@ -34,20 +34,20 @@ impl ClientCall {
             return self.task(call, kind);
         }
         if !self.client.revision.is_modern() || !may_ask(self.method()) {
-            return Resumed::Anew;
+            return Resumed::New;
         }
-        let Some(span) = call.param("requestState") else { return Resumed::Anew };
+        let Some(span) = call.param("requestState") else { return Resumed::New };
         let Some(state) = call.string_param("requestState") else {
             return Resumed::Refused(invalid("`requestState` must be a string"));
         };
         let binding = Binding::of(self.client.principal(), call);
         let resumed = match self.gateway.seal.open(&state, &binding) {
-            Ok(SealedContent::Park { id, round }) => {
-                self.gateway.suspended.attach(id, round, call).map(Resumed::Parked)
+            Ok(SealedContent::Suspended { id, exchange }) => {
+                self.gateway.suspended.resume(id, exchange, call).map(Resumed::Suspended)
             }
             Ok(SealedContent::Upstream { server, state }) => {
                 let server = ServerName::new(server);
-                Some(Resumed::At(Resume { server, state: Some((span, Bytes::from(state))) }))
+                Some(Resumed::AtServer(Resume { server, state: Some((span, Bytes::from(state))) }))
             }
             Err(_) => None,
         };
@@ -57,9 +57,7 @@ impl ClientCall {
             ))
         })
     }
-}
 
-impl ClientCall {
     /// Finds the task that a request is about.
     fn task(&self, call: &Notification, kind: TaskProtocol) -> Resumed {
         let task = call.string_param("taskId").map(|id| {
@@ -68,10 +66,30 @@ impl ClientCall {
         });
         match (task, call.param("taskId")) {
             (Some(Some(Task { server, id, .. })), Some(span)) => {
-                Resumed::At(Resume { server, state: Some((span, Bytes::from(id))) })
+                Resumed::AtServer(Resume { server, state: Some((span, Bytes::from(id))) })
             }
             (Some(None), _) => Resumed::Refused(error::unknown_task()),
             _ => Resumed::Refused(invalid("`params.taskId` is missing or not a string")),
+        }
+    }
+
+    /// Waits for what a suspended call comes to, and passes on what its server sends before.
+    pub(super) async fn resume(self, mut link: CallLink) -> FinalResponse {
+        let end = loop {
+            tokio::select! {
+                biased;
+                Some(event) = link.events.recv() => self.pass_on(event).await,
+                end = &mut link.end => break end,
+            }
+        };
+        while let Some(event) = link.events.try_recv() {
+            self.pass_on(event).await;
+        }
+        match end.unwrap_or_else(|_| LinkEnd::Refused(error::taken_over())) {
+            LinkEnd::Answered(response) => self.translated(&response),
+            LinkEnd::Failed(error) => self.failed(&error::call_failed(&error)),
+            LinkEnd::InputRequired(result) => FinalResponse::result(self.id(), &result),
+            LinkEnd::Refused(error) => self.failed(&error),
         }
     }
 }

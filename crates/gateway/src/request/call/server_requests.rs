@@ -1,52 +1,30 @@
-//! A server with a handshake asks something in the middle of a call.
+//! A legacy server sends a request to the client in the middle of a call.
 
 use std::{
-    future::Future,
+    future::{Future, pending},
     pin::Pin,
     sync::atomic::{AtomicU64, Ordering},
-    task::{Context, Poll},
 };
 
-use tokio::sync::oneshot;
-use toolbay_host::{ClientReply, ServerRequest};
-use toolbay_protocol::method;
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::time::sleep;
+use toolbay_host::{CallError, CallEvent, CallResponse, CallUpdate, ClientReply, RunningCall, ServerRequest};
+use toolbay_protocol::{Revision, Rope, method};
 use toolbay_translate as translate;
 
-use super::{CallStage, ClientCall, FinalResponse};
+use super::{CallRun, FinalResponse};
 use crate::{
     error,
     seal::Binding,
     session::pending_requests::PendingServerRequest,
-    suspended::{self, GATHER, answerable},
+    suspended::{GATHER, SuspendedRequest},
+    tasks::AwaitedTask,
 };
 
-/// Questions that the client was asked in messages of their own, and has not answered yet.
-#[derive(Default)]
-pub(super) struct OpenServerRequests(Vec<OpenServerRequest>);
-
-struct OpenServerRequest {
-    id: u64,
-    reply: oneshot::Receiver<ClientReply>,
-    asker: RequestOrigin,
-}
-
-/// Who wants to know.
-pub(super) enum RequestOrigin {
-    /// A server that waits in the middle of the call.
-    Server(Box<ServerRequest>),
-    /// One that gets the answers in a request of ours: under this key, in answer to this method.
-    Retry { key: String, method: String },
-}
-
-impl OpenServerRequests {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn add(&mut self, put: PendingServerRequest, asker: RequestOrigin) {
-        self.0.push(OpenServerRequest { id: put.id, reply: put.reply, asker });
-    }
-}
+/// Server requests that were sent to the client of a session. Each ends with the client's reply, or with what the client
+/// is told when the server withdraws the request.
+pub(super) type OpenServerRequests =
+    FuturesUnordered<Pin<Box<dyn Future<Output = Option<Rope>> + Send + Sync>>>;
 
 /// An id for an elicitation, for clients that want one.
 pub(super) fn elicitation_id() -> String {
@@ -54,100 +32,115 @@ pub(super) fn elicitation_id() -> String {
     format!("elicitation-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-impl ClientCall {
-    /// Takes a question to the client, in the way of its era.
-    pub(super) fn question(&mut self, question: ServerRequest) {
-        let Some(session) = &self.client.session else {
-            // The end of this request is the question.
-            self.gathered.push(question);
-            self.gathering.get_or_insert_with(|| Box::pin(tokio::time::sleep(GATHER)));
-            return;
-        };
-        if !self.client.can_answer(question.method(), question.params()) {
-            return question.refuse();
-        }
-        let (asked, from) = (question.method(), question.revision);
-        let put = translate::translate_server_request(
-            asked,
-            question.params(),
-            from,
-            self.client.revision,
-            &elicitation_id(),
-        )
-        .ok()
-        .and_then(|params| session.request(asked, &self.with_sealed_question(params)));
-        match put {
-            Some(put) => {
-                self.due.push_back(put.text.clone().into());
-                self.asking.add(put, RequestOrigin::Server(Box::new(question)));
-            }
-            None => question.refuse(),
-        }
-    }
-
-    /// Looks for answers of the client; says whether something happened.
-    pub(super) fn poll_asking(&mut self, context: &mut Context<'_>) -> bool {
-        let mut index = 0;
-        let mut happened = false;
-        while let Some(open) = self.asking.0.get_mut(index) {
-            if let Poll::Ready(reply) = Pin::new(&mut open.reply).poll(context) {
-                let OpenServerRequest { asker, .. } = self.asking.0.swap_remove(index);
-                self.replied(asker, reply.ok());
-                happened = true;
-            } else if let RequestOrigin::Server(question) = &mut open.asker
-                && question.poll_withdrawn(context).is_ready()
-            {
-                let params = format!(r#"{{"requestId":{}}}"#, open.id);
-                self.due.push_back(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
-                self.asking.0.swap_remove(index);
-                happened = true;
-            } else {
-                index += 1;
-            }
-        }
-        happened
-    }
-
-    fn replied(&mut self, asker: RequestOrigin, reply: Option<ClientReply>) {
-        match (asker, reply) {
-            (RequestOrigin::Server(question), Some(ClientReply::Result(result))) => {
-                let (from, to) = (self.client.revision, question.revision);
-                let result = translate::translate_client_response(question.method(), &result, from, to);
-                let task = question.params().and_then(translate::related_task);
-                // An answer says which task it is about, too.
-                question.respond(ClientReply::Result(match task {
-                    Some(id) => translate::with_related_task(&result, &id),
-                    None => result,
-                }));
-            }
-            (RequestOrigin::Server(question), Some(error)) => question.respond(error),
-            (RequestOrigin::Server(_), None) => {} // dropping the question tells the server
-            (RequestOrigin::Retry { key, method }, reply) => self.answered_for_retry(key, &method, reply),
-        }
-    }
-
-    /// Ends this request with the questions that were gathered; the call waits for the answers. What the client
-    /// cannot be asked is refused, and if that is all of it, the call goes on.
-    pub(super) fn park(&mut self) -> Option<FinalResponse> {
-        self.gathering = None;
-        let abilities = self.client.abilities();
-        let (questions, refused) = answerable(std::mem::take(&mut self.gathered), abilities);
-        if questions.is_empty() {
-            refused.into_iter().for_each(ServerRequest::refuse);
+impl CallRun {
+    /// Prepares a server request for the client of a session and returns its text; one that the client does not support
+    /// is refused.
+    pub(super) fn ask_session(&mut self, request: Box<ServerRequest>) -> Option<Rope> {
+        let to = self.client.revision;
+        let session = self.client.session.as_ref();
+        let session = session.filter(|_| self.client.can_answer(request.method(), request.params()));
+        let pending = session.and_then(|session| {
+            let (asked, params, from) = (request.method(), request.params(), request.revision);
+            let params =
+                translate::translate_server_request(asked, params, from, to, &elicitation_id()).ok()?;
+            session.request(asked, &self.with_sealed_request(params))
+        });
+        let Some(pending) = pending else {
+            request.refuse();
             return None;
-        }
-        let source = std::mem::replace(&mut self.source, CallStage::Gone);
-        let CallStage::Call(live) = source else {
-            return Some(self.failed(&error::too_many_server_requests()));
         };
+        let text = pending.text.clone().into();
+        self.open.get_or_insert_default().push(Box::pin(reply(request, pending, to)));
+        Some(text)
+    }
+
+    /// Waits a moment for more server requests. Returns how the call ended, if it did.
+    pub(super) async fn gather(
+        &self,
+        call: &mut RunningCall,
+        requests: &mut Vec<ServerRequest>,
+    ) -> Option<Result<CallResponse, CallError>> {
+        let mut moment = std::pin::pin!(sleep(GATHER));
+        loop {
+            tokio::select! {
+                biased;
+                update = call.next() => match update {
+                    CallUpdate::Event(CallEvent::Question(request)) => requests.push(*request),
+                    CallUpdate::Event(event) => self.pass_on(event).await,
+                    CallUpdate::Ended(outcome) => return Some(outcome),
+                },
+                () = &mut moment => return None,
+            }
+        }
+    }
+
+    /// Ends the request with the server requests; the call is kept until the client comes back with responses.
+    pub(super) fn suspend(
+        &self,
+        call: RunningCall,
+        task: Option<AwaitedTask>,
+        requests: Vec<ServerRequest>,
+        refused: Vec<ServerRequest>,
+    ) -> FinalResponse {
         let binding = Binding::of(self.client.principal(), &self.request.call);
-        let asker = suspended::SuspendedRequest { revision: self.client.revision, abilities, binding };
-        let parked = self.gateway.suspended.park(live, questions, asker);
-        // Only now, so that what the server makes of it finds the call parked.
+        let client =
+            SuspendedRequest { revision: self.client.revision, abilities: self.client.abilities(), binding };
+        let suspended = self.gateway.suspended.suspend(call, task, requests, client);
+        // Only now, so that what the server makes of it finds the call suspended.
         refused.into_iter().for_each(ServerRequest::refuse);
-        Some(match parked {
+        match suspended {
             Ok(result) => FinalResponse::result(self.id(), &result),
             Err(_) => self.failed(&error::too_many_server_requests()),
-        })
+        }
     }
+}
+
+/// Hands the client's reply to the server. When the server withdraws its request first, returns what tells the client.
+async fn reply(
+    mut request: Box<ServerRequest>,
+    mut pending: PendingServerRequest,
+    client: Revision,
+) -> Option<Rope> {
+    tokio::select! {
+        biased;
+        reply = &mut pending.reply => {
+            if let Ok(reply) = reply {
+                answer(*request, reply, client);
+            } // else dropping the request tells the server
+            None
+        }
+        () = request.withdrawn() => {
+            let params = format!(r#"{{"requestId":{}}}"#, pending.id);
+            Some(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into())
+        }
+    }
+}
+
+/// Answers a server request with the reply of a client that speaks `client`.
+pub(crate) fn answer(request: ServerRequest, reply: ClientReply, client: Revision) {
+    let reply = match reply {
+        ClientReply::Result(result) => {
+            let to = request.revision;
+            let result = translate::translate_client_response(request.method(), &result, client, to);
+            // A response says which task it is about, too.
+            ClientReply::Result(match request.params().and_then(translate::related_task) {
+                Some(id) => translate::with_related_task(&result, &id),
+                None => result,
+            })
+        }
+        error => error,
+    };
+    request.respond(reply);
+}
+
+/// Waits for replies of the client until the server withdraws a request; returns what tells the client. Cancel safe.
+pub(super) async fn withdrawn(open: &mut Option<OpenServerRequests>) -> Rope {
+    if let Some(open) = open {
+        while let Some(ended) = open.next().await {
+            if let Some(withdrawal) = ended {
+                return withdrawal;
+            }
+        }
+    }
+    pending().await
 }
