@@ -1,17 +1,17 @@
 //! Answers to what servers ask in the middle of a call.
 //!
 //! A server may want an answer of a model ([`Sampling`]), of a person ([`Elicitation`]), or to know which folders it may
-//! look at ([`RootInstances`]). Each is a trait with one method; closures will do, too. What has no handler is not offered to
+//! look at ([`Roots`]). Each is a trait with one method; closures will do, too. What has no handler is not offered to
 //! servers, and one that asks all the same is told so.
 //!
 //! ```
-//! use toolbay_host::questions::{Elicited, Handlers, Root};
+//! use toolbay_host::handlers::{ElicitResult, Handlers, Root};
 //!
 //! let handlers = Handlers::new()
 //!     .roots(vec![Root::new("file:///home/ada/project")])
-//!     .elicitation(|asked: toolbay_host::questions::ElicitRequest| async move {
+//!     .elicitation(|asked: toolbay_host::handlers::ElicitRequest| async move {
 //!         eprintln!("{} asks: {}", asked.server, asked.message());
-//!         Elicited::Decline
+//!         ElicitResult::Decline
 //!     });
 //! assert!(!handlers.is_empty());
 //! ```
