@@ -3,12 +3,12 @@
 //! Reads our own `toolbay.toml` and every format that people already have ([`Format`]): JSON with comments, TOML and YAML.
 //! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
 //!
-//! The way of a file: `tree` (one tree for all syntaxes) → `load::detect` (whose it is, and where its servers are) →
-//! `entry` or `native` (a [`WrittenServer`]: the words that all formats share, variables unexpanded) → `load::check` (a
+//! The way of a file: `syntax` (one tree for all syntaxes) → `format::detect` (whose it is, and where its servers are) →
+//! `format::entry` or `format::native` (a [`WrittenServer`]: the words that all formats share, variables unexpanded) → `load::check` (a
 //! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
 //!
-//! Beside that: which file counts ([`scope`]), which servers of a project may run ([`Approvals`]), what changed ([`diff()`]) and
-//! when ([`watch_files`]), and what servers inherit.
+//! Beside that: which file counts ([`scope`]), which servers of a project may run ([`Approvals`]), when files
+//! change ([`watch_files`]), and what servers inherit.
 
 #![forbid(unsafe_code)]
 

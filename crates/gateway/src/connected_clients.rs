@@ -15,7 +15,7 @@ use toolbay_protocol::Notification;
 use crate::capture::CapturedClient;
 
 /// The notification with which `toolbay stdio` introduces its client, before the client's first message. Its `params` are an
-/// [`ResumeRequest`].
+/// [`Attach`].
 pub const ATTACH: &str = "notifications/toolbay/attach";
 /// The notification with which a hub that is about to end on request takes leave of those that introduced themselves with [`ATTACH`].
 pub const GOODBYE: &str = "notifications/toolbay/goodbye";

@@ -16,7 +16,7 @@ use toolbay_upstream::{Endpoint, Shim, custom};
 use crate::{Error, Host, HostOptions, InProcess, Naming, Tool, serve_tools, servers::entry};
 
 /// How long [`HostBuilder::build`] waits for servers, unless told otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 type OnProblem = Box<dyn Fn(&Problem) + Send + Sync>;
 
@@ -69,7 +69,7 @@ pub struct HostBuilder {
     shim: Shim,
     roots: Option<Vec<String>>,
     cache: Option<PathBuf>,
-    patience: Duration,
+    wait_timeout: Duration,
     on_problem: Option<OnProblem>,
 }
 
@@ -85,7 +85,7 @@ impl Host {
             shim: Shim::none(),
             roots: None,
             cache: None,
-            patience: PATIENCE,
+            wait_timeout: WAIT_TIMEOUT,
             on_problem: None,
         }
     }
@@ -197,12 +197,12 @@ impl HostBuilder {
     }
 
     /// How long [`HostBuilder::build`] waits for servers to come up. With zero it does not: they join when they are ready.
-    pub fn wait_timeout(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn wait_timeout(self, timeout: Duration) -> Self {
+        Self { wait_timeout: timeout, ..self }
     }
 
     /// Starts all servers at once, and waits until each is up or known not to be, but no longer than
-    /// [`HostBuilder::patience`]. One that does not come up takes nothing from the others.
+    /// [`HostBuilder::wait_timeout`]. One that does not come up takes nothing from the others.
     ///
     /// # Errors
     ///
@@ -235,7 +235,7 @@ impl HostBuilder {
             chain: None,
         };
         let host = Host::start_with(&servers, self.embedded, &options);
-        let _ = tokio::time::timeout(self.patience, host.settled()).await; // late ones join when they are ready
+        let _ = tokio::time::timeout(self.wait_timeout, host.settled()).await; // late ones join when they are ready
         Ok(host)
     }
 }

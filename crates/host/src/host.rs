@@ -178,7 +178,7 @@ impl Host {
     }
 
     /// As [`Host::start`], with servers that no configuration can name: in this process, or behind a transport of one's own
-    /// ([`Source::Custom`]).
+    /// ([`Endpoint::Custom`]).
     pub fn start_with(
         servers: &[ServerConfig],
         embedded: Vec<(ServerName, Endpoint)>,
