@@ -2,6 +2,7 @@
 //!
 //! Every rule returns all its findings, one line each, so that a run shows everything at once.
 
+mod architecture;
 mod crates;
 mod sources;
 mod vocabulary;
@@ -13,8 +14,13 @@ use crate::workspace::root;
 /// Fails with one line per finding.
 pub(crate) fn run() -> Result<()> {
     let root = root();
-    let findings =
-        [crates::findings(&root)?, sources::findings(&root)?, vocabulary::findings(&root)?].concat();
+    let findings = [
+        crates::findings(&root)?,
+        sources::findings(&root)?,
+        vocabulary::findings(&root)?,
+        architecture::findings(&root)?,
+    ]
+    .concat();
     if !findings.is_empty() {
         bail!("the tree is not tidy:\n  {}", findings.join("\n  "));
     }
