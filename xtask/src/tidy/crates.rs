@@ -32,7 +32,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lab", &["search"]),
 ];
 
-const ALL: &[&str] = &[
+/// All libraries that are shipped.
+pub(super) const ALL: &[&str] = &[
     "protocol",
     "translate",
     "transport",
