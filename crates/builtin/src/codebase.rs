@@ -28,9 +28,9 @@ pub use worker::{Opener, Stop, TreeWork};
 
 use self::{output::ToolOutcome, worker::Workers};
 
-const INSTRUCTIONS: &str = "Searches and reads the files of one folder. `search_by_embedding` finds code by what it does, \
-    in words; `search_code` finds exact text or, with `regex`, patterns. Both give file and lines: read more with \
-    `read_file` (`start_line`, `end_line`). Paths are relative to the folder.";
+const INSTRUCTIONS: &str = "Searches and reads the files of one directory. `search_by_embedding` finds code by what it does, \
+     described in words; `search_code` finds exact text or, with `regex`, patterns. Both return file and lines; read \
+     more with `read_file` (`start_line`, `end_line`). Paths are relative to the directory.";
 
 /// How the server presents itself.
 #[derive(Debug, Clone)]
@@ -80,7 +80,8 @@ impl Server for CodebaseServer {
     fn call<'a>(&'a self, call: Call<'a>) -> CallFuture<'a> {
         Box::pin(async move {
             let Some(tool) = tools::find(call.tool) else {
-                let unknown = format!("Unknown tool: {}; there are {}", call.tool, tools::names().join(", "));
+                let unknown =
+                    format!("Unknown tool: {}; available: {}", call.tool, tools::names().join(", "));
                 return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));
             };
             let arguments = match arguments::Arguments::read(call.arguments) {

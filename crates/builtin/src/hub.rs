@@ -25,9 +25,8 @@ pub fn hub(
     in_process(Arc::new(Hub { status, instructions, description }))
 }
 
-const INSTRUCTIONS: &str = "Tells which MCP servers this Toolbay hub runs and how they are.";
-const DESCRIPTION: &str = "Which MCP servers this hub runs: their states, versions, and how many tools, resources and prompts \
-                           they offer.";
+const INSTRUCTIONS: &str = "Reports the MCP servers of this Toolbay hub and their state.";
+const DESCRIPTION: &str = "Lists the MCP servers of this hub with their state, version, and number of tools, resources and prompts.";
 
 struct Hub {
     status: StatusSource,

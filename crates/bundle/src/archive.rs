@@ -55,26 +55,24 @@ struct Entry {
 impl<'a> Archive<'a> {
     /// Looks at every entry; the error is a sentence.
     pub(super) fn open(bytes: &'a [u8], limits: Limits) -> Result<Self, String> {
-        let zip = ZipArchive::from_slice(bytes).map_err(|error| format!("it is no zip archive: {error}"))?;
+        let zip =
+            ZipArchive::from_slice(bytes).map_err(|error| format!("it is not a zip archive: {error}"))?;
         let mut names = Names::default();
         let mut entries = Vec::new();
         let mut directory = zip.entries();
-        while let Some(record) = directory.next_entry().map_err(|error| format!("it is broken: {error}"))? {
+        while let Some(record) = directory.next_entry().map_err(|error| format!("it is corrupt: {error}"))? {
             if entries.len() == limits.entries {
-                return Err(format!("it holds more than {} files", limits.entries));
+                return Err(format!("it contains more than {} files", limits.entries));
             }
             let raw = record.file_path();
-            let name =
-                std::str::from_utf8(raw.as_bytes()).map_err(|_| "a name in it is no text".to_owned())?;
+            let name = std::str::from_utf8(raw.as_bytes())
+                .map_err(|_| "a name in it is not valid UTF-8".to_owned())?;
             let is_folder = name.ends_with('/');
             let path = checked_path(name.strip_suffix('/').unwrap_or(name))?;
             names.take(path, is_folder)?;
             let mode = record.mode().value();
             if !TYPES_WE_KNOW.contains(&(mode & TYPE_MASK)) {
-                return Err(format!(
-                    "`{}` in it is neither a file nor a folder, but a link or a device",
-                    path.escape_debug()
-                ));
+                return Err(format!("`{}` in it is neither a file nor a directory", path.escape_debug()));
             }
             if record.flags().is_encrypted() {
                 return Err(format!("`{path}` in it is encrypted"));
@@ -84,7 +82,7 @@ impl<'a> Archive<'a> {
                 CompressionMethod::DEFLATE => true,
                 other => {
                     return Err(format!(
-                        "`{path}` in it is packed in a way that is not known here: {other:?}"
+                        "`{path}` in it is compressed with an unsupported method: {other:?}"
                     ));
                 }
             };
@@ -97,7 +95,7 @@ impl<'a> Archive<'a> {
             });
         }
         if entries.len() as u64 != zip.entries_hint() {
-            return Err("it does not hold as many files as it says".to_owned());
+            return Err("its number of files is not the one it declares".to_owned());
         }
         Ok(Self { packed: bytes.len() as u64, zip, entries, limits })
     }
@@ -105,10 +103,10 @@ impl<'a> Archive<'a> {
     /// One file as text.
     pub(super) fn text(&self, path: &str, most: u64) -> Result<String, String> {
         let entry = self.entries.iter().find(|entry| entry.path == path && !entry.is_folder);
-        let entry = entry.ok_or_else(|| format!("there is no {path} in it"))?;
+        let entry = entry.ok_or_else(|| format!("it contains no {path}"))?;
         let mut bytes = Vec::new();
         self.copy(entry, &mut bytes, &mut 0, most).map_err(|error| format!("{path}: {error}"))?;
-        String::from_utf8(bytes).map_err(|_| format!("{path} is no text"))
+        String::from_utf8(bytes).map_err(|_| format!("{path} is not valid UTF-8"))
     }
 
     /// Unpacks everything into an empty folder of ours. Whatever fails leaves it half full.
@@ -148,7 +146,10 @@ impl<'a> Archive<'a> {
         // The end is where size and checksum are verified; it must be reached.
         match reader.read(&mut [0])? {
             0 => Ok(()),
-            _ => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {most} bytes come out"))),
+            _ => Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("it expands to more than {most} bytes"),
+            )),
         }
     }
 }
@@ -165,7 +166,7 @@ impl Names {
         let is_new = self.see(path, is_folder)?;
         match is_new || is_folder {
             true => Ok(()),
-            false => Err(format!("`{path}` stands twice in it")),
+            false => Err(format!("`{path}` occurs twice in it")),
         }
     }
 
@@ -177,10 +178,10 @@ impl Names {
                 Ok(true)
             }
             Some((other, _)) if other != path => {
-                Err(format!("`{other}` and `{path}` in it differ in capitals only"))
+                Err(format!("`{other}` and `{path}` in it differ only in case"))
             }
             Some((_, was_folder)) if *was_folder != is_folder => {
-                Err(format!("`{path}` in it is both a file and a folder"))
+                Err(format!("`{path}` in it is both a file and a directory"))
             }
             Some(_) => Ok(false),
         }
@@ -195,15 +196,15 @@ fn checked_path(name: &str) -> Result<&str, String> {
         || name.contains(['\\', ':'])
         || name.chars().any(char::is_control)
     {
-        return Err(format!("`{shown}` in it is no name for a file"));
+        return Err(format!("`{shown}` in it is not a valid file name"));
     }
     if name.starts_with('/') {
-        return Err(format!("`{shown}` in it is an absolute name"));
+        return Err(format!("`{shown}` in it is an absolute path"));
     }
     for part in name.split('/') {
         match part {
-            ".." => return Err(format!("`{shown}` in it leads out of the folder")),
-            "" | "." => return Err(format!("`{shown}` in it is no name for a file")),
+            ".." => return Err(format!("`{shown}` in it leads outside the directory")),
+            "" | "." => return Err(format!("`{shown}` in it is not a valid file name")),
             part if part.len() > MAX_NAME => return Err(format!("`{shown}` in it is too long")),
             _ => {}
         }

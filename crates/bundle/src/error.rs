@@ -7,13 +7,13 @@ use std::fmt;
 #[non_exhaustive]
 pub enum DescriptorError {
     /// Nobody describes it.
-    #[error("no extension, bundle or registry entry `{id}` is known here")]
+    #[error("unknown extension, bundle or registry entry `{id}`")]
     Unknown { id: String },
     /// Somebody describes it already.
-    #[error("`{id}` is described already; the first one counts")]
+    #[error("`{id}` is already described; the first description is used")]
     Taken { id: String },
     /// The description cannot be used.
-    #[error("the description of `{id}` cannot be used: {message}")]
+    #[error("the description of `{id}` is invalid: {message}")]
     Broken { id: String, message: String },
     /// The settings do not fit.
     #[error("JSON schema validation failed for the settings of `{id}`: {}", list(problems))]
@@ -22,7 +22,7 @@ pub enum DescriptorError {
     #[error("`{id}` asks for {}; confirm that first", list(asks))]
     Unconfirmed { id: String, asks: Vec<String> },
     /// Its program is not on this machine.
-    #[error("`{id}` needs the command `{command}`, which is not found. {}", instructions.as_deref().unwrap_or("Install it, or add its folder to PATH."))]
+    #[error("`{id}` needs the command `{command}`, which is not found. {}", instructions.as_deref().unwrap_or("Install it, or add its directory to PATH."))]
     CommandMissing { id: String, command: String, instructions: Option<String> },
     /// It is not for this machine.
     #[error("`{id}` is for {}, not for {here}", list(platforms))]

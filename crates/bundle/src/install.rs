@@ -27,10 +27,10 @@ pub enum InstallError {
     #[error("cannot read the bundle {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// It is not the one that was announced.
-    #[error("the bundle {} is not what was announced: its SHA-256 is {found}, not {expected}", path.display())]
+    #[error("the bundle {} has the wrong SHA-256: expected {expected}, got {found}", path.display())]
     Hash { path: PathBuf, found: String, expected: String },
     /// There is something in it that must not be.
-    #[error("the bundle {} is refused: {message}", path.display())]
+    #[error("the bundle {} is rejected: {message}", path.display())]
     Refused { path: PathBuf, message: String },
     /// It cannot be unpacked.
     #[error("cannot unpack the bundle {}", path.display())]

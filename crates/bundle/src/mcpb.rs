@@ -94,7 +94,7 @@ impl ManifestFile {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let manifest: Self = serde_json::from_str(text).map_err(|error| format!("{MANIFEST}: {error}"))?;
         if !VERSIONS.contains(&manifest.manifest_version.as_str()) {
-            return Err(format!("manifests of version {:?} are not known here", manifest.manifest_version));
+            return Err(format!("unsupported manifest version {:?}", manifest.manifest_version));
         }
         let is_plain = |text: &str| {
             text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c))

@@ -67,7 +67,7 @@ pub fn read_server_json(text: &str) -> Result<Described, DescriptorError> {
     match described.sources.is_empty() && described.problems.is_empty() {
         true => Err(DescriptorError::Broken {
             id: file.name,
-            message: "it names no package to run and no address to reach".to_owned(),
+            message: "it names neither a package nor a URL".to_owned(),
         }),
         false => Ok(described),
     }

@@ -20,7 +20,7 @@ pub(super) fn check(
         Value::Object(given) => given.clone(),
         Value::Null => Map::new(),
         _ => {
-            let message = "settings are an object".to_owned();
+            let message = "settings must be an object".to_owned();
             return Err(fail(vec![SettingProblem { path: String::new(), message }]));
         }
     };
@@ -60,5 +60,5 @@ fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
         .with_draft(Draft::Draft202012)
         .with_pattern_options(PatternOptions::regex().size_limit(MOST_PATTERN))
         .build(schema)
-        .map_err(|error| format!("its settings_schema is no JSON Schema: {}", error.masked()))
+        .map_err(|error| format!("its settings_schema is not a valid JSON Schema: {}", error.masked()))
 }

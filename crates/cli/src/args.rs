@@ -18,7 +18,7 @@ pub(crate) use servers::{
     PathArgs, PutArgs, ScopeArg, TransportArg,
 };
 
-/// Runs many MCP servers and offers them as one.
+/// Run many MCP servers and offer them as one.
 #[derive(Debug, Parser)]
 #[command(name = "toolbay", version, max_term_width = 110, after_help = AFTER_HELP)]
 pub(crate) struct LowArgs {
@@ -30,8 +30,8 @@ pub(crate) struct LowArgs {
 
 const AFTER_HELP: &str = "\
 Without a command, Toolbay is an MCP server on stdin and stdout, as with `toolbay stdio`.
-Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 authorisation, 4 no hub or server not ready,
-5 the tool answered with an error, 6 denied, 130 interrupted.";
+Exit codes: 0 success, 1 failure, 2 usage or configuration, 3 authorization, 4 no hub or server not ready,
+5 the tool returned an error, 6 denied, 130 interrupted.";
 
 impl LowArgs {
     /// What was typed; ends the process if it cannot be understood.
@@ -56,22 +56,22 @@ const GLOBAL: &str = "Global options";
 
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
-    /// The file with the servers (`mcpServers`)
+    /// Configuration file to use, in any supported format
     #[arg(long, short, global = true, help_heading = GLOBAL, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How tools and prompts are named: prefix, none or prefix+alias [default: prefix]
+    /// Naming of tools and prompts: prefix, none or prefix+alias [default: prefix]
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "NAMING")]
     pub(crate) naming: Option<Naming>,
-    /// Print JSON
+    /// Print machine-readable JSON
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// Say more (twice: much more)
+    /// Print more; -vv for even more
     #[arg(long, short, global = true, help_heading = GLOBAL, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// When to use colours
+    /// When to use colors
     #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
     /// Threads that serve; one loop on one thread by default. Only [`LowArgs::read`] knows the option.
@@ -98,98 +98,98 @@ pub(crate) enum Shell {
 pub(crate) enum Command {
     /// Run the servers and offer them over HTTP
     Serve(ServeArgs),
-    /// Offer the servers on stdin and stdout, shared with all clients of the same configuration
+    /// Offer the servers on stdin and stdout; clients of the same configuration share them
     Stdio(StdioArgs),
-    /// Offer a server at a URL on stdin and stdout, for clients that know nothing else
+    /// Offer a server at a URL on stdin and stdout, for clients that only support stdio
     Connect(ConnectArgs),
-    /// Offer search and reading in a folder, and nothing else, on stdin and stdout or over HTTP
+    /// Offer only the code search server for a directory, on stdin and stdout or over HTTP
     Codebase(CodebaseArgs),
-    /// Search code by what it does, or its text
+    /// Search code by meaning, or for text
     Search(SearchArgs),
-    /// Build or refresh the index of a folder for searches by meaning
+    /// Build or update the search index of a directory
     Index(IndexArgs),
     /// List the configured servers
     List,
-    /// Show everything about one configured server
+    /// Show the details of a configured server
     Get(GetArgs),
     /// Add a server to a configuration file
     Add(AddArgs),
-    /// Add a server that is written in JSON, as in `mcpServers`
+    /// Add a server from JSON, as in `mcpServers`
     AddJson(AddJsonArgs),
-    /// Remove a server from the file that has it
+    /// Remove a server
     #[command(visible_alias = "rm")]
     Remove(EntryArgs),
-    /// Let a server run that was switched off
+    /// Enable a server
     Enable(EntryArgs),
-    /// Switch a server off
+    /// Disable a server
     Disable(EntryArgs),
-    /// Show what servers that came with this project would run, and let them
+    /// Review and approve the servers of this project
     Approve(ApproveArgs),
-    /// Take over servers from files of other programs
+    /// Import servers from other clients
     Import(ImportArgs),
-    /// Print or write what a client needs to use this hub, or its servers
+    /// Add this hub, or its servers, to a client's configuration
     Export(ExportArgs),
     /// Check and show configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// List the tools, or show one with its parameters and an example
+    /// List tools, or show one with its parameters and an example
     Tools(ListArgs),
     /// Call a tool
     Call(CallArgs),
-    /// List the resources
+    /// List resources
     Resources(ListArgs),
     /// Read a resource
     Read(ReadArgs),
-    /// List the prompts
+    /// List prompts
     Prompts(ListArgs),
     /// Get a prompt
     Prompt(PromptArgs),
-    /// Show what servers wrote to stderr and what happened to them
+    /// Show the stderr output and events of servers
     Logs(LogsArgs),
     /// Show the messages between clients, the running hub and its servers
     ///
-    /// Messages are kept only while somebody watches: at most 10,000, of 32 MiB, from the last 10 minutes. With --follow this
-    /// command watches, until Ctrl-C. Without it, it shows what is kept because another one watches, and ends. Secrets are
-    /// hidden. With --json, each message is printed whole.
+    /// Messages are kept only while someone watches: at most 10,000 messages, 32 MiB, and 10 minutes. With --follow, this
+    /// command watches until Ctrl-C. Without it, it prints what is kept because of another watcher, and exits. Secrets are
+    /// hidden. With --json, each message is printed in full.
     Inspect(InspectArgs),
-    /// Show how the hub and its servers are
+    /// Show the status of the hub and its servers
     Status(StatusArgs),
-    /// Show, stop or restart the hub that clients share, or its log
+    /// Manage the hub that clients share
     #[command(subcommand)]
     Hub(HubCommand),
     /// Start servers of the running hub
     Start(ServerNamesArgs),
-    /// Stop servers of the running hub until somebody starts them again
+    /// Stop servers of the running hub until they are started again
     Stop(ServerNamesArgs),
     /// Restart servers of the running hub
     Restart(ServerNamesArgs),
-    /// Look for what keeps servers from working, and say what to do about it
+    /// Diagnose problems and suggest fixes
     Doctor(DoctorArgs),
-    /// Print a script with which a shell completes what is typed
+    /// Generate shell completions
     Completions(CompletionsArgs),
-    /// The hub in the background; started by `stdio`
+    /// The background hub; started by `stdio`
     #[command(name = "__hub", hide = true)]
     Background(BackgroundArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HubCommand {
-    /// Show the hub and the clients that are connected to it
+    /// Show the hub and its connected clients
     Status,
-    /// Let running requests finish, then end the hub and its servers
+    /// Stop the hub and its servers after running requests have finished
     Stop,
-    /// Stop the hub and start it again; clients on stdio stay connected
+    /// Restart the hub; clients on stdio stay connected
     Restart,
-    /// Show the log of the hub in the background
+    /// Show the log of the background hub
     Logs(HubLogsArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HubLogsArgs {
-    /// Wait for more
+    /// Follow the output until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// How many lines to show
+    /// Number of lines to show
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 200)]
     pub(crate) lines: usize,
 }
@@ -203,26 +203,26 @@ pub(crate) struct BackgroundArgs {
 /// Each option has a key of the same name in `[hub]`, which counts where the option is not given.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen for HTTP (port 0 takes a free one), or a socket to listen on besides; may be given several times
+    /// Address to listen on for HTTP (port 0 picks a free port), or an additional Unix socket; repeatable
     /// [default: 127.0.0.1:4100]
     #[arg(long, value_name = "[ADDR:]PORT|unix:PATH")]
     pub(crate) listen: Vec<Listen>,
-    /// Listen beyond this machine although anyone who reaches the address can use every tool
+    /// Allow non-loopback addresses without a token; anyone who can reach them can use every tool
     #[arg(long)]
     pub(crate) allow_unauthenticated: bool,
-    /// Serve only HTTP clients that show the token in the first line of this file (`Authorization: Bearer …`)
+    /// Require the token in the first line of this file (`Authorization: Bearer …`)
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Speak HTTPS, with the certificates in this file (PEM, the hub's own first)
+    /// Serve HTTPS with the certificate chain in this file (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The private key of the certificate (PEM)
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Another name under which clients may reach the hub (the `Host` header), with the port if it is another one there
+    /// Additional host name of the hub (`Host` header), with the port if it differs; repeatable
     #[arg(long, value_name = "NAME[:PORT]")]
     pub(crate) public_name: Vec<String>,
-    /// Run beside a hub that serves the same configuration already, with servers of its own
+    /// Run beside a hub that already serves this configuration, with its own servers
     #[arg(long)]
     pub(crate) separate: bool,
     #[command(flatten)]
@@ -232,10 +232,10 @@ pub(crate) struct ServeArgs {
 /// Who may use a server over HTTP besides the user who runs it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AccessArgs {
-    /// Let pages of this origin use the tools, such as `https://app.example.com`; may be given several times
+    /// Allow web pages of this origin, such as `https://app.example.com`; repeatable
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<Origin>,
-    /// Let other users of this machine use the tools without a token
+    /// Allow other users of this machine without a token
     #[arg(long)]
     pub(crate) allow_local_users: bool,
 }
@@ -291,71 +291,71 @@ fn written(origin: &str) -> Result<Origin, CliError> {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct StdioArgs {
-    /// Run the servers in this process, for this client alone
+    /// Run the servers in this process, for this client only
     #[arg(long)]
     pub(crate) alone: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
-    /// Where the server is
+    /// URL of the server
     pub(crate) url: String,
-    /// A header to send with every request, or @FILE with one per line.
+    /// Header to send with every request, or @FILE with one per line.
     ///
-    /// Other users of this machine can see arguments while the program runs: put secrets into a file that only you can
-    /// read (chmod 600), and pass it as @FILE or --token-file.
+    /// Other users of this machine can see command-line arguments: put secrets into a file that only you can read
+    /// (chmod 600), and pass it as @FILE or --token-file.
     #[arg(long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
-    /// A file with a bearer token
+    /// File with a bearer token
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// What it speaks, where that is not to be found out
+    /// Transport [default: detected]
     #[arg(long, value_name = "http|sse|ws")]
     pub(crate) transport: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only those whose name or description contains this
+    /// Only those whose name or description contains this text
     pub(crate) pattern: Option<String>,
     /// Only those of this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Where no hub runs, ask the servers instead of the cache
+    /// Without a running hub, query the servers instead of the cache
     #[arg(long)]
     pub(crate) live: bool,
-    /// Wait until no server is starting any more
+    /// Wait until no server is starting
     #[arg(long)]
     pub(crate) wait: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// The tool
+    /// Name of the tool
     pub(crate) tool: String,
-    /// Arguments: `key=value` as the tool's schema wants it, or `key:=JSON`
+    /// Arguments: `key=value`, converted according to the tool's schema, or `key:=JSON`
     #[arg(value_name = "KEY=VALUE")]
     pub(crate) arguments: Vec<String>,
     /// All arguments as one JSON object; `-` reads it from stdin
     #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
     pub(crate) args_json: Option<String>,
-    /// Save images, audio and other binary content in this file; several are numbered
+    /// Save images, audio and other binary content to this file; several are numbered
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the text as the server wrote it, control characters included
+    /// Print the text unmodified, including control characters
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadArgs {
-    /// The URI of the resource
+    /// URI of the resource
     pub(crate) uri: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {
-    /// The prompt
+    /// Name of the prompt
     pub(crate) name: String,
     /// Arguments
     #[arg(value_name = "KEY=VALUE")]
@@ -364,54 +364,54 @@ pub(crate) struct PromptArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The server; all of them unless given
+    /// Name of the server [default: all]
     pub(crate) server: Option<String>,
-    /// Wait for more
+    /// Follow the output until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// Only messages that belong to this server
+    /// Only messages of this server
     pub(crate) server: Option<String>,
-    /// Watch, and show messages as they pass
+    /// Watch, and print messages as they pass
     #[arg(long, short)]
     pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// The server to look at; everything unless given
+    /// Name of the server [default: everything]
     pub(crate) server: Option<String>,
-    /// How long a server may take to start
+    /// Maximum startup time of a server
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) timeout: u64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Go on showing what changes: a live table on a terminal, else a line for each change
+    /// Keep watching: a live table on a terminal, else a line per change
     #[arg(long, short)]
     pub(crate) watch: bool,
-    /// Wait until no server is starting any more
+    /// Wait until no server is starting
     #[arg(long, conflicts_with = "watch")]
     pub(crate) wait: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerNamesArgs {
-    /// The servers
+    /// Names of the servers
     #[arg(value_name = "SERVER", required_unless_present = "all")]
     pub(crate) servers: Vec<String>,
-    /// All servers, but for those that are disabled or wait for approval
+    /// All servers except those that are disabled or need approval
     #[arg(long, conflicts_with = "servers")]
     pub(crate) all: bool,
 }

@@ -17,8 +17,8 @@ pub(crate) fn of_tool(typed: &[String], schema: &Value) -> Result<String, CliErr
         match serde_json::from_str::<&RawValue>(value) {
             Ok(_) => Ok(value.trim().to_owned()),
             Err(_) => Err(CliError::Usage {
-                message: format!("`{key}` must be {expected}, but `{value}` is no JSON"),
-                hint: Some(format!("write for example {key}={}", example(&expected))),
+                message: format!("`{key}` must be {expected}, got `{value}`"),
+                hint: Some(format!("for example: {key}={}", example(&expected))),
             }),
         }
     })
@@ -46,7 +46,7 @@ fn collect(
     for argument in typed {
         let Some((key, value)) = argument.split_once('=') else {
             return Err(CliError::Usage {
-                message: format!("`{argument}` is no argument"),
+                message: format!("`{argument}` is not an argument"),
                 hint: Some("write key=value, or key:=JSON".to_owned()),
             });
         };
@@ -54,7 +54,7 @@ fn collect(
             Some(key) => match serde_json::from_str::<&RawValue>(value) {
                 Ok(_) => (key, value.trim().replace(['\n', '\r'], " ")),
                 Err(error) => {
-                    return Err(CliError::usage(format!("the value of `{key}` is no JSON: {error}")));
+                    return Err(CliError::usage(format!("the value of `{key}` is not valid JSON: {error}")));
                 }
             },
             None => (key, value_of(key, value)?),
@@ -146,9 +146,12 @@ mod tests {
             ("s:=null", Ok(r#"{"s":null}"#)),
             ("level=2", Ok(r#"{"level":2}"#)),
             ("other=x", Ok(r#"{"other":"x"}"#)),
-            ("n=many", Err("`n` must be integer, but `many` is no JSON")),
-            ("n", Err("`n` is no argument")),
-            ("x:={", Err("the value of `x` is no JSON: EOF while parsing an object at line 1 column 1")),
+            ("n=many", Err("`n` must be integer, got `many`")),
+            ("n", Err("`n` is not an argument")),
+            (
+                "x:={",
+                Err("the value of `x` is not valid JSON: EOF while parsing an object at line 1 column 1"),
+            ),
         ] {
             let result = of_tool(&[typed.to_owned()], &schema).map_err(|error| error.to_string());
             assert_eq!(result.as_deref().map_err(String::as_str), expected, "{typed}");

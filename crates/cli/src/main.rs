@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
     init_log(&env, verbosity, log);
     if let Err(error) = shim::become_subreaper() {
-        tracing::warn!(%error, "orphans of servers may outlive a killed shim");
+        tracing::warn!(%error, "orphaned processes of servers may outlive a killed shim");
     }
     let runtime = match runtime(args.global.workers) {
         Ok(runtime) => runtime,

@@ -64,16 +64,16 @@ pub enum EditError {
     #[error("{}:{place}: {message}; nothing was changed", path.display())]
     Syntax { path: PathBuf, place: Location, message: String },
     /// A server of that name is there.
-    #[error("there is a server `{server}` in {} already; remove it first, or choose another name", path.display())]
+    #[error("server `{server}` already exists in {}; remove it first, or choose another name", path.display())]
     Exists { path: PathBuf, server: String },
     /// No server of that name is there.
-    #[error("there is no server `{server}` in {}{}", path.display(), hint(similar.as_deref()))]
+    #[error("no server named `{server}` in {}{}", path.display(), hint(similar.as_deref()))]
     Unknown { path: PathBuf, server: String, similar: Option<String> },
     /// The format has no words for it.
-    #[error("server `{server}` cannot be put into {}: {message}", path.display())]
+    #[error("cannot write server `{server}` to {}: {message}", path.display())]
     Unsayable { path: PathBuf, server: String, message: String },
     /// The file has a shape that we read and do not write.
-    #[error("{} cannot be changed here: {message}", path.display())]
+    #[error("cannot change {}: {message}", path.display())]
     Shape { path: PathBuf, message: String },
 }
 
@@ -165,7 +165,7 @@ impl<'a> File<'a> {
             found.filter(|found| format.is_none_or(|format| locations::are_alike(format, found.format)));
         let Some(mut found) = found else { return Ok(without_servers(syntax)) };
         if root.at(&found.home).is_some_and(|servers| servers.list().is_some()) {
-            let message = "its servers are a list; only tables by name are written".to_owned();
+            let message = "its servers are a list, which cannot be edited".to_owned();
             return Err(EditError::Shape { path: path.to_owned(), message });
         }
         found.entries.retain(|entry| entry.project.is_none());
@@ -228,7 +228,7 @@ impl<'a> File<'a> {
         let written = match self.syntax {
             Syntax::Json => json::write(self.text, &self.home, name, &change),
             Syntax::Toml => toml::write(self.text, &self.home, name, &change),
-            Syntax::Yaml => Err("it is YAML, which is only read".to_owned()),
+            Syntax::Yaml => Err("YAML files are read-only".to_owned()),
         };
         written.map_err(|message| EditError::Shape { path: self.path.to_owned(), message })
     }

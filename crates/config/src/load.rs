@@ -114,20 +114,20 @@ pub enum ConfigError {
     #[error("cannot read the configuration {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// Anyone could change it, and with it what we run.
-    #[error("anyone may write to the configuration {0}, and so choose what is run; try: chmod o-w {0}", path.display())]
+    #[error("the configuration {0} is world-writable, so that anyone could change what is run; try: chmod o-w {0}", path.display())]
     WritableByAll { path: PathBuf },
     /// Members of a group could change it.
-    #[error("members of the group {gid} may write to the configuration {0}, and so choose what is run; try: chmod g-w {0}", path.display())]
+    #[error("the configuration {0} is writable by group {gid}, which could change what is run; try: chmod g-w {0}", path.display())]
     WritableByGroup { path: PathBuf, gid: u32 },
     /// Another user could change it.
-    #[error("the configuration {} belongs to another user ({uid}), who chooses so what is run; make it yours, or use a copy", path.display())]
+    #[error("the configuration {} belongs to another user ({uid}), who could change what is run; take ownership, or use a copy", path.display())]
     ForeignOwner { path: PathBuf, uid: u32 },
     /// It has too many servers.
     #[error("the configuration {} has {count} servers; at most {MAX_SERVERS} are allowed", path.display())]
     TooManyServers { path: PathBuf, count: usize },
     /// It is a project's, and would take much memory to parse.
     #[error(
-        "the configuration {} has about {count} values; at most {MAX_PROJECT_VALUES} are allowed in the file of a project",
+        "the configuration {} has about {count} values; at most {MAX_PROJECT_VALUES} are allowed in a project file",
         path.display()
     )]
     TooManyValues { path: PathBuf, count: usize },
@@ -140,7 +140,7 @@ pub enum ConfigError {
 }
 
 const NO_SERVERS: &str =
-    "there are no servers in it; the usual place is an object `mcpServers`, or `[servers.NAME]` in TOML";
+    "it contains no servers; expected an object `mcpServers`, or `[servers.NAME]` in TOML";
 
 /// Reads a file. Variables in it have no values.
 pub fn load(path: &Path) -> Result<ConfigFile, ConfigError> {
@@ -208,7 +208,7 @@ fn parse_from(
     if root.entries().is_none() {
         return Err(wrong((
             Location::START,
-            "a configuration is a table of keys, such as a JSON object".to_owned(),
+            "a configuration must be a table, such as a JSON object".to_owned(),
         )));
     }
     let found =
@@ -290,7 +290,7 @@ impl FileReader<'_> {
         let place = self.places.place(entry.at);
         let problem = |message| Problem { server: Some(entry.name.clone()), message, location: place };
         if self.names.contains(&entry.name) {
-            let message = "the name stands twice; the first entry counts".to_owned();
+            let message = "duplicate name; the first entry is used".to_owned();
             return self.file.problems.push(problem(message));
         }
         if let Some(first) = self.slugs.get(&slug::slug(&entry.name)) {
@@ -334,7 +334,7 @@ impl FileReader<'_> {
                 // Whoever switched it off has no use for the rest.
                 let runs = written.permission != Permission::Disabled;
                 for missing in checked.missing.iter().filter(|_| runs) {
-                    let note = |fate| format!("`{}` has no value, so {fate}; {}", missing.name, missing.hint);
+                    let note = |fate| format!("`{}` is not set, so {fate}; {}", missing.name, missing.hint);
                     notes.extend(missing.fate().map(note));
                 }
                 let lacking = checked.missing.into_iter().filter(|missing| runs && missing.matters());
@@ -389,10 +389,11 @@ impl FileReader<'_> {
             |key: &&Key| key.text != "servers" && (is_ours || native::TOP.contains(&key.text.as_str()));
         let ignored = keys.filter(is_ignored).take(native::MOST_PROBLEMS).map(|key| {
             let message = match key.text.as_str() {
-                "hub" => "`[hub]` is ignored in the file of a project; it belongs in your own toolbay.toml"
-                    .to_owned(),
+                "hub" => {
+                    "`[hub]` is ignored in a project file; it belongs in your own toolbay.toml".to_owned()
+                }
                 other => {
-                    format!("`{other}` is ignored in the file of a project, which can only define servers")
+                    format!("`{other}` is ignored in a project file, which can only define servers")
                 }
             };
             Problem { server: None, message, location: self.places.place(key.at) }
@@ -421,7 +422,7 @@ fn check_env_file(written: &WrittenServer, server: &ServerConfig) -> Result<(), 
     match command.env.keys().find(unseen) {
         None => Ok(()),
         Some(name) => Err(format!(
-            "the env file sets `{name}`, which can decide what runs; write it in `env`, where it is approved"
+            "the env file sets `{name}`, which can change what runs; move it to `env`, where it is approved"
         )),
     }
 }

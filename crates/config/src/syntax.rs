@@ -141,11 +141,11 @@ impl Node {
     /// What kind of value this is, in a word.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Null => "nothing",
-            Self::Flag(_) => "true or false",
+            Self::Null => "null",
+            Self::Flag(_) => "a boolean",
             Self::Number(_) => "a number",
-            Self::Text(_) => "a text",
-            Self::List(_) => "a list",
+            Self::Text(_) => "a string",
+            Self::List(_) => "an array",
             Self::Map(_) => "a table",
         }
     }

@@ -183,7 +183,7 @@ impl Api {
         let table = self.host.table();
         let cursor = request.call.string_param("cursor");
         let Some((page, next)) = table.page(kind, cursor.as_deref()) else {
-            return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "the list has changed; begin anew"));
+            return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "the list has changed; start again"));
         };
         Ok(format!("{{{}}}", list_page(kind.field(), page, next.as_deref())))
     }
@@ -315,7 +315,7 @@ impl Api {
     }
 
     fn known_hub(&self) -> Result<&HubHandle, ErrorObject> {
-        let why = || ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, "this is not a hub for others");
+        let why = || ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, "this hub is not shared");
         self.hub.as_ref().ok_or_else(why)
     }
 
@@ -336,7 +336,7 @@ impl Api {
             let servers = self.host.servers();
             let known: Vec<&str> = servers.iter().map(|server| server.name().as_str()).collect();
             let hint = format!("there are: {}", known.join(", "));
-            let why = ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("there is no server `{name}`"));
+            let why = ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("no server named `{name}`"));
             detailed(why, Reason::Unknown, Some(hint))
         })
     }
@@ -351,10 +351,10 @@ fn refused(why: ServerError) -> ErrorObject {
     let (reason, hint) = match &why {
         ServerError::Unknown(_) => (Reason::Unknown, None),
         ServerError::Disabled(server) => {
-            (Reason::NotReady, Some(format!("`toolbay enable {server}` switches it on")))
+            (Reason::NotReady, Some(format!("enable it with `toolbay enable {server}`")))
         }
         ServerError::Pending(server) => {
-            (Reason::Denied, Some(format!("look at it, then `toolbay approve {server}`")))
+            (Reason::Denied, Some(format!("review it with `toolbay approve {server}`")))
         }
     };
     detailed(ErrorObject::new(ErrorCode::INVALID_PARAMS, why.to_string()), reason, hint)

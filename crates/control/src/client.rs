@@ -116,13 +116,13 @@ impl ControlClient {
             }
             Self::Local(api) => match Message::parse(text) {
                 Ok(Message::Request(request)) => api.respond(request).await.into_bytes(),
-                Ok(_) => return Err(bad("the request is none")),
+                Ok(_) => return Err(bad("the request is invalid")),
                 Err(why) => return Err(bad(why)),
             },
         };
         match Message::parse(line) {
             Ok(Message::Response(response)) => outcome(&response),
-            Ok(_) => Err(bad("it is no response")),
+            Ok(_) => Err(bad("it is not a response")),
             Err(why) => Err(bad(why)),
         }
     }

@@ -13,10 +13,10 @@ pub enum ControlError {
     #[error("no hub is running")]
     NoHub,
     /// A hub with the same configuration has the socket.
-    #[error("another hub already runs with this configuration")]
+    #[error("another hub already serves this configuration")]
     Taken,
     /// The folder of the socket is not ours alone.
-    #[error("the folder {} must belong to you alone", path.display())]
+    #[error("the directory {} must belong to you and not be accessible by others", path.display())]
     UnsafeDir { path: PathBuf },
     /// Another program listens on a socket that was asked for.
     #[error("another program listens on {}", path.display())]
@@ -29,10 +29,10 @@ pub enum ControlError {
         source: io::Error,
     },
     /// The hub went away before it answered.
-    #[error("the hub ended before it answered")]
+    #[error("the hub exited before it responded")]
     Gone,
     /// The hub answered something we do not understand.
-    #[error("the hub gave an answer that cannot be used: {why}")]
+    #[error("the hub sent an invalid response: {why}")]
     BadAnswer { why: String },
     /// The hub, or a server behind it, answered with an error.
     #[error("{}", error.message)]

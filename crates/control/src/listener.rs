@@ -104,7 +104,7 @@ impl Listener {
                         }
                     });
                 }
-                Ok(_) => tracing::warn!("a client of the control socket was turned away"),
+                Ok(_) => tracing::warn!("rejected a client of the control socket"),
                 Err(error) => {
                     tracing::warn!(%error, "the control socket cannot accept clients");
                     tokio::time::sleep(Duration::from_millis(100)).await;

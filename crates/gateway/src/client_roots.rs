@@ -49,7 +49,7 @@ impl ClientRoots {
             match question.reply.await.ok()? {
                 ClientReply::Result(result) => Roots::read(&result).await,
                 ClientReply::Error(error) => {
-                    tracing::debug!("a client does not name its roots: {}", error.message);
+                    tracing::debug!("a client did not return its roots: {}", error.message);
                     None
                 }
             }
@@ -117,7 +117,7 @@ impl Roots {
         let listed: Listed = match serde_json::from_str(result) {
             Ok(listed) => listed,
             Err(error) => {
-                tracing::debug!(%error, "the roots of a client cannot be read");
+                tracing::debug!(%error, "cannot parse the roots of a client");
                 return None;
             }
         };

@@ -159,7 +159,7 @@ impl ConnectedGuard {
         let mut attach: Attach = match serde_json::from_str(text) {
             Ok(attach) => attach,
             Err(error) => {
-                tracing::warn!(%error, "a client introduced itself in a way that cannot be understood");
+                tracing::warn!(%error, "cannot parse the introduction of a client");
                 return None;
             }
         };

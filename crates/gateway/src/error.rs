@@ -50,25 +50,25 @@ pub(crate) fn supported_versions() -> Vec<&'static str> {
 
 /// A request that its client cancelled.
 pub(crate) fn cancelled() -> ErrorObject {
-    ErrorObject::new(ErrorCode::SERVER_ERROR, "the request was cancelled")
+    ErrorObject::new(ErrorCode::SERVER_ERROR, "the request was canceled")
 }
 
 /// A call whose server asks what nobody can be asked now.
 pub(crate) fn too_many_server_requests() -> ErrorObject {
-    let message = "the server asks something, but too many calls wait for answers already; try again later";
+    let message = "the server requires input, but too many calls are suspended; try again later";
     ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
 }
 
 /// A request that waits for a suspended call no longer.
 pub(crate) fn taken_over() -> ErrorObject {
-    let message = "the call was taken over by a newer request, or the hub stops";
+    let message = "the call was resumed by a newer request, or the hub is shutting down";
     ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
 }
 
 /// A page that must be visited, for a client that cannot be asked to.
 pub(crate) fn missing_capability(asked: &str) -> ErrorObject {
     let data = json!({ "requiredCapabilities": { "elicitation": { "url": {} } } });
-    let message = format!("the request needs `{asked}` in URL mode, which the client has not declared");
+    let message = format!("the request requires `{asked}` in URL mode, which the client has not declared");
     ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message).with_data(&data)
 }
 

@@ -251,8 +251,7 @@ impl SuspendedCall {
             return self.link(link);
         }
         if exchange != self.exchange || self.open.is_empty() {
-            let message =
-                "this `requestState` was used before, with other answers; send the request anew without it";
+            let message = "this `requestState` was used before with different responses; send the request again without it";
             let refused = LinkEnd::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             let _ = link.end.send(refused); // it may be gone again
             return;

@@ -103,9 +103,10 @@ impl ToolSet {
                 let arguments = schema::without_added_nulls(arguments.clone(), tool.schema());
                 tool.execute(arguments, context).await
             }
-            Err(written) => {
-                ToolOutput::error(format!("the arguments of `{}` are no JSON object: {written}", call.name))
-            }
+            Err(written) => ToolOutput::error(format!(
+                "the arguments of `{}` are not a JSON object: {written}",
+                call.name
+            )),
         }
     }
 }

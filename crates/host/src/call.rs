@@ -136,7 +136,7 @@ impl CallEngine<'_> {
                 return Ok(result.to_owned());
             }
         }
-        Err(Error::protocol(&self.server, format!("it asked {MAX_ROUNDS} times before it gave an answer")))
+        Err(Error::protocol(&self.server, format!("it requested input {MAX_ROUNDS} times without a result")))
     }
 
     /// Sends a request about something that its server knows already, if `resumes` says so.
@@ -202,7 +202,7 @@ impl CallEngine<'_> {
         match (answer.response.result_text(), answer.response.error()) {
             (Some(result), _) => Ok(result),
             (None, Some(error)) => Err(Error::from_response(&self.server, error)),
-            (None, None) => Err(Error::protocol(&self.server, "its answer is neither result nor error")),
+            (None, None) => Err(Error::protocol(&self.server, "its response has neither result nor error")),
         }
     }
 }

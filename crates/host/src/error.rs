@@ -33,7 +33,7 @@ use crate::{ServerError, ServerState};
 #[non_exhaustive]
 pub enum Error {
     /// No server has that name.
-    #[error("there is no server `{server}`{}", list("; there are", known))]
+    #[error("no server named `{server}`{}", list("; there are", known))]
     ServerNotFound {
         /// What was asked for.
         server: String,
@@ -87,7 +87,7 @@ pub enum Error {
     #[error(transparent)]
     Timeout(CallError),
     /// The call took longer than its caller allowed.
-    #[error("`{what}` took longer than {} s, which is what the caller allowed", after.as_secs_f32())]
+    #[error("`{what}` exceeded the caller's timeout of {} s", after.as_secs_f32())]
     CallerTimeout {
         /// What took so long.
         what: String,
@@ -98,7 +98,7 @@ pub enum Error {
     #[error(transparent)]
     Busy(CallError),
     /// The server answered with an error.
-    #[error("server `{server}` answered with error {code}: {message}")]
+    #[error("server `{server}` returned error {code}: {message}")]
     Server {
         /// Which.
         server: ServerName,
@@ -110,7 +110,7 @@ pub enum Error {
         data: Option<Arc<RawValue>>,
     },
     /// The request cannot be sent to anyone.
-    #[error("the request was refused: {message} ({code})")]
+    #[error("the request was rejected: {message} ({code})")]
     Refused {
         /// The code that a client would get.
         code: ErrorCode,
@@ -118,7 +118,7 @@ pub enum Error {
         message: String,
     },
     /// The server answered with something that cannot be used.
-    #[error("server `{server}` does not keep to the protocol: {reason}")]
+    #[error("server `{server}` violates the protocol: {reason}")]
     Protocol {
         /// Which.
         server: ServerName,
@@ -132,7 +132,7 @@ pub enum Error {
         server: ServerName,
     },
     /// The client was initialized before.
-    #[error("the client of server `{server}` is initialized already")]
+    #[error("the client of server `{server}` is already initialized")]
     AlreadyInitialized {
         /// Which.
         server: ServerName,

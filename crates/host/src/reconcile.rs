@@ -80,7 +80,7 @@ impl ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
     /// There is none of that name.
-    #[error("there is no server `{0}`")]
+    #[error("no server named `{0}`")]
     Unknown(String),
     /// It must be switched on first.
     #[error("server `{0}` is disabled; enable it first")]

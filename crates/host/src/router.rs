@@ -212,7 +212,7 @@ impl Host {
         let owner = asked.resumes.as_ref().map(|resumes| resumes.server.clone());
         let owner = owner.ok_or_else(|| ErrorObject::new(ErrorCode::INVALID_PARAMS, "no such task"))?;
         let server = self.server(owner.as_str()).ok_or_else(|| {
-            let message = format!("the task belongs to server `{owner}`, which is not configured any more");
+            let message = format!("the task belongs to server `{owner}`, which is no longer configured");
             ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
         })?;
         Ok(self.send(&server, asked, RequestChange::default()))
@@ -340,7 +340,7 @@ fn key_twice(object: &[u8]) -> Option<String> {
 
 /// The answer to arguments that do not fit: a failed result, so that the model can correct itself (R127).
 fn misfit(tool: &str, faults: &[String]) -> String {
-    let text = format!("The arguments do not fit the schema of `{tool}`:\n{}", faults.join("\n"));
+    let text = format!("The arguments do not match the schema of `{tool}`:\n{}", faults.join("\n"));
     format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, encode_string(&text))
 }
 

@@ -81,5 +81,5 @@ fn not_watched(uri: &str, server: &ServerName, why: &SubscribeError) -> ErrorObj
             ErrorCode::INTERNAL_ERROR
         }
     };
-    ErrorObject::new(code, format!("the resource `{uri}` of server `{server}` cannot be watched: {why}"))
+    ErrorObject::new(code, format!("cannot subscribe to the resource `{uri}` of server `{server}`: {why}"))
 }

@@ -87,7 +87,7 @@ impl Codebase {
         let mut notices = Vec::new();
         let store = cache.and_then(|cache| {
             let opened = Store::open(&cache, tree.root().path());
-            opened.map_err(|error| notices.push(format!("{error}: nothing is kept beyond this process"))).ok()
+            opened.map_err(|error| notices.push(format!("{error}: the index is kept in memory only"))).ok()
         });
         Ok(Arc::new(Self {
             text: text::Index::open(store.clone()),

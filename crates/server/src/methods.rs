@@ -71,7 +71,7 @@ fn unknown_method(call: &Notification) -> ErrorObject {
 fn whole(call: &Notification) -> Result<(), ErrorObject> {
     match call.param("cursor").map(|span| call.raw(span)) {
         None | Some("null") => Ok(()),
-        Some(_) => Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "`params.cursor` is not of this server")),
+        Some(_) => Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "`params.cursor` is not valid")),
     }
 }
 

@@ -61,7 +61,7 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
 
 /// The error for a resource that is not there.
 pub fn unknown_resource(uri: &str) -> ErrorObject {
-    ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, format!("there is no resource `{uri}`"))
+    ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, format!("unknown resource `{uri}`"))
 }
 
 /// Makes a server connectable, once per life of its connection.

@@ -69,7 +69,7 @@ impl Daemon {
             stdout.read_to_string(&mut said).await?;
         }
         between.wait().await?;
-        said.trim().parse().map_err(|_| io::Error::other("the process in between ended too early"))
+        said.trim().parse().map_err(|_| io::Error::other("the intermediate process exited too early"))
     }
 }
 

@@ -140,7 +140,7 @@ impl CommandNotFound {
     pub fn hint(&self) -> String {
         let command = self.command.to_string_lossy();
         if let Some((program, _)) = command.split_once(' ') {
-            return format!("`command` is one program: use `{program}` and put the rest into `args`");
+            return format!("`command` is a single program: use `{program}` and put the rest into `args`");
         }
         if let Some(meant) = self.did_you_mean() {
             return format!("did you mean `{meant}`?");

@@ -46,7 +46,7 @@ pub enum LoginShellError {
     #[error("cannot start the login shell")]
     Start(#[source] SpawnError),
     /// It takes too long.
-    #[error("the login shell did not print its environment within {} s; check its start-up files for what waits", PATIENCE.as_secs())]
+    #[error("the login shell did not print its environment within {} s; check its startup files", PATIENCE.as_secs())]
     Slow,
     /// It ended, or printed too much, without the answer.
     #[error("the login shell did not print its environment")]

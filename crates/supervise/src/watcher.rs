@@ -200,7 +200,7 @@ impl Watcher {
         let sweep = self.sweep.clone();
         match self.tasks.spawn_blocking(move || how(sweep)).await {
             Ok(left) if left.is_empty() => {}
-            Ok(left) => tracing::warn!(server = %self.name, ?left, "processes withstand SIGKILL"),
+            Ok(left) => tracing::warn!(server = %self.name, ?left, "processes survived SIGKILL"),
             Err(error) => {
                 tracing::error!(server = %self.name, %error, "cannot look for processes left behind")
             }

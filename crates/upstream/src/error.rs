@@ -15,7 +15,7 @@ pub enum Failure {
     #[error("it could not be started: {source}")]
     Spawn { source: Arc<SpawnError> },
     /// The process ended.
-    #[error("it ended {phase} ({exit}){stderr}")]
+    #[error("it exited {phase} ({exit}){stderr}")]
     Exited { exit: Exit, phase: Phase, stderr: StderrTail },
     /// The connection ended without a process to tell why.
     #[error("it closed the connection {phase}")]
@@ -24,7 +24,7 @@ pub enum Failure {
     #[error("it was stopped")]
     Stopped,
     /// It was up, but gave no sign of life.
-    #[error("it was asked for a sign of life, and gave none within {} s", after.as_secs_f32())]
+    #[error("it did not respond to a keep-alive ping within {} s", after.as_secs_f32())]
     Unresponsive { after: Duration },
     /// It was not ready in time.
     #[error("it was not ready within {} s (it was {phase}){stderr}", after.as_secs_f32())]
@@ -80,9 +80,9 @@ impl Failure {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            _ if self.is_address_in_use() => Some(
-                "another process uses the server's port: end it, or give the server another port".to_owned(),
-            ),
+            _ if self.is_address_in_use() => {
+                Some("another process uses the server's port: stop it, or configure another port".to_owned())
+            }
             Self::Spawn { source } => source.hint(),
             Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } | Self::Unresponsive { .. } => {
                 None
@@ -91,12 +91,12 @@ impl Failure {
                 Some(package) => format!("no such package: `{package}`; check its name and version"),
                 None => "run the command by hand in a terminal to see what it needs".to_owned(),
             }),
-            Self::Stopped => Some("somebody stopped it; start it, and call again".to_owned()),
+            Self::Stopped => Some("it was stopped; start it and try again".to_owned()),
             Self::StartTimeout { .. } => Some(
                 "check what the server logged; if it is just slow, raise its `startup_timeout`".to_owned(),
             ),
             Self::Handshake { .. } => {
-                Some("check that the command, or the URL, is that of an MCP server".to_owned())
+                Some("check that the command or URL is that of an MCP server".to_owned())
             }
             Self::Cycle { .. } => {
                 Some("remove the entry, or let it name a hub with another configuration".to_owned())
@@ -147,10 +147,10 @@ fn remote_hint(why: &HttpError) -> Option<String> {
             "its host name cannot be resolved: check the URL for a typo, and the network or VPN".to_owned(),
         ),
         HttpError::Unreachable { .. } => Some("check that the server runs at that URL".to_owned()),
-        why if why.is_unauthorized() => {
-            Some("put what the server wants, such as `Authorization`, into `headers` of its entry".to_owned())
-        }
-        HttpError::TooLong { .. } => Some("raise `max_message` of the server, or ask it for less".to_owned()),
+        why if why.is_unauthorized() => Some(
+            "set what the server requires, such as `Authorization`, in `headers` of its entry".to_owned(),
+        ),
+        HttpError::TooLong { .. } => Some("raise `max_message` of the server, or request less".to_owned()),
         HttpError::Status { .. } | HttpError::ContentType { .. } => {
             Some("check that the URL is that of an MCP endpoint; many end in `/mcp`".to_owned())
         }
@@ -162,7 +162,7 @@ fn remote_hint(why: &HttpError) -> Option<String> {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     /// The server died while it had the call.
-    #[error("server `{server}` failed before it answered: {failure}")]
+    #[error("server `{server}` failed before it responded: {failure}")]
     Died { server: ServerName, failure: Arc<Failure> },
     /// The server is down and will not be restarted by itself.
     #[error("server `{server}` has failed: {failure}")]
@@ -174,7 +174,7 @@ pub enum CallError {
     #[error("server `{server}` was still {phase} after {} s", after.as_secs_f32())]
     NotReady { server: ServerName, phase: String, after: Duration },
     /// No sign of life.
-    #[error("server `{server}` gave no sign of life for {} s (the limit for a call in all is {} s)",
+    #[error("server `{server}` timed out: no response or progress for {} s (total timeout: {} s)",
         idle.as_secs_f32(), total.as_secs_f32())]
     Idle { server: ServerName, idle: Duration, total: Duration },
     /// Took too long in all.
@@ -184,13 +184,13 @@ pub enum CallError {
     #[error("server `{server}` is busy: {in_flight} calls are running and {waiting} wait")]
     Busy { server: ServerName, in_flight: usize, waiting: usize },
     /// Calls that are too long in all.
-    #[error("server `{server}` is busy: {held} bytes of calls are underway; {limit} are allowed")]
+    #[error("server `{server}` is busy: {held} bytes of calls are in flight; {limit} are allowed")]
     Full { server: ServerName, held: usize, limit: usize },
     /// The answer is no message we can pass on.
-    #[error("server `{server}` sent an answer that cannot be used: {why}")]
+    #[error("server `{server}` sent an invalid response: {why}")]
     BadAnswer { server: ServerName, why: ParseError },
     /// There is no answer, and the transport knows why.
-    #[error("server `{server}` gave no answer: {why}")]
+    #[error("server `{server}` sent no response: {why}")]
     NoAnswer { server: ServerName, why: HttpError },
 }
 
@@ -228,7 +228,7 @@ impl CallError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Died { failure, .. } => {
-                failure.hint().or_else(|| Some("it is being restarted; call again".into()))
+                failure.hint().or_else(|| Some("it is being restarted; try again".into()))
             }
             Self::Down { server, failure } => Some(match failure.hint() {
                 Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
@@ -238,12 +238,12 @@ impl CallError {
             Self::Idle { .. } | Self::TooLong { .. } => Some(
                 "raise `idle_timeout` or `total_timeout` of the server if its calls are that slow".into(),
             ),
-            Self::Busy { .. } | Self::Full { .. } => Some("call again later".into()),
+            Self::Busy { .. } | Self::Full { .. } => Some("try again later".into()),
             Self::BadAnswer { why: ParseError::TooLong { .. }, .. } => {
-                Some("raise `max_message` of the server, or ask it for less".into())
+                Some("raise `max_message` of the server, or request less".into())
             }
             Self::NoAnswer { why, .. } => remote_hint(why),
-            Self::Stopped { server } => Some(format!("`toolbay start {server}` starts it")),
+            Self::Stopped { server } => Some(format!("start it with `toolbay start {server}`")),
             Self::BadAnswer { .. } => None,
         }
     }

@@ -75,7 +75,7 @@ impl HubChain {
             Some(0) if server.ids[0] == self.id() => Some("it is this hub itself".to_owned()),
             Some(_) => Some("it leads back to this hub, through other hubs".to_owned()),
             None if hubs > MAX_HUBS => {
-                Some(format!("with it, {hubs} hubs would stand behind each other; at most {MAX_HUBS} may"))
+                Some(format!("with it, {hubs} hubs would be chained; at most {MAX_HUBS} may be"))
             }
             None => None,
         }

@@ -30,7 +30,7 @@ impl fmt::Display for Phase {
         f.write_str(match self {
             Self::Spawning => "while spawning",
             Self::Handshaking => "during the handshake",
-            Self::Discovering => "while listing what it offers",
+            Self::Discovering => "while listing its catalog",
             Self::Serving => "while serving",
         })
     }

@@ -112,7 +112,7 @@ impl fmt::Display for StderrTail {
         if self.0.is_empty() {
             return Ok(());
         }
-        f.write_str("; its last words:")?;
+        f.write_str("; last stderr output:")?;
         self.0.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }

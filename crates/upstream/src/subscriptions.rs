@@ -34,16 +34,16 @@ pub enum SubscribeError {
     #[error("{}", .0.message)]
     Refused(Box<ErrorObject>),
     /// The server never tells of changes.
-    #[error("the server does not tell when a resource changes")]
+    #[error("the server does not support resource subscriptions")]
     Unsupported,
     /// The server did not say whether it will.
-    #[error("the server did not answer")]
+    #[error("the server did not respond")]
     Unanswered,
     /// There is no server to ask.
     #[error(transparent)]
     Down(CallError),
     /// Too much is being watched.
-    #[error("more than {MAX_WATCHED} resources of the server are being watched")]
+    #[error("more than {MAX_WATCHED} resources of the server are subscribed")]
     TooMany,
 }
 

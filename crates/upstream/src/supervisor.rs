@@ -290,7 +290,7 @@ impl Supervisor {
                 reap(process, incoming, ExitWait::Long).await;
                 self.policy.reset();
                 self.failure = None;
-                self.outputs.log.push(LogSource::Event, "restarting because someone asked");
+                self.outputs.log.push(LogSource::Event, "restarting on request");
                 NextStep::Start
             }
             ConnectionEnd::Failed { failure, probing } => {
@@ -325,7 +325,7 @@ impl Supervisor {
     /// Servers built on old SDKs die of a question before the handshake.
     fn start_with_handshake(&mut self) -> NextStep {
         self.era = RevisionPolicy::Legacy;
-        let note = "it ended when asked for the stateless era; starting again with a handshake";
+        let note = "it exited on `server/discover`; restarting with the legacy handshake";
         self.outputs.log.push(LogSource::Event, note);
         NextStep::Start
     }
@@ -338,7 +338,7 @@ impl Supervisor {
         self.status.modify_if(|status| std::mem::replace(&mut status.transport, name) != name);
         if failure.is_none() {
             let next = self.ways.current().name();
-            let note = format!("no answer over {} ({said}); trying {next}", tried.name());
+            let note = format!("no response over {} ({said}); trying {next}", tried.name());
             self.outputs.log.push(LogSource::Event, &note);
         }
         failure
@@ -405,7 +405,7 @@ impl Supervisor {
         let decision = decide(&mut self.policy, now.into_std());
         if self.source.is_remote() && self.policy.failures() >= PATIENCE {
             if is_new || self.policy.failures() == PATIENCE {
-                let note = format!("it stays down; looking again every {} s", LOOK.as_secs());
+                let note = format!("it stays down; checking again every {} s", LOOK.as_secs());
                 self.outputs.log.push(LogSource::Event, &note);
             }
             return NextStep::Wait {
@@ -426,8 +426,8 @@ impl Supervisor {
             }
             RestartDecision::GiveUp => {
                 let note = match self.settings.restart {
-                    RestartMode::Never => "it is not restarted by itself",
-                    _ => "it fails again and again; giving up until someone asks",
+                    RestartMode::Never => "it is not restarted automatically",
+                    _ => "it keeps failing; giving up until it is restarted manually",
                 };
                 self.outputs.log.push(LogSource::Event, note);
                 NextStep::Wait { outlook: DownState::Hopeless, failure }

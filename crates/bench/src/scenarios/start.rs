@@ -144,7 +144,7 @@ fn wait_until_answering(
         }
         std::thread::sleep(Duration::from_micros(500));
     }
-    bail!("no answer within {} s", LONGEST_START.as_secs())
+    bail!("no response within {} s", LONGEST_START.as_secs())
 }
 
 /// Whether `initialize` is answered with success.

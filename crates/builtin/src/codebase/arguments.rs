@@ -13,7 +13,7 @@ impl Arguments {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         match serde_json::from_str(text) {
             Ok(Value::Object(map)) => Ok(Self(map)),
-            Ok(_) => Err("they must be an object".to_owned()),
+            Ok(_) => Err("must be an object".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -22,7 +22,7 @@ impl Arguments {
     pub(super) fn only(&self, known: &[&str]) -> Result<(), CodeError> {
         match self.0.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
-            Some(name) => Err(misfit(name, &format!("is unknown; there are: {}", known.join(", ")))),
+            Some(name) => Err(misfit(name, &format!("is unknown; expected one of: {}", known.join(", ")))),
         }
     }
 
@@ -46,7 +46,7 @@ impl Arguments {
     /// As [`Self::required_text`], with something in it.
     pub(super) fn query(&self) -> Result<&str, CodeError> {
         match self.required_text("query")? {
-            "" => Err(misfit("query", "is empty; say what to look for")),
+            "" => Err(misfit("query", "is empty")),
             query => Ok(query),
         }
     }
@@ -75,7 +75,7 @@ impl Arguments {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(misfit(name, "must be true or false")),
+            Some(_) => Err(misfit(name, "must be a boolean")),
         }
     }
 
@@ -95,8 +95,8 @@ impl Arguments {
         let whole = value.as_f64().filter(|number| number.fract() == 0.0);
         let fits = whole.filter(|number| *number >= from as f64 && *number <= to as f64);
         let wanted = || match to {
-            usize::MAX => format!("must be a whole number of at least {from}"),
-            _ => format!("must be a whole number from {from} to {to}"),
+            usize::MAX => format!("must be an integer of at least {from}"),
+            _ => format!("must be an integer from {from} to {to}"),
         };
         fits.map(|number| Some(number as usize)).ok_or_else(|| misfit(name, &wanted()))
     }

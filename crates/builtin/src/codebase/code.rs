@@ -39,13 +39,13 @@ pub enum CodeError {
         why: String,
     },
     /// The name of what was asked for says that it holds secrets.
-    #[error("`{0}` is not shown because its name says that it holds secrets; `secrets = true` shows it")]
+    #[error("`{0}` is hidden because its name indicates secrets; set `secrets = true` to include it")]
     Secret(String),
     /// It fits, and yet.
     #[error("{0}")]
     Failed(String),
     /// Nobody waits for the answer any more.
-    #[error("the call was cancelled")]
+    #[error("the call was canceled")]
     Stopped,
 }
 

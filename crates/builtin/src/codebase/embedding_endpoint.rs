@@ -58,10 +58,9 @@ impl EmbeddingEndpoint {
         let answer = self.runtime.block_on(self.service.post(question.to_string().into(), patience));
         let answer = answer.map_err(|error| failed(error.to_string()))?;
         let Answer { data } = serde_json::from_slice(&answer)
-            .map_err(|error| failed(format!("what it says is no list of embeddings: {error}")))?;
-        in_order(data, texts.len()).ok_or_else(|| {
-            failed(format!("it did not answer with one vector for each of {} texts", texts.len()))
-        })
+            .map_err(|error| failed(format!("its response is not a list of embeddings: {error}")))?;
+        in_order(data, texts.len())
+            .ok_or_else(|| failed(format!("it did not return one vector for each of {} texts", texts.len())))
     }
 }
 

@@ -50,7 +50,7 @@ impl ToolOutcome {
                 }
                 json!({ "content": content, "structuredContent": structured }).to_string()
             }
-            Self::Misfit(why) => failure(&format!("the arguments do not fit `{tool}`: {why}")),
+            Self::Misfit(why) => failure(&format!("invalid arguments for `{tool}`: {why}")),
             Self::Failed(why) => failure(why),
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn templates() -> Value {
     json!([{
         "uriTemplate": "codebase://files{?after,limit}",
         "name": "List Files, by page",
-        "description": "The files after a path, in the order of their paths; `next` in the answer is the URI of the next page",
+        "description": "The files after a path, sorted by path; `next` in the result is the URI of the next page",
         "mimeType": "application/json",
     }])
 }
@@ -91,7 +91,7 @@ impl Page {
                     page.limit =
                         limit.ok_or_else(|| format!("`limit` must be a number from 1 to {MAX_PAGE}"))?;
                 }
-                _ => return Err(format!("`{pair}` is unknown; there are `after` and `limit`")),
+                _ => return Err(format!("`{pair}` is unknown; expected `after` or `limit`")),
             }
         }
         Ok(page)

@@ -62,7 +62,7 @@ pub(super) fn definitions() -> Value {
 fn list_schema(item: Value, fields: Value) -> Value {
     let mut properties = json!({
         "results": { "type": "array", "items": item },
-        "more": { "type": "string", "description": "What is left out, and how to get it" },
+        "more": { "type": "string", "description": "What was omitted, and how to get it" },
     });
     if let (Value::Object(all), Value::Object(own)) = (&mut properties, fields) {
         all.extend(own);
@@ -73,9 +73,9 @@ fn list_schema(item: Value, fields: Value) -> Value {
 /// Fields of answers that may be cut.
 fn paging_fields() -> Value {
     json!({
-        "total": { "type": "integer", "description": "How many there are in all" },
-        "truncated": { "type": "boolean", "description": "Whether there are more than these" },
-        "next_offset": { "type": "integer", "description": "The `offset` that gives the next ones" },
+        "total": { "type": "integer", "description": "Total number of results" },
+        "truncated": { "type": "boolean", "description": "Whether there are more results" },
+        "next_offset": { "type": "integer", "description": "The `offset` of the next page" },
     })
 }
 

@@ -69,7 +69,7 @@ impl Code for Tree {
 
     fn search_meaning(&self, query: &MeaningQuery, work: &TreeWork) -> Result<MeaningAnswer, CodeError> {
         if !query.query.contains(char::is_alphanumeric) {
-            return Err(misfit("query", "has no words; say what to look for"));
+            return Err(misfit("query", "has no words to search for"));
         }
         let language = query.language.as_deref().map(known_language).transpose()?;
         let query = semantic::Query {
@@ -193,7 +193,7 @@ fn dir_entry(entry: &FolderEntry) -> DirEntry {
 fn known_language(name: &str) -> Result<Language, CodeError> {
     Language::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = Language::all().map(Language::name).collect();
-        misfit("language", &format!("is unknown; there are: {}", known.join(", ")))
+        misfit("language", &format!("is unknown; expected one of: {}", known.join(", ")))
     })
 }
 

@@ -124,7 +124,7 @@ impl Workers {
         job: impl FnOnce(TreeWork) -> ToolOutcome + Send + 'static,
     ) -> ToolOutcome {
         let Ok(room) = self.room.clone().acquire_owned().await else {
-            return ToolOutcome::Failed("the server is going away".to_owned());
+            return ToolOutcome::Failed("the server is shutting down".to_owned());
         };
         let (tree, stop) = (self.tree.clone(), Stop::default());
         let guard = StopOnDrop(stop.clone());
@@ -135,8 +135,7 @@ impl Workers {
                 Err(why) => why.into(),
             }
         });
-        let outcome =
-            done.await.unwrap_or_else(|_| ToolOutcome::Failed("it ended before its time".to_owned()));
+        let outcome = done.await.unwrap_or_else(|_| ToolOutcome::Failed("it ended unexpectedly".to_owned()));
         drop(guard);
         outcome
     }

@@ -124,9 +124,10 @@ impl ServerFile {
         };
         match file.name.split_once('/') {
             Some((namespace, name)) if allowed(namespace, ".-") && allowed(name, "._-") => Ok(file),
-            _ => {
-                Err(format!("{:?} is no name of the registry, such as io.github.somebody/server", file.name))
-            }
+            _ => Err(format!(
+                "{:?} is not a valid registry name, such as io.github.somebody/server",
+                file.name
+            )),
         }
     }
 }

@@ -131,7 +131,7 @@ fn r092_settings_that_do_not_fit_are_named_by_their_path() {
             r#"at `/allowedPaths/1`: value is not of type "string""#,
         ),
         (json!({}), r#"at `/`: "rootPath" is a required property"#),
-        (json!("s3cret"), "at `/`: settings are an object"),
+        (json!("s3cret"), "at `/`: settings must be an object"),
         (json!({"rootPath": "s3cret"}), r#"at `/rootPath`: value does not match "^/""#),
         (json!({"rootPath": "/", "mode": "s3cret"}), "at `/mode`: value is not one of"),
     ] {
@@ -163,7 +163,7 @@ fn a_missing_command_comes_with_what_to_do() {
         "`mcp-server-filesystem` needs the command `npx`, which is not found. Run `npm install -g @modelcontextprotocol/server-filesystem`"
     );
     let error = resolve(&descriptors, "nothing", &json!({})).unwrap_err();
-    assert_eq!(error.to_string(), "no extension, bundle or registry entry `nothing` is known here");
+    assert_eq!(error.to_string(), "unknown extension, bundle or registry entry `nothing`");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn one_bad_server_of_an_extension_drops_no_other() {
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(
-        said.iter().any(|said| said.contains("`no-command` cannot be used: missing field `command`")),
+        said.iter().any(|said| said.contains("`no-command` is invalid: missing field `command`")),
         "{said:?}"
     );
     assert!(read_manifest("e", "[]").unwrap_err().to_string().contains("`e`"));
@@ -215,7 +215,7 @@ fn entries_of_extensions_in_a_file_become_servers() {
     assert!(line(server).starts_with(r#"npx "-y""#));
     let said: Vec<String> = resolved.problems.iter().map(ToString::to_string).collect();
     assert!(said[0].contains("JSON schema validation failed") && said[0].contains("/rootPath"), "{said:?}");
-    assert!(said[0].starts_with("3:9") && said[1].contains("`unknown` is known here"), "{said:?}");
+    assert!(said[0].starts_with("3:9") && said[1].contains("registry entry `unknown`"), "{said:?}");
     let missing = descriptors.resolve_all(&file.extensions[..1], &here(), |_| false);
     assert!(missing.problems[0].message.contains("npm install -g"), "{missing:?}");
 }

@@ -145,7 +145,7 @@ fn addresses_of_the_registry_become_servers_at_a_url() {
     assert_eq!(remote.url, "https://eu.example.com/p/mcp");
     let settings = json!({"tenant": "eu", "path": "a b", "token": "t0ken"});
     let said = resolve(&descriptors, ids[0], &settings).unwrap_err().to_string();
-    assert!(said.contains("`url` is no URL") && !said.contains("t0ken"), "{said}");
+    assert!(said.contains("`url` is not a valid URL") && !said.contains("t0ken"), "{said}");
 
     let text = entry(
         json!({"remotes": [{"type": "streamable-http", "url": "https://{tenant}.example.com/mcp",
@@ -262,9 +262,9 @@ fn what_is_no_entry_of_the_registry_says_so() {
     for (text, expected) in [
         ("", "EOF"),
         ("{}", "missing field `name`"),
-        (r#"{"name": "weather"}"#, "is no name of the registry"),
-        (r#"{"name": "a/b/c", "packages": []}"#, "is no name of the registry"),
-        (r#"{"name": "a/b"}"#, "no package to run and no address to reach"),
+        (r#"{"name": "weather"}"#, "is not a valid registry name"),
+        (r#"{"name": "a/b/c", "packages": []}"#, "is not a valid registry name"),
+        (r#"{"name": "a/b"}"#, "neither a package nor a URL"),
     ] {
         let said = read_server_json(text).unwrap_err().to_string();
         assert!(said.contains(expected), "{said}");

@@ -174,8 +174,8 @@ impl DefaultCodebase {
 const CODEBASE: &str = "codebase";
 
 /// Why a client that works in no project can search nothing, and what to do about it.
-pub(crate) const NO_FOLDER: &str = "No codebase is offered, because Toolbay was started in the home folder or in `/`: start it in \
-     the folder of a project, or name a folder, for example: toolbay add code --builtin codebase /path/to/project";
+pub(crate) const NO_FOLDER: &str = "No codebase is offered because Toolbay was started in the home directory or in `/`. Start it in \
+     a project, or configure a directory, for example: toolbay add code --builtin codebase /path/to/project";
 
 /// A codebase server for clients that are in no project: it lists its tools, and says why they cannot be used.
 fn no_folder() -> InProcess {
@@ -215,7 +215,7 @@ pub(crate) fn failed(error: CodeError) -> CliError {
         CodeError::Stopped => CliError::Interrupted,
         CodeError::Secret(path) => CliError::Code {
             why: format!(
-                "`{path}` is not shown because its name says that it holds secrets; --secrets shows it"
+                "`{path}` is hidden because its name indicates secrets; pass --secrets to include it"
             ),
         },
         CodeError::Failed(why) => CliError::Code { why },

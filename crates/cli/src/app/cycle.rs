@@ -117,7 +117,7 @@ pub(crate) fn refuse(chain: &HubChain) -> Result<(), CliError> {
     match chain.before().len() {
         hubs if hubs < MAX_HUBS => Ok(()),
         hubs => Err(CliError::usage(format!(
-            "this hub was started through a chain of {hubs} hubs; at most {MAX_HUBS} may stand behind each other"
+            "this hub was started through a chain of {hubs} hubs; at most {MAX_HUBS} may be chained"
         ))),
     }
 }

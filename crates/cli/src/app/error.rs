@@ -51,16 +51,16 @@ pub(crate) enum CliError {
     #[error("no server offers the {kind} `{name}`")]
     Unknown { kind: &'static str, name: String, similar: Vec<String>, missing: Vec<String> },
     /// The hub has no such server.
-    #[error("there is no server `{name}`")]
+    #[error("no server named `{name}`")]
     UnknownServer { name: String, similar: Vec<String>, known: Vec<String> },
     /// These files have no such server, but a running hub has it from another one.
-    #[error("there is no server `{name}` in these files")]
+    #[error("no server named `{name}` in these files")]
     ElsewhereServer { name: String, config: PathBuf },
     /// A hub is needed that runs with this configuration.
     #[error("no hub is running with {}", config.display())]
     NotRunning { config: PathBuf },
     /// A hub in the foreground serves the same configuration.
-    #[error("process {pid} serves this configuration already{}", url.as_ref().map(|url| format!(", at {url}")).unwrap_or_default())]
+    #[error("process {pid} already serves this configuration{}", url.as_ref().map(|url| format!(", at {url}")).unwrap_or_default())]
     Serving { pid: u32, url: Option<String> },
     /// The hub was not started by us, so it cannot be started again.
     #[error("the hub (process {pid}) was started with `toolbay serve`")]
@@ -77,7 +77,7 @@ pub(crate) enum CliError {
     #[error("{message}")]
     Absent { message: String, hint: Option<String> },
     /// What was asked for is there, but cannot be offered.
-    #[error("the {kind} `{name}` of server `{server}` was set aside: {reason}")]
+    #[error("the {kind} `{name}` of server `{server}` is not offered: {reason}")]
     SetAside { server: String, kind: String, name: String, reason: String },
     /// A call was answered with an error.
     #[error("{message}")]
@@ -93,13 +93,13 @@ pub(crate) enum CliError {
     #[error("{problems} {} found", if *problems == 1 { "problem was" } else { "problems were" })]
     Unwell { problems: usize },
     /// The tool says that it failed; what it said is on stdout already.
-    #[error("the tool `{tool}` answered with an error")]
+    #[error("tool `{tool}` returned an error")]
     Tool { tool: String },
     /// The tool wants to ask something before it goes on.
-    #[error("`{name}` wants to ask something before it goes on, which is not possible here")]
+    #[error("`{name}` requires input, which is not possible here")]
     InputRequired { name: String },
     /// A result is not what the protocol says.
-    #[error("the answer cannot be used: {why}")]
+    #[error("invalid response: {why}")]
     BadResult { why: String },
     /// Somebody was asked, and said no.
     #[error("nothing was changed")]
@@ -108,7 +108,7 @@ pub(crate) enum CliError {
     #[error("waiting for approval: {}", servers.join(", "))]
     NeedsApproval { servers: Vec<String> },
     /// The folder to search in is none.
-    #[error("{} is no folder that can be read", path.display())]
+    #[error("cannot read directory `{}`", path.display())]
     NoFolder {
         path: PathBuf,
         #[source]
@@ -118,7 +118,7 @@ pub(crate) enum CliError {
     #[error("{why}")]
     Code { why: String },
     /// An index could not be made, shown or removed.
-    #[error("the index cannot be used")]
+    #[error("cannot use the index")]
     Index {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -131,7 +131,7 @@ pub(crate) enum CliError {
     NothingFound,
     #[error("interrupted")]
     Interrupted,
-    #[error("input or output failed")]
+    #[error("I/O error")]
     Io(#[from] io::Error),
 }
 

@@ -117,29 +117,28 @@ fn hint(error: &CliError) -> Option<String> {
             hint.clone()
         }
         CliError::Config(ConfigError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            Some("give the file with the servers: --config FILE".to_owned())
+            Some("pass the file with the servers: --config FILE".to_owned())
         }
         CliError::Listen { address, holder, source } if source.kind() == ErrorKind::AddrInUse => {
             let free = std::net::SocketAddr::new(address.ip(), 0);
             Some(if holder.as_ref().is_some_and(PortOwner::is_hub) {
                 format!(
-                    "that is a hub already, see `toolbay status`; for another one, --listen {free} takes a free port"
+                    "a hub is already running there, see `toolbay status`; to run another one, use a free port: --listen {free}"
                 )
             } else {
-                format!("take a free port with --listen {free}")
+                format!("use a free port: --listen {free}")
             })
         }
         CliError::Edit(EditError::Exists { .. }) => Some("--yes replaces it".to_owned()),
         CliError::NeedsApproval { .. } => {
-            Some("`toolbay approve NAME --yes` approves without asking, and --all of all of them".to_owned())
+            Some("`toolbay approve NAME --yes` approves without asking, `toolbay approve --all --yes` approves all".to_owned())
         }
         CliError::Exposed { .. } => {
-            let hint = "listen on 127.0.0.1, ask clients for a token with --token-file FILE, \
-                        or say --allow-unauthenticated if that is what you want";
+            let hint = "listen on 127.0.0.1, require a token with --token-file FILE, or pass --allow-unauthenticated";
             Some(hint.to_owned())
         }
         CliError::Control(ControlError::NoHub) => Some(
-            "start one with `toolbay serve --config FILE`, or give --config FILE to do without".to_owned(),
+            "start one with `toolbay serve --config FILE`, or pass --config FILE to do without".to_owned(),
         ),
         CliError::ElsewhereServer { config, .. } => {
             let config = config.display();
@@ -148,7 +147,7 @@ fn hint(error: &CliError) -> Option<String> {
         CliError::Serving { .. } => Some(
             "use that one, or start another beside it with --separate and --listen 127.0.0.1:0".to_owned(),
         ),
-        CliError::InForeground { .. } => Some("stop it and start it again in its terminal".to_owned()),
+        CliError::InForeground { .. } => Some("restart it in its terminal".to_owned()),
         CliError::StillRunning { pid, .. } => {
             Some(format!("`kill -9 {pid}` ends it, and its servers with it"))
         }

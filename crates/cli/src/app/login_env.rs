@@ -51,7 +51,7 @@ async fn ask(shell: &Path, ours: &BTreeMap<OsString, OsString>, tasks: &TaskTrac
             Some(complete_path(&path, &login))
         }
         Err(error) => {
-            tracing::warn!(shell = %shell.display(), "{error}; servers look for programs where we do");
+            tracing::warn!(shell = %shell.display(), "{error}; servers get the PATH of Toolbay");
             None
         }
     }

@@ -15,7 +15,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
     // Not the host's: it waits for its tasks before this is dropped.
     let mut watch = watch_files(&configuration.paths(), &context.tasks);
     if let WatchMethod::Polled { reason } = watch.way() {
-        tracing::warn!("the configuration is looked at every second: {reason}");
+        tracing::warn!("configuration files are polled every second: {reason}");
     }
     let mut settings: Option<HubFile> = None;
     loop {
@@ -25,12 +25,12 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
         let complaints = complaints(&reading);
         let complained = std::mem::replace(&mut configuration.complained, complaints.clone());
         for complaint in complaints.iter().filter(|complaint| !complained.contains(*complaint)) {
-            context.out.warn(&format!("{complaint}; the last valid version stays in force"));
+            context.out.warn(&format!("{complaint}; the last valid version stays in effect"));
         }
         if !complaints.is_empty() {
             host.reject(&complaints);
         } else if !complained.is_empty() {
-            context.out.note("the configuration can be used again");
+            context.out.note("the configuration is valid again");
             host.accept();
         }
         let before = settings.replace(reading.hub.clone());
@@ -55,7 +55,7 @@ async fn read(context: &Context, configuration: Configuration, host: &Host) -> (
         },
         || {
             let complaint = ConfigProblem::general(format!(
-                "reading the configuration takes longer than {} s; is a file of it on a network that is down?",
+                "reading the configuration takes longer than {} s; is one of its files on an unreachable network drive?",
                 READ_DEADLINE.as_secs()
             ));
             context.out.warn(&complaint.message);
@@ -105,7 +105,7 @@ fn tell(out: &Output, applied: &ApplyReport) {
     for (servers, what) in [
         (&applied.added, "added"),
         (&applied.removed, "removed"),
-        (&applied.replaced, "changed, starting anew"),
+        (&applied.replaced, "changed, restarting"),
         (&applied.adjusted, "changed"),
     ] {
         for server in servers {

@@ -18,8 +18,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// The token in the first line of a file that nobody else can read.
 pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
     Token::new(&first_line(path)?).map_err(|why| CliError::Usage {
-        message: format!("the first line of {} is no token: {why}", path.display()),
-        hint: Some("a good one is what `openssl rand -hex 32` prints".to_owned()),
+        message: format!("invalid token in the first line of {}: {why}", path.display()),
+        hint: Some("generate one with `openssl rand -hex 32`".to_owned()),
     })
 }
 
@@ -70,7 +70,7 @@ fn refuse_open(path: &Path) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::Usage {
-        message: format!("{} can be read by other users, so what it holds is no secret", path.display()),
-        hint: Some(format!("make it yours alone: chmod 600 {}", path.display())),
+        message: format!("{} is readable by other users", path.display()),
+        hint: Some(format!("restrict it: chmod 600 {}", path.display())),
     })
 }

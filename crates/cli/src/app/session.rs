@@ -94,9 +94,10 @@ pub(crate) async fn running(context: &Context) -> Result<ControlClient, CliError
         return Ok(ControlClient::at(&context.env.socket_dirs().place(&found.here.files)).await?);
     }
     let (client, hub) = found.others.swap_remove(0);
-    context
-        .out
-        .warn(&format!("no hub runs with the configuration of this folder; {}", choice(&hub, &found.others)));
+    context.out.warn(&format!(
+        "no hub is running with the configuration of this directory; {}",
+        choice(&hub, &found.others)
+    ));
     Ok(client)
 }
 

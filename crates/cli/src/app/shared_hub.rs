@@ -56,15 +56,15 @@ pub(crate) enum ShareError {
     Control(#[from] ControlError),
     #[error("cannot start the background hub")]
     Start(#[source] SpawnError),
-    #[error("the background hub cannot be told what to serve")]
+    #[error("cannot pass the configuration to the background hub")]
     Unsayable(#[source] serde_json::Error),
-    #[error("the background hub ended while it started; its log is {}", log.display())]
+    #[error("the background hub exited during startup; see its log {}", log.display())]
     Ended { log: PathBuf },
-    #[error("the background hub did not start within {} s; its log is {}", START_PATIENCE.as_secs(), log.display())]
+    #[error("the background hub did not start within {} s; see its log {}", START_PATIENCE.as_secs(), log.display())]
     Slow { log: PathBuf },
-    #[error("the running hub names tools differently (`{theirs}`)")]
+    #[error("the running hub uses another naming (`{theirs}`)")]
     OtherNaming { theirs: String },
-    #[error("the running hub was started in the home folder or in `/` and offers no codebase")]
+    #[error("the running hub was started in the home directory or in `/` and offers no codebase")]
     NoCodebase,
 }
 
@@ -160,7 +160,7 @@ impl<'a> SharedHub<'a> {
         let asked = tokio::time::timeout(ANSWER_PATIENCE, client.hub()).await;
         if let Ok(Ok(hub)) = asked {
             if hub.background && build().supersedes(&hub.build) {
-                tracing::info!("the hub of process {} is replaced by a newer one", hub.pid);
+                tracing::info!("replacing the hub of process {} with a newer version", hub.pid);
                 // One that ends meanwhile has made room, too.
                 let _ = tokio::time::timeout(ANSWER_PATIENCE, client.drain()).await;
                 return Ok(None);

@@ -136,7 +136,7 @@ impl Watch {
                 () = sleep(self.timing.tick) => {
                     silent += 1;
                     if silent == self.timing.stall {
-                        self.report(format!("the hub did not run for {}; something blocks it", self.time(silent)));
+                        self.report(format!("the hub has been blocked for {}", self.time(silent)));
                     }
                     if self.asked_to_stop {
                         silent_since_signal += 1;
@@ -148,14 +148,14 @@ impl Watch {
             }
         }
         if silent >= self.timing.stall {
-            self.report(format!("the hub runs again, after {}", self.time(silent)));
+            self.report(format!("the hub is running again, after {}", self.time(silent)));
         }
     }
 
     async fn give_up(&mut self) {
         let after = self.time(self.timing.exit);
         let said = spawn_blocking(move || {
-            tracing::error!("told to stop, but the hub did not run for {after}: it is ended now");
+            tracing::error!("asked to stop, but the hub has been blocked for {after}: exiting now");
         });
         // A line that cannot be written keeps nobody; neither does a second signal.
         tokio::select! {

@@ -12,24 +12,24 @@ const CODEBASE_ADDRESS: &str = "127.0.0.1:3000";
 #[derive(Debug, Args)]
 #[command(after_help = CODEBASE_EXAMPLES)]
 pub(crate) struct CodebaseArgs {
-    /// The folder; this one unless given
+    /// Directory [default: current directory]
     pub(crate) path: Option<PathBuf>,
-    /// Serve HTTP (`POST /`, `POST /mcp`, `GET /health`) instead of stdin and stdout
+    /// Serve HTTP (`POST /`, `POST /mcp`, `GET /health`) instead of stdio [default address: 127.0.0.1:3000]
     #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = CODEBASE_ADDRESS)]
     pub(crate) http: Option<SocketAddr>,
-    /// Answer failures of tools with JSON-RPC errors instead of results that say `isError`
+    /// Report failures of tools as JSON-RPC errors instead of results with `isError`
     #[arg(long)]
     pub(crate) s3_errors: bool,
-    /// Show files whose names say that they hold secrets, such as .env and keys
+    /// Include files whose names indicate secrets, such as .env and keys
     #[arg(long)]
     pub(crate) secrets: bool,
-    /// Serve only HTTP clients that show the token in the first line of this file (`Authorization: Bearer …`)
+    /// Require the token in the first line of this file (`Authorization: Bearer …`)
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Listen beyond this machine although anyone who reaches the address can read every file
+    /// Allow non-loopback addresses without a token; anyone who can reach them can read every file
     #[arg(long, requires = "http")]
     pub(crate) allow_unauthenticated: bool,
-    /// Another name under which clients may reach the server (the `Host` header), with the port if it is another one there
+    /// Additional host name of the server (`Host` header), with the port if it differs; repeatable
     #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
     pub(crate) public_name: Vec<String>,
     #[command(flatten)]
@@ -45,45 +45,45 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SEARCH_EXAMPLES)]
 pub(crate) struct SearchArgs {
-    /// What to look for, in words
-    #[arg(value_name = "QUESTION", required_unless_present = "text")]
+    /// What to look for, in natural language
+    #[arg(value_name = "QUERY", required_unless_present = "text")]
     pub(crate) question: Option<String>,
-    /// The folder or file to search in; this folder unless given
+    /// Directory or file to search [default: current directory]
     pub(crate) path: Option<PathBuf>,
-    /// Look for this pattern in the text instead
+    /// Search for text that matches this regular expression instead
     #[arg(long, short, value_name = "PATTERN")]
     pub(crate) text: Option<String>,
-    /// The pattern is literal text
+    /// Treat the pattern as literal text
     #[arg(long, short = 'F', requires = "text")]
     pub(crate) fixed_strings: bool,
-    /// Case does not matter; unless given, it does if the pattern has an upper-case letter
+    /// Ignore case [default: smart case]
     #[arg(long, short, requires = "text", conflicts_with = "case_sensitive")]
     pub(crate) ignore_case: bool,
-    /// Case matters
+    /// Match case
     #[arg(long, short = 's', requires = "text")]
     pub(crate) case_sensitive: bool,
-    /// Only whole words count
+    /// Match whole words only
     #[arg(long, short, requires = "text")]
     pub(crate) word_regexp: bool,
-    /// Show this many lines before and after each line that is found
+    /// Lines of context before and after each match
     #[arg(long, short = 'C', value_name = "LINES", default_value_t = 0, requires = "text")]
     pub(crate) context: usize,
-    /// Only files that fit; a `!` before it leaves them out; may be given several times
+    /// Only files that match; a leading `!` excludes them; repeatable
     #[arg(long, short, value_name = "GLOB")]
     pub(crate) glob: Vec<String>,
     /// Only this language
     #[arg(long, short, value_name = "NAME", conflicts_with = "text")]
     pub(crate) language: Option<String>,
-    /// How many results to show: 10 by meaning, 1000 of text, unless given
+    /// Maximum number of results [default: 10, or 1000 with --text]
     #[arg(long, short = 'n', value_name = "NUMBER")]
     pub(crate) max_results: Option<usize>,
-    /// How many results to leave out
+    /// Number of results to skip
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) offset: usize,
-    /// Search files whose names say that they hold secrets, too, such as .env and keys
+    /// Include files whose names indicate secrets, such as .env and keys
     #[arg(long)]
     pub(crate) secrets: bool,
-    /// Show chunks whole
+    /// Show chunks in full
     #[arg(long, conflicts_with = "text")]
     pub(crate) full: bool,
 }
@@ -96,9 +96,9 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct IndexArgs {
-    /// The folder; this one unless given
+    /// Directory [default: current directory]
     pub(crate) path: Option<PathBuf>,
-    /// Tell how the index is, and do nothing about it
+    /// Show the status of the index without changing it
     #[arg(long, conflicts_with = "clear")]
     pub(crate) status: bool,
     /// Remove the index

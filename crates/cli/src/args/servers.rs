@@ -11,15 +11,15 @@ use toolbay_config::Format;
 /// Whose file is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// Your own file, for all projects
+    /// Your own file
     User,
-    /// The file of the project in this folder
+    /// The project file
     Project,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
-    /// The server
+    /// Name of the server
     #[arg(value_name = "NAME")]
     pub(crate) server: String,
 }
@@ -37,13 +37,13 @@ pub(crate) enum TransportArg {
 /// What all commands take that put servers into files.
 #[derive(Debug, Args)]
 pub(crate) struct PutArgs {
-    /// Into whose file; your own unless given
+    /// File to write to [default: user]
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
-    /// Print what would be written, and write nothing
+    /// Print the changes without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     // Without a short form: `-y` is what people type for `npx`.
     #[arg(long)]
     pub(crate) yes: bool,
@@ -52,46 +52,46 @@ pub(crate) struct PutArgs {
 #[derive(Debug, Args)]
 #[command(after_help = ADD_EXAMPLES)]
 pub(crate) struct AddArgs {
-    /// The name of the server
+    /// Name of the server
     pub(crate) name: String,
-    /// Its command, or its URL; with --builtin, the folder that it serves
+    /// Command or URL; with --builtin, the directory to serve
     #[arg(value_name = "COMMAND_OR_URL", required_unless_present_any = ["url", "builtin"])]
     pub(crate) target: Option<String>,
-    /// Arguments of the command; `--` before the command keeps them from being taken for ours
+    /// Arguments of the command; put `--` before the command
     #[arg(value_name = "ARGS")]
     pub(crate) args: Vec<String>,
-    /// What it speaks, where that is not to be found out
+    /// Transport [default: detected]
     #[arg(long, short, value_enum)]
     pub(crate) transport: Option<TransportArg>,
-    /// Its URL
+    /// URL of the server
     #[arg(long, conflicts_with = "target")]
     pub(crate) url: Option<String>,
-    /// A server that is a part of Toolbay: `codebase`, which searches and reads a folder (this one unless given)
+    /// Built-in server: `codebase`, which searches and reads a directory [default: current directory]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "args", "env", "header", "transport", "cwd", "bearer_token_env_var"])]
     pub(crate) builtin: Option<String>,
-    /// A variable for its environment, or @FILE with one per line; `KEY=${OTHER}` keeps the value out of the file.
+    /// Environment variable, or @FILE with one per line; `KEY=${OTHER}` keeps the value out of the file.
     ///
-    /// Other users of this machine can see arguments while the program runs: pass secrets as `KEY=${OTHER}` or @FILE.
+    /// Other users of this machine can see command-line arguments: pass secrets as `KEY=${OTHER}` or @FILE.
     #[arg(long, short, value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A header to send with every request, or @FILE with one per line.
+    /// Header to send with every request, or @FILE with one per line.
     ///
-    /// Other users of this machine can see arguments while the program runs: pass secrets as `NAME: ${VARIABLE}` or @FILE.
+    /// Other users of this machine can see command-line arguments: pass secrets as `NAME: ${VARIABLE}` or @FILE.
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
-    /// The variable of the environment that holds a bearer token
+    /// Environment variable that holds a bearer token
     #[arg(long, value_name = "VAR")]
     pub(crate) bearer_token_env_var: Option<String>,
-    /// The folder to run it in
-    #[arg(long, value_name = "FOLDER")]
+    /// Working directory of the command
+    #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Tools of it to offer, and no others; `*` stands for any characters
+    /// Offer only these tools; `*` matches any characters
     #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
     pub(crate) include_tools: Vec<String>,
-    /// Tools of it not to offer
+    /// Do not offer these tools
     #[arg(long, value_name = "TOOL,…", value_delimiter = ',')]
     pub(crate) exclude_tools: Vec<String>,
-    /// Add it switched off
+    /// Add it disabled
     #[arg(long)]
     pub(crate) disabled: bool,
     #[command(flatten)]
@@ -107,9 +107,9 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct AddJsonArgs {
-    /// The name of the server
+    /// Name of the server
     pub(crate) name: String,
-    /// Its entry as in `mcpServers`: `{"command": …}` or `{"url": …}`; `-` reads it from stdin
+    /// Entry as in `mcpServers`: `{"command": …}` or `{"url": …}`; `-` reads it from stdin
     #[arg(value_name = "JSON")]
     pub(crate) entry: String,
     #[command(flatten)]
@@ -119,39 +119,39 @@ pub(crate) struct AddJsonArgs {
 /// A server where it stands.
 #[derive(Debug, Args)]
 pub(crate) struct EntryArgs {
-    /// The server
+    /// Name of the server
     pub(crate) name: String,
-    /// In whose file, if several have it
+    /// File to change, if several define it
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// The server; one after the other unless given
+    /// Name of the server [default: ask for each]
     pub(crate) name: Option<String>,
-    /// All that wait
+    /// All servers that need approval
     #[arg(long, conflicts_with = "name")]
     pub(crate) all: bool,
-    /// Show what would run and what changed about it, and no more
+    /// Only show what would run and what changed
     #[arg(long, conflicts_with_all = ["yes", "reject"])]
     pub(crate) diff: bool,
-    /// Keep it from running, without asking again until it changes
+    /// Reject it; it is not asked about again until it changes
     #[arg(long, conflicts_with = "yes")]
     pub(crate) reject: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// The file, in any known format; those of all known clients unless given
+    /// File to import, in any supported format [default: the files of all known clients]
     pub(crate) file: Option<PathBuf>,
-    /// The client whose files are meant
+    /// Import only from this client
     #[arg(long, value_name = "CLIENT", conflicts_with = "file", value_parser = ClientName(&[Format::Goose, Format::Devin]))]
     pub(crate) from: Option<String>,
-    /// Also those that are there already and differ
+    /// Also replace existing servers that differ
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
@@ -160,27 +160,27 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The client
+    /// Client to export to
     #[arg(long, value_name = "CLIENT", value_parser = ClientName(&[]))]
     pub(crate) client: String,
-    /// The servers themselves instead of this hub
+    /// Export the servers themselves instead of the hub
     #[arg(long)]
     pub(crate) servers: bool,
-    /// Put it into the client's file instead of printing it
+    /// Write it to the client's file instead of printing it
     #[arg(long)]
     pub(crate) write: bool,
-    /// Into which of its files; the one for all projects unless given
+    /// Which of the client's files to write [default: user]
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Check files and tell what is wrong with them, with line and column
+    /// Check files and report errors with line and column
     Check(CheckArgs),
-    /// Print the servers in the same words, whatever the format of their file
+    /// Print the effective configuration
     Show,
-    /// Print which files count
+    /// Print which files apply
     Path(PathArgs),
     /// Print the JSON Schema of `toolbay.toml`
     Schema,
@@ -188,13 +188,13 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The file, in any known format; all that count unless given
+    /// File to check, in any supported format [default: all files that apply]
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// Print nothing but the path of this one
+    /// Print only the path of this file
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
 }

@@ -19,9 +19,7 @@ pub(crate) async fn run(context: &Context, args: &AddArgs) -> Result<(), CliErro
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(option) = swallowed(args, &typed) {
         return Err(CliError::Usage {
-            message: format!(
-                "`{option}` behind the command is an option of ours, and was perhaps meant for it"
-            ),
+            message: format!("`{option}` after the command was read as an option of toolbay"),
             hint: Some(format!("put `--` before the command: toolbay add {} -- …", args.name)),
         });
     }
@@ -47,13 +45,15 @@ fn entry(context: &Context, args: &AddArgs) -> Result<Value, CliError> {
     let mut entry = match (is_url, args.transport) {
         _ if let Some(name) = &args.builtin => built_in(context, args, name)?,
         (true, Some(TransportArg::Stdio)) => {
-            return Err(CliError::usage(format!("stdio is spoken with a command, and {target} is a URL")));
+            return Err(CliError::usage(format!(
+                "the transport stdio requires a command, but {target} is a URL"
+            )));
         }
         (true, transport) => remote(args, target, transport)?,
         (false, None | Some(TransportArg::Stdio)) => program(args, target)?,
         (false, Some(_)) => {
             return Err(CliError::Usage {
-                message: format!("that is spoken with a server at a URL, and `{target}` is none"),
+                message: format!("this transport requires a URL, but `{target}` is not one"),
                 hint: Some("a URL begins with https://, http://, wss:// or ws://".to_owned()),
             });
         }
@@ -71,12 +71,12 @@ fn entry(context: &Context, args: &AddArgs) -> Result<Value, CliError> {
 
 fn program(args: &AddArgs, command: &str) -> Result<Value, CliError> {
     if !args.header.is_empty() || args.bearer_token_env_var.is_some() {
-        return Err(CliError::usage("headers and tokens are sent to servers at a URL; a command gets --env"));
+        return Err(CliError::usage("headers and tokens apply to servers at a URL; use --env for a command"));
     }
     if command.contains(char::is_whitespace) && args.args.is_empty() && !Path::new(command).exists() {
         return Err(CliError::Usage {
-            message: format!("`{command}` is taken for the name of one program: no shell splits it"),
-            hint: Some(format!("write it in words: toolbay add {} -- {command}", args.name)),
+            message: format!("`{command}` is used as the name of one program; it is not split by a shell"),
+            hint: Some(format!("separate the words: toolbay add {} -- {command}", args.name)),
         });
     }
     let mut entry = json!({ "command": command, "args": args.args });
@@ -92,10 +92,13 @@ fn program(args: &AddArgs, command: &str) -> Result<Value, CliError> {
 
 fn remote(args: &AddArgs, url: &str, transport: Option<TransportArg>) -> Result<Value, CliError> {
     if !args.args.is_empty() {
-        return Err(CliError::usage(format!("a server at a URL has no arguments: {}", args.args.join(" "))));
+        return Err(CliError::usage(format!(
+            "a server at a URL takes no arguments: {}",
+            args.args.join(" ")
+        )));
     }
     if !args.env.is_empty() || args.cwd.is_some() {
-        return Err(CliError::usage("--env and --cwd are for commands; a server at a URL gets --header"));
+        return Err(CliError::usage("--env and --cwd apply to commands; use --header for a server at a URL"));
     }
     let mut headers = pairs::headers(&args.header)?;
     if let Some(variable) = &args.bearer_token_env_var {
@@ -124,8 +127,8 @@ fn built_in(context: &Context, args: &AddArgs, name: &str) -> Result<Value, CliE
         None => {
             let here = std::env::current_dir()?;
             codebases::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
-                message: format!("{} is not served unless you say so", here.display()),
-                hint: Some(format!("name the folder: toolbay add {} --builtin {name} FOLDER", args.name)),
+                message: format!("{} is not served by default", here.display()),
+                hint: Some(format!("name the directory: toolbay add {} --builtin {name} DIR", args.name)),
             })?
         }
     };
@@ -142,7 +145,7 @@ pub(super) fn check_name(name: &str) -> Result<(), CliError> {
     let plain: String = name.chars().map(|c| if is_allowed(c) { c } else { '-' }).take(MAX_NAME).collect();
     let plain = plain.trim_matches('-');
     Err(CliError::Usage {
-        message: format!("`{name}` cannot be the name of a server"),
+        message: format!("`{name}` is not a valid server name"),
         hint: Some(match plain {
             "" => format!("a name has up to {MAX_NAME} letters, digits, `-`, `_` and `.`"),
             plain => format!(

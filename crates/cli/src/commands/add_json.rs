@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, args: &AddJsonArgs) -> Result<(), Cli
 
 /// The entry in what was pasted: itself, or one in a map of servers as files have it.
 fn unwrapped<'a>(name: &str, value: &'a Value) -> Result<&'a Value, CliError> {
-    let object = value.as_object().ok_or_else(|| bad("an entry is a JSON object".to_owned()))?;
+    let object = value.as_object().ok_or_else(|| bad("an entry must be a JSON object".to_owned()))?;
     let wrapped = HOMES.iter().find_map(|home| object.get(*home)?.as_object());
     let is_server = |value: &Value| REACHES.iter().any(|key| value.get(key).is_some());
     let is_bare_map = !object.is_empty() && !is_server(value) && object.values().all(is_server);
@@ -43,12 +43,12 @@ fn unwrapped<'a>(name: &str, value: &'a Value) -> Result<&'a Value, CliError> {
     match (servers.get(name), &names[..]) {
         (Some(entry), _) => Ok(entry),
         (None, [only]) => Ok(&servers[only.as_str()]),
-        (None, []) => Err(bad("there are no servers in it".to_owned())),
+        (None, []) => Err(bad("it contains no servers".to_owned())),
         (None, names) => {
             let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
             Err(CliError::Usage {
                 message: format!(
-                    "there are several servers in it, and none is `{name}`: {}",
+                    "it contains several servers, none of which is named `{name}`: {}",
                     names.join(", ")
                 ),
                 hint: Some(

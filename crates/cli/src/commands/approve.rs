@@ -28,7 +28,7 @@ enum ApproveDecision {
 
 pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), CliError> {
     if args.name.is_none() && !args.all && (args.yes || args.reject) {
-        return Err(CliError::usage("say which server, or --all"));
+        return Err(CliError::usage("name a server, or pass --all"));
     }
     let survey = ConfiguredServers::read(context)?;
     let mut approvals = survey.configuration.approvals();
@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
         Some(name) => match of_project(&survey).into_iter().find(|it| it.server.name.as_str() == name) {
             Some(placed) => vec![placed],
             None if survey.find(name).is_some() => {
-                context.out.note(&format!("`{name}` is your own and needs no approval"));
+                context.out.note(&format!("`{name}` is from your own file and needs no approval"));
                 return Ok(());
             }
             None => return Err(unknown(&survey, name)),
@@ -45,7 +45,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
         None => waiting(&survey),
     };
     if chosen.is_empty() {
-        context.out.note("nothing waits for approval");
+        context.out.note("no servers need approval");
     }
     let mut decisions = vec![ApproveDecision::Left; chosen.len()];
     let is_asked = !args.yes && !args.reject && !args.diff && can_ask(context);
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
         ApproveArgs { reject: true, .. } => Some(ApproveDecision::Rejected),
         ApproveArgs { yes: true, .. } => Some(ApproveDecision::Approved),
         _ if is_asked && args.all && !chosen.is_empty() => {
-            confirm(context, "Let all of them run?").await?.then_some(ApproveDecision::Approved)
+            confirm(context, "Approve all of them?").await?.then_some(ApproveDecision::Approved)
         }
         _ => None,
     };
@@ -148,7 +148,7 @@ fn is_settled(approvals: &Approvals, survey: &ConfiguredServers, placed: &Placed
 
 async fn question(context: &Context, placed: &Placed) -> Result<ApproveDecision, CliError> {
     let question =
-        format!("Let `{}` run? [y]es, [N]o, [r]eject for good: ", visible(placed.server.name.as_str()));
+        format!("Approve `{}`? [y]es, [N]o, [r]eject permanently: ", visible(placed.server.name.as_str()));
     Ok(match ask(context, &question).await?.as_str() {
         "y" | "yes" => ApproveDecision::Approved,
         "r" | "reject" => ApproveDecision::Rejected,

@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context, args: &CodebaseArgs) -> Result<(), Cl
     let server = codebase(tree, face);
     match args.http {
         None if args.access.is_given() => {
-            Err(CliError::usage("--allow-origin and --allow-local-users are for --http"))
+            Err(CliError::usage("--allow-origin and --allow-local-users require --http"))
         }
         None => on_stdio(context, server).await,
         Some(address) => on_http(context, args, address, server).await,

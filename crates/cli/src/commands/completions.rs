@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Result<(), CliEr
 fn how_to(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => "add to ~/.bashrc: source <(toolbay completions bash)",
-        Shell::Fish => "do once: toolbay completions fish > ~/.config/fish/completions/toolbay.fish",
+        Shell::Fish => "run once: toolbay completions fish > ~/.config/fish/completions/toolbay.fish",
         Shell::Zsh => "add to ~/.zshrc, after compinit: source <(toolbay completions zsh)",
     }
 }

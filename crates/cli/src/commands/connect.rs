@@ -30,7 +30,7 @@ pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), Cli
     });
     if let Some(reason) = cycle {
         hub::stop(&host).await;
-        return Err(CliError::usage(format!("cannot offer the server at {}: {reason}", args.url)));
+        return Err(CliError::usage(format!("cannot connect to the server at {}: {reason}", args.url)));
     }
     stdio::offer(context, host, Duration::ZERO).await
 }

@@ -13,7 +13,9 @@ pub(crate) fn run(context: &Context, args: &EntryArgs) -> Result<(), CliError> {
     change(context, args, Edit::Enable(&args.name), "enabled")?;
     let survey = ConfiguredServers::read_silently(context)?;
     if survey.find(&args.name).is_some_and(|placed| placed.server.permission == Permission::Pending) {
-        context.out.note(&format!("it came with this project; `toolbay approve {}` lets it run", args.name));
+        context
+            .out
+            .note(&format!("it came with this project; approve it with `toolbay approve {}`", args.name));
     }
     Ok(())
 }

@@ -48,12 +48,12 @@ fn path(context: &Context, args: &ExportArgs, format: Format) -> Result<Option<P
     let of_project = format.project_file(&project);
     let (path, message, hint) = match (args.scope, &of_project) {
         (Some(ScopeArg::Project), _) => {
-            let message = format!("{format} has no file for single projects");
+            let message = format!("{format} has no project file");
             (of_project, message, "leave out --scope project".to_owned())
         }
         (Some(ScopeArg::User) | None, of_project) => {
             let path = folders(context).and_then(|folders| format.user_file(&folders));
-            let message = format!("the location of the file of {format} for all projects is not known");
+            let message = format!("the location of the user-wide file of {format} is not known");
             let paste = "leave out --write and paste what is printed";
             let hint = match of_project {
                 Some(file) => format!("{paste}, or write {} with --scope project", short_path(context, file)),
@@ -105,7 +105,7 @@ fn servers(context: &Context) -> Result<Vec<WrittenServer>, CliError> {
                 let name = &placed.server.name;
                 context
                     .out
-                    .warn(&format!("server `{name}` is left out: it needs approval, see `toolbay approve`"));
+                    .warn(&format!("server `{name}` is skipped: it needs approval, see `toolbay approve`"));
             }
             Some(written) => servers.push(written.clone()),
             None => {}
@@ -131,14 +131,14 @@ impl Exported<'_> {
         match edit_text("", self.path, Some(format), &[Edit::Put(&server)]) {
             Ok(edited) => {
                 for lost in edited.lost {
-                    let lost = format!("server `{}`: {format} has no word for {lost}", server.name);
+                    let lost = format!("server `{}`: {format} does not support {lost}", server.name);
                     context.out.warn(&lost);
                     self.lost.push(lost);
                 }
                 self.servers.push(server);
             }
             Err(EditError::Unsayable { message, .. }) => {
-                let lost = format!("server `{}` is left out: {message}", server.name);
+                let lost = format!("server `{}` is skipped: {message}", server.name);
                 context.out.warn(&lost);
                 self.lost.push(lost);
             }
@@ -159,7 +159,7 @@ impl Exported<'_> {
         let edits: Vec<Edit<'_>> = shown.iter().map(Edit::Put).collect();
         let text = edit_text("", self.path, Some(format), &edits)?.text;
         if hides {
-            context.out.warn("values that may be secret are shown as ***; --write puts them into the file");
+            context.out.warn("values that may be secret are shown as ***; --write writes them to the file");
         }
         if context.out.json {
             return Ok(context.out.json_object(&self.json(false, Some(&text)))?);
@@ -167,7 +167,7 @@ impl Exported<'_> {
         let is_toml = self.path.extension().is_some_and(|extension| extension == "toml");
         context.out.data(&if is_toml { clean(&text) } else { escape_json(&text) })?;
         if self.is_known {
-            context.out.note(&format!("for {}; --write puts it there", short_path(context, self.path)));
+            context.out.note(&format!("for {}; --write writes it there", short_path(context, self.path)));
         }
         Ok(())
     }
@@ -178,14 +178,15 @@ impl Exported<'_> {
         let holds_secrets = self.servers.iter().any(|server| !server.literal_secrets().is_empty());
         if holds_secrets && is_open(self.path)? {
             let path = self.path.display();
-            context
-                .out
-                .warn(&format!("other users can read {path}, which holds secrets now: chmod 600 {path}"));
+            context.out.warn(&format!(
+                "{path} contains secrets now and is readable by other users: chmod 600 {path}"
+            ));
         }
         if context.out.json {
             return Ok(context.out.json_object(&self.json(true, None))?);
         }
-        let backup = edited.backup.map(|backup| format!("; the old one is {}", short_path(context, &backup)));
+        let backup =
+            edited.backup.map(|backup| format!("; the previous version is {}", short_path(context, &backup)));
         let names: Vec<String> = self.servers.iter().map(|server| clean_line(&server.name)).collect();
         let path = short_path(context, self.path);
         context.out.note(&format!("{} in {path}{}", names.join(", "), backup.unwrap_or_default()));

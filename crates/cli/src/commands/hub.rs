@@ -68,7 +68,7 @@ async fn stop(context: &Context) -> Result<(), CliError> {
                 let config = config.display();
                 context
                     .out
-                    .note(&format!("a hub runs with another configuration: --config {config} names it"));
+                    .note(&format!("a hub with another configuration is running: use --config {config}"));
             }
             return Err(error);
         }
@@ -137,7 +137,7 @@ fn lines(hub: &HubSnapshot) -> Vec<String> {
     let memory = |kib: Option<u64>| kib.map_or("?".to_owned(), mib);
     add("memory", format!("{}, servers {}", memory(hub.memory_kib), memory(hub.servers_memory_kib)));
     for name in &hub.unset_variables {
-        add("not set", format!("{name} (it is set for a client, but not for the hub)"));
+        add("not set", format!("{name} (set for a client, but not for the hub)"));
     }
     add("clients", hub.clients.len().to_string());
     lines

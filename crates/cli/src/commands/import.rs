@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
     context.out.note(&match (is_written, candidates.is_empty()) {
         (true, _) => format!("{count} imported into {path}"),
         (false, true) => nothing(context, args, &sources.looked_at),
-        (false, false) if chosen.is_empty() => "there is nothing to import".to_owned(),
+        (false, false) if chosen.is_empty() => "nothing to import".to_owned(),
         (false, false) => format!("{count} would be imported into {path}"),
     });
     Ok(())
@@ -93,8 +93,8 @@ async fn allow(
     }
     if !can_ask(context) {
         return Err(CliError::Usage {
-            message: "nothing was written: there is nobody to ask".to_owned(),
-            hint: Some("--yes imports without asking".to_owned()),
+            message: "cannot ask for confirmation: not a terminal".to_owned(),
+            hint: Some("pass --yes to import without confirmation".to_owned()),
         });
     }
     let question = format!("Import {} into {}?", counted(count), short_path(context, &file.path));
@@ -105,11 +105,11 @@ async fn allow(
 fn nothing(context: &Context, args: &ImportArgs, looked_at: &[PathBuf]) -> String {
     let is_listed = args.from.is_some() || args.file.is_some() || context.is_verbose();
     match (is_listed, looked_at.len()) {
-        (_, 0) => "no servers were found".to_owned(),
-        (false, count) => format!("no servers were found; looked at {count} files, which -v lists"),
+        (_, 0) => "no servers found".to_owned(),
+        (false, count) => format!("no servers found; looked at {count} files (-v lists them)"),
         (true, _) => {
             let paths: Vec<String> = looked_at.iter().map(|path| short_path(context, path)).collect();
-            format!("no servers were found; looked at: {}", paths.join(", "))
+            format!("no servers found; looked at: {}", paths.join(", "))
         }
     }
 }

@@ -57,7 +57,7 @@ fn clear(context: &Context, path: Option<&Path>) -> Result<(), CliError> {
     if context.out.json {
         return Ok(context.out.json_object(&json!({ "cleared": root }))?);
     }
-    context.out.note(&format!("{} has no index any more", clean_line(&root.display().to_string())));
+    context.out.note(&format!("removed the index of {}", clean_line(&root.display().to_string())));
     Ok(())
 }
 
@@ -73,9 +73,7 @@ pub(super) async fn refresh(context: &Context, root: &Path, secrets: Secrets) ->
     match with_bar(context, tree, |tree, bar, stop| tree.index(&|at| bar.show(at), stop)).await {
         Err(error @ CliError::Index { .. }) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            context
-                .out
-                .warn(&format!("{error}{}; the files themselves are searched", cause.unwrap_or_default()));
+            context.out.warn(&format!("{error}{}; searching the files directly", cause.unwrap_or_default()));
             Ok(())
         }
         done => done.map(drop),
@@ -161,7 +159,7 @@ fn show_summary(context: &Context, root: &Path, summary: &Summary) -> Result<(),
         }))?);
     }
     if summary.busy {
-        out.note("another process is at it; this is what it has done so far");
+        out.note("another process is building the index; its progress so far");
     }
     let seconds = summary.took.as_secs_f64();
     out.data(&format!(

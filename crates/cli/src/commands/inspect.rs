@@ -53,7 +53,7 @@ impl Inspection<'_> {
         let mut page = self.page(None, false).await?;
         if !page.is_watched {
             self.context.out.note(
-                "nothing to show: messages are kept only while somebody watches; `toolbay inspect -f` watches",
+                "nothing to show: messages are kept only while someone watches; run `toolbay inspect -f`",
             );
         }
         while !page.messages.is_empty() {
@@ -68,7 +68,7 @@ impl Inspection<'_> {
         while !self.page(None, false).await?.is_watched {
             tokio::time::sleep(LOOK).await;
         }
-        self.context.out.note("watching the messages of the hub; Ctrl-C ends");
+        self.context.out.note("watching the messages of the hub; press Ctrl-C to stop");
         let mut since = None;
         loop {
             let page = self.page(since, true).await?;

@@ -56,16 +56,20 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     if servers.is_empty() && broken.is_empty() {
         rows.clear();
     }
-    print(context, &rows, "no servers; add one with `toolbay add NAME -- COMMAND` or `toolbay import`")?;
+    print(
+        context,
+        &rows,
+        "no servers configured; add one with `toolbay add NAME -- COMMAND` or `toolbay import`",
+    )?;
     let waits = servers.iter().any(|placed| placed.server.permission == Permission::Pending);
     if waits {
-        context.out.note("what needs approval came with this project; see `toolbay approve`");
+        context.out.note("servers of this project need approval; see `toolbay approve`");
     }
     for config in other_hubs::configs(context).await {
         let config = short_path(context, &config);
-        context
-            .out
-            .note(&format!("a hub runs with {config}: `toolbay list --config {config}` lists its servers"));
+        context.out.note(&format!(
+            "a hub with {config} is running: `toolbay list --config {config}` lists its servers"
+        ));
     }
     Ok(())
 }

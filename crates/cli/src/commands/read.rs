@@ -59,7 +59,7 @@ fn show(context: &Context, uri: &str, text: &str) -> Result<(), CliError> {
             _ if out.stdout_is_terminal => out.data(&format!("{}\n", clean(&part.to_text()).trim_end()))?,
             Some(blob) => match base64::decode(blob) {
                 Some(bytes) => out.bytes(&bytes)?,
-                None => return Err(CliError::BadResult { why: "its `blob` is no base64".to_owned() }),
+                None => return Err(CliError::BadResult { why: "its `blob` is not valid base64".to_owned() }),
             },
             None => out.data(part.text.as_deref().unwrap_or(""))?,
         }

@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, args: &BackgroundArgs) -> Result<(), 
     let control = match Listener::bind(&context.env.socket_dirs().place(&plan.identity.files)) {
         Ok(control) => control,
         Err(ControlError::Taken) => {
-            tracing::info!("another hub serves this configuration already");
+            tracing::info!("another hub already serves this configuration");
             return Ok(());
         }
         Err(error) => return Err(error.into()),

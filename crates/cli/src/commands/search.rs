@@ -49,7 +49,7 @@ fn place(args: &SearchArgs) -> Result<(PathBuf, Option<String>), CliError> {
     let typed = match (&args.text, &args.path) {
         (Some(_), None) => args.question.as_ref().map(PathBuf::from),
         (Some(_), Some(_)) => {
-            return Err(CliError::usage("with `--text PATTERN` there is one PATH, and no QUESTION"));
+            return Err(CliError::usage("`--text PATTERN` takes one PATH and no QUERY"));
         }
         (None, path) => path.clone(),
     };

@@ -56,7 +56,7 @@ async fn take_place(context: &Context, plan: &HubPlan) -> Result<Option<Listener
         if !running.background {
             return Err(CliError::Serving { pid: running.pid, url: running.urls.first().cloned() });
         }
-        context.out.note(&format!("taking the place of the background hub (process {})", running.pid));
+        context.out.note(&format!("replacing the background hub (process {})", running.pid));
         client.drain().await?;
     }
     match Listener::bind(&place) {
@@ -98,12 +98,12 @@ fn greet(context: &Context, plan: &HubPlan, doors: &Listeners) -> Result<(), Cli
     if plan.tells_of_itself {
         match &plan.folder {
             Some(folder) => out.note(&format!(
-                "No servers are configured; there are `codebase`, to search and read {}, and `hub`, which tells about this one.",
+                "No servers are configured. Built-in servers: `codebase`, which searches and reads {}, and `hub`, which reports the hub's status.",
                 clean_line(&folder.display().to_string())
             )),
             None => out.note(
-                "No servers are configured; there is only the server `hub`, which tells about this one. \
-                 Started in the folder of a project, there is `codebase` too, to search and read it.",
+                "No servers are configured. Built-in server: `hub`, which reports the hub's status. \
+             Started in a project, the hub also offers `codebase`, which searches and reads it.",
             ),
         }
     }
@@ -111,14 +111,14 @@ fn greet(context: &Context, plan: &HubPlan, doors: &Listeners) -> Result<(), Cli
         Some(file) => {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             out.note(&format!(
-                "There is a {name} here, with servers that wait for your approval: {}.\n\
-                 To look at them and approve: toolbay approve. To run them this once: toolbay serve --config {name}",
+                "{name} in this directory defines servers that need your approval: {}.\n\
+                 To review and approve them: toolbay approve. To run them once: toolbay serve --config {name}",
                 pending.join(", ")
             ));
         }
         None => out.note(
-            "To add a first server, for example: toolbay add time -- uvx mcp-server-time\n\
-             With a file that you have: toolbay serve --config mcp.json, or take its servers over: toolbay import mcp.json",
+            "Add a server, for example: toolbay add time -- uvx mcp-server-time\n\
+             Use an existing file: toolbay serve --config mcp.json, or import its servers: toolbay import mcp.json",
         ),
     }
     Ok(())

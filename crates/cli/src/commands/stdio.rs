@@ -38,7 +38,7 @@ pub(super) const FLUSH: Duration = Duration::from_secs(2);
 pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliError> {
     if std::io::stdin().is_terminal() {
         context.out.note(
-            "This is an MCP server that waits for JSON-RPC messages, one per line; MCP clients start it. Ctrl-D ends it.",
+            "This is an MCP server on stdio, to be started by MCP clients; it reads JSON-RPC messages, one per line. Press Ctrl-D to exit.",
         );
     }
     let mut plan = HubPlan::read(context)?;

@@ -58,7 +58,7 @@ pub(crate) async fn put(
         if !can_ask(context) {
             return Err(EditError::Exists { path: path(), server: name.to_owned() }.into());
         }
-        let question = format!("`{name}` is in {} already. Replace it?", short_path(context, &file.path));
+        let question = format!("`{name}` already exists in {}. Replace it?", short_path(context, &file.path));
         if !confirm(context, &question).await? {
             return Err(CliError::Declined);
         }
@@ -109,18 +109,18 @@ fn warnings(context: &Context, put: &WrittenServer, file: &ConfigFile, lost: &[S
     let unknown: Vec<String> =
         put.extra.values().flat_map(|keys| keys.keys()).map(|key| format!("`{key}`")).collect();
     if !unknown.is_empty() {
-        all.push(format!("{} means nothing here, and is kept for other programs", unknown.join(", ")));
+        all.push(format!("{} is not used by Toolbay, and kept for other clients", unknown.join(", ")));
     }
     let written = file.written.iter().find(|written| written.name == name);
     let secrets = written.map(WrittenServer::literal_secrets).unwrap_or_default();
     if !secrets.is_empty() {
         all.push(format!(
-            "{} seems to hold a secret, which stands in the file now; a variable such as `${{NAME}}` keeps it out",
+            "{} looks like a secret and is now in the file; use a variable such as `${{NAME}}` instead",
             secrets.join(", ")
         ));
     }
     if !lost.is_empty() {
-        all.push(format!("{} cannot be said in that file", lost.join(", ")));
+        all.push(format!("{} cannot be expressed in that file", lost.join(", ")));
     }
     all
 }

@@ -24,7 +24,7 @@ impl TargetFile {
     /// The file that was named, else that of the scope, else the user's own.
     pub(crate) fn of(context: &Context, scope: Option<ScopeArg>) -> Result<Self, CliError> {
         match (&context.args.global.config, scope) {
-            (Some(_), Some(_)) => Err(CliError::usage("--config and --scope exclude each other")),
+            (Some(_), Some(_)) => Err(CliError::usage("--config and --scope cannot be used together")),
             (Some(typed), None) => Self::named(typed),
             (None, Some(ScopeArg::Project)) => {
                 let here = std::env::current_dir()?;
@@ -34,8 +34,8 @@ impl TargetFile {
             }
             (None, Some(ScopeArg::User) | None) => {
                 let folder = context.env.config_dir.as_deref().ok_or_else(|| CliError::Usage {
-                    message: "nobody said where your configuration is: HOME is not set".to_owned(),
-                    hint: Some("give the file: --config FILE".to_owned()),
+                    message: "the location of your configuration is not known: HOME is not set".to_owned(),
+                    hint: Some("pass the file: --config FILE".to_owned()),
                 })?;
                 Ok(Self { path: user_file(folder), scope: Scope::User })
             }
@@ -74,8 +74,8 @@ impl TargetFile {
             (several, _) => {
                 let files: Vec<String> = several.iter().map(|file| file.path.display().to_string()).collect();
                 Err(CliError::Usage {
-                    message: format!("`{name}` stands in several files: {}", files.join(", ")),
-                    hint: Some("say which one: --scope user, --scope project or --config FILE".to_owned()),
+                    message: format!("`{name}` is defined in several files: {}", files.join(", ")),
+                    hint: Some("choose one: --scope user, --scope project or --config FILE".to_owned()),
                 })
             }
         }
@@ -87,10 +87,9 @@ impl TargetFile {
         let is_known = typed.extension().is_some_and(|it| it == "toml" || it == "json" || it == "jsonc");
         if !typed.exists() && !is_known {
             return Err(CliError::Usage {
-                message: format!("there is no file {}", typed.display()),
+                message: format!("no such file: {}", typed.display()),
                 hint: Some(
-                    "a new one ends in .toml or .json; options of the server itself go behind `--`"
-                        .to_owned(),
+                    "a new file must end in .toml or .json; arguments of the server go after `--`".to_owned(),
                 ),
             });
         }

@@ -168,8 +168,8 @@ pub(crate) fn counts(server: &ServerSnapshot) -> String {
 /// What went wrong, in lines: the failure, the last words of the server, and what to do about it.
 fn trouble_lines(server: &ServerSnapshot) -> Vec<String> {
     let Some(failure) = server.failure.as_deref() else { return Vec::new() };
-    let mut lines = vec![clean_line(failure).trim_end_matches("; its last words:").to_owned()];
-    lines.extend(server.cause.as_deref().map(|cause| format!("it said: {}", clean_line(cause))));
+    let mut lines = vec![clean_line(failure).trim_end_matches("; last stderr output:").to_owned()];
+    lines.extend(server.cause.as_deref().map(|cause| format!("stderr: {}", clean_line(cause))));
     lines.extend(server.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
     lines
 }

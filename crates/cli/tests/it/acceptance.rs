@@ -99,7 +99,7 @@ fn a05_a_killed_server_fails_its_call_at_once_and_serves_the_next() -> Result<()
     let answer = client.receive()?.messages.concat();
     ensure!(killed.elapsed() < Duration::from_secs(4), "after {:?}", killed.elapsed());
     ensure!(answer.contains("`victim`") && answer.contains("signal 9"), "{answer}");
-    ensure!(answer.contains("its last words"), "without the end of stderr: {answer}");
+    ensure!(answer.contains("last stderr output"), "without the end of stderr: {answer}");
     ensure!(client.text("victim__ok", json!({}))? == "ok");
     drop(client);
     hub.stop()?;

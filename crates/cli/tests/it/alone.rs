@@ -30,11 +30,10 @@ fn each_command_does_its_work_and_says_how_it_went() {
     check(&home, &["tools", "--server", "smal"], 1, "", "did you mean `small`?");
     check(&home, &["call", "small__echo", "text=42"], 0, "{\"text\": \"42\"}\n", "");
     check(&home, &["call", "small__echo", "n=42", "flag=true"], 0, "{\"n\": 42, \"flag\": true}\n", "");
-    let misfit =
-        "The arguments do not fit the schema of `small__echo`:\nat `/text`: null is not of type \"string\"\n";
+    let misfit = "The arguments do not match the schema of `small__echo`:\nat `/text`: null is not of type \"string\"\n";
     check(&home, &["call", "small__echo", "text:=null"], 5, misfit, "");
     check(&home, &["call", "small__echo", "--args-json", r#"{"n": 1}"#], 0, "{\"n\": 1}\n", "");
-    check(&home, &["call", "small__fail"], 5, "bad luck\n", "answered with an error");
+    check(&home, &["call", "small__fail"], 5, "bad luck\n", "returned an error");
     check(&home, &["call", "small__ehco"], 1, "", "did you mean `small__echo`?");
     check(&home, &["call", "echo"], 1, "", "did you mean `small__echo`?");
     check(&home, &["call", "small__echo", "n=x"], 2, "", "`n` must be number");

@@ -81,7 +81,7 @@ fn one_is_approved_and_a_change_asks_again() {
         (&json!("approved"), &json!("approved"))
     );
     let ran = home.run(&["approve"]).expect(0);
-    assert!(ran.stderr.contains("nothing waits"), "{ran:#?}");
+    assert!(ran.stderr.contains("no servers need approval"), "{ran:#?}");
     home.run(&["approve", "lint", "--reject"]).expect(0);
     assert_eq!(standings(&home), json!({"docs": "enabled", "lint": "disabled"}));
 }
@@ -90,7 +90,7 @@ fn one_is_approved_and_a_change_asks_again() {
 fn whoever_sits_at_a_terminal_is_asked_for_each() {
     let home = home(r#"["-y", "lint@1.2.3"]"#);
     let ran = home.run_on_terminal(&["approve"], "y\nno\n").expect(0);
-    assert!(ran.stdout.contains("Let `lint` run?") && ran.stdout.contains("Let `docs` run?"), "{ran:#?}");
+    assert!(ran.stdout.contains("Approve `lint`?") && ran.stdout.contains("Approve `docs`?"), "{ran:#?}");
     assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "enabled"}));
     home.run_on_terminal(&["approve", "docs"], "r\n").expect(0);
     assert_eq!(standings(&home)["docs"], "disabled");
@@ -174,7 +174,7 @@ fn a_new_reference_to_a_secret_asks_again() {
 fn an_entry_that_takes_the_place_of_ones_own_is_named() {
     let home = home("[]");
     home.write_user_config("[servers.docs]\ncommand = 'mine'\n");
-    let said = "takes the place of your own server `docs` in";
+    let said = "replaces your own server `docs` in";
     let ran = home.run(&["approve", "docs", "--diff"]).expect(0);
     assert!(ran.stderr.contains(said) && ran.stderr.contains("config/toolbay/toolbay.toml"), "{ran:#?}");
     let shown = home.run(&["approve", "docs", "--yes", "--json"]).expect(0).json();

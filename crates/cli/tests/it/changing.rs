@@ -65,23 +65,26 @@ fn what_makes_no_sense_is_told_and_not_written() {
         (&["add", "gh", "npx", "-y", "x"], "'-- -y'"),
         (&["add", "gh", "docker", "run", "-v", "/a:/b", "x"], "put `--` before the command"),
         (&["add", "gh", "npx -y x"], "toolbay add gh -- npx -y x"),
-        (&["add", "gh", "https://h/", "x"], "has no arguments"),
+        (&["add", "gh", "https://h/", "x"], "takes no arguments"),
         (&["add", "gh", "-t", "http", "x"], "a URL begins with"),
         (&["add", "gh", "-t", "stdio", "https://h/"], "is a URL"),
-        (&["add", "gh", "-e", "A=1", "https://h/"], "gets --header"),
-        (&["add", "gh", "-H", "A: 1", "x"], "gets --env"),
+        (&["add", "gh", "-e", "A=1", "https://h/"], "use --header"),
+        (&["add", "gh", "-H", "A: 1", "x"], "use --env"),
         (&["add", "gh", "-e", "s3cret", "x"], "write --env KEY=VALUE"),
         (&["add", "gh", "https://"], "server `gh`"),
         (&["add", "gh", "ftp://h/"], "`ftp://` is not supported"),
         (&["add", "bad name!", "--", "x"], "`bad-name`, for example"),
         (&["add-json", "a/b", r#"{"command": "x"}"#], "`a-b`, for example"),
-        (&["add", "gh", "--builtin", "shell", "."], "there is no built-in server `shell`"),
+        (&["add", "gh", "--builtin", "shell", "."], "unknown built-in server `shell`"),
         (&["add", "gh", "--builtin", "codebase", "none"], "none"),
-        (&["add-json", "gh", r#"{"a": {"command": "x"}, "b": {"command": "y"}}"#], "several servers in it"),
-        (&["add-json", "gh", r#"{"mcpServers": {}}"#], "there are no servers in it"),
+        (
+            &["add-json", "gh", r#"{"a": {"command": "x"}, "b": {"command": "y"}}"#],
+            "it contains several servers",
+        ),
+        (&["add-json", "gh", r#"{"mcpServers": {}}"#], "it contains no servers"),
         (&["add-json", "gh", "{"], "this is not valid JSON"),
-        (&["add-json", "gh", "{}"], "`command` is missing, or `url`"),
-        (&["add", "gh", "python3", "-c", "print"], "go behind `--`"),
+        (&["add-json", "gh", "{}"], "`command` or `url` is missing"),
+        (&["add", "gh", "python3", "-c", "print"], "go after `--`"),
     ] {
         let home = Home::new();
         let ran = home.run(args).expect(2);
@@ -99,7 +102,7 @@ fn a_dry_run_shows_the_entry_and_writes_nothing() {
         ran.stdout,
         "[servers.gh]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\nenv = { API_KEY = \"***\", R = \"${R}\" }\n"
     );
-    for said in ["`x` is not pinned to a version", "API_KEY seems to hold a secret", "nothing was written"] {
+    for said in ["`x` is not pinned to a version", "API_KEY looks like a secret", "nothing was written"] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }
     let shown = home.run(&[&args[..3], &["--json"], &args[3..]].concat()).expect(0).json();
@@ -178,7 +181,7 @@ fn a_named_file_of_any_format_is_changed() {
     assert!(ran.stderr.contains("broken.toml:1:") && ran.stderr.contains("nothing was changed"), "{ran:#?}");
     home.run(&["remove", "gh", "-c", "broken.toml"]).expect(2);
     let ran = home.run(&["add", "gh", "x", "-c", "new.json", "--scope", "user"]).expect(2);
-    assert!(ran.stderr.contains("exclude each other"), "{ran:#?}");
+    assert!(ran.stderr.contains("cannot be used together"), "{ran:#?}");
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn what_people_paste_is_unwrapped() {
     }
     let home = Home::new();
     let ran = home.run(&["add-json", "gh", r#"{"command": "x", "bogus": 1}"#]).expect(0);
-    assert!(ran.stderr.contains("`bogus` means nothing here, and is kept for other programs"), "{ran:#?}");
+    assert!(ran.stderr.contains("`bogus` is not used by Toolbay, and kept for other clients"), "{ran:#?}");
     assert!(text(&home, USER).contains("bogus = 1"), "{}", text(&home, USER));
 }
 
@@ -294,6 +297,6 @@ fn headers_and_variables_may_come_from_a_file() {
     assert!(ran.stderr.contains("chmod 600 open") && !ran.stderr.contains("s3cret"), "{ran:#?}");
     for command in ["add", "connect"] {
         let help = home.run(&[command, "--help"]).expect(0).stdout;
-        assert!(help.contains("can see arguments") && help.contains("@FILE"), "{help}");
+        assert!(help.contains("can see command-line arguments") && help.contains("@FILE"), "{help}");
     }
 }

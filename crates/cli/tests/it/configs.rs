@@ -31,8 +31,8 @@ fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
 fn a_file_that_cannot_be_used_is_told_with_the_place() {
     for (text, said) in [
         ("{\n \"mcpServers\": {\n  \"a\": {\"command\": \"x\"} \"b\": 1\n }}", "mcp.json:3:"),
-        ("[]", "a configuration is a table of keys"),
-        ("{}", "there are no servers in it"),
+        ("[]", "a configuration must be a table"),
+        ("{}", "it contains no servers"),
         (r#"{"manifest_version": "0.3", "server": {}}"#, "the manifest of an MCPB bundle"),
     ] {
         let home = Home::new();

@@ -41,7 +41,7 @@ fn commands_find_the_running_hub() {
     let same = home.run(&["status", "--json", "--config", "./mcp.json"]).expect(0).json();
     assert_eq!(same["pid"], status["pid"]);
     let log = home.run(&["logs", "small"]).expect(0).stdout;
-    assert!(log.contains("started red") && log.contains("restarting because someone asked"), "{log}");
+    assert!(log.contains("started red") && log.contains("restarting on request"), "{log}");
 
     assert_eq!(hub.stop(), Some(0));
     assert_eq!(sockets(&home), Vec::<PathBuf>::new());

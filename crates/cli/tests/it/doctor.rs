@@ -41,7 +41,7 @@ fn what_is_well_is_ticked() {
         "✓ small: ready after ",
         "2025-11-25 (handshake) over stdio, 4 tools, 2 resources, 1 prompt\n",
         "✓ open files: ",
-        "hub: none is running",
+        "hub: not running",
     ] {
         assert!(ran.stdout.contains(said), "{said:?} {ran:#?}");
     }
@@ -95,8 +95,8 @@ fn each_ill_has_its_line_and_a_remedy() {
     let odd = found(&report, "warning");
     has(&odd, "noisy: ", "wrote a line to stdout");
     has(&odd, "named: ", "the tool `evil` is not offered");
-    has(&odd, "named: ", "clients see other names");
-    has(&odd, "mute: ", "did not end with its stdin");
+    has(&odd, "named: ", "some tools are renamed");
+    has(&odd, "mute: ", "did not exit when its stdin was closed");
     has(&odd, "floats: ", "`some-package` is not pinned to a version, such as `some-package@1.2.3`");
     let good = found(&report, "ok");
     has(&good, "good: ", "ready after");
@@ -119,9 +119,9 @@ fn files_are_looked_at_closely() {
     fs::set_permissions(home.path(".mcp.json"), fs::Permissions::from_mode(0o664)).unwrap();
     let report = home.run(&["doctor", "--json"]).expect(1).json();
     let odd = found(&report, "warning");
-    has(&odd, "config: ", ".mcp.json may write to it");
-    has(&odd, "twice: ", "is not approved, so that in");
-    has(&odd, "brought: ", "waits for approval");
+    has(&odd, "config: ", ".mcp.json is writable by its group");
+    has(&odd, "twice: ", "is not approved; the one in");
+    has(&odd, "brought: ", "needs approval");
     has(&found(&report, "error"), "bad: ", "toolbay.toml:");
     assert!(!home.path("MARK").exists());
 
@@ -152,7 +152,7 @@ fn a_running_hub_is_found_with_what_ails_it() {
     let said = format!("process {} serves at {}, 1 of 1 servers ready", hub.pid(), hub.url);
     has(&found(&report, "ok"), "hub: ", &said);
     home.write("mcp.json", "{");
-    hub.until("stays in force");
+    hub.until("stays in effect");
     let report = home.run(&["doctor", "--json", "--config", "mcp.json"]).expect(1).json();
     has(&found(&report, "warning"), "hub: ", "older configuration");
 }

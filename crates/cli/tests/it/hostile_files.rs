@@ -71,7 +71,7 @@ fn a_running_hub_answers_whatever_a_project_brings() {
             answers_promptly(&hub, target, Duration::ZERO);
             std::fs::remove_file(home.path(".mcp.json")).unwrap();
             write_project(&home, ENTRIES[0]);
-            hub.until("can be used again");
+            hub.until("is valid again");
         }
         assert_eq!(hub.stop(), Some(0));
     });
@@ -142,9 +142,9 @@ fn a_project_cannot_fill_the_memory_of_a_hub() {
         let mut hub = home.serve(&[]);
         // Whatever is made when a file is first read is there then.
         home.write(".mcp.json", "{}");
-        hub.until("there are no servers in it");
+        hub.until("it contains no servers");
         std::fs::remove_file(home.path(".mcp.json")).unwrap();
-        hub.until("can be used again");
+        hub.until("is valid again");
         let before = peak_kib(hub.pid());
         let many = |count: usize, entry: &dyn Fn(usize) -> String, separator: &str| {
             (0..count).map(entry).collect::<Vec<_>>().join(separator)
@@ -181,7 +181,7 @@ fn a_project_cannot_fill_the_memory_of_a_hub() {
                 let grown = peak_kib(hub.pid()) - before;
                 assert!(grown < GROWTH, "{name}, {said}: {grown} KiB after {save} saves");
                 std::fs::remove_file(home.path(name)).unwrap();
-                hub.until("can be used again");
+                hub.until("is valid again");
             }
         }
         assert_eq!(hub.stop(), Some(0));

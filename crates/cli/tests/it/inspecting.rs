@@ -138,7 +138,7 @@ fn people_get_one_line_per_message_of_the_server_they_name() {
     assert!(lines[1].contains("(client #\"mine\")") && lines[3].contains("(server #"), "{lines:#?}");
     inspecting.stop();
     let ran = home.run(&["inspect", "--config", "mcp.json", "other"]).expect(1);
-    assert!(ran.stderr.contains("there is no server `other`"), "{ran:#?}");
+    assert!(ran.stderr.contains("no server named `other`"), "{ran:#?}");
 }
 
 #[test]

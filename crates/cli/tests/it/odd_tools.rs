@@ -77,7 +77,7 @@ fn each_is_offered_as_is_written_about_it() -> Result<()> {
         let mut expected = tool;
         for field in &without {
             ensure!(
-                status.contains(&format!("tool `{name}`: `{field}` is left out")),
+                status.contains(&format!("tool `{name}`: `{field}` is removed")),
                 "{name}: no note in {status}"
             );
             expected.as_object_mut().context("no object")?.remove(field);

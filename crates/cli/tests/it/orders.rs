@@ -110,8 +110,8 @@ fn what_may_not_run_says_what_to_do_about_it() {
     let home = Home::new();
     let _hub = hub(&home);
     for (server, code, said) in [
-        ("off", 4, "hint: `toolbay enable off` switches it on"),
-        ("brought", 6, "hint: look at it, then `toolbay approve brought`"),
+        ("off", 4, "hint: enable it with `toolbay enable off`"),
+        ("brought", 6, "hint: review it with `toolbay approve brought`"),
         ("nothing-like-it", 1, "hint: there are: hub, brought, one, two, off, broken, codebase"),
     ] {
         for order in ["start", "restart"] {

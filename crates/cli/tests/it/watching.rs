@@ -68,7 +68,7 @@ fn every_change_is_a_line() {
     home.write("mcp.json", &right.replace("}}}", "}}"));
     assert!(watching.until("warning: ").contains("mcp.json:1:"));
     home.write("mcp.json", &right);
-    watching.until("can be used again");
+    watching.until("is valid again");
     home.write("mcp.json", &right.replace("small", "other"));
     watching.until("small removed");
     watching.until("other ready");
@@ -205,7 +205,7 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
     assert_eq!(broken.collect::<Vec<_>>(), ["bad", "worse"]);
 
     home.write("mcp.json", &right);
-    hub.until("the configuration can be used again");
+    hub.until("the configuration is valid again");
     let status = home.run(&["status", "--json", "--config", "mcp.json"]).expect(0);
     assert_eq!((&status.json()["config_problems"], status.stderr.as_str()), (&json!([]), ""));
     assert_eq!(status.json()["servers"][0]["starts"], 1, "nothing was started anew");

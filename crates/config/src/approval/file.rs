@@ -61,13 +61,13 @@ pub enum ApprovalError {
     #[error("cannot read the approvals {}, so nothing is approved: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// The file is not what we write.
-    #[error("the approvals {} are broken ({message}), so nothing is approved; approving again writes them anew", path.display())]
+    #[error("the approvals {} are invalid ({message}), so nothing is approved; approving again rewrites them", path.display())]
     Broken { path: PathBuf, message: String },
     /// The file was written when approvals bound less.
     #[error("the approvals {} were given when less of an entry was shown, so nothing is approved; please approve again", path.display())]
     Outdated { path: PathBuf },
     /// Others could approve in the user's name.
-    #[error("others may write to the approvals {0}, so nothing is approved; try: chmod 600 {0}", path.display())]
+    #[error("the approvals {0} are writable by others, so nothing is approved; try: chmod 600 {0}", path.display())]
     WritableByOthers { path: PathBuf },
     /// Somebody else approved in the user's name.
     #[error("the approvals {} belong to another user ({uid}), so nothing is approved", path.display())]
@@ -102,7 +102,7 @@ pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
     match version {
         VERSION => {}
         older if older < VERSION => return Err(ApprovalError::Outdated { path: path.to_owned() }),
-        newer => return Err(broken(format!("version {newer} is not known here"))),
+        newer => return Err(broken(format!("unknown version {newer}"))),
     }
     let file: ApprovalFile = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
     Ok(file.projects)

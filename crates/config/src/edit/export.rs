@@ -21,7 +21,7 @@ pub(crate) type Pairs = Vec<(String, Value)>;
 /// The entry of a server in a format; the error says why there can be none.
 pub(crate) fn entry(server: &WrittenServer, format: Format) -> Result<Exported, String> {
     if format == Format::Goose {
-        return Err("the file of goose is YAML, which is not written".to_owned());
+        return Err("the file of goose is YAML, which is read-only".to_owned());
     }
     let mut writer = EntryWriter { format, style: format.style(), entry: Vec::new(), lost: Vec::new() };
     match (&server.command, &server.url) {
@@ -55,10 +55,10 @@ impl EntryWriter {
             Format::Toolbay => Ok(text.native()),
             format => text.in_style(self.style).map_err(|why| match why {
                 NotExpressible::Variable(variable) => {
-                    format!("it uses the variable {variable}, and {format} has no way to write that there")
+                    format!("it uses the variable {variable}, which {format} does not support there")
                 }
                 NotExpressible::Literal => {
-                    format!("a text in it looks like a variable of {format}, and is none")
+                    format!("a string in it would be read as a variable by {format}")
                 }
             }),
         }
@@ -100,7 +100,7 @@ impl EntryWriter {
     /// Only our own words name what is a part of us.
     fn built_in(&mut self, built_in: &WrittenBuiltIn) -> Result<(), String> {
         if !matches!(self.format, Format::Toolbay | Format::McpServers) {
-            return Err("it is a part of Toolbay; export the hub instead".to_owned());
+            return Err("it is built into Toolbay; export the hub instead".to_owned());
         }
         let entries = built_in.entries(|text| self.text(text))?;
         self.entry.extend(entries);
@@ -215,9 +215,8 @@ impl EntryWriter {
         if standing != Permission::Disabled {
             return Ok(());
         }
-        let (key, value) = switch(self.format).ok_or_else(|| {
-            format!("it is switched off, and {} has no word for that; leave it out", self.format)
-        })?;
+        let (key, value) = switch(self.format)
+            .ok_or_else(|| format!("it is disabled, which {} does not support; leave it out", self.format))?;
         self.put(key, value);
         Ok(())
     }

@@ -9,9 +9,10 @@ use crate::syntax::JSONC;
 pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) -> Result<String, String> {
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
     let root = CstRootNode::parse(text, &JSONC).map_err(|error| error.to_string())?;
-    let mut servers = root.object_value().ok_or("it is no JSON object")?;
+    let mut servers = root.object_value().ok_or("it is not a JSON object")?;
     for key in home {
-        servers = servers.object_value_or_create(key).ok_or_else(|| format!("`{key}` in it is no object"))?;
+        servers =
+            servers.object_value_or_create(key).ok_or_else(|| format!("`{key}` in it is not an object"))?;
     }
     let there = servers.get(name);
     match (change, there) {
@@ -26,11 +27,11 @@ pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) 
         (_, None) => {}
         (Change::Remove, Some(property)) => property.remove(),
         (Change::Set(key, value), Some(property)) => {
-            let entry = property.object_value().ok_or("the entry is no object")?;
+            let entry = property.object_value().ok_or("the entry is not an object")?;
             set(&entry, key, value);
         }
         (Change::Unset(keys), Some(property)) => {
-            let entry = property.object_value().ok_or("the entry is no object")?;
+            let entry = property.object_value().ok_or("the entry is not an object")?;
             for key in *keys {
                 if let Some(property) = entry.get(key) {
                     property.remove();

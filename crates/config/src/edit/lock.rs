@@ -61,7 +61,7 @@ impl Locked {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let name = self.path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
+        let name = self.path.file_name().ok_or_else(|| io::Error::other("the path does not name a file"))?;
         let name = name.to_string_lossy();
         let backup = self.folder.join(format!("{name}.bak"));
         if let Some(mode) = mode {

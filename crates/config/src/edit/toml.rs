@@ -16,7 +16,7 @@ pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) 
             table.set_implicit(true);
             Item::Table(table)
         });
-        servers = item.as_table_like_mut().ok_or_else(|| format!("`{key}` in it is no table"))?;
+        servers = item.as_table_like_mut().ok_or_else(|| format!("`{key}` in it is not a table"))?;
     }
     match (change, servers.get_mut(name)) {
         (Change::Put(entry), Some(item)) => merge(entry_of(item)?, entry),
@@ -51,7 +51,7 @@ pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) 
 }
 
 fn entry_of(item: &mut Item) -> Result<&mut dyn TableLike, String> {
-    item.as_table_like_mut().ok_or_else(|| "the entry is no table".to_owned())
+    item.as_table_like_mut().ok_or_else(|| "the entry is not a table".to_owned())
 }
 
 /// Makes an entry what it shall be, and touches nothing that is so already.

@@ -47,7 +47,7 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                let message = format!("another process holds {} since {PATIENCE:?}", name.display());
+                let message = format!("another process has held {} for {PATIENCE:?}", name.display());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, message));
             }
             Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),

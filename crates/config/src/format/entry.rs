@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A built-in server is neither run nor reached.
-pub(crate) const BUILT_IN_ALONE: &str = "`builtin` excludes `command` and `url`";
+pub(crate) const BUILT_IN_ALONE: &str = "`builtin` cannot be combined with `command` or `url`";
 
 /// What an entry comes to.
 pub(crate) enum EntryResult {
@@ -131,18 +131,17 @@ impl EntryReader {
             };
         }
         match (kind, &self.written.command, &self.written.url) {
-            (TransportKind::BuiltIn(what), None, None) => Ok(OtherEndpoint::Elsewhere(format!(
-                "`{what}` is a part of {} itself; it is left out",
-                self.format
-            ))),
-            (_, Some(_), Some(_)) => Err("`command` and `url` exclude each other".to_owned()),
+            (TransportKind::BuiltIn(what), None, None) => {
+                Ok(OtherEndpoint::Elsewhere(format!("`{what}` is built into {}; skipped", self.format)))
+            }
+            (_, Some(_), Some(_)) => Err("`command` and `url` cannot be used together".to_owned()),
             (TransportKind::Stdio, None, Some(_)) => {
-                Err("`type` is `stdio`, which needs a `command`, not a `url`".to_owned())
+                Err("`type` is `stdio`, which requires a `command`, not a `url`".to_owned())
             }
             (_, None, None) => self.nowhere(fields),
             (TransportKind::Url(_), Some(_), None) => {
                 notes.push(
-                    "`type` is of a server at a URL, but there is a `command`, which counts".to_owned(),
+                    "`type` is for a server at a URL, but there is a `command`, which is used".to_owned(),
                 );
                 Ok(OtherEndpoint::Here)
             }
@@ -159,13 +158,13 @@ impl EntryReader {
             );
         }
         match self.format {
-            Format::OpenCode if rest.contains_key("enabled") => {
-                Ok(OtherEndpoint::Elsewhere("it only switches a server of another file on or off".to_owned()))
-            }
+            Format::OpenCode if rest.contains_key("enabled") => Ok(OtherEndpoint::Elsewhere(
+                "it only enables or disables a server of another file".to_owned(),
+            )),
             Format::Zed if rest.contains_key("settings") || rest.contains_key("source") => {
                 Ok(OtherEndpoint::Extension)
             }
-            _ => Err("`command` is missing, or `url`".to_owned()),
+            _ => Err("`command` or `url` is missing".to_owned()),
         }
     }
 
@@ -190,7 +189,7 @@ impl EntryReader {
                 args = inner.texts(&["args"])?.unwrap_or(args);
                 env.extend(inner.map(&["env"])?);
             }
-            Some((key, node)) => return Err(format!("`{key}` must be a text, but it is {}", node.kind())),
+            Some((key, node)) => return Err(format!("`{key}` must be a string, got {}", node.kind())),
         }
         let parse = |text: &String| Template::parse(text, style);
         self.written.args = args.iter().map(parse).collect();
@@ -211,7 +210,7 @@ impl EntryReader {
     ) -> Result<(), String> {
         let keys = ["httpUrl", "url", "serverUrl", "uri", "base_url", "baseUrl"];
         let Some((key, node)) = fields.take(&keys) else { return Ok(()) };
-        let url = node.text().ok_or_else(|| format!("`{key}` must be a text, but it is {}", node.kind()))?;
+        let url = node.text().ok_or_else(|| format!("`{key}` must be a string, got {}", node.kind()))?;
         self.written.url = Some(Template::parse(url, self.style));
         self.written.transport = match kind {
             TransportKind::Url(transport) => transport,
@@ -219,9 +218,7 @@ impl EntryReader {
             _ if url.starts_with("ws:") || url.starts_with("wss:") => Transport::Auto,
             TransportKind::Unsaid => {
                 if self.format == Format::Roo {
-                    notes.push(
-                        "Roo wants a `type` with a `url`; what is spoken there is found out".to_owned(),
-                    );
+                    notes.push("Roo requires a `type` with a `url`; the transport is detected".to_owned());
                 }
                 self.format.bare_url()
             }
@@ -255,7 +252,7 @@ impl EntryReader {
                 }
                 Ok(())
             }
-            Some((key, node)) => Err(format!("`{key}` must be a table, but it is {}", node.kind()).into()),
+            Some((key, node)) => Err(format!("`{key}` must be a table, got {}", node.kind()).into()),
         }
     }
 

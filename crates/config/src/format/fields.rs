@@ -16,7 +16,7 @@ impl<'a> EntryFields<'a> {
     pub(crate) fn of(node: &'a Node) -> Result<Self, String> {
         match node.entries() {
             Some(entries) => Ok(Self { entries, taken: HashSet::new() }),
-            None => Err(format!("it is {}, but an entry is a table of keys", node.kind())),
+            None => Err(format!("an entry must be a table, got {}", node.kind())),
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> EntryFields<'a> {
         match self.take(keys) {
             None => Ok(None),
             Some((_, Node::Text(text))) => Ok(Some(text)),
-            Some((key, node)) => Err(wrong(key, node, "a text")),
+            Some((key, node)) => Err(wrong(key, node, "a string")),
         }
     }
 
@@ -52,7 +52,7 @@ impl<'a> EntryFields<'a> {
         match self.take(keys) {
             None => Ok(None),
             Some((_, Node::Flag(flag))) => Ok(Some(*flag)),
-            Some((key, node)) => Err(wrong(key, node, "true or false")),
+            Some((key, node)) => Err(wrong(key, node, "a boolean")),
         }
     }
 
@@ -64,9 +64,10 @@ impl<'a> EntryFields<'a> {
     /// A table of texts. Numbers and flags are taken as they are written, and nothing means: not there.
     pub(crate) fn map(&mut self, keys: &[&str]) -> Result<BTreeMap<String, String>, String> {
         let Some((key, node)) = self.take(keys) else { return Ok(BTreeMap::new()) };
-        let entries = node.entries().ok_or_else(|| wrong(key, node, "a table of texts"))?;
+        let entries = node.entries().ok_or_else(|| wrong(key, node, "a table of strings"))?;
         let values = entries.iter().filter(|(_, node)| !matches!(node, Node::Null)).map(|(name, node)| {
-            let text = scalar(node).ok_or_else(|| wrong(&format!("{key}.{}", name.text), node, "a text"))?;
+            let text =
+                scalar(node).ok_or_else(|| wrong(&format!("{key}.{}", name.text), node, "a string"))?;
             Ok((name.text.clone(), text))
         });
         values.collect()
@@ -83,11 +84,11 @@ impl<'a> EntryFields<'a> {
 
 /// A list of texts; numbers are taken as they are written.
 pub(crate) fn texts(key: &str, node: &Node) -> Result<Vec<String>, String> {
-    let items = node.list().ok_or_else(|| wrong(key, node, "a list of texts"))?;
+    let items = node.list().ok_or_else(|| wrong(key, node, "an array of strings"))?;
     let each = items
         .iter()
         .enumerate()
-        .map(|(index, item)| scalar(item).ok_or_else(|| wrong(&format!("{key}[{index}]"), item, "a text")));
+        .map(|(index, item)| scalar(item).ok_or_else(|| wrong(&format!("{key}[{index}]"), item, "a string")));
     each.collect()
 }
 
@@ -101,5 +102,5 @@ fn scalar(node: &Node) -> Option<String> {
 }
 
 fn wrong(key: &str, node: &Node, wanted: &str) -> String {
-    format!("`{key}` must be {wanted}, but it is {}", node.kind())
+    format!("`{key}` must be {wanted}, got {}", node.kind())
 }

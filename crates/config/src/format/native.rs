@@ -102,12 +102,12 @@ fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, Stri
     match (kind(fields.text(&["transport", "type"])?)?, &written.url) {
         (TransportKind::Url(transport), Some(_)) => written.transport = transport,
         (TransportKind::Url(_), None) => {
-            return Err("`transport` is of a server at a `url`, which is missing".to_owned());
+            return Err("`transport` requires a `url`, which is missing".to_owned());
         }
         (TransportKind::Stdio, Some(_)) => {
-            return Err("`transport` is `stdio`, which needs a `command`, not a `url`".to_owned());
+            return Err("`transport` is `stdio`, which requires a `command`, not a `url`".to_owned());
         }
-        (TransportKind::BuiltIn(what), _) => return Err(format!("the transport `{what}` is unknown")),
+        (TransportKind::BuiltIn(what), _) => return Err(format!("unknown transport `{what}`")),
         (TransportKind::Unsaid | TransportKind::Stdio, _) => {}
     }
     if fields.flag(&["enabled"])? == Some(false) {
@@ -133,6 +133,6 @@ pub(crate) fn tuning_fault(key: &str, value: &Value, known: &[&str]) -> Option<S
 fn unknown(key: &str, known: &[&str]) -> String {
     match nearest(key, known) {
         Some(meant) => format!("`{key}` is unknown; did you mean `{meant}`?"),
-        None => format!("`{key}` is unknown; there are: {}", known.join(", ")),
+        None => format!("`{key}` is unknown; expected one of: {}", known.join(", ")),
     }
 }

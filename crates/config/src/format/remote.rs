@@ -51,10 +51,10 @@ pub fn check_remote(
         TransportKind::Unsaid => Transport::Auto,
         TransportKind::Url(transport) => transport,
         TransportKind::Stdio | TransportKind::BuiltIn(_) => {
-            return Err("`type` is of a server that needs a `command`, not a `url`".to_owned());
+            return Err("`type` requires a `command`, not a `url`".to_owned());
         }
     };
-    let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is no URL: {error}"))?;
+    let uri: Uri = url.trim().parse().map_err(|error| format!("`url` is not a valid URL: {error}"))?;
     match (uri.scheme_str(), transport) {
         (Some("http" | "https"), _) => {}
         (Some("ws" | "wss"), Transport::Auto | Transport::WebSocket) => {}
@@ -72,16 +72,16 @@ pub fn check_remote(
         }
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err("`url` holds credentials; put them into `headers` instead".to_owned());
+        return Err("`url` contains credentials; put them into `headers` instead".to_owned());
     }
     let mut checked = HeaderMap::new();
     for (name, value) in headers {
-        let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is no name of a header"))?;
+        let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is not a valid header name"))?;
         if OURS.contains(&name.as_str()) {
             return Err(format!("the header `{name}` is set by the protocol; leave it out"));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| {
-            format!("the value of the header `{name}` has characters that no header can carry")
+            format!("the value of the header `{name}` contains characters that are not allowed in a header")
         })?;
         value.set_sensitive(true);
         checked.insert(name, value);

@@ -30,7 +30,7 @@ pub(crate) fn kind(word: Option<&str>) -> Result<TransportKind<'_>, String> {
         }
         Some(other) => {
             return Err(format!(
-                "the transport `{other}` is unknown; use `stdio`, `http`, `sse` or `ws`, or leave `type` out to have it found out"
+                "unknown transport `{other}`; use `stdio`, `http`, `sse` or `ws`, or omit `type` to detect it"
             ));
         }
     })

@@ -40,7 +40,7 @@ pub(crate) fn check(
     }
     let mut missing = Vec::new();
     let reach = match (&written.command, &written.url) {
-        (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
+        (Some(_), Some(_)) => return Err("`command` and `url` cannot be used together".to_owned()),
         (Some(command), None) => {
             if tuning.ca.is_some() {
                 return Err("`toolbay.ca` is for servers at a `url`".to_owned());
@@ -56,7 +56,7 @@ pub(crate) fn check(
             let remote = remote::check_remote(&url, Some(written.transport.name()), &headers);
             // What is odd about a URL is most likely the variable in it.
             let remote = remote.map_err(|why| match missing.first() {
-                Some(Missing { name, hint, .. }) => format!("{why}; `{name}` has no value: {hint}"),
+                Some(Missing { name, hint, .. }) => format!("{why}; `{name}` is not set: {hint}"),
                 None => why,
             })?;
             ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
@@ -66,7 +66,7 @@ pub(crate) fn check(
                 let base = usual_cwd.as_deref().unwrap_or(base);
                 ServerEndpoint::BuiltIn(built_in::check(written, base, variables, &mut missing)?)
             }
-            None => return Err("`command` is missing, or `url`".to_owned()),
+            None => return Err("`command` or `url` is missing".to_owned()),
         },
     };
     let server = ServerConfig {

@@ -23,7 +23,7 @@ pub(crate) fn apply(
     };
     let by = by.filter(|_| server.permission == Permission::Enabled)?;
     server.permission = Permission::Disabled;
-    Some(format!("`{by}` switches it off"))
+    Some(format!("disabled by `{by}`"))
 }
 
 fn lists(node: Option<&Node>, name: &str) -> bool {

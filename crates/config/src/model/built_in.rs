@@ -85,8 +85,8 @@ pub(crate) fn read(fields: &mut EntryFields<'_>, style: Style) -> Result<Option<
     if !KNOWN.contains(&name) {
         let meant = nearest(name, &KNOWN).map(|meant| format!("; did you mean `{meant}`?"));
         return Err(format!(
-            "there is no built-in server `{name}`{}",
-            meant.unwrap_or_else(|| format!("; there is: {}", KNOWN.join(", ")))
+            "unknown built-in server `{name}`{}",
+            meant.unwrap_or_else(|| format!("; available: {}", KNOWN.join(", ")))
         ));
     }
     let text = |text: &str| Template::parse(text, style);
@@ -97,7 +97,7 @@ pub(crate) fn read(fields: &mut EntryFields<'_>, style: Style) -> Result<Option<
         }
     }
     if let Some(key) = embeddings.keys().find(|key| !EMBEDDINGS.contains(&key.as_str())) {
-        return Err(format!("`embeddings.{key}` is unknown; there are: {}", EMBEDDINGS.join(", ")));
+        return Err(format!("`embeddings.{key}` is unknown; expected one of: {}", EMBEDDINGS.join(", ")));
     }
     Ok(Some(WrittenBuiltIn {
         name: name.to_owned(),
@@ -113,7 +113,7 @@ fn s3_errors(fields: &mut EntryFields<'_>) -> Result<bool, String> {
     let mut compat = EntryFields::of(node).map_err(|_| "`compat` must be a table".to_owned())?;
     let flag = compat.flag(&["s3_errors"])?;
     match compat.rest().keys().next() {
-        Some(key) => Err(format!("`compat.{key}` is unknown; there is: s3_errors")),
+        Some(key) => Err(format!("`compat.{key}` is unknown; expected: s3_errors")),
         None => Ok(flag == Some(true)),
     }
 }
@@ -141,7 +141,9 @@ pub(crate) fn check(
         (Some(url), Some(model)) => {
             let api_key = text("api_key").filter(|key| !key.is_empty());
             if api_key.as_ref().is_some_and(|key| HeaderValue::from_str(key).is_err()) {
-                return Err("`embeddings.api_key` has characters that no header can carry".to_owned());
+                return Err(
+                    "`embeddings.api_key` contains characters that are not allowed in a header".to_owned()
+                );
             }
             Some(Embeddings { url: endpoint(&url)?, model, api_key })
         }
@@ -152,11 +154,13 @@ pub(crate) fn check(
 }
 
 fn endpoint(url: &str) -> Result<Uri, String> {
-    let uri: Uri = url.trim().parse().map_err(|error| format!("`embeddings.url` is no URL: {error}"))?;
+    let uri: Uri =
+        url.trim().parse().map_err(|error| format!("`embeddings.url` is not a valid URL: {error}"))?;
     match (uri.scheme_str(), uri.authority()) {
         (Some("http" | "https"), Some(host)) if !host.as_str().contains('@') => Ok(uri),
         (Some("http" | "https"), Some(_)) => {
-            Err("`embeddings.url` holds credentials; put them into `embeddings.api_key` instead".to_owned())
+            Err("`embeddings.url` contains credentials; put them into `embeddings.api_key` instead"
+                .to_owned())
         }
         _ => Err("`embeddings.url` must begin with `http://` or `https://`".to_owned()),
     }

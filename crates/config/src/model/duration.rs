@@ -26,9 +26,10 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
                     return Err(D::Error::custom(format!("unknown unit `{other}`; use ms, s, m or h")));
                 }
             };
-            let number: f64 = text[..split].trim().parse().map_err(|_| {
-                D::Error::custom(format!("`{text}` is no duration; write for example \"2s\""))
-            })?;
+            let number: f64 = text[..split]
+                .trim()
+                .parse()
+                .map_err(|_| D::Error::custom(format!("`{text}` is not a duration; for example: \"2s\"")))?;
             (number, unit)
         }
     };

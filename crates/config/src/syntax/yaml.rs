@@ -76,7 +76,7 @@ impl<'a> YamlReader<'a> {
             let text = match event {
                 Event::MappingEnd => return Ok(Node::Map(entries)),
                 Event::Scalar(text, ..) => text.into_owned(),
-                _ => return Err((place, "a key must be a text".to_owned())),
+                _ => return Err((place, "a key must be a string".to_owned())),
             };
             let (event, span) = self.next()?;
             let is_repeated = !seen.insert(text.clone());

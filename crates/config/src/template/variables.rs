@@ -63,9 +63,9 @@ impl Missing {
     /// What became of it, for people.
     pub(crate) fn fate(&self) -> Option<&'static str> {
         match self.lack {
-            MissingValue::Stays => Some("it stays as written"),
-            MissingValue::Empties => Some("it comes to nothing"),
-            MissingValue::LeavesOut => Some("what needs it is left out"),
+            MissingValue::Stays => Some("the text stays as written"),
+            MissingValue::Empties => Some("it expands to nothing"),
+            MissingValue::LeavesOut => Some("what needs it is omitted"),
             MissingValue::IsFine => None,
         }
     }
@@ -107,7 +107,7 @@ impl Variables {
             ValueSource::File(_) if self.files == ReadFiles::Never => return variable.written.clone(),
             ValueSource::File(path) => self.read(path),
             ValueSource::Word(word) => {
-                self.word(*word).ok_or_else(|| format!("nobody said what {} is", word.name()))
+                self.word(*word).ok_or_else(|| format!("the value of {} is not known", word.name()))
             }
         };
         // As a shell has it: `:-` stands in for what is empty, too.

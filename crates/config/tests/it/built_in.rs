@@ -118,9 +118,9 @@ fn secrets_are_shown_only_where_a_file_says_so() {
 #[test]
 fn what_is_wrong_is_said() {
     for (entry, expected) in [
-        ("builtin = \"codebas\"", "there is no built-in server `codebas`; did you mean `codebase`?"),
-        ("builtin = \"x\"", "there is no built-in server `x`; there is: codebase"),
-        ("builtin = \"codebase\"\ncommand = \"x\"", "`builtin` excludes `command` and `url`"),
+        ("builtin = \"codebas\"", "unknown built-in server `codebas`; did you mean `codebase`?"),
+        ("builtin = \"x\"", "unknown built-in server `x`; available: codebase"),
+        ("builtin = \"codebase\"\ncommand = \"x\"", "`builtin` cannot be combined with `command` or `url`"),
         ("builtin = \"codebase\"\nembeddings = { url = \"http://x\" }", "`embeddings.model` is missing"),
         (
             "builtin = \"codebase\"\nembeddings = { url = \"x\", model = \"m\" }",
@@ -131,7 +131,7 @@ fn what_is_wrong_is_said() {
             "`embeddings.dims` is unknown",
         ),
         ("builtin = \"codebase\"\ncompat = { s4 = true }", "`compat.s4` is unknown"),
-        ("builtin = \"codebase\"\nroot = 1", "`root` must be a text"),
+        ("builtin = \"codebase\"\nroot = 1", "`root` must be a string"),
         ("command = \"x\"\nroot = \".\"", "`root` is for servers with `builtin`"),
     ] {
         let file = parse(&format!("[servers.code]\n{entry}\n"), Path::new("/p/toolbay.toml")).unwrap();
@@ -167,7 +167,7 @@ fn it_is_put_into_files_of_our_own_and_no_others() {
         edit_text("{}", Path::new("/q/.cursor/mcp.json"), Some(Format::Cursor), &[Edit::Put(written)])
             .unwrap_err();
     let refused = format!("{refused:?}");
-    assert!(refused.contains("part of Toolbay"), "{refused}");
+    assert!(refused.contains("built into Toolbay"), "{refused}");
 }
 
 #[test]

@@ -144,9 +144,9 @@ fn json_keeps_what_was_not_asked_for() {
 #[test]
 fn a_change_that_cannot_be_made_says_why() {
     for (edit, said) in [
-        (Edit::Add(&server("a", json!({"command": "x"}))), "there is a server `a` in toolbay.toml already"),
-        (Edit::Remove("bb"), "there is no server `bb` in toolbay.toml; did you mean `b`?"),
-        (Edit::Disable("nothing-like-it"), "there is no server `nothing-like-it` in toolbay.toml"),
+        (Edit::Add(&server("a", json!({"command": "x"}))), "server `a` already exists in toolbay.toml"),
+        (Edit::Remove("bb"), "no server named `bb` in toolbay.toml; did you mean `b`?"),
+        (Edit::Disable("nothing-like-it"), "no server named `nothing-like-it` in toolbay.toml"),
     ] {
         let error = edit_text(TOML, Path::new("toolbay.toml"), None, &[edit]).unwrap_err().to_string();
         assert!(error.starts_with(said), "{error}");
@@ -159,7 +159,7 @@ fn a_change_that_cannot_be_made_says_why() {
     let yaml = "extensions:\n  a:\n    type: stdio\n    cmd: x\n";
     let error =
         edit_text(yaml, Path::new("config.yaml"), None, &[Edit::Remove("a")]).unwrap_err().to_string();
-    assert!(error.contains("it is YAML"), "{error}");
+    assert!(error.contains("YAML files are read-only"), "{error}");
 }
 
 #[test]

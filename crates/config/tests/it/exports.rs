@@ -108,9 +108,9 @@ enabled = false
 fn what_cannot_be_said_is_told() {
     let servers = sample("toolbay.toml");
     for (server, format, said) in [
-        (0, Format::Zed, "it uses the variable ${FILES_KEY}, and zed has no way to write that"),
+        (0, Format::Zed, "it uses the variable ${FILES_KEY}, which zed does not support"),
         (1, Format::ClaudeDesktop, "Claude Desktop runs programs only"),
-        (2, Format::Cursor, "it is switched off, and cursor has no word for that"),
+        (2, Format::Cursor, "it is disabled, which cursor does not support"),
     ] {
         let error = exported(&servers[server..=server], format).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
@@ -211,7 +211,7 @@ fn what_is_no_variable_does_not_become_one() {
     assert_eq!(command.args, ["${HOME}/y", "$${z"], "{native}");
     assert!(file.warnings.is_empty() && exported(&servers, Format::Zed).is_ok());
     let error = exported(&servers, Format::ClaudeCode).unwrap_err().to_string();
-    assert!(error.contains("looks like a variable of claude-code, and is none"), "{error}");
+    assert!(error.contains("would be read as a variable by claude-code"), "{error}");
 }
 
 #[test]

@@ -151,11 +151,11 @@ fn timeouts_have_the_unit_of_their_format() {
         assert_eq!(found, (idle, total, start), "{name}");
     }
     let warnings = said(&sample("cline.json").warnings);
-    assert!(warnings.contains("3:5: server `files`: `timeout` counts seconds, of which 3600"), "{warnings}");
+    assert!(warnings.contains("3:5: server `files`: `timeout` is in seconds, at most 3600"), "{warnings}");
     let odd = r#"{"mcpServers": {"a": {"command": "x", "timeout": 30}}}"#;
     let file = parse(odd, Path::new(".mcp.json")).unwrap();
     assert_eq!(file.servers[0].tuning, ServerOptions::default());
-    assert!(said(&file.warnings).contains("30 are too few"), "{}", said(&file.warnings));
+    assert!(said(&file.warnings).contains("30 is implausibly short"), "{}", said(&file.warnings));
 }
 
 #[test]
@@ -206,13 +206,13 @@ fn what_means_nothing_here_is_kept() {
 fn what_is_no_server_of_the_file_is_told_and_left_out() {
     let goose = sample("goose.yaml");
     assert!(
-        said(&goose.warnings).contains("server `developer`: `builtin` is a part of goose"),
+        said(&goose.warnings).contains("server `developer`: `builtin` is built into goose"),
         "{}",
         said(&goose.warnings)
     );
     let opencode = sample("opencode.json");
     assert!(
-        said(&opencode.warnings).contains("server `elsewhere`: it only switches"),
+        said(&opencode.warnings).contains("server `elsewhere`: it only enables or disables"),
         "{}",
         said(&opencode.warnings)
     );
@@ -291,8 +291,8 @@ fn descriptions_of_servers_are_named() {
             "manifest of an MCPB bundle",
         ),
         (r#"{"name": "io.github.x/y", "packages": []}"#, "`server.json` of the MCP registry"),
-        (r#"{"something": "else"}"#, "there are no servers in it"),
-        (r#"{"mcp": {"allowed": ["x"]}}"#, "there are no servers in it"),
+        (r#"{"something": "else"}"#, "it contains no servers"),
+        (r#"{"mcp": {"allowed": ["x"]}}"#, "it contains no servers"),
     ] {
         let error = parse(text, Path::new("f.json")).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");

@@ -43,28 +43,25 @@ fn a_mistake_is_told_where_it_stands() {
             "[servers.a]\ncommand = 'x'\ntools = { alow = ['x'] }\n",
             "3:1: server `a`: `tools`: unknown field `alow`, expected `allow` or `deny`\n",
         ),
-        ("[servers.a]\nargs = 'x'\n", "1:10: server `a`: `args` must be a list of texts, but it is a text\n"),
+        ("[servers.a]\nargs = 'x'\n", "1:10: server `a`: `args` must be an array of strings, got a string\n"),
         (
             "[servers.a]\ncommand = 'x'\ntransport = 'http'\n",
-            "1:10: server `a`: `transport` is of a server at a `url`, which is missing\n",
+            "1:10: server `a`: `transport` requires a `url`, which is missing\n",
         ),
-        ("[servers]\na = 5\n", "2:1: server `a`: it is a number, but an entry is a table of keys\n"),
+        ("[servers]\na = 5\n", "2:1: server `a`: an entry must be a table, got a number\n"),
         ("[server.a]\ncommand = 'x'\n[hub]\n", "1:2: `server` is unknown; did you mean `servers`?\n"),
         ("[hub]\nlistn = 'x'\n", "2:1: `listn` is unknown; did you mean `listen`?\n"),
         (
             "[hub]\nlisten = 'everywhere'\nnaming = 'short'\n",
             "2:1: `everywhere` must be ADDR:PORT, PORT or unix:PATH\n3:1: `naming` must be one of prefix, none, prefix+alias\n",
         ),
-        (
-            "[hub]\nlisten = 5\n",
-            "2:1: `listen` must be a string or an array of strings, but it is a number\n",
-        ),
+        ("[hub]\nlisten = 5\n", "2:1: `listen` must be a string or an array of strings, got a number\n"),
         ("hub = 1\n", "1:1: `hub` must be a table\n"),
         (
             "[hub]\nshare = 'yes'\nlinger = '5 days'\n",
-            "2:1: `share` must be true or false, but it is a text\n3:1: `linger`: unknown unit `days`; use ms, s, m or h\n",
+            "2:1: `share` must be a boolean, got a string\n3:1: `linger`: unknown unit `days`; use ms, s, m or h\n",
         ),
-        ("[hub]\ntls_cert = 'c.pem'\n", "1:2: `tls_cert` and `tls_key` are needed together\n"),
+        ("[hub]\ntls_cert = 'c.pem'\n", "1:2: `tls_cert` and `tls_key` must be used together\n"),
         ("[hub]\ntoken_file = '${NO_SUCH}'\n", "2:1: `token_file`: variable NO_SUCH is not set\n"),
     ] {
         assert_eq!(problems(text), said, "{text}");

@@ -82,7 +82,7 @@ fn without_a_value_a_server_is_incomplete_and_the_text_stays() {
     let [warning] = &file.warnings[..] else { panic!("{:?}", file.warnings) };
     assert_eq!(
         warning.to_string(),
-        "1:17: server `a`: `NONE` has no value, so it stays as written; set NONE in the environment"
+        "1:17: server `a`: `NONE` is not set, so the text stays as written; set NONE in the environment"
     );
 }
 
@@ -100,7 +100,7 @@ fn editors_take_nothing_for_a_variable_without_a_value() {
     assert_eq!(command(&file).env["A"], "");
     assert!(file.incomplete.is_empty());
     assert!(
-        file.warnings[0].message.contains("`NONE` has no value, so it comes to nothing"),
+        file.warnings[0].message.contains("`NONE` is not set, so it expands to nothing"),
         "{:?}",
         file.warnings
     );
@@ -158,7 +158,7 @@ fn a_url_may_be_a_variable() {
     assert_eq!(remote.url, "https://h/mcp");
     assert_eq!(file.normalised()[0]["url"], "${BASE:-https://h}/mcp");
     let [problem] = &file.problems[..] else { panic!("{:?}", file.problems) };
-    assert!(problem.message.contains("`NONE` has no value"), "{problem}");
+    assert!(problem.message.contains("`NONE` is not set"), "{problem}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn variables_that_are_passed_on_are_left_out_without_a_value() {
     let incomplete: Vec<&str> = file.incomplete.keys().map(|name| name.as_str()).collect();
     assert_eq!(incomplete, ["b"], "Codex passes what there is, but needs the token");
     assert!(
-        file.warnings[0].message.contains("`NONE` has no value, so what needs it is left out"),
+        file.warnings[0].message.contains("`NONE` is not set, so what needs it is omitted"),
         "{:?}",
         file.warnings
     );

@@ -68,13 +68,13 @@ impl Respond for HttpListener {
             PeerUser::Served => None,
             PeerUser::OtherUser => Some(|| {
                 forbidden(
-                    "this connection is of another user of this machine; the hub must be started with \
+                    "this connection belongs to another user of this machine; start the hub with \
                      --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
                 )
             }),
             PeerUser::Unknown => Some(|| {
                 forbidden(
-                    "it cannot be told which user of this machine this connection is of; the hub must be started with \
+                    "the user of this connection is not known; start the hub with \
                      --token-file FILE (and the token sent as `Authorization: Bearer …`) or with --allow-local-users",
                 )
             }),
@@ -128,10 +128,8 @@ impl HttpListener {
             }
             ("/health", _) => not_allowed("GET"),
             _ => {
-                let error = ErrorObject::new(
-                    ErrorCode::INVALID_REQUEST,
-                    "there is nothing here; try /mcp, /sse, /ws or /health",
-                );
+                let error =
+                    ErrorObject::new(ErrorCode::INVALID_REQUEST, "not found; try /mcp, /sse, /ws or /health");
                 json_error(StatusCode::NOT_FOUND, None, &error)
             }
         }
@@ -185,7 +183,7 @@ impl HttpListener {
     /// The session that a request names. One that we do not know answers 404, so that the client starts anew.
     fn session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let Ok(named) = single(headers, &headers::SESSION_ID) else {
-            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Mcp-Session-Id cannot be read");
+            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Mcp-Session-Id is invalid");
             return early(StatusCode::BAD_REQUEST, None, &error);
         };
         let Some(named) = named else { return Ok(None) };

@@ -65,7 +65,7 @@ pub(crate) fn forbidden(reason: &str) -> HttpResponse {
 
 /// Nobody is served who does not show the token.
 pub(crate) fn unauthorized() -> HttpResponse {
-    let message = "unauthorised: send the hub's token as `Authorization: Bearer …`";
+    let message = "unauthorized: send the hub's token as `Authorization: Bearer …`";
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
     let mut answer = json_error(StatusCode::UNAUTHORIZED, None, &error);
     answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

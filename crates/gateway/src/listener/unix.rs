@@ -58,7 +58,7 @@ impl Gateway {
 
     fn admit(self: &Arc<Self>, stream: UnixStream, clients: &TaskTracker, stop: &CancellationToken) {
         if !is_ours(&stream) || clients.len() >= MAX_CLIENTS {
-            tracing::warn!("a client of the Unix socket was turned away");
+            tracing::warn!("rejected a client of the Unix socket");
             return;
         }
         let (gateway, stop) = (self.clone(), stop.clone());

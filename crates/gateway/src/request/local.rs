@@ -97,7 +97,7 @@ impl Gateway {
             false => table.page(kind, cursor.as_deref()),
         };
         let Some((page, next)) = page else {
-            return Err(bad_cursor("it is not ours, or the list has changed since; start again without one"));
+            return Err(bad_cursor("it is invalid, or the list has changed; start again without it"));
         };
         if let Some(session) = &client.session {
             session.saw(kind, table.version(kind));

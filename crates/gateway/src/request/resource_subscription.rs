@@ -57,7 +57,7 @@ fn of(client: &RequestClient, request: &Request) -> Result<(Arc<Session>, String
     let uri = request.call.string_param("uri");
     let uri = uri.ok_or_else(|| bad(ErrorCode::INVALID_PARAMS, "`params.uri` is missing or not a string"))?;
     let session = client.session.clone().ok_or_else(|| {
-        bad(ErrorCode::INVALID_REQUEST, "only a session can be told of changes; send `initialize` first")
+        bad(ErrorCode::INVALID_REQUEST, "subscriptions require a session; send `initialize` first")
     })?;
     Ok((session, uri.into_owned()))
 }

@@ -23,7 +23,7 @@ pub(crate) enum RequestRevision {
 /// Decides by the header and by `_meta`.
 pub(crate) fn revision_of(call: &Notification, headers: &HeaderMap) -> Result<RequestRevision, ErrorObject> {
     let header = single(headers, &headers::PROTOCOL_VERSION)
-        .map_err(|Unreadable| mismatch("MCP-Protocol-Version cannot be read"))?;
+        .map_err(|Unreadable| mismatch("MCP-Protocol-Version is invalid"))?;
     if let Some(version) = call.meta(meta::PROTOCOL_VERSION) {
         // That the two differ is told before either is judged.
         let version = decode_string(&call.text[version.range()]);

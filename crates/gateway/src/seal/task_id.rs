@@ -60,7 +60,7 @@ impl TaskSeal {
                 Err(error) => {
                     let file = file.display();
                     tracing::warn!(
-                        "the key in {file} cannot be used ({error}); ids of tasks end with this hub"
+                        "cannot use the key in {file} ({error}); task ids are valid until the hub exits"
                     );
                     None
                 }

@@ -16,11 +16,11 @@ pub struct Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidOrigin {
     /// Every page that hides where it comes from is `null`, and `*` is every page.
-    #[error("`*` and `null` stand for pages of anybody; name each origin")]
+    #[error("`*` and `null` would allow any page; name each origin")]
     Anybody,
     /// It is not of the form.
     #[error(
-        "an origin is SCHEME://HOST[:PORT], such as https://app.example.com or http://localhost:5173, and nothing behind it"
+        "an origin is SCHEME://HOST[:PORT], such as https://app.example.com or http://localhost:5173, without a path"
     )]
     Malformed,
 }

@@ -67,7 +67,7 @@ impl OriginGuard {
             Some(page) if self.is_own(&page) => OriginVerdict::Own,
             Some(page) if self.allowed.contains(&page) => OriginVerdict::Allowed(origin),
             _ => OriginVerdict::Refused(
-                "the Origin header names another site; the hub must be started with --allow-origin ORIGIN to allow its pages",
+                "the Origin header names another site; start the hub with --allow-origin ORIGIN to allow it",
             ),
         }
     }

@@ -13,10 +13,10 @@ pub struct Token([u8; 32]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidToken {
     /// It has blanks, or other characters that a header cannot carry, or there is nothing.
-    #[error("a token is one word of visible ASCII")]
+    #[error("a token must consist of visible ASCII characters")]
     Unsendable,
     /// It could be guessed.
-    #[error("a token has at least {} characters", Token::MIN_LENGTH)]
+    #[error("a token must have at least {} characters", Token::MIN_LENGTH)]
     TooShort,
 }
 

@@ -67,7 +67,7 @@ impl TokenFailures {
         }
         recent.count += 1;
         if recent.count == FREE {
-            tracing::warn!("clients show wrong tokens; responses to further ones are held back");
+            tracing::warn!("clients sent wrong tokens; further responses are delayed");
         }
         false
     }

@@ -85,7 +85,7 @@ async fn long_instructions_are_cut_and_noted() {
     assert!(instructions.len() < 9 * 1024, "{}", instructions.len());
     let table = hub.host.table();
     let notes: Vec<&str> = table.notes().map(|(_, note)| note).collect();
-    assert_eq!(notes, ["its instructions are 3000000 bytes long and are cut after 8192"]);
+    assert_eq!(notes, ["its instructions are 3000000 bytes long and are truncated to 8192"]);
 }
 
 #[tokio::test]

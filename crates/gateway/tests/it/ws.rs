@@ -125,7 +125,7 @@ impl Client {
             match self.frame().await {
                 Some((CLOSE, payload)) => return u16::from_be_bytes([payload[0], payload[1]]),
                 Some(_) => {}
-                None => panic!("it ended without a word"),
+                None => panic!("it ended without a close frame"),
             }
         }
     }

@@ -44,7 +44,7 @@ impl CatalogCache {
     /// Keeps what a server offers.
     pub(crate) fn store(&self, config: &ServerConfig, catalogue: &Catalog) {
         if let Err(error) = self.write(config, catalogue) {
-            tracing::warn!(server = %config.name, %error, "cannot keep what the server offers");
+            tracing::warn!(server = %config.name, %error, "cannot cache the catalog of the server");
         }
     }
 

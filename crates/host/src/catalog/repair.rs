@@ -34,7 +34,7 @@ pub(super) fn repair(tool: &Tool) -> Result<Repaired, String> {
     for (field, fault) in FIELDS {
         let Some(value) = item.raw(field) else { continue };
         if let Some(why) = fault(&serde_json::from_str(value).unwrap_or_default()) {
-            notes.push(format!("tool `{}`: `{field}` is left out: {why}", tool.name()));
+            notes.push(format!("tool `{}`: `{field}` is removed: {why}", tool.name()));
             cut.push(field);
         }
     }

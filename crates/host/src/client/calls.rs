@@ -106,7 +106,7 @@ impl Client {
             why => Error::Server {
                 server: server.clone(),
                 code: ErrorCode::METHOD_NOT_FOUND,
-                message: format!("`{uri}` cannot be watched: {why}"),
+                message: format!("cannot subscribe to `{uri}`: {why}"),
                 data: None,
             },
         })

@@ -10,18 +10,18 @@ impl Error {
             Self::Init { failure, .. } => failure.hint(),
             Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.hint(),
             Self::ResourceNotFound { uri, candidates } if !candidates.is_empty() => {
-                Some(format!("say which server is meant: toolbay://<server>/{uri}"))
+                Some(format!("name the server: toolbay://<server>/{uri}"))
             }
             Self::NotRunning { server, state } => Some(match state {
                 ServerState::Disabled => format!("enable `{server}` first"),
                 ServerState::Pending => {
-                    format!("it came with a project: look at what it runs, then approve of `{server}`")
+                    format!("it came with a project: review what it runs, then approve `{server}`")
                 }
                 _ => format!("start `{server}` first"),
             }),
             Self::NotInitialized { .. } => Some("call `initialize` first".to_owned()),
             Self::CallerTimeout { .. } => Some("allow the call more time".to_owned()),
-            Self::Schema { .. } => Some("change the settings so that they fit the schema".to_owned()),
+            Self::Schema { .. } => Some("change the settings to match the schema".to_owned()),
             _ => None,
         }
     }

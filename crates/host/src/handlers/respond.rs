@@ -55,7 +55,7 @@ impl Handlers {
             }
             (method::ROOTS_LIST, _, _, Some(handler)) => Ok(json!({ "roots": handler.roots(&server).await })),
             _ => {
-                let message = format!("nobody here answers `{asked}`");
+                let message = format!("`{asked}` is not supported");
                 Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
             }
         }

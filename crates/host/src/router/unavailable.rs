@@ -70,16 +70,16 @@ impl Unavailable {
         let server = &self.server;
         let UnavailableReason::Down(state) = &self.why else { return None };
         Some(match state {
-            ServerState::Disabled => format!("`toolbay enable {server}` enables it"),
-            ServerState::Pending => format!("look at it, then `toolbay approve {server}`"),
+            ServerState::Disabled => format!("enable it with `toolbay enable {server}`"),
+            ServerState::Pending => format!("review it with `toolbay approve {server}`"),
             ServerState::AuthRequired { .. } | ServerState::Failed { .. } => {
                 match state.failure().and_then(|failure| failure.hint()) {
                     Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
                     None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
                 }
             }
-            ServerState::Stopped { .. } => format!("`toolbay start {server}` starts it"),
-            _ => "call again in a moment".to_owned(),
+            ServerState::Stopped { .. } => format!("start it with `toolbay start {server}`"),
+            _ => "try again in a moment".to_owned(),
         })
     }
 }
@@ -89,7 +89,7 @@ impl fmt::Display for Unavailable {
         let server = &self.server;
         match &self.why {
             UnavailableReason::SetAside { kind, name, reason } => {
-                write!(f, "the {kind} `{name}` of server `{server}` was set aside: {reason}")
+                write!(f, "the {kind} `{name}` of server `{server}` is not offered: {reason}")
             }
             UnavailableReason::Down(state) => {
                 write!(f, "server `{server}` {}", state.predicate())?;

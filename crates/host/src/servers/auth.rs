@@ -26,7 +26,7 @@ pub enum AuthenticationError<E> {
     #[error("server `{0}` is not at a URL")]
     NotRemote(ServerName),
     /// What it wants to see was not obtained.
-    #[error("server `{server}` cannot be told who we are: {why}")]
+    #[error("cannot authenticate to server `{server}`: {why}")]
     NotObtained {
         /// The server.
         server: ServerName,

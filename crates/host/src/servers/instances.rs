@@ -60,7 +60,9 @@ impl Instances {
     /// A process for a call of `owner`, and the right to use it.
     pub(crate) fn lease(&self, owner: CallerId) -> (ServerHandle, Option<Lease>) {
         match self.sharing {
-            Sharing::Shared => self.apart(owner, Instance::is_free, MAX_EXTRA, "it asks its clients"),
+            Sharing::Shared => {
+                self.apart(owner, Instance::is_free, MAX_EXTRA, "it sends requests to its clients")
+            }
             Sharing::PerSession => {
                 self.apart(owner, Instance::is_untouched, MAX_SESSIONS, "each client has its own")
             }

@@ -33,7 +33,7 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
     eventually("its tools are gone", || host.table().tool("up__x").is_none()).await;
     for (server, state, hint) in [
         ("off", "is disabled", "enable `off`"),
-        ("new", "needs approval", "approve of `new`"),
+        ("new", "needs approval", "approve `new`"),
         ("up", "is stopp", "start `up`"),
     ] {
         for error in [
@@ -47,7 +47,7 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
     }
     let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
     let refused = crate::bay::text_of(&host, "up__x", 0).await.unwrap_err();
-    assert!(refused.contains("server `up` is stopped\nhint: `toolbay start up` starts it"), "{refused}");
+    assert!(refused.contains("server `up` is stopped\nhint: start it with `toolbay start up`"), "{refused}");
     assert!(output.is_error && output.text.contains("server `up` is stopped"), "{}", output.text);
     host.start_server("up").await.unwrap();
     eventually("it is back", || host.table().tool("up__x").is_some()).await;
@@ -68,7 +68,7 @@ async fn who_calls_what_cannot_be_used_is_told_its_server_and_state() {
     };
     let set_aside = refused(&format!("up__{unfit}")).await;
     let told = set_aside["message"].as_str().unwrap();
-    assert!(told.contains("of server `up` was set aside: "), "{told}");
+    assert!(told.contains("of server `up` is not offered: "), "{told}");
     assert_eq!(host.status("up").unwrap().withheld_tools, 1);
     let unknown = refused("up__nothing").await;
     assert_eq!(unknown["message"], "no server offers the tool `up__nothing`");

@@ -74,7 +74,7 @@ async fn what_is_not_there_is_said_with_what_is() {
         "{error}"
     );
     let error = host.call_tool_on("dem", "add", Value::Null).await.unwrap_err();
-    assert_eq!(error.to_string(), "there is no server `dem`; there are demo");
+    assert_eq!(error.to_string(), "no server named `dem`; there are demo");
     let error = host.call_tool_on("demo", "ad", Value::Null).await.unwrap_err();
     assert!(matches!(error, Error::ToolNotFound { .. }), "{error}");
     assert!(matches!(host.get_prompt("demo__gret", Value::Null).await, Err(Error::PromptNotFound { .. })));

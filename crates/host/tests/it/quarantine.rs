@@ -112,7 +112,7 @@ async fn fields_of_the_wrong_type_are_left_out_and_noted() {
     assert_eq!(fields, ["futureField", "inputSchema", "name"], "{listed}");
     let notes: Vec<&str> = table.notes().map(|(_, note)| note).collect();
     assert_eq!(notes.len(), 7, "{notes:?}");
-    assert!(notes.contains(&"tool `t`: `title` is left out: it is not a string"), "{notes:?}");
+    assert!(notes.contains(&"tool `t`: `title` is removed: it is not a string"), "{notes:?}");
     assert_eq!(owner(&host, "s__t").await, "s");
     assert!(table.quarantined.is_empty(), "{:?}", table.quarantined);
 }

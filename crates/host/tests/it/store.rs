@@ -81,7 +81,7 @@ async fn a_server_comes_up_step_by_step_and_goes_down() {
     0.0 a starting (while spawning, attempt 1)
     0.0 applied
     0.0 a starting (during the handshake, attempt 1)
-    1.5 a starting (while listing what it offers, attempt 1)
+    1.5 a starting (while listing its catalog, attempt 1)
     1.5 a ready
     ");
     stage.host.stop_server("a").await.unwrap();
@@ -94,7 +94,7 @@ async fn a_server_comes_up_step_by_step_and_goes_down() {
     insta::assert_snapshot!(stage.diary(5).await, @r"
     10.0 a starting (while spawning, attempt 1)
     10.0 a starting (during the handshake, attempt 1)
-    11.5 a starting (while listing what it offers, attempt 1)
+    11.5 a starting (while listing its catalog, attempt 1)
     11.5 a ready
     ");
     assert_eq!(stage.tools(), ["a__t"]);
@@ -190,7 +190,7 @@ async fn a_crashing_server_is_restarted_until_it_is_given_up() {
     insta::assert_snapshot!(stage.diary(60).await, @r"
     160.0 a starting (while spawning, attempt 1)
     160.0 a starting (during the handshake, attempt 1)
-    160.0 a starting (while listing what it offers, attempt 1)
+    160.0 a starting (while listing its catalog, attempt 1)
     160.0 a ready
     ");
 }
@@ -224,7 +224,7 @@ async fn a_server_is_switched_off_and_on() {
     assert!(matches!(stage.host.restart_server("new").await, Err(ServerError::Pending(_))));
     assert!(matches!(stage.host.start_server("nobody").await, Err(ServerError::Unknown(_))));
     let refused = stage.call("off__t", 0).await.unwrap_err();
-    assert!(refused.contains("`off` is disabled\nhint: `toolbay enable off`"), "{refused}");
+    assert!(refused.contains("`off` is disabled\nhint: enable it with `toolbay enable off`"), "{refused}");
     let refused = stage.call("new__t", 0).await.unwrap_err();
     assert!(refused.contains("`new` needs approval"), "{refused}");
     stage.host.enable_server("off").await.unwrap();
@@ -337,7 +337,7 @@ async fn what_only_concerns_the_offers_restarts_nothing() {
     assert_eq!(stage.troupe.lives("a"), 1);
     assert!(stage.call("a__read", 5000).await.is_ok());
     let late = stage.call("a__slow", 5000).await.unwrap_err();
-    assert!(late.contains("no sign of life for 1 s"), "{late}");
+    assert!(late.contains("no response or progress for 1 s"), "{late}");
     stage.host.apply(&[]).await;
     stage.diary(20).await;
     assert!(stage.tools().is_empty() && stage.host.statuses().is_empty());
@@ -355,18 +355,18 @@ async fn one_that_is_used_rarely_sleeps_and_wakes() {
      0.0 a starting (while spawning, attempt 1)
      0.0 applied
      0.0 a starting (during the handshake, attempt 1)
-     0.0 a starting (while listing what it offers, attempt 1)
+     0.0 a starting (while listing its catalog, attempt 1)
      0.0 a ready
     60.0 a stopping
     60.0 a asleep
     ");
     assert_eq!(stage.tools(), ["a__t"], "it is offered while it sleeps");
     assert_eq!(stage.call("a__t", 0).await.unwrap(), "t of life 2 of a");
-    assert!(stage.call("a__t", 200_000).await.unwrap_err().contains("no sign of life"));
+    assert!(stage.call("a__t", 200_000).await.unwrap_err().contains("timed out"));
     insta::assert_snapshot!(stage.diary(100).await, @r"
     150.0 a starting (while spawning, attempt 1)
     150.0 a starting (during the handshake, attempt 1)
-    150.0 a starting (while listing what it offers, attempt 1)
+    150.0 a starting (while listing its catalog, attempt 1)
     150.0 a ready
     220.0 a stopping
     220.0 a asleep
@@ -382,7 +382,7 @@ async fn one_that_hangs_without_a_call_is_found_out() {
     stage.troupe.is_mute.store(true, Ordering::Relaxed);
     stage.diary(100).await;
     let log = stage.host.server("a").unwrap().log().tail(100);
-    assert!(log.iter().any(|line| line.text.contains("gave none within 30 s")), "{log:?}");
+    assert!(log.iter().any(|line| line.text.contains("keep-alive ping within 30 s")), "{log:?}");
     stage.troupe.is_mute.store(false, Ordering::Relaxed);
     stage.diary(100).await;
     assert!(stage.host.status("a").unwrap().state.is_up());

@@ -40,7 +40,7 @@ const HOLD_NAMED_SCHEMAS: [&str; 5] =
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnnotation {
     /// The value is not the name of a header.
-    #[error("`x-mcp-header` of `{param}` is {written}, which names no header")]
+    #[error("`x-mcp-header` of `{param}` is {written}, which is not a header name")]
     Name { param: String, written: String },
     /// Two parameters share a header.
     #[error("two parameters have the `x-mcp-header` `{name}`")]
@@ -49,7 +49,7 @@ pub enum BadAnnotation {
     #[error("`{param}` has an `x-mcp-header`, but its type is not string, integer or boolean")]
     Type { param: String },
     /// The parameter cannot be found by its path alone.
-    #[error("an `x-mcp-header` stands where no path of properties leads")]
+    #[error("an `x-mcp-header` is used outside of properties")]
     Place,
 }
 

@@ -15,7 +15,7 @@ pub enum ParseError {
     #[error("not valid JSON at byte {at}")]
     Syntax { at: usize },
     /// JSON that ends too early.
-    #[error("the JSON text ends too early")]
+    #[error("unexpected end of JSON")]
     Truncated,
     /// Containers nested over [`crate::MAX_DEPTH`].
     #[error("JSON nested deeper than {} levels", crate::MAX_DEPTH)]
@@ -30,16 +30,16 @@ pub enum ParseError {
     #[error("batches exist only in revision 2025-03-26")]
     Batch,
     /// A batch of too many messages.
-    #[error("a batch may hold {limit} messages")]
+    #[error("a batch may contain at most {limit} messages")]
     LongBatch { limit: usize },
     /// `jsonrpc` is missing or not `"2.0"`.
     #[error("`jsonrpc` must be \"2.0\"")]
     Version,
     /// A key that stands twice.
-    #[error("the key `{key}` stands twice in `{object}`")]
+    #[error("duplicate key `{key}` in `{object}`")]
     DuplicateKey { object: &'static str, key: String },
     /// A key that differs from a known one in case only.
-    #[error("the key `{key}` in `{object}` differs from `{known}` in case only")]
+    #[error("the key `{key}` in `{object}` differs from `{known}` only in case")]
     CaseVariant { object: &'static str, key: String, known: &'static str },
     /// `id` is neither string nor number.
     #[error("`id` must be a string or a number")]

@@ -26,7 +26,7 @@ pub enum InvalidItem {
     #[error("`{field}` is missing or not {expected}")]
     BadField { field: &'static str, expected: &'static str },
     /// A field stands twice.
-    #[error("`{field}` stands twice")]
+    #[error("duplicate `{field}`")]
     Duplicate { field: String },
 }
 

@@ -15,7 +15,7 @@ pub struct Code<'a> {
 
 /// Why no vectors were made. The built-in model takes over, so this is a notice and not the end of a search.
 #[derive(Debug, thiserror::Error)]
-#[error("the embedding endpoint `{embedder}` gave no vectors: {reason}")]
+#[error("the embedding endpoint `{embedder}` returned no vectors: {reason}")]
 pub struct EmbedError {
     /// Which one.
     pub embedder: String,

@@ -7,16 +7,16 @@ use crate::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum SemanticError {
     /// The folder of the index cannot be written or read.
-    #[error("the index cannot be kept on disk")]
+    #[error("cannot write the index to disk")]
     Store(#[from] StoreError),
     /// Some of it is not what was written. It has been left out and is made anew by the next update.
-    #[error("a part of the index was damaged and has been left out: it will be made anew")]
+    #[error("a part of the index was corrupt and is ignored; it will be rebuilt")]
     Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Nobody waits for the answer any more.
     #[error("the search was stopped")]
     Stopped,
     /// A glob that cannot be understood.
-    #[error("the glob `{glob}` cannot be understood: {reason}")]
+    #[error("invalid glob `{glob}`: {reason}")]
     Glob {
         /// As it was given.
         glob: String,

@@ -162,7 +162,7 @@ impl Index {
                     });
                 }
                 Err(damaged) if self.drop_damaged() => {
-                    notices.push(format!("{damaged}; it has been left out and will be made anew"))
+                    notices.push(format!("{damaged}; it is ignored and will be rebuilt"))
                 }
                 // Nothing left that could be dropped: this is not about the index on disk.
                 Err(damaged) => return Err(damaged.into()),

@@ -166,7 +166,7 @@ impl SearchContext<'_> {
         let made_by_it = others().all(|other| other.is_some_and(|other| other.name == embedder.name()));
         if !made_by_it || self.view.parts.is_empty() {
             let notice = format!(
-                "some files have no vectors of `{}` yet; the built-in model answered",
+                "some files have no vectors of `{}` yet; the built-in model was used",
                 embedder.name()
             );
             return (built_in(), Some(notice));
@@ -178,13 +178,13 @@ impl SearchContext<'_> {
                     (Dense { plane: Plane::Other, probe: Probe::new(&row) }, None)
                 } else {
                     let notice = format!(
-                        "`{}` gives vectors of another length than before; the built-in model answered",
+                        "`{}` returns vectors of another length than before; the built-in model was used",
                         embedder.name()
                     );
                     (built_in(), Some(notice))
                 }
             }
-            Err(error) => (built_in(), Some(format!("{error}; the built-in model answered"))),
+            Err(error) => (built_in(), Some(format!("{error}; the built-in model was used"))),
         }
     }
 

@@ -142,8 +142,7 @@ impl Index {
         let mut state = self.state.lock();
         state.view = Arc::default();
         state.joins.clear();
-        state.notice =
-            Some(format!("{error}: the text index is made anew, searches read the files meanwhile"));
+        state.notice = Some(format!("{error}: rebuilding the text index; searches read the files meanwhile"));
         drop(state);
         if let Some(store) = &self.store
             && let Ok(Some(lock)) = store.lock()

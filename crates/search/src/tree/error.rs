@@ -9,7 +9,7 @@ use super::RelPath;
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// The root is not there, or not a folder, or not ours to read.
-    #[error("cannot open the folder {}", path.display())]
+    #[error("cannot open directory `{}`", path.display())]
     Root {
         /// As it was given.
         path: PathBuf,
@@ -18,19 +18,19 @@ pub enum TreeError {
         source: io::Error,
     },
     /// Nothing by that name.
-    #[error("there is no `{path}` in the tree")]
+    #[error("`{path}` does not exist")]
     Missing {
         /// What was asked for.
         path: RelPath,
     },
     /// A symbolic link on the way points out of the tree.
-    #[error("`{path}` leads out of the tree")]
+    #[error("`{path}` is outside the root")]
     Outside {
         /// What was asked for.
         path: RelPath,
     },
     /// Its name says that it holds secrets.
-    #[error("`{path}` is not shown because its name says that it holds secrets; `secrets = true` shows it")]
+    #[error("`{path}` is hidden because its name indicates secrets; set `secrets = true` to include it")]
     Secret {
         /// What was asked for.
         path: RelPath,
@@ -61,7 +61,7 @@ pub enum TreeError {
         source: io::Error,
     },
     /// A glob that cannot be understood.
-    #[error("cannot understand the glob: {reason}")]
+    #[error("invalid glob: {reason}")]
     Glob {
         /// What the parser said.
         reason: String,

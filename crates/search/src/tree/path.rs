@@ -16,13 +16,13 @@ pub struct RelPath(Arc<[u8]>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It begins with `/`.
-    #[error("the path is absolute; give it relative to the root of the tree")]
+    #[error("the path is absolute; it must be relative to the root")]
     Absolute,
     /// It has a part `..`.
-    #[error("the path has a part `..`; give it relative to the root of the tree")]
+    #[error("the path contains `..`; it must be relative to the root")]
     Parent,
     /// It has a NUL byte, which no file name has.
-    #[error("the path has a NUL byte")]
+    #[error("the path contains a NUL byte")]
     Nul,
 }
 

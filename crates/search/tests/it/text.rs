@@ -211,7 +211,7 @@ fn a_path_that_is_not_there_and_a_pattern_that_is_none() {
     let mut query = Query::literal("x");
     query.path = Some(RelPath::parse("nowhere").unwrap());
     let error = place.index.search(&place.tree, &query, &AtomicBool::new(false)).unwrap_err();
-    assert_eq!(error.to_string(), "there is no `nowhere` in the tree");
+    assert_eq!(error.to_string(), "`nowhere` does not exist");
     let error = place.index.search(&place.tree, &Query::regex("(x"), &AtomicBool::new(false)).unwrap_err();
     assert!(error.to_string().contains("unclosed group"), "{error}");
 }

@@ -185,7 +185,7 @@ fn a_damaged_store() {
         place.check(&tree, &index);
         update(&tree, &index).unwrap();
         place.check(&tree, &index);
-        noticed += usize::from(index.take_notice().is_some_and(|notice| notice.contains("made anew")));
+        noticed += usize::from(index.take_notice().is_some_and(|notice| notice.contains("rebuilding")));
     }
     assert!(noticed > 12, "noticed {noticed} times");
 }

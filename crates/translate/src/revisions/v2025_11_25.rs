@@ -48,7 +48,7 @@ impl RevisionStep for Changes {
                     params.remove("mode");
                     form::for_older(params)
                 }
-                ElicitationMode::Url => Err(lacks("elicitation of visits to a URL")),
+                ElicitationMode::Url => Err(lacks("elicitation in URL mode")),
                 ElicitationMode::Unknown => Err(lacks("such mode of elicitation")),
             },
             method::SAMPLE => sampling::server_request_for_older(params),

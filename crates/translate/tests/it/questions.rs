@@ -67,7 +67,7 @@ fn forms_in_the_words_of_2025_06_18() {
         }
         let must = form(several, r#""\u0062""#);
         let lacks = asked(method::ELICIT, &must, from, V06).unwrap_err();
-        assert_eq!(lacks.to_string(), "revision 2025-06-18 has no choice of several values in a form");
+        assert_eq!(lacks.to_string(), "revision 2025-06-18 has no multi-select in a form");
         assert_eq!(asked(method::ELICIT, &must, from, NEW), Ok(must));
     }
 }

@@ -129,7 +129,7 @@ fn what_is_not_complete_is_not_passed_off_as_complete() {
     let said = r#""result":{"resultType":"input_required","requestState":"s"}"#;
     assert_eq!(
         outcome(said, method::TOOLS_CALL, NEW, V11),
-        r#""error":{"code":-32603,"message":"the server's result is of the type \"input_required\", which clients with a handshake do not know"}"#
+        r#""error":{"code":-32603,"message":"the server's result has the type \"input_required\", which legacy clients do not support"}"#
     );
     assert_eq!(outcome(said, method::TOOLS_CALL, NEW, NEW), said);
 }

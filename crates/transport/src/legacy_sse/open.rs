@@ -116,10 +116,10 @@ fn endpoint(caller: &OriginClient, named: &[u8]) -> Result<OriginClient, String>
     let base = caller.url();
     let named = String::from_utf8_lossy(named);
     let Some(url) = resolve(&base, named.trim()) else {
-        return Err("the endpoint that it names for our messages is no URL".to_owned());
+        return Err("the endpoint that it names for messages is not a valid URL".to_owned());
     };
     if !same_origin(&base, &url) {
-        return Err(format!("it wants our messages sent to {}, which is another origin", shown(&url)));
+        return Err(format!("it names {} for messages, which is another origin", shown(&url)));
     }
     Ok(caller.at(url))
 }

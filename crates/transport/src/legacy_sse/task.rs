@@ -178,7 +178,7 @@ impl SseTask {
                 self.arrived.push_back(Incoming::Message(Message::Response(under(&refusal, &id))));
             }
             (Posted::Refused(refusal), None) => {
-                tracing::debug!(error = ?refusal.error(), "a message that wants no answer was refused");
+                tracing::debug!(error = ?refusal.error(), "a notification was rejected");
             }
             (Posted::Failed(why), id) => self.arrived.push_back(Incoming::Failed { id, why }),
         }

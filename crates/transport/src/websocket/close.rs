@@ -72,9 +72,9 @@ impl From<Error> for CloseReason {
                 Self::Garbled { code: CloseCode::Invalid, reason: "a text is not UTF-8".to_owned() }
             }
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                Self::Broken("it ended without a word".to_owned())
+                Self::Broken("it ended without a close frame".to_owned())
             }
-            Error::WriteBufferFull(_) => Self::Broken("it does not read what it is sent".to_owned()),
+            Error::WriteBufferFull(_) => Self::Broken("it does not read its messages".to_owned()),
             Error::Protocol(error) => Self::Garbled { code: CloseCode::Protocol, reason: error.to_string() },
             other => Self::Broken(reason(&other)),
         }

@@ -31,7 +31,7 @@ pub(super) async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<Toki
     let garbled = |reason: String| HttpError::Garbled { url: caller.shown(), reason };
     let accepted = response.headers().get(SEC_WEBSOCKET_ACCEPT);
     if accepted.map(HeaderValue::as_bytes) != Some(accept_key(key.as_bytes()).as_bytes()) {
-        return Err(garbled("it accepted a WebSocket that is not ours".to_owned()));
+        return Err(garbled("its WebSocket handshake response is invalid".to_owned()));
     }
     // Many servers name no subprotocol; one that names another speaks something else.
     if let Some(chosen) = response.headers().get(SEC_WEBSOCKET_PROTOCOL)

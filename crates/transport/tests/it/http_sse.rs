@@ -143,13 +143,13 @@ async fn an_endpoint_of_another_origin_is_refused() {
     for (head, said) in [
         (
             "event: endpoint\ndata: http://127.0.0.1:1/m?token=s3cret\n\n",
-            "sent to http://127.0.0.1:1/m, which is another origin",
+            "http://127.0.0.1:1/m for messages, which is another origin",
         ),
         (
             "event: endpoint\ndata: //evil.example/m\n\n",
-            "sent to http://evil.example/m, which is another origin",
+            "http://evil.example/m for messages, which is another origin",
         ),
-        ("event: endpoint\ndata: http://\n\n", "is no URL"),
+        ("event: endpoint\ndata: http://\n\n", "is not a valid URL"),
         ("event: message\ndata: {}\n\n", "begins with an event `message` instead of `endpoint`"),
     ] {
         let (server, _open, _) = script(head, "202 Accepted").await;
@@ -166,9 +166,9 @@ async fn an_endpoint_of_another_origin_is_refused() {
 #[tokio::test]
 async fn what_is_no_stream_is_told() {
     for (head, said) in [
-        ("404 Not Found\r\ncontent-length: 4\r\n\r\nnope", "answered 404 Not Found: nope"),
-        ("200 OK\r\ncontent-type: text/html\r\ncontent-length: 0\r\n\r\n", "answered with `text/html`"),
-        ("401 Unauthorized\r\ncontent-length: 0\r\n\r\n", "answered 401"),
+        ("404 Not Found\r\ncontent-length: 4\r\n\r\nnope", "returned 404 Not Found: nope"),
+        ("200 OK\r\ncontent-type: text/html\r\ncontent-length: 0\r\n\r\n", "returned `text/html`"),
+        ("401 Unauthorized\r\ncontent-length: 0\r\n\r\n", "returned 401"),
     ] {
         let server = HttpScript::start(&TaskTracker::new(), move |_, mut answering: Answering| async move {
             answering.raw(&format!("HTTP/1.1 {head}")).await;
@@ -206,7 +206,7 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
         match next(&mut wire).await {
             Some(Incoming::Failed { id: Some(failed), why }) => {
                 assert_eq!(failed.as_number(), Some(id));
-                assert!(why.to_string().contains("/m answered 500"), "{why}");
+                assert!(why.to_string().contains("/m returned 500"), "{why}");
             }
             other => panic!("{other:?}"),
         }
@@ -217,7 +217,7 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
     opened.notified().await;
     send(&wire, &request(1)).await;
     let Some(Incoming::Failed { why, .. }) = next(&mut wire).await else { panic!() };
-    assert!(why.to_string().contains("/m answered 404"), "{why}");
+    assert!(why.to_string().contains("/m returned 404"), "{why}");
 
     let accepted = Arc::new(Mutex::new(false));
     let server = HttpScript::start(&TaskTracker::new(), move |asked: Asked, mut answering: Answering| {

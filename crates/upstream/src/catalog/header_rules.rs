@@ -26,7 +26,7 @@ pub(crate) fn sort(tools: &[Bytes]) -> SortedTools {
         let schema = tool.as_ref().and_then(|tool| Some((tool.name(), tool.input_schema()?)));
         match schema.map(|(name, schema)| (name, header_params(schema))) {
             Some((name, Err(reason))) => {
-                sorted.problems.push(format!("the tool `{name}` is left out: {reason}"));
+                sorted.problems.push(format!("the tool `{name}` is not offered: {reason}"));
                 continue;
             }
             Some((name, Ok(params))) if !params.is_empty() => {

@@ -60,7 +60,7 @@ pub(crate) struct ListResult {
 impl ListResult {
     /// Nothing came in time.
     pub(crate) fn no_response(after: Duration) -> Self {
-        broken(Self::default(), format!("no answer within {} s", after.as_secs_f32()))
+        broken(Self::default(), format!("no response within {} s", after.as_secs_f32()))
     }
 
     /// Puts it into the catalogue, in the place of what was there.
@@ -126,7 +126,7 @@ pub(crate) async fn list(
             bytes += item.len();
             if listed.items.len() == MAX_ITEMS || bytes > MAX_BYTES {
                 listed.problem =
-                    Some(format!("more than {MAX_ITEMS} items or {MAX_BYTES} bytes; the rest is left out"));
+                    Some(format!("more than {MAX_ITEMS} items or {MAX_BYTES} bytes; the rest is omitted"));
                 return listed;
             }
             // A copy, so that one item does not keep the whole page in memory.
@@ -142,13 +142,13 @@ pub(crate) async fn list(
         match &cursor {
             None => return listed,
             Some(next) if !seen.insert(next.clone()) => {
-                listed.problem = Some(format!("the cursor {next:?} came twice; the pages run in a circle"));
+                listed.problem = Some(format!("the cursor {next:?} was repeated"));
                 return listed;
             }
             Some(_) => {}
         }
     }
-    listed.problem = Some(format!("more than {MAX_PAGES} pages; the rest is left out"));
+    listed.problem = Some(format!("more than {MAX_PAGES} pages; the rest is omitted"));
     listed
 }
 

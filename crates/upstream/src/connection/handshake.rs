@@ -84,7 +84,7 @@ async fn identity_of(
                     Discovered::Legacy(reason) => initialize(peer, &reason).await,
                 },
                 Err(_) => {
-                    let handshake = initialize(peer, "`server/discover` was not answered");
+                    let handshake = initialize(peer, "no response to `server/discover`");
                     tokio::pin!(handshake);
                     tokio::select! {
                         biased;
@@ -123,7 +123,7 @@ async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
             if !why.is_unauthorized()
                 && matches!(why, HttpError::Status { .. } | HttpError::ContentType { .. }) =>
         {
-            return Ok(Discovered::Legacy(format!("`{}` got no answer: {why}", method::DISCOVER)));
+            return Ok(Discovered::Legacy(format!("no response to `{}`: {why}", method::DISCOVER)));
         }
         asked => answered(asked)?,
     };
@@ -138,7 +138,7 @@ async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
     let offered = response.result_field("supportedVersions").map(|span| response.raw(span));
     let offered: Vec<String> = offered.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     if !offered.iter().any(|version| version == Revision::LATEST.as_str()) {
-        let reason = format!("it speaks {offered:?}, of which we speak none in the stateless era");
+        let reason = format!("it supports {offered:?}, none of which is a modern revision that we support");
         // One that names no version at all answers just anything like that.
         return if offered.is_empty() || has_legacy(&offered) {
             Ok(Discovered::Legacy(reason))
@@ -182,7 +182,7 @@ async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, F
     }
     let version = string_field(&response, "protocolVersion").unwrap_or_default();
     let revision: Revision = version.parse().map_err(|_| Failure::Handshake {
-        reason: format!("it wants to speak revision {version:?}, which we do not know"),
+        reason: format!("it requires revision {version:?}, which is not supported"),
     })?;
     peer.notify(method::INITIALIZED).await;
     let info = response.result_field("serverInfo").map(|span| response.raw(span).to_owned());
@@ -228,5 +228,5 @@ fn refused(asked: &str, error: &ErrorObject) -> Failure {
 }
 
 fn refusal(asked: &str, error: &ErrorObject) -> String {
-    format!("`{asked}` was answered with error {}: {}", error.code, error.message)
+    format!("`{asked}` returned error {}: {}", error.code, error.message)
 }

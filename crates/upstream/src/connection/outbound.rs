@@ -58,7 +58,7 @@ impl UpstreamConnection<'_> {
     pub(super) fn cancel(&mut self) {
         for id in self.around.inputs.cancelled.take() {
             if self.around.calls.cancel(id) {
-                self.notify_cancelled(id, "the client went away or cancelled");
+                self.notify_cancelled(id, "the client disconnected or canceled");
             }
         }
     }

@@ -79,9 +79,8 @@ impl UpstreamConnection<'_> {
             RequestTarget::Nobody => return self.refuse(&request.id, &unsupported(asked)),
             RequestTarget::Anybody => {
                 self.around.outputs.asks_clients.store(true, Ordering::Relaxed);
-                let note = format!(
-                    "`{asked}` came while calls of several clients were running; nothing tells which is meant"
-                );
+                let note =
+                    format!("`{asked}` arrived during calls of several clients; it does not name its call");
                 self.around.outputs.log.push(LogSource::Event, &note);
                 return self.refuse(&request.id, &ErrorObject::new(ErrorCode::INVALID_REQUEST, note));
             }
@@ -101,7 +100,8 @@ impl UpstreamConnection<'_> {
         let id = request.id.clone();
         let asked = request.call.method().to_owned();
         if self.server_requests.open.len() >= MAX_OPEN || self.server_requests.open.contains_key(&id) {
-            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "too many questions, or one id twice");
+            let error =
+                ErrorObject::new(ErrorCode::INVALID_REQUEST, "too many server requests, or a duplicate id");
             return self.refuse(&id, &error);
         }
         let (question, reply) =
@@ -140,7 +140,7 @@ impl UpstreamConnection<'_> {
             {
                 self.pose(open.request, call);
             }
-            None => self.refuse(id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client went away")),
+            None => self.refuse(id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client disconnected")),
         }
     }
 

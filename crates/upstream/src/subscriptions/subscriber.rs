@@ -82,9 +82,7 @@ impl Subscriber {
 
     fn note_unsupported(&mut self) {
         if !std::mem::replace(&mut self.noted, true) {
-            self.note(
-                "a client wants to be told when a resource changes, but the server does not offer that",
-            );
+            self.note("a client subscribed to a resource, but the server does not support subscriptions");
         }
     }
 

@@ -109,7 +109,7 @@ impl Supervisor {
     pub(super) async fn idle(&mut self, wakes: bool) -> NextStep {
         self.set(UpstreamState::Stopped { wakes });
         self.inputs.orders.clear();
-        let note = if wakes { "resting until it is called" } else { "stopped until someone asks" };
+        let note = if wakes { "stopped until it is called" } else { "stopped until it is started" };
         self.outputs.log.push(LogSource::Event, note);
         self.policy.reset();
         self.failure = None;

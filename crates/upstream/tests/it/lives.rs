@@ -304,9 +304,9 @@ async fn last_words_are_those_of_the_last_life() {
     assert_eq!(status.starts, 5);
     let failure = status.state.failure().unwrap();
     assert_eq!(failure.to_string().matches("ValueError: boom").count(), 1, "{failure}");
-    assert_eq!(failure.summary(), "it ended during the handshake (exit code 1): ValueError: boom");
+    assert_eq!(failure.summary(), "it exited during the handshake (exit code 1): ValueError: boom");
     let log = world.server.log().since(0);
-    let told: Vec<_> = log.iter().filter(|line| line.text.contains("it ended")).collect();
+    let told: Vec<_> = log.iter().filter(|line| line.text.contains("it exited")).collect();
     assert!(told.len() == 5 && told.iter().all(|line| !line.text.contains('\n')), "{told:?}");
 }
 

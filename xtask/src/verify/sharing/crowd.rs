@@ -218,7 +218,7 @@ impl Client {
 
     fn take(&mut self, line: &str) -> Result<()> {
         let message: Value = serde_json::from_str(line)
-            .with_context(|| format!("{}: a line that is no JSON: {line}", self.kind.name()))?;
+            .with_context(|| format!("{}: a line that is not valid JSON: {line}", self.kind.name()))?;
         ensure!(message.get("problem").is_none(), "{}: {message}", self.kind.name());
         if message.get("method").is_some() {
             // Only the shell sees notifications here.

@@ -18,19 +18,19 @@ const MAX_ANSWER: usize = 512 * 1024;
 fn definition() -> Value {
     json!({
         "title": "Chunk file",
-        "description": "Cut a file into chunks: definitions where the language is known, sections of documents, lines \
-                        otherwise; each with its lines and what it defines.",
+        "description": "Split a file into chunks: definitions for known languages, sections for documents, lines \
+                      otherwise; each with its lines and the symbol it defines.",
         "inputSchema": {
             "type": "object",
             "properties": {
                 "file_path": { "type": "string", "description": "The file, relative to the root of the codebase" },
-                "start_line": { "type": "integer", "minimum": 1, "description": "Only chunks that reach this line or follow it (default: 1)" },
+                "start_line": { "type": "integer", "minimum": 1, "description": "Only chunks that include this line or follow it (default: 1)" },
             },
             "required": ["file_path"],
             "additionalProperties": false,
         },
         "outputSchema": output_schema(json!({
-            "next_start_line": { "type": "integer", "description": "The `start_line` that gives the next chunks" },
+            "next_start_line": { "type": "integer", "description": "The `start_line` of the next page" },
         })),
     })
 }
@@ -38,8 +38,8 @@ fn definition() -> Value {
 /// The schema of an answer with chunks.
 pub(super) fn output_schema(more: Value) -> Value {
     let mut fields = json!({
-        "total": { "type": "integer", "description": "How many chunks there are in all" },
-        "truncated": { "type": "boolean", "description": "Whether there are more than these" },
+        "total": { "type": "integer", "description": "Total number of chunks" },
+        "truncated": { "type": "boolean", "description": "Whether there are more results" },
     });
     if let (Value::Object(all), Value::Object(own)) = (&mut fields, more) {
         all.extend(own);
@@ -58,7 +58,7 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
     let more = chunks.get(fitting).map(|next| {
         let line = next.start_line;
         fields["next_start_line"] = line.into();
-        format!("there are more chunks; for the next ones call again with `start_line` {line}")
+        format!("there are more chunks; call again with `start_line` {line}")
     });
     Ok(ToolAnswer::list(&&chunks[..fitting], fields, more))
 }

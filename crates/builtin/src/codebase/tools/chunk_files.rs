@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 512 * 1024;
 fn definition() -> Value {
     json!({
         "title": "Chunk files",
-        "description": "Cut several files into chunks, as `chunk_file` does.",
+        "description": "Split several files into chunks, like `chunk_file`.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -42,14 +42,14 @@ fn definition() -> Value {
         "outputSchema": output_schema(json!({
             "errors": {
                 "type": "array",
-                "description": "Files that could not be cut, and why",
+                "description": "Files that could not be split, and why",
                 "items": {
                     "type": "object",
                     "properties": { "file_path": { "type": "string" }, "error": { "type": "string" } },
                     "required": ["file_path", "error"],
                 },
             },
-            "remaining": { "type": "array", "items": { "type": "string" }, "description": "Files that did not fit: call again with them" },
+            "remaining": { "type": "array", "items": { "type": "string" }, "description": "Files that did not fit; call again with them" },
         })),
     })
 }
@@ -101,7 +101,7 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
         more.push(format!("call again for the files that did not fit: {}", json!(remaining)));
     }
     if !errors.is_empty() {
-        more.push(format!("could not be cut: {}", json!(errors)));
+        more.push(format!("could not be split: {}", json!(errors)));
     }
     let fields = json!({
         "total": chunks.len(),

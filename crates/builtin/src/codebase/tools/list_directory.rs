@@ -18,13 +18,13 @@ const MAX: usize = 2000;
 fn definition() -> Value {
     json!({
         "title": "List directory",
-        "description": "List the files and folders in a folder. Ignored and hidden ones are left out unless asked for.",
+        "description": "List the files and directories in a directory. Ignored and hidden entries are omitted by default.",
         "inputSchema": {
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "The folder, relative to the root of the codebase; \".\" is the root" },
-                "hidden": { "type": "boolean", "description": "Whether to list ignored and hidden ones, too (default: false)" },
-                "offset": { "type": "integer", "minimum": 0, "description": "How many entries to leave out, to get the next ones (default: 0)" },
+                "path": { "type": "string", "description": "The directory, relative to the root of the codebase; \".\" is the root" },
+                "hidden": { "type": "boolean", "description": "Whether to include ignored and hidden entries (default: false)" },
+                "offset": { "type": "integer", "minimum": 0, "description": "Number of entries to skip (default: 0)" },
             },
             "required": ["path"],
             "additionalProperties": false,
@@ -36,7 +36,7 @@ fn definition() -> Value {
                     "name": { "type": "string" },
                     "path": { "type": "string", "description": "Relative to the root" },
                     "type": { "type": "string", "enum": ["file", "directory", "symlink", "other"] },
-                    "size": { "type": "integer", "description": "In bytes, of files" },
+                    "size": { "type": "integer", "description": "Size of a file in bytes" },
                 },
                 "required": ["name", "path", "type"],
             }),
@@ -57,7 +57,7 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
     let mut fields = json!({ "total": total, "truncated": truncated });
     let more = truncated.then(|| {
         fields["next_offset"] = next.into();
-        format!("{} of {total} entries; for the next ones call again with `offset` {next}", page.len())
+        format!("{} of {total} entries; for more, call again with `offset` {next}", page.len())
     });
     Ok(ToolAnswer::list(&page, fields, more))
 }

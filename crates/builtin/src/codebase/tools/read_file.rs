@@ -22,7 +22,7 @@ const MAX_ANSWER: usize = 256 * 1024;
 fn definition() -> Value {
     json!({
         "title": "Read file",
-        "description": "Read a file, or with `start_line` and `end_line` some lines of it.",
+        "description": "Read a file, or a range of its lines with `start_line` and `end_line`.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -40,9 +40,9 @@ fn definition() -> Value {
                 "content": { "type": "string" },
                 "start_line": { "type": "integer" },
                 "end_line": { "type": "integer", "description": "The last line that is in `content`" },
-                "total_lines": { "type": "integer", "description": "How many lines the file has" },
-                "truncated": { "type": "boolean", "description": "Whether there was more to read than fits" },
-                "more": { "type": "string", "description": "What is left out, and how to get it" },
+                "total_lines": { "type": "integer", "description": "Number of lines in the file" },
+                "truncated": { "type": "boolean", "description": "Whether the content was truncated" },
+                "more": { "type": "string", "description": "What was omitted, and how to get it" },
             },
             "required": ["file_path", "content", "start_line", "end_line", "total_lines", "truncated"],
         },
@@ -63,7 +63,7 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
     let lines: Vec<&str> = file.text.split_inclusive('\n').collect();
     let total = lines.len();
     if first > total.max(1) {
-        return Err(misfit("start_line", &format!("is behind the end: the file has {total} lines")));
+        return Err(misfit("start_line", &format!("is past the end: the file has {total} lines")));
     }
     let wanted = last.unwrap_or(total).min(total);
     let wanted: String = lines.get(first - 1..wanted).unwrap_or_default().concat();
@@ -80,11 +80,10 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
         "truncated": truncated,
     });
     let more = truncated.then(|| match content.ends_with('\n') {
-        true => format!(
-            "lines {first} to {end} of {total}; for the next ones call again with `start_line` {}",
-            end + 1
-        ),
-        false => format!("line {end} is longer than an answer may be; this is its beginning"),
+        true => {
+            format!("lines {first} to {end} of {total}; for more, call again with `start_line` {}", end + 1)
+        }
+        false => format!("line {end} is too long for one result; this is its beginning"),
     });
     Ok(ToolAnswer { text: content.to_owned(), structured, more })
 }

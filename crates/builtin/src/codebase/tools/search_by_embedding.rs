@@ -46,23 +46,23 @@ fn definition() -> Value {
                     "type": "number", "minimum": 1, "maximum": MAX,
                     "description": format!("Maximum number of results (default: {DEFAULT})"),
                 },
-                "path": { "type": "string", "description": "Only this file, or files in this folder" },
+                "path": { "type": "string", "description": "Only this file, or files in this directory" },
                 "glob": {
                     "type": ["string", "array"], "items": { "type": "string" },
-                    "description": "Only files that fit, such as \"*.rs\" or [\"src/**\", \"!*_test.go\"]",
+                    "description": "Only files that match, such as \"*.rs\" or [\"src/**\", \"!*_test.go\"]",
                 },
                 "language": { "type": "string", "description": "Only this language, such as \"rust\" or \"python\"" },
                 "max_tokens": {
                     "type": "integer", "minimum": MIN_TOKENS,
-                    "description": "About how many tokens the answer may have; the best results come first (default: no limit)",
+                    "description": "Approximate maximum number of tokens in the result; the best results come first (default: no limit)",
                 },
-                "offset": { "type": "integer", "minimum": 0, "description": "How many results to leave out, to get the next ones (default: 0)" },
+                "offset": { "type": "integer", "minimum": 0, "description": "Number of results to skip (default: 0)" },
             },
             "required": ["query"],
             "additionalProperties": false,
         },
         "outputSchema": list_schema(
-            chunk_schema(json!({ "score": { "type": "number", "description": "Higher is better, within one answer" } })),
+            chunk_schema(json!({ "score": { "type": "number", "description": "Higher is better; comparable within one result" } })),
             fields,
         ),
     })
@@ -92,7 +92,7 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
     }
     // The list never ends by itself, so that it was cut is worth a word only if the caller's budget did it.
     if truncated && answer.hits.len() < query.limit && budget.is_some() {
-        more.push(format!("for more results call again with `offset` {next} or a higher `max_tokens`"));
+        more.push(format!("for more results, call again with `offset` {next} or a higher `max_tokens`"));
     }
     more.extend(answer.notices);
     if !answer.index.complete {

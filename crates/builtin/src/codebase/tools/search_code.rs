@@ -26,9 +26,9 @@ const KNOWN: [&str; 9] =
 fn definition() -> Value {
     json!({
         "title": "Search code",
-        "description": "Search for code using text matching. Finds every line that holds the query, as ripgrep would: \
-                        ignored, hidden and binary files are left out. Best for names, messages and anything else that \
-                        stands in the code word for word.",
+        "description": "Search for code using text matching. Finds every line that contains the query, like ripgrep: \
+                      ignored, hidden and binary files are skipped. Best for names, messages and anything else that \
+                      occurs in the code literally.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -40,19 +40,19 @@ fn definition() -> Value {
                 "regex": { "type": "boolean", "description": "Whether the query is a regular expression (default: false, literal text)" },
                 "case": {
                     "type": "string", "enum": ["smart", "sensitive", "insensitive"],
-                    "description": "Whether case matters (default: smart, only if the query has an upper-case letter)",
+                    "description": "Case sensitivity (default: smart, sensitive only if the query has an upper-case letter)",
                 },
-                "word": { "type": "boolean", "description": "Whether only whole words count (default: false)" },
+                "word": { "type": "boolean", "description": "Whether to match whole words only (default: false)" },
                 "glob": {
                     "type": ["string", "array"], "items": { "type": "string" },
-                    "description": "Only files that fit, such as \"*.rs\" or [\"src/**\", \"!*_test.go\"]",
+                    "description": "Only files that match, such as \"*.rs\" or [\"src/**\", \"!*_test.go\"]",
                 },
-                "path": { "type": "string", "description": "Only this file, or files in this folder" },
+                "path": { "type": "string", "description": "Only this file, or files in this directory" },
                 "context": {
                     "type": "integer", "minimum": 0, "maximum": MAX_CONTEXT,
-                    "description": "Lines to give before and after each hit (default: 0)",
+                    "description": "Lines of context before and after each match (default: 0)",
                 },
-                "offset": { "type": "integer", "minimum": 0, "description": "How many results to leave out, to get the next ones (default: 0)" },
+                "offset": { "type": "integer", "minimum": 0, "description": "Number of results to skip (default: 0)" },
             },
             "required": ["query"],
             "additionalProperties": false,
@@ -64,7 +64,7 @@ fn definition() -> Value {
                     "file_path": { "type": "string" },
                     "line_number": { "type": "integer" },
                     "line_content": { "type": "string" },
-                    "line_truncated": { "type": "boolean", "description": "The line is long; this is the part around the match" },
+                    "line_truncated": { "type": "boolean", "description": "Whether the line was truncated around the match" },
                     "before": { "type": "array", "items": { "type": "string" } },
                     "after": { "type": "array", "items": { "type": "string" } },
                 },
@@ -100,7 +100,7 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
         fields["next_offset"] = next.into();
         let total = if answer.is_total_exact { "" } else { "at least " };
         format!(
-            "{} of {total}{} results; for the next ones call again with `offset` {next}, or narrow the search with `path`, `glob` or a longer query",
+            "{} of {total}{} results; for more, call again with `offset` {next}, or narrow the search with `path`, `glob` or a longer query",
             answer.hits.len(),
             answer.total
         )

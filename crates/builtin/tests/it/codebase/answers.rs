@@ -70,9 +70,9 @@ async fn arguments_that_do_not_fit_are_named() {
         (
             "search_code",
             json!({ "query": "x", "max_results": 0 }),
-            "/max_results must be a whole number from 1 to 1000",
+            "/max_results must be an integer from 1 to 1000",
         ),
-        ("search_code", json!({ "query": "x", "max_results": 1.5 }), "/max_results must be a whole number"),
+        ("search_code", json!({ "query": "x", "max_results": 1.5 }), "/max_results must be an integer"),
         (
             "search_code",
             json!({ "query": "x", "case": "upper" }),
@@ -82,12 +82,12 @@ async fn arguments_that_do_not_fit_are_named() {
         (
             "search_code",
             json!({ "query": "x", "limit": 3 }),
-            "/limit is unknown; there are: query, max_results",
+            "/limit is unknown; expected one of: query, max_results",
         ),
         (
             "read_file",
             json!({ "file_path": "a", "start_line": 9 }),
-            "/start_line is behind the end: the file has 3 lines",
+            "/start_line is past the end: the file has 3 lines",
         ),
         (
             "read_file",
@@ -129,7 +129,7 @@ async fn files_are_read_by_lines_and_never_flood() {
     let one = client.call("read_file", json!({ "file_path": "one-line" })).await;
     assert!(one["content"][0]["text"].as_str().unwrap().len() <= 256 * 1024);
     assert!(
-        one["content"][1]["text"].as_str().unwrap().contains("line 1 is longer"),
+        one["content"][1]["text"].as_str().unwrap().contains("line 1 is too long"),
         "{}",
         one["content"][1]
     );

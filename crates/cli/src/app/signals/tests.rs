@@ -121,8 +121,8 @@ fn a_stall_is_reported_once_and_so_is_its_end() {
     let mut recovering = Blocked::start("recovering");
     let mut next = || recovering.stderr.next().unwrap().unwrap();
     let (stalled, recovered) = (next(), next());
-    assert!(stalled.contains("the hub did not run for"), "{stalled}");
-    assert!(recovered.contains("the hub runs again, after"), "{recovered}");
+    assert!(stalled.contains("the hub has been blocked for"), "{stalled}");
+    assert!(recovered.contains("the hub is running again, after"), "{recovered}");
     recovering.signal("-TERM");
     recovering.says("stopped");
     assert_eq!(recovering.end(), Some(0));

@@ -40,7 +40,7 @@ pub(super) fn show(
     }
     for other in overridden(survey, placed) {
         out.warn(&format!(
-            "approved, it takes the place of your own server `{}` in {}",
+            "if approved, it replaces your own server `{}` in {}",
             visible(placed.server.name.as_str()),
             short_path(context, &other.file.path)
         ));

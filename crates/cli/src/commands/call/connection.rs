@@ -149,7 +149,7 @@ impl<'a> HubConnection<'a> {
             }
             method::PING => result(&asked.id, "{}"),
             other => {
-                let message = format!("`toolbay call` cannot answer `{other}`");
+                let message = format!("`toolbay call` does not support `{other}`");
                 error(Some(&asked.id), &ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
             }
         })
@@ -164,7 +164,7 @@ fn outcome(response: &Response) -> Result<String, ErrorObject> {
     match (response.result_text(), response.error()) {
         (Some(text), _) => Ok(text.to_owned()),
         (None, Some(error)) => Err(error),
-        (None, None) => Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the response cannot be read")),
+        (None, None) => Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "cannot parse the response")),
     }
 }
 

@@ -93,7 +93,7 @@ fn answered(server: Option<&str>, error: ErrorObject) -> CliError {
     }
     let subject = server.map_or_else(|| "the hub".to_owned(), |server| format!("server `{server}`"));
     CliError::Call {
-        message: format!("{subject} answered with error {}: {}", error.code.0, error.message),
+        message: format!("{subject} returned error {}: {}", error.code.0, error.message),
         hint: None,
     }
 }

@@ -66,12 +66,12 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
         context.out.json_object(&json!({ "valid": errors == 0, "files": checked }))?;
     } else if checked.is_empty() {
         let looked: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
-        context.out.note(&format!("there is no configuration; it would be in {}", looked.join(", ")));
+        context.out.note(&format!("no configuration found; its default location is {}", looked.join(", ")));
     }
     match errors {
         0 => Ok(()),
-        1 => Err(CliError::usage("the configuration has a mistake")),
-        more => Err(CliError::usage(format!("the configuration has {more} mistakes"))),
+        1 => Err(CliError::usage("the configuration has an error")),
+        more => Err(CliError::usage(format!("the configuration has {more} errors"))),
     }
 }
 
@@ -105,10 +105,8 @@ fn findings(file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
     };
     let secrets = file.written.iter().filter_map(|written| {
         let secrets = written.literal_secrets();
-        let message = format!(
-            "{} seems to hold a secret; a variable such as `${{NAME}}` keeps it out of the file",
-            secrets.join(", ")
-        );
+        let message =
+            format!("{} looks like a secret; use a variable such as `${{NAME}}` instead", secrets.join(", "));
         (!secrets.is_empty()).then(|| odd(written, message))
     });
     let both = file.servers.iter().zip(&file.written);

@@ -30,8 +30,8 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
         findings.extend(strangers(path));
     }
     if !is_any_there {
-        let fix = "add a first server with `toolbay add`, or name a file with --config FILE";
-        findings.push(Finding::odd(CHECK, "there is no configuration").fix(fix));
+        let fix = "add a server with `toolbay add`, or pass --config FILE";
+        findings.push(Finding::odd(CHECK, "no configuration found").fix(fix));
     }
     let of_interest =
         |outranked: &&Outranked| only.is_none_or(|only| outranked.entry.server.name.as_str() == only);
@@ -45,7 +45,7 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
         }
     }
     if let Some(problem) = configuration.approvals().problem() {
-        let message = format!("what was approved is not known: {problem}");
+        let message = format!("approvals: {problem}");
         findings.push(Finding::odd("approvals", message).fix("approve again with `toolbay approve`"));
     }
     findings
@@ -59,7 +59,7 @@ fn entries(path: &Path, said: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
         None => finding,
     };
     let bad = said.problems.iter().filter(of_interest).map(|problem| {
-        about(Finding::bad(CHECK, at(problem)).fix("correct the entry; the others are used"), problem)
+        about(Finding::bad(CHECK, at(problem)).fix("fix the entry; the others are not affected"), problem)
     });
     let odd = said.warnings.iter().filter(of_interest);
     let odd = odd.map(|warning| about(Finding::odd(CHECK, at(warning)), warning));
@@ -70,7 +70,7 @@ fn entries(path: &Path, said: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
     for (server, variables) in &said.incomplete {
         if only.is_none_or(|only| server.as_str() == only) {
             let message = format!("no value for {}", variables.join(", "));
-            let fix = "set it where Toolbay is started, or in the entry";
+            let fix = "set it in the environment of Toolbay, or in the entry";
             findings.push(Finding::odd(CHECK, message).fix(fix).about(server.as_str()));
         }
     }
@@ -81,9 +81,9 @@ fn unusable(path: &Path, error: &ConfigError) -> Finding {
     let fix = match error {
         ConfigError::WritableByAll { .. } => format!("chmod o-w {}", path.display()),
         ConfigError::WritableByGroup { .. } => format!("chmod g-w {}", path.display()),
-        ConfigError::ForeignOwner { .. } => format!("make it yours: sudo chown $USER {}", path.display()),
-        ConfigError::Read { .. } => format!("make it readable for you: chmod u+r {}", path.display()),
-        _ => "correct it there; until then a running hub goes on with what was there before".to_owned(),
+        ConfigError::ForeignOwner { .. } => format!("take ownership: sudo chown $USER {}", path.display()),
+        ConfigError::Read { .. } => format!("make it readable: chmod u+r {}", path.display()),
+        _ => "fix it; until then a running hub keeps the last valid version".to_owned(),
     };
     Finding::bad(CHECK, error.to_string()).fix(fix)
 }
@@ -94,11 +94,11 @@ fn strangers(path: &Path) -> Option<Finding> {
     let ours = fs::metadata("/proc/self").ok()?.uid();
     let path = path.display();
     if metadata.uid() != ours && metadata.uid() != 0 {
-        let message = format!("{path} belongs to another user, who chooses what is run");
-        return Some(Finding::odd(CHECK, message).fix(format!("make it yours: sudo chown $USER {path}")));
+        let message = format!("{path} belongs to another user, who could change what is run");
+        return Some(Finding::odd(CHECK, message).fix(format!("take ownership: sudo chown $USER {path}")));
     }
     (metadata.mode() & 0o020 != 0).then(|| {
-        let message = format!("the group of {path} may write to it, and so choose what is run");
+        let message = format!("{path} is writable by its group, which could change what is run");
         Finding::odd(CHECK, message).fix(format!("chmod g-w {path}"))
     })
 }
@@ -107,8 +107,8 @@ fn twice(outranked: &Outranked) -> Finding {
     let name = outranked.entry.server.name.as_str();
     let (here, by) = (outranked.entry.file.path.display(), outranked.by.display());
     let message = match outranked.why {
-        Why::Rank => format!("the entry in {here} does not count, because {by} has one of that name"),
-        Why::Inert => format!("the entry in {here} is not approved, so that in {by} counts"),
+        Why::Rank => format!("the entry in {here} is overridden by the one in {by}"),
+        Why::Inert => format!("the entry in {here} is not approved; the one in {by} is used"),
     };
-    Finding::odd(CHECK, message).about(name).fix("rename one of the two, or remove it")
+    Finding::odd(CHECK, message).about(name).fix("rename or remove one of them")
 }

@@ -18,8 +18,8 @@ pub(super) async fn check(context: &Context) -> Vec<Finding> {
     let asked = timeout(PATIENCE, async { running(context).await?.snapshot().await.map_err(CliError::from) });
     match asked.await {
         Err(_) => {
-            let message = format!("the running hub did not answer within {} s", PATIENCE.as_secs());
-            vec![Finding::bad(CHECK, message).fix("stop it and start it again")]
+            let message = format!("the running hub did not respond within {} s", PATIENCE.as_secs());
+            vec![Finding::bad(CHECK, message).fix("restart it")]
         }
         Ok(Ok(snapshot)) => found(&snapshot).await,
         Ok(Err(CliError::Control(ControlError::NoHub))) => none(),
@@ -40,10 +40,13 @@ async fn found(snapshot: &HubStatus) -> Vec<Finding> {
         findings.extend(reach(address, snapshot.pid).await);
     }
     if !snapshot.config_problems.is_empty() {
-        let message = "it goes on with an older configuration, because its files cannot be used as they are";
+        let message = "it uses an older configuration because its files are invalid";
         let details = snapshot.config_problems.iter().map(ToString::to_string).collect();
-        findings
-            .push(Finding::odd(CHECK, message).details(details).fix("correct them; it takes note by itself"));
+        findings.push(
+            Finding::odd(CHECK, message)
+                .details(details)
+                .fix("fix them; changes are picked up automatically"),
+        );
     }
     findings
 }
@@ -54,22 +57,22 @@ async fn reach(address: SocketAddr, pid: u32) -> Option<Finding> {
         Ok(Ok(_)) => {}
         _ => {
             let message = format!("it cannot be reached at {address}");
-            return Some(Finding::bad(CHECK, message).fix("stop it and start it again"));
+            return Some(Finding::bad(CHECK, message).fix("restart it"));
         }
     }
     let holder = PortOwner::of(address).filter(|holder| holder.pid != pid)?;
-    let message = format!("at {address} it is {holder} that listens");
+    let message = format!("{holder} listens on {address}");
     Some(Finding::bad(CHECK, message).fix("end that process, or start the hub with another --listen"))
 }
 
 /// Nobody serves; would a hub get its usual port?
 fn none() -> Vec<Finding> {
     match PortOwner::of(DEFAULT_ADDRESS) {
-        None => vec![Finding::good(CHECK, "none is running; `toolbay serve` starts one")],
+        None => vec![Finding::good(CHECK, "not running; start one with `toolbay serve`")],
         Some(holder) => {
             let message =
-                format!("none is running, and its usual address {DEFAULT_ADDRESS} is taken by {holder}");
-            vec![Finding::odd(CHECK, message).fix("toolbay serve --listen 127.0.0.1:0 takes a free port")]
+                format!("not running, and its default address {DEFAULT_ADDRESS} is in use by {holder}");
+            vec![Finding::odd(CHECK, message).fix("use a free port: toolbay serve --listen 127.0.0.1:0")]
         }
     }
 }

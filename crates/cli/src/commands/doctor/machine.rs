@@ -33,7 +33,7 @@ fn open_files() -> Finding {
     let hard = line.and_then(|line| line.split_whitespace().nth(1));
     match hard.and_then(|hard| hard.parse::<u64>().ok()) {
         Some(hard) if hard < FEW_FILES => {
-            let message = format!("this user may open {hard} files, and each client and server takes some");
+            let message = format!("the limit of open files is {hard}; each client and server needs some");
             Finding::odd("open files", message)
                 .fix("raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of a systemd unit")
         }
@@ -48,16 +48,17 @@ fn watching(configuration: &Configuration) -> Finding {
     let tasks = TaskTracker::new();
     let fix = "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512";
     if let WatchMethod::Polled { reason } = watch_files(&configuration.paths(), &tasks).way() {
-        let message = format!("changes of files are looked for every second: {reason}");
+        let message = format!("configuration files are polled every second: {reason}");
         return Finding::odd(CHECK, message).fix(fix);
     }
     let limit = fs::read_to_string(LIMIT).ok().and_then(|text| text.trim().parse::<u64>().ok());
     match limit {
-        Some(limit) if limit < FEW_WATCHES => {
-            Finding::odd(CHECK, format!("this user may watch {limit} files, which others use up soon"))
-                .fix(fix)
-        }
-        _ => Finding::good(CHECK, "changes of files are reported by the system"),
+        Some(limit) if limit < FEW_WATCHES => Finding::odd(
+            CHECK,
+            format!("the limit of watched files is {limit}, which other programs may exhaust"),
+        )
+        .fix(fix),
+        _ => Finding::good(CHECK, "file changes are reported by the kernel"),
     }
 }
 
@@ -72,7 +73,7 @@ async fn shell(context: &Context) -> Option<Finding> {
     let login = match asked {
         Ok(login) => login,
         Err(error) => {
-            let fix = "look at what its start-up files do; programs that only it finds are not found";
+            let fix = "check its startup files; programs that only it finds are not found";
             return Some(Finding::odd(CHECK, error.to_string()).fix(fix));
         }
     };
@@ -84,9 +85,10 @@ async fn shell(context: &Context) -> Option<Finding> {
         .map(|folder| folder.display().to_string())
         .collect();
     if lacking.is_empty() {
-        return Some(Finding::good(CHECK, "the same programs are found as in your login shell"));
+        return Some(Finding::good(CHECK, "the PATH is that of your login shell"));
     }
-    let message = format!("your login shell looks in folders that are missing here: {}", lacking.join(", "));
+    let message =
+        format!("directories in the PATH of your login shell are missing here: {}", lacking.join(", "));
     Some(Finding::odd(CHECK, message).fix("start Toolbay from a login shell, or add them to PATH"))
 }
 
@@ -108,5 +110,8 @@ pub(super) fn survivors() -> Option<Finding> {
         return None;
     }
     let message = format!("servers left processes behind: {}", left.join(", "));
-    Some(Finding::bad("processes", message).fix("end them with `kill`, and tell the authors of the servers"))
+    Some(
+        Finding::bad("processes", message)
+            .fix("end them with `kill`, and report it to the authors of the servers"),
+    )
 }

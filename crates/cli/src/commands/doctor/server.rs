@@ -24,10 +24,10 @@ pub(super) async fn check(config: &ServerConfig, options: &HostOptions, patience
     let name = config.name.as_str();
     let findings = match config.permission {
         Permission::Enabled => run(config, options, patience).await,
-        Permission::Disabled => vec![Finding::good(CHECK, "disabled, so it was not started")],
+        Permission::Disabled => vec![Finding::good(CHECK, "disabled; not started")],
         Permission::Pending => {
-            let message = "it came with a project and waits for approval, so it was not started";
-            vec![Finding::odd(CHECK, message).fix(format!("look at it, then `toolbay approve {name}`"))]
+            let message = "it came with a project and needs approval; not started";
+            vec![Finding::odd(CHECK, message).fix(format!("review it with `toolbay approve {name}`"))]
         }
     };
     findings.into_iter().map(|finding| finding.about(name)).collect()
@@ -61,9 +61,11 @@ async fn run(config: &ServerConfig, options: &HostOptions, patience: Duration) -
     let stopping = Instant::now();
     host.stop(LONG_STOP).await;
     if stopping.elapsed() > SOON {
-        let message = format!("it did not end with its stdin, but only {} later", short(stopping.elapsed()));
+        let message =
+            format!("it did not exit when its stdin was closed, but {} later", short(stopping.elapsed()));
         findings.push(
-            Finding::odd("stop", message).fix("it should end when its stdin is closed; tell its author"),
+            Finding::odd("stop", message)
+                .fix("it should exit when its stdin is closed; report it to its author"),
         );
     }
     findings
@@ -75,9 +77,12 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
     let snapshot = ServerSnapshot::of(&status);
     if !status.state.is_up() {
         let why = snapshot.failure.as_deref().unwrap_or(&snapshot.state);
-        let why = why.lines().next().unwrap_or_default().trim_end_matches("; its last words:");
-        let what =
-            if matches!(status.state, ServerState::AuthRequired { .. }) { "it wants a login: " } else { "" };
+        let why = why.lines().next().unwrap_or_default().trim_end_matches("; last stderr output:");
+        let what = if matches!(status.state, ServerState::AuthRequired { .. }) {
+            "it requires a login: "
+        } else {
+            ""
+        };
         // What it said in its last life; the lives before it said the same.
         let said = snapshot.failure.iter().flat_map(|failure| failure.lines().skip(1));
         let said = said.map(|line| line.trim_start_matches("  ").to_owned()).collect();
@@ -96,19 +101,20 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         format!("ready after {}, {era} over {}, {}", short(took), snapshot.transport, counts(&snapshot));
     let mut findings = vec![Finding::good(CHECK, message)];
     findings.extend(
-        snapshot
-            .problems
-            .iter()
-            .map(|problem| Finding::odd("lists", problem.as_str()).fix("tell the author of the server")),
+        snapshot.problems.iter().map(|problem| {
+            Finding::odd("lists", problem.as_str()).fix("report it to the author of the server")
+        }),
     );
     let table = host.table();
     findings.extend(table.quarantined.iter().map(|set_aside| {
         let message =
             format!("the {} `{}` is not offered: {}", set_aside.kind, set_aside.name, set_aside.reason);
-        Finding::odd("quarantine", message).fix("tell the author of the server")
+        Finding::odd("quarantine", message).fix("report it to the author of the server")
     }));
     findings.extend(
-        table.notes().map(|(_, note)| Finding::odd("definitions", note).fix("tell the author of the server")),
+        table
+            .notes()
+            .map(|(_, note)| Finding::odd("definitions", note).fix("report it to the author of the server")),
     );
     let tools =
         status.catalog.list(CatalogKind::Tools).iter().filter_map(|item| Tool::parse(item.clone()).ok());
@@ -119,7 +125,7 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         })
         .collect();
     if !shortened.is_empty() {
-        let message = "clients see other names of tools, because its own are too long or odd";
+        let message = "some tools are renamed for clients because their names are too long or invalid";
         findings.push(
             Finding::odd("names", message).details(shortened).fix("a shorter name for the server may help"),
         );
@@ -136,10 +142,10 @@ fn purity(host: &Host, name: &str) -> Option<Finding> {
     let lines = host.server(name)?.log().since(0);
     let first = lines.iter().find(|line| line.source == LogSource::StdoutNoise);
     let message = match noise {
-        1 => "it wrote a line to stdout that is no message".to_owned(),
-        noise => format!("it wrote {noise} lines to stdout that are no messages"),
+        1 => "it wrote a line to stdout that is not a message".to_owned(),
+        noise => format!("it wrote {noise} lines to stdout that are not messages"),
     };
-    let finding = Finding::odd("stdout", message).fix("logs belong on stderr; tell its author");
+    let finding = Finding::odd("stdout", message).fix("logs belong on stderr; report it to its author");
     Some(finding.details(first.map(|line| line.text.to_string()).into_iter().collect()))
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn run(context: &Context, args: &HubLogsArgs) -> Result<(), Cli
     let unreadable = |source| CliError::Unreadable { path: log.clone(), source };
     let mut reader = LogReader::new(&log);
     match reader.last_lines(args.lines).map_err(unreadable)? {
-        None => context.out.note(&format!("there is no log yet: {}", log.display())),
+        None => context.out.note(&format!("no log yet: {}", log.display())),
         Some(lines) => {
             for line in lines {
                 context.out.data(&format!("{}\n", clean(&line)))?;

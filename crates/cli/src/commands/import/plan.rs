@@ -103,7 +103,7 @@ pub(super) fn plan<'a>(
                     }
                 }
             } else if status == ImportStatus::Changed {
-                candidate.notes.push("it stays as it is; --replace takes this one".to_owned());
+                candidate.notes.push("kept as it is; --replace replaces it".to_owned());
             }
             if !matches!(status, ImportStatus::Hub | ImportStatus::Conflict) && first.is_none() {
                 firsts.push(written);
@@ -120,7 +120,7 @@ impl Candidate<'_> {
         let secrets = self.written.literal_secrets();
         if !secrets.is_empty() {
             self.notes.push(format!(
-                "{} seems to hold a secret, which would stand in our file, too; a variable such as `${{NAME}}` keeps it out",
+                "{} looks like a secret and would be copied; use a variable such as `${{NAME}}` instead",
                 secrets.join(", ")
             ));
         }
@@ -135,10 +135,7 @@ impl Candidate<'_> {
             }
             if written.names_workspace() && !source.file.is_project {
                 let folder = std::env::current_dir().unwrap_or_default();
-                self.notes.push(format!(
-                    "`${{workspaceFolder}}` is any project that is open there; here it becomes {}",
-                    folder.display()
-                ));
+                self.notes.push(format!("`${{workspaceFolder}}` is resolved to {}", folder.display()));
             }
         }
         // What is odd there and not here is what does not come along.

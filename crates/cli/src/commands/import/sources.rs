@@ -79,9 +79,7 @@ impl ImportSource {
         }
         for extension in &self.file.extensions {
             let (path, place, name) = (self.path.display(), extension.location, &extension.name);
-            context
-                .out
-                .warn(&format!("{path}:{place}: server `{name}` is started by an extension; it is left out"));
+            context.out.warn(&format!("{path}:{place}: server `{name}` is started by an extension; skipped"));
         }
     }
 }
@@ -105,5 +103,5 @@ pub(in crate::commands) fn unknown_client(name: &str, known: impl Iterator<Item 
         similar if similar.is_empty() => format!("there are: {}", known.join(", ")),
         similar => format!("did you mean `{}`?", similar.join("`, `")),
     };
-    CliError::Usage { message: format!("there is no client `{name}`"), hint: Some(hint) }
+    CliError::Usage { message: format!("unknown client `{name}`"), hint: Some(hint) }
 }

@@ -51,7 +51,7 @@ fn text(out: &Output, args: &SearchArgs, answer: &TextAnswer) -> Result<(), CliE
     if truncated {
         let total = if answer.is_total_exact { "" } else { "at least " };
         out.note(&format!(
-            "{} of {total}{} lines; the next: --offset {next}",
+            "{} of {total}{} lines; for more: --offset {next}",
             answer.hits.len(),
             answer.total
         ));

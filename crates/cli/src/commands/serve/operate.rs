@@ -187,8 +187,8 @@ async fn until_unneeded(
         }
     };
     tokio::select! {
-        () = lingered => tracing::info!("no client needs this hub any more"),
-        () = hub.retire.cancelled() => tracing::info!("another hub takes the place of this one"),
+        () = lingered => tracing::info!("no clients are connected any more"),
+        () = hub.retire.cancelled() => tracing::info!("replaced by another hub"),
     }
     // Whoever connected just now is served to the end.
     hub.retire.cancel();

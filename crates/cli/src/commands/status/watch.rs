@@ -122,7 +122,7 @@ Servers in trouble come first. What does not fit is counted in the last line: ma
 
 TOOLS, RESOURCES, PROMPTS   what a server offers
 CALLS                       calls sent to it
-UPTIME                      for how long it has been up
+UPTIME                      time since it became ready
 
 In another terminal: toolbay logs NAME, toolbay restart NAME, toolbay stop NAME.";
 
@@ -154,7 +154,7 @@ impl ShownState {
                     "event": "config", "problem": snapshot.config_problem, "problems": self.problems,
                 }))?;
             } else if self.problems.is_empty() {
-                out.data("the configuration can be used again\n")?;
+                out.data("the configuration is valid again\n")?;
             }
             for problem in self.problems.iter().filter(|_| !out.json) {
                 out.data(&format!("{} {}\n", out.paint.yellow("warning:"), clean_line(&problem.message)))?;

@@ -140,7 +140,7 @@ impl<'a> Relay<'a> {
             self.plan = plan;
         }
         if self.losses >= MOST_LOSSES {
-            return Ok(Some(self.alone("the background hub ends as soon as it starts")));
+            return Ok(Some(self.alone("the background hub exits right after it starts")));
         }
         let (context, sharing) = (self.context, SharedHub::new(self.context, &self.plan));
         let mut connecting: Option<Connecting<'_>> = None;
@@ -183,7 +183,7 @@ impl<'a> Relay<'a> {
 
     /// A hub in this process, because there is no other.
     fn alone(&self, why: &str) -> HubLink {
-        self.context.out.warn(&format!("{why}; the servers run for this client alone"));
+        self.context.out.warn(&format!("{why}; running the servers for this client only"));
         HubLink::alone(self.context, &self.plan)
     }
 

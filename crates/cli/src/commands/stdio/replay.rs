@@ -130,8 +130,7 @@ impl ReplayState {
         self.running.retain(|id, running| {
             let goes_on = matches!(running, Running::Initialize | Running::Listen);
             if !goes_on {
-                let why = "the hub ended before it answered; whether the request was carried out is not known, and it was \
-                           not sent again";
+                let why = "the hub exited before it responded; the request may have been carried out and was not sent again";
                 told.push(error(Some(id), &ErrorObject::new(ErrorCode::INTERNAL_ERROR, why)));
             }
             goes_on

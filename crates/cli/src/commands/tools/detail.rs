@@ -38,7 +38,7 @@ pub(super) fn show(context: &Context, offer: &Offer) -> Result<(), CliError> {
     }
     text.push('\n');
     if wanted.is_empty() {
-        text.push_str("It takes no parameters.\n");
+        text.push_str("No parameters.\n");
     } else {
         text.push_str(&table(context, "PARAMETER", &wanted));
     }
@@ -54,9 +54,9 @@ fn behavior(tool: &Value) -> String {
     let says = |key: &str, is: bool| tool["annotations"][key].as_bool() == Some(is);
     let hints = [
         (says("readOnlyHint", true), "changes nothing"),
-        (says("destructiveHint", true) && !says("readOnlyHint", true), "may destroy something"),
-        (says("idempotentHint", true), "may be repeated"),
-        (says("openWorldHint", true), "reaches the outside world"),
+        (says("destructiveHint", true) && !says("readOnlyHint", true), "destructive"),
+        (says("idempotentHint", true), "idempotent"),
+        (says("openWorldHint", true), "interacts with external systems"),
     ];
     let said: Vec<&str> = hints.iter().filter(|(is_said, _)| *is_said).map(|(_, text)| *text).collect();
     if said.is_empty() { String::new() } else { format!("According to its server: {}.", said.join(", ")) }

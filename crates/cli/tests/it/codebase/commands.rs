@@ -35,8 +35,8 @@ fn text_is_searched_as_with_ripgrep() {
     assert_eq!(file.stdout.lines().count(), 1);
     for (args, message) in [
         (&["search", "--text", "(", "project"][..], "the query cannot be used: "),
-        (&["search", "--text", "x", "no/such"], "no/such is no folder"),
-        (&["search", "x", "no/such"], "no/such is no folder"),
+        (&["search", "--text", "x", "no/such"], "cannot read directory `no/such`"),
+        (&["search", "x", "no/such"], "cannot read directory `no/such`"),
         (&["search", "--text", "x", "project", "more"], "one PATH"),
     ] {
         let ran = project.home.run(args).expect(2);
@@ -69,7 +69,7 @@ fn questions_are_answered() {
     let none = project.home.run(&["search", "shape", "project", "-g", "*.nothing"]).expect(1);
     assert_eq!(none.stderr, "nothing found\n");
     let empty = project.home.run(&["search", " ?", "project"]).expect(2);
-    assert_eq!(empty.stderr, "error: the query has no words; say what to look for\n");
+    assert_eq!(empty.stderr, "error: the query has no words to search for\n");
 }
 
 #[test]

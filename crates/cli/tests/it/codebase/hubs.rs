@@ -50,7 +50,7 @@ fn any_folder_is_served_with_no_configuration() {
     command.current_dir(project.path(""));
     let mut hub = Serving::start(command);
     hub.until("codebase ready");
-    assert!(hub.said.contains("`codebase`, to search and read"), "{}", hub.said);
+    assert!(hub.said.contains("`codebase`, which searches and reads"), "{}", hub.said);
     let found = list(&call(&hub, "codebase__search_code", &json!({ "query": "function add" })));
     assert_eq!(found[0]["file_path"], "src/main.rs");
     assert!(tools(&hub).contains(&"hub__status".to_owned()));
@@ -90,7 +90,7 @@ fn a_whole_home_is_not_offered_unasked() {
     let mut hub = Serving::start(command);
     hub.until("hub ready");
     assert_eq!(tools(&hub), ["hub__status"]);
-    assert!(hub.said.contains("folder of a project"), "{}", hub.said);
+    assert!(hub.said.contains("Started in a project"), "{}", hub.said);
     // Those who see only what clients see are told why.
     let listed = hub.post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     let introduced = hub.post(
@@ -220,7 +220,7 @@ fn an_endpoint_that_is_down_costs_nothing_but_a_word() {
     let result = call(&hub, "code__search_by_embedding", &json!({ "query": "how many retries" }));
     assert_eq!(list(&result)[0]["file_path"], "src/main.rs");
     let said = result["content"][1]["text"].as_str().unwrap_or_else(|| panic!("{result}"));
-    assert!(said.contains("the built-in model answered") && !said.contains("s3cret"), "{said}");
+    assert!(said.contains("the built-in model was used") && !said.contains("s3cret"), "{said}");
     assert_eq!(hub.stop(), Some(0));
     assert!(!hub.said.contains("s3cret"), "{}", hub.said);
 }

@@ -49,7 +49,7 @@ fn no_tool_shows_a_secret_whatever_the_way_to_it() {
             ("search_by_embedding", json!({ "query": "password of the database", "path": path })),
         ] {
             let why = talk.failure(tool, arguments);
-            let said = "is not shown because its name says that it holds secrets; `secrets = true` shows it";
+            let said = "is hidden because its name indicates secrets; set `secrets = true` to include it";
             assert!(why.contains(said) && !why.contains("hunter2"), "{tool} {path}: {why}");
         }
         let many = talk.call("chunk_files", json!({ "file_paths": [path, "src/main.rs"] }));
@@ -57,7 +57,7 @@ fn no_tool_shows_a_secret_whatever_the_way_to_it() {
     }
     for path in [".ssh", "folder", "home/.aws"] {
         let why = talk.failure("list_directory", json!({ "path": path, "hidden": true }));
-        assert!(why.contains("holds secrets"), "{path}: {why}");
+        assert!(why.contains("indicates secrets"), "{path}: {why}");
     }
     // Nor is what `..` would lead to.
     assert!(!talk.failure("read_file", json!({ "file_path": "src/../.env" })).contains("hunter2"));
@@ -110,7 +110,7 @@ fn whoever_says_so_sees_them() {
     assert!(!hidden.stdout.contains("hunter2"), "{hidden:#?}");
     let refused = project.home.run(&["search", "--text", "hunter2", "project/.env"]);
     assert!(
-        refused.stderr.contains("--secrets shows it") && !refused.stdout.contains("hunter2"),
+        refused.stderr.contains("pass --secrets to include it") && !refused.stdout.contains("hunter2"),
         "{refused:#?}"
     );
     let shown = project.home.run(&["search", "--text", "hunter2", "project/.env", "--secrets"]).expect(0);

@@ -205,5 +205,5 @@ fn odd_files_are_read_or_refused_in_words() {
     let long = talk.list("search_code", json!({ "query": "var a=1" }));
     assert!(long[0]["line_content"].as_str().unwrap().len() < 1100);
     let minified = talk.call("read_file", json!({ "file_path": "minified.js" }));
-    assert!(minified["content"][1]["text"].as_str().unwrap().contains("line 1 is longer"));
+    assert!(minified["content"][1]["text"].as_str().unwrap().contains("line 1 is too long"));
 }

@@ -101,10 +101,10 @@ fn files_that_are_of_no_use_are_named() {
     for (certificate, key, said) in [
         ("missing.pem", "key.pem", "cannot read missing.pem"),
         ("cert.pem", "missing.pem", "cannot read missing.pem"),
-        ("empty.pem", "key.pem", "there is no certificate"),
-        ("cert.pem", "empty.pem", "there is no private key"),
+        ("empty.pem", "key.pem", "no PEM certificate"),
+        ("cert.pem", "empty.pem", "no PEM private key"),
         ("cert.pem", "other.pem", "cannot be used together"),
-        ("cert.pem", "open.pem", "open.pem can be read by other users"),
+        ("cert.pem", "open.pem", "open.pem is readable by other users"),
     ] {
         let ran = home
             .run(&["serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key])

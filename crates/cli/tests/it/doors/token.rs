@@ -40,8 +40,8 @@ fn a_file_that_keeps_no_secret_is_refused() {
     for (text, mode, said) in [
         (TOKEN, 0o644, "chmod 600"),
         (TOKEN, 0o640, "chmod 600"),
-        ("", 0o600, "no token"),
-        ("a b\n", 0o600, "no token"),
+        ("", 0o600, "invalid token"),
+        ("a b\n", 0o600, "invalid token"),
         ("t0ken-0123456789", 0o644, "chmod 600"),
         ("t0ken-012345678\n", 0o600, "at least 16 characters"),
     ] {

@@ -164,7 +164,8 @@ fn f24_a_stream_that_is_reset_fails_its_call_which_is_not_sent_again() -> Result
         // So that the answer has begun.
         std::thread::sleep(Duration::from_millis(300));
         far.network.reset_all();
-        says(&client.receive()?.messages.concat(), &["`far`", "broke before the answer"]).context(era)?;
+        says(&client.receive()?.messages.concat(), &["`far`", "was lost before the response"])
+            .context(era)?;
         ensure!(asked.elapsed() < Duration::from_secs(20), "after {:?}", asked.elapsed());
         ensure!(client.text("far__echo", json!({ "text": "after" }))? == "after");
         let calls = far.received("tools/call");

@@ -64,9 +64,9 @@ fn f28_half_written_files_change_nothing() -> Result<()> {
     let half = edited.text.len() / 2;
     // Half of it, and long enough after that the rest.
     fs::write(&edited.file, &edited.text[..half])?;
-    until("it is told", || Ok(edited.hub.said().contains("stays in force").then_some(())))?;
+    until("it is told", || Ok(edited.hub.said().contains("stays in effect").then_some(())))?;
     fs::write(&edited.file, &edited.text)?;
-    until("it is well again", || Ok(edited.hub.said().contains("can be used again").then_some(())))?;
+    until("it is well again", || Ok(edited.hub.said().contains("is valid again").then_some(())))?;
     // As editors do it.
     let draft = edited.file.with_extension("new");
     fs::write(&draft, &edited.text)?;
@@ -95,7 +95,7 @@ fn f29_mistakes_are_told_with_their_place_and_what_was_right_stays() -> Result<(
             let said = edited.hub.said();
             Ok(said
                 .rsplit_once(told)
-                .is_some_and(|(_, after)| after.contains("can be used again"))
+                .is_some_and(|(_, after)| after.contains("is valid again"))
                 .then_some(()))
         })?;
     }

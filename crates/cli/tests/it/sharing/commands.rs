@@ -36,7 +36,7 @@ fn serve_takes_the_place_of_a_hub_in_the_background() {
     client.initialize();
     let before = pid(&hub(&home, &[]));
     let mut serving = home.serve(&[]);
-    assert!(serving.said.contains("taking the place of the background hub"), "{}", serving.said);
+    assert!(serving.said.contains("replacing the background hub"), "{}", serving.said);
     assert_eq!(hub(&home, &[])["pid"], serving.pid());
     // The client stays where it is, until it leaves.
     assert_eq!(client.call("small__echo", &json!({ "n": 1 })), "{\"n\": 1}");

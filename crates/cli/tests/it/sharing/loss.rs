@@ -54,7 +54,7 @@ fn a_call_in_flight_fails_once_and_is_not_sent_again() {
     signal(before, "KILL");
     let answer = client.answer(hanging);
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("the hub ended") && message.contains("not sent again"), "{message}");
+    assert!(message.contains("the hub exited") && message.contains("not sent again"), "{message}");
     echo(&mut client);
     let status = home.run(&["status", "--json"]).expect(0).json();
     let small =

@@ -29,15 +29,14 @@ pub(super) fn read(
     // Codex passes what there is; goose has these in its keyring, and needs them.
     for (key, lack) in [("env_vars", MissingValue::IsFine), ("env_keys", MissingValue::LeavesOut)] {
         let Some((key, node)) = fields.take(&[key]) else { continue };
-        let names =
-            node.list().ok_or_else(|| format!("`{key}` must be a list, but it is {}", node.kind()))?;
+        let names = node.list().ok_or_else(|| format!("`{key}` must be an array, got {}", node.kind()))?;
         for name in names.iter().filter_map(name_of) {
             written.env.entry(name.to_owned()).or_insert_with(|| Template::of_env("", name, lack));
         }
     }
     for key in ["headersHelper", "http_headers_helper"] {
         if fields.take(&[key]).is_some() {
-            notes.push(format!("`{key}` is not run here; put the headers into `headers`"));
+            notes.push(format!("`{key}` is not supported; put the headers into `headers`"));
         }
     }
     Ok(())

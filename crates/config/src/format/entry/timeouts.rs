@@ -54,14 +54,12 @@ pub(super) fn read(
         let mut seconds = number * unit;
         if key == "timeout" && format.timeout() == Timeout::Milliseconds && number < 1000.0 {
             notes.push(format!(
-                "`timeout` counts milliseconds, and {number} are too few to be meant; the default is used"
+                "`timeout` is in milliseconds, and {number} is implausibly short; the default is used"
             ));
             continue;
         }
         if key == "timeout" && format.timeout() == Timeout::SecondsOfAnHour && seconds > HOUR {
-            notes.push(format!(
-                "`timeout` counts seconds, of which 3600 are the most; {number} is cut to that"
-            ));
+            notes.push(format!("`timeout` is in seconds, at most 3600; {number} is reduced to that"));
             seconds = HOUR;
         }
         match Duration::try_from_secs_f64(seconds) {

@@ -131,7 +131,7 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
                     }
                 }
                 if section.hub.tls_cert.is_some() != section.hub.tls_key.is_some() {
-                    wrong(key, "`tls_cert` and `tls_key` are needed together".to_owned());
+                    wrong(key, "`tls_cert` and `tls_key` must be used together".to_owned());
                     (section.hub.tls_cert, section.hub.tls_key) = (None, None);
                 }
             }
@@ -202,7 +202,7 @@ fn texts<'a>(key: &str, node: &'a Node) -> Result<Vec<&'a str>, String> {
 }
 
 fn flag(key: &str, node: &Node) -> Result<bool, String> {
-    node.flag().ok_or_else(|| wrong_kind(key, "true or false", node))
+    node.flag().ok_or_else(|| wrong_kind(key, "a boolean", node))
 }
 
 fn time(key: &str, node: &Node) -> Result<Option<Duration>, String> {
@@ -210,5 +210,5 @@ fn time(key: &str, node: &Node) -> Result<Option<Duration>, String> {
 }
 
 fn wrong_kind(key: &str, wanted: &str, node: &Node) -> String {
-    format!("`{key}` must be {wanted}, but it is {}", node.kind())
+    format!("`{key}` must be {wanted}, got {}", node.kind())
 }

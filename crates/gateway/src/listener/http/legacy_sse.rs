@@ -42,7 +42,7 @@ impl HttpListener {
         self.gateway.host.tasks().spawn(async move {
             let forward = async {
                 if sender.forward(texts).await == ForwardEnd::Stuck {
-                    tracing::warn!("a client does not read its stream on /sse, and is dropped");
+                    tracing::warn!("a client does not read its stream on /sse; closing its connection");
                 }
             };
             let client = gateway.clients.enter(ClientTransport::Sse, None);
@@ -72,7 +72,7 @@ impl HttpListener {
             Ok(()) => Ok(empty(StatusCode::ACCEPTED)),
             Err(Closed(_)) => unknown(),
             Err(Timeout(_)) => {
-                Err(Box::new(too_many("too many messages of this client wait; read its stream", None)))
+                Err(Box::new(too_many("too many messages are queued for this client; read its stream", None)))
             }
         }
     }

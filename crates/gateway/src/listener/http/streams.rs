@@ -42,7 +42,7 @@ impl HttpListener {
         match resumed {
             Some(ResumedStream::Rest(reader)) => return Ok(tap.answered(read(reader))),
             Some(ResumedStream::Nothing) => {
-                let message = "nothing is kept of the stream with that event";
+                let message = "the stream of that event is no longer available";
                 let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
                 return early(StatusCode::BAD_REQUEST, None, &error);
             }

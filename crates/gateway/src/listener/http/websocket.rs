@@ -51,7 +51,9 @@ impl HttpListener {
             };
             match taken {
                 Ok(stream) => serve(&gateway, stream, stop, cut).await,
-                Err(error) => tracing::debug!(%error, "a client left before it had its WebSocket"),
+                Err(error) => {
+                    tracing::debug!(%error, "a client disconnected before the WebSocket was established")
+                }
             }
             drop(place);
         });
@@ -94,7 +96,7 @@ fn asked(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
     let wants =
         names(headers, &header::UPGRADE, "websocket") && names(headers, &header::CONNECTION, "upgrade");
     if !wants || single(headers, &header::SEC_WEBSOCKET_VERSION) != Ok(Some(VERSION)) {
-        let message = "this is for WebSocket of version 13, on HTTP/1.1";
+        let message = "WebSocket version 13 over HTTP/1.1 is required";
         let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
         let mut answer = json_error(StatusCode::UPGRADE_REQUIRED, None, &error);
         answer.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -102,14 +104,14 @@ fn asked(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
         return Err(Box::new(answer));
     }
     if !names(headers, &header::SEC_WEBSOCKET_PROTOCOL, websocket::SUBPROTOCOL) {
-        let message = "a client must ask for the subprotocol `mcp` (Sec-WebSocket-Protocol)";
+        let message = "the client must request the subprotocol `mcp` (Sec-WebSocket-Protocol)";
         let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
         return early(StatusCode::BAD_REQUEST, None, &error);
     }
     let key = single(headers, &header::SEC_WEBSOCKET_KEY).ok().flatten().filter(|key| is_key(key));
     key.and_then(|key| HeaderValue::try_from(websocket::accept_key(key.as_bytes())).ok()).map_or_else(
         || {
-            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Sec-WebSocket-Key is not one");
+            let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Sec-WebSocket-Key is invalid");
             early(StatusCode::BAD_REQUEST, None, &error)
         },
         Ok,

@@ -106,6 +106,6 @@ impl CallRun {
 }
 
 fn cannot_answer(asked: &str) -> ErrorObject {
-    let message = format!("the server asks for `{asked}`, which this client cannot answer");
+    let message = format!("the server requests `{asked}`, which this client does not support");
     ErrorObject::new(ErrorCode::INVALID_REQUEST, message)
 }

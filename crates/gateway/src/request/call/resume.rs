@@ -53,7 +53,7 @@ impl CallRun {
         };
         resumed.unwrap_or_else(|| {
             Resumed::Refused(invalid(
-                "`requestState` was changed, has expired, or belongs to another request; send the request anew without it",
+                "`requestState` was modified, has expired, or belongs to another request; send the request again without it",
             ))
         })
     }

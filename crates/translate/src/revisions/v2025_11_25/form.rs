@@ -26,7 +26,7 @@ pub(super) fn for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServer
         titles_beside_values(property).map_or(FieldEdit::Stays, FieldEdit::Becomes)
     });
     if must_choose_several {
-        return Err(lacks("choice of several values in a form"));
+        return Err(lacks("multi-select in a form"));
     }
     if let Some(properties) = properties.changed_text() {
         schema.set("properties", properties);

@@ -43,8 +43,7 @@ pub(super) fn for_older(response: &Response, asked: &str) -> Option<Bytes> {
         response.result_field(TYPE).map(|kind| response.raw(kind)).filter(|kind| *kind != COMPLETE)
     {
         // To cut the type would pass it off as a complete result.
-        let why =
-            format!("the server's result is of the type {kind}, which clients with a handshake do not know");
+        let why = format!("the server's result has the type {kind}, which legacy clients do not support");
         let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, why);
         return Some(toolbay_protocol::error(response.id.as_ref(), &error));
     }

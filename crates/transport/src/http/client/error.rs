@@ -16,34 +16,34 @@ pub enum HttpError {
         is_unknown_host: bool,
     },
     /// The server ended the session.
-    #[error("{url} ended our session")]
+    #[error("{url} ended the session")]
     SessionGone { url: Arc<str> },
     /// The server refused.
-    #[error("{url} answered {status}{said}")]
+    #[error("{url} returned {status}{said}")]
     Status { url: Arc<str>, status: StatusCode, said: String },
     /// The server sends us elsewhere.
-    #[error("{url} answered {status} and redirects to {to}, {why}")]
+    #[error("{url} returned {status} and redirects to {to}, {why}")]
     Redirected { url: Arc<str>, status: StatusCode, to: String, why: &'static str },
     /// The answer is something else than MCP.
-    #[error("{url} answered with {found} instead of JSON or a stream of events")]
+    #[error("{url} returned {found} instead of JSON or an event stream")]
     ContentType { url: Arc<str>, found: String },
     /// The answer ended too early.
-    #[error("the connection to {url} broke before the answer: {reason}")]
+    #[error("the connection to {url} was lost before the response: {reason}")]
     Broken { url: Arc<str>, reason: String },
     /// The server ended the connection.
     #[error("{url} closed the connection: {reason}")]
     Closed { url: Arc<str>, reason: String },
     /// The server sent something that cannot be read, and nothing can be read behind it.
-    #[error("{url} does not keep to the protocol: {reason}")]
+    #[error("{url} violates the protocol: {reason}")]
     Garbled { url: Arc<str>, reason: String },
     /// The server sent more than we take, and nothing can be read behind it.
     #[error("{url} sent a message longer than {limit} bytes")]
     TooLong { url: Arc<str>, limit: usize },
     /// The connection seems to stand, but nobody is there.
-    #[error("{url} gave no sign of life for {} s", after.as_secs())]
+    #[error("{url} sent nothing for {} s", after.as_secs())]
     Silent { url: Arc<str>, after: Duration },
     /// Nothing came in time.
-    #[error("{url} did not answer within {} s", after.as_secs_f32())]
+    #[error("{url} did not respond within {} s", after.as_secs_f32())]
     Slow { url: Arc<str>, after: Duration },
 }
 

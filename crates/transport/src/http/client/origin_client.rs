@@ -162,11 +162,13 @@ fn redirection(url: &Uri, response: &Response<DecompressedBody>) -> Result<Optio
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let Some(location) = location.filter(|_| status.is_redirection()) else { return Ok(None) };
     let refuse = |to: String, why| Err(HttpError::Redirected { url: shown(url), status, to, why });
-    let Some(to) = resolve(url, location) else { return refuse("nowhere".to_owned(), "which is no URL") };
+    let Some(to) = resolve(url, location) else {
+        return refuse("nowhere".to_owned(), "which is not a valid URL");
+    };
     if !same_origin(url, &to) {
         return refuse(
             shown(&to).to_string(),
-            "which is another origin; name it in the configuration if it is right",
+            "which is another origin; use that URL in the configuration if it is right",
         );
     }
     match status {

@@ -118,7 +118,7 @@ impl Post {
             }
             Err(ReadBodyError::Broken(error)) => return broken(super::error::reason(&*error)),
         }
-        if answer.is_complete() { Ok(()) } else { broken("it answered something else".to_owned()) }
+        if answer.is_complete() { Ok(()) } else { broken("unexpected response".to_owned()) }
     }
 
     /// Takes a stream, and in a session takes it up again where it broke off, as long as the server helps.

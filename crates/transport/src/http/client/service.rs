@@ -48,7 +48,7 @@ impl JsonService {
             Ok(answer) => Ok(answer),
             Err(ReadBodyError::TooSlow { limit }) => Err(HttpError::Slow { url, after: limit }),
             Err(ReadBodyError::TooLong { limit }) => {
-                Err(HttpError::Broken { url, reason: format!("its answer is longer than {limit} bytes") })
+                Err(HttpError::Broken { url, reason: format!("its response is longer than {limit} bytes") })
             }
             Err(ReadBodyError::Broken(error)) => Err(HttpError::Broken { url, reason: reason(&*error) }),
         }

@@ -9,10 +9,10 @@ pub(super) fn trusting(extra: &[CertificateDer<'static>]) -> ClientConfig {
     let mut roots = MACHINE.clone();
     let (_, ignored) = roots.add_parsable_certificates(extra.iter().cloned());
     if ignored > 0 {
-        tracing::warn!(ignored, "some certificates of the file in `toolbay.ca` cannot be used");
+        tracing::warn!(ignored, "some certificates in the file `toolbay.ca` are invalid");
     }
     if roots.is_empty() {
-        tracing::warn!("this machine trusts no certificates, so no `https` server can be reached");
+        tracing::warn!("no trusted certificates are installed, so no `https` server can be reached");
     }
     config(roots)
 }
@@ -26,7 +26,7 @@ pub(super) fn trusting_nobody() -> ClientConfig {
 static MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
     let found = rustls_native_certs::load_native_certs();
     for error in found.errors {
-        tracing::debug!(%error, "a certificate of this machine cannot be read");
+        tracing::debug!(%error, "cannot read a trusted certificate of this machine");
     }
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);

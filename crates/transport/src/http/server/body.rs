@@ -92,7 +92,7 @@ pub enum ReadBodyError {
     #[error("the body did not arrive within {} s", limit.as_secs())]
     TooSlow { limit: Duration },
     /// The connection broke.
-    #[error("the body broke off")]
+    #[error("the body ended early")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
 }
 

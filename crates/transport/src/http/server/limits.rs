@@ -127,7 +127,7 @@ impl<S> TimedStream<S> {
             let now = Instant::now();
             let deadline = if self.requests.run() { now + self.pace.idle } else { self.deadline() };
             if deadline <= now {
-                return Poll::Ready(too_slow("the client took too long"));
+                return Poll::Ready(too_slow("the client timed out"));
             }
             self.timer.as_mut().reset(deadline);
         }
@@ -171,7 +171,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
                 let standstill = this.pace.standstill;
                 let stuck = this.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(standstill)));
                 ready!(stuck.as_mut().poll(context));
-                tracing::warn!("a client has read nothing for {} s, and is dropped", standstill.as_secs());
+                tracing::warn!(
+                    "a client has read nothing for {} s; closing its connection",
+                    standstill.as_secs()
+                );
                 Poll::Ready(Err(too_slow("the client does not read")))
             }
             written => {

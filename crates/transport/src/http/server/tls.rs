@@ -20,10 +20,10 @@ pub struct Tls(TlsAcceptor);
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The file of the certificate has none.
-    #[error("there is no certificate in PEM form")]
+    #[error("no PEM certificate found")]
     NoCertificate(#[source] Option<pem::Error>),
     /// The file of the key has none.
-    #[error("there is no private key in PEM form")]
+    #[error("no PEM private key found")]
     NoKey(#[source] pem::Error),
     /// They do not belong together, or are of a kind that nobody takes.
     #[error("the certificate and the key cannot be used together")]
@@ -56,7 +56,7 @@ impl Tls {
         match tokio::time::timeout(patience, self.0.accept(stream)).await {
             Ok(Ok(stream)) => Some(stream),
             Ok(Err(error)) => {
-                tracing::debug!(%error, "a client did not shake hands");
+                tracing::debug!(%error, "TLS handshake with a client failed");
                 None
             }
             Err(_) => None,

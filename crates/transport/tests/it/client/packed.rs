@@ -152,8 +152,8 @@ async fn what_unpacks_to_too_much_is_refused_by_name() {
 async fn what_nobody_can_unpack_fails_the_request() {
     for (encoding, body, said) in [
         ("zstd", &b"whatever"[..], "something packed as `zstd`"),
-        ("gzip", &b"this is no gzip"[..], "broke before the answer"),
-        ("gzip", &[0x1f, 0x8b, 8][..], "broke before the answer"),
+        ("gzip", &b"this is no gzip"[..], "was lost before the response"),
+        ("gzip", &[0x1f, 0x8b, 8][..], "was lost before the response"),
     ] {
         let mut stage = Stage::new(move |_, mut answering| async move {
             answering.raw(&head("application/json", encoding)).await;

@@ -58,14 +58,17 @@ async fn a_refusal_says_why() {
     for (answer, said) in [
         (
             "HTTP/1.1 401 Unauthorized\r\ncontent-length: 4\r\n\r\nwho?".to_owned(),
-            "answered 401 Unauthorized: who?",
+            "returned 401 Unauthorized: who?",
         ),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned(), "answered 200 OK"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned(), "returned 200 OK"),
         (
             "HTTP/1.1 307 x\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_owned(),
             "redirects to http://127.0.0.1:1/, which is another origin",
         ),
-        (format!("{SWITCHING}sec-websocket-accept: bad\r\n\r\n"), "accepted a WebSocket that is not ours"),
+        (
+            format!("{SWITCHING}sec-websocket-accept: bad\r\n\r\n"),
+            "its WebSocket handshake response is invalid",
+        ),
         (
             format!("{SWITCHING}sec-websocket-accept: KEY\r\nsec-websocket-protocol: chat\r\n\r\n"),
             "it speaks \"chat\" over WebSocket, not `mcp`",

@@ -25,7 +25,7 @@ pub(super) fn instructions(text: &str, notes: &mut Vec<String>) -> String {
         return visible.into_owned();
     }
     notes.push(format!(
-        "its instructions are {} bytes long and are cut after {MAX_INSTRUCTIONS}",
+        "its instructions are {} bytes long and are truncated to {MAX_INSTRUCTIONS}",
         visible.len()
     ));
     format!("{}\n[cut]", &visible[..visible.floor_char_boundary(MAX_INSTRUCTIONS)])
@@ -50,7 +50,7 @@ pub(super) fn capabilities(text: String, notes: &mut Vec<String>) -> Option<Stri
     if text.len() <= MAX_CAPABILITIES {
         return Some(text);
     }
-    notes.push(format!("its `capabilities` are {} bytes long; what is experimental is left out", text.len()));
+    notes.push(format!("its `capabilities` are {} bytes long; experimental ones are omitted", text.len()));
     let item = Item::parse(Bytes::from(text)).ok()?;
     let known =
         String::from_utf8(item.without(&["experimental", "extensions"]).into_bytes().to_vec()).ok()?;

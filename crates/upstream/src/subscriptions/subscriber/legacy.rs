@@ -40,7 +40,7 @@ impl Subscriber {
                         self.interests.settle(uri, SubscriptionState::Watched);
                     }
                     Err(why) => {
-                        self.note(&format!("the resource {uri} cannot be watched: {why}"));
+                        self.note(&format!("cannot subscribe to the resource {uri}: {why}"));
                         self.interests.settle(uri, SubscriptionState::Refused(why));
                     }
                 }

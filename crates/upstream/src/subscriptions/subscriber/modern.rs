@@ -164,7 +164,7 @@ impl Subscriber {
                     Ok(Err(_)) | Err(_) => ListenOutcome::Ended,
                 },
                 () = sleep_until(deadline) => {
-                    self.note("the server does not acknowledge what it was asked to tell");
+                    self.note("the server did not acknowledge the subscription");
                     for uri in &wanted {
                         self.interests.settle(uri, SubscriptionState::Refused(SubscribeError::Unanswered));
                     }
@@ -184,9 +184,7 @@ impl Subscriber {
                 if is_watched {
                     SubscriptionState::Watched
                 } else {
-                    self.note(&format!(
-                        "the resource {uri} cannot be watched: the server does not agree to it"
-                    ));
+                    self.note(&format!("cannot subscribe to the resource {uri}: rejected by the server"));
                     SubscriptionState::Refused(SubscribeError::Unsupported)
                 },
             );

@@ -94,7 +94,7 @@ async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
         let first: Vec<_> =
             asked.iter().take(3).map(|(method, rpc)| (method.as_str(), rpc.as_str())).collect();
         assert_eq!(first, [("POST", "server/discover"), ("POST", "initialize"), ("GET", "")], "{status}");
-        assert!(log(&world).contains("no answer over http (") && log(&world).contains("trying http+sse"));
+        assert!(log(&world).contains("no response over http (") && log(&world).contains("trying http+sse"));
         // The next life begins where this one was found.
         let before = server.asked().len();
         world.server.restart().await;
@@ -116,7 +116,7 @@ async fn a_path_that_says_sse_is_asked_for_it_first() {
     let world = auto(&remote.url.replace("/mcp", "/sse"));
     let ready = timeout(PATIENCE, world.until_ready()).await.unwrap();
     assert_eq!(ready.transport, "http");
-    assert!(log(&world).contains("no answer over http+sse ("), "{}", log(&world));
+    assert!(log(&world).contains("no response over http+sse ("), "{}", log(&world));
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
     let said = failure.to_string();
     assert!(said.starts_with("it speaks neither Streamable HTTP (http://"), "{said}");
     assert!(
-        said.contains("answered 404 Not Found) nor HTTP+SSE (http://") && said.contains("`text/html`"),
+        said.contains("returned 404 Not Found) nor HTTP+SSE (http://") && said.contains("`text/html`"),
         "{said}"
     );
     assert!(failure.hint().unwrap().contains("check that the URL"), "{failure:?}");
@@ -154,6 +154,6 @@ async fn a_server_that_wants_to_know_who_we_are_is_not_asked_otherwise() {
     let seen =
         |status: &toolbay_upstream::UpstreamStatus| matches!(status.state, UpstreamState::Failed { .. });
     let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
-    assert!(status.state.failure().unwrap().to_string().contains("answered 401"));
+    assert!(status.state.failure().unwrap().to_string().contains("returned 401"));
     assert!(server.asked().iter().all(|asked| asked.method == "POST"));
 }

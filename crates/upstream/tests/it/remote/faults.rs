@@ -100,7 +100,7 @@ async fn a_reset_fails_the_call_that_the_server_had_and_no_other() {
         far.network.reset_all();
         let lost = timeout(PATIENCE, hanging).await.unwrap().unwrap_err();
         assert!(matches!(lost, CallError::Died { .. } | CallError::NoAnswer { .. }), "{speaks}: {lost}");
-        assert!(lost.to_string().contains("broke before the answer"), "{speaks}: {lost}");
+        assert!(lost.to_string().contains("was lost before the response"), "{speaks}: {lost}");
         let again =
             |status: &UpstreamStatus| status.starts == 2 && matches!(status.state, UpstreamState::Running);
         timeout(PATIENCE, far.world.until(again)).await.unwrap_or_else(|_| panic!("{speaks}: it stays down"));

@@ -31,7 +31,7 @@ async fn tools_say_which_and_those_that_say_it_wrongly_are_left_out() {
     let status = timeout(PATIENCE, world.until_ready()).await.unwrap();
     assert_eq!(status.catalog.list(CatalogKind::Tools).len(), 1);
     let [problem] = &status.catalog.problems[..] else { panic!("{:?}", status.catalog.problems) };
-    assert!(problem.contains("`bad` is left out"), "{problem}");
+    assert!(problem.contains("`bad` is not offered"), "{problem}");
 
     world.server.call(call_with("good", &json!({"region": "us-west1"}))).await.unwrap();
     let asked = server.asked();

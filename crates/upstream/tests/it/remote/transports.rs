@@ -54,7 +54,10 @@ async fn a_server_that_comes_back_serves_again() {
         let lost = timeout(PATIENCE, running).await.unwrap().unwrap_err();
         assert!(matches!(lost, CallError::Died { .. }), "{speaks:?} {lost}");
         let said = lost.to_string();
-        assert!(said.contains(&remote.url) && (said.contains("closed") || said.contains("broke")), "{said}");
+        assert!(
+            said.contains(&remote.url) && (said.contains("closed") || said.contains("was lost")),
+            "{said}"
+        );
         // What it never had waits.
         let waiting = world.server.call(call("t"));
         let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
