@@ -13,12 +13,14 @@ pub mod harness;
 pub mod hostile;
 mod http_script;
 pub mod listen;
+mod loopback;
 mod ping_flood;
 mod test_server;
 mod tls_front;
 
 pub use fault_proxy::{Cut, End, FaultProxy, Toxics};
 pub use http_script::{Answering, Asked, HttpScript};
+pub use loopback::own_loopback;
 pub use ping_flood::PingFlood;
 pub use test_server::{
     AskError, Elicited, Era, Question, TestServer, TestServerHandle, ToolContext, ToolError, ToolResult,

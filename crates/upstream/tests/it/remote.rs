@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::Revision;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{Era, TestServer, own_loopback};
 use toolbay_upstream::{CallEvent, Endpoint, Target};
 
 use crate::world::{World, call, call_with_events, value};
@@ -53,7 +53,7 @@ impl Remote {
     }
 
     pub(crate) async fn start_as(speaks: Speaks, server: &TestServer) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind((own_loopback(), 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut remote = Self {
             url: match speaks {

@@ -3,6 +3,7 @@
 use std::{thread, time::Duration};
 
 use serde_json::{Value, json};
+use toolbay_testkit::own_loopback;
 
 use super::{Project, Talk, list};
 use crate::program::{Home, Serving, is_alive, within};
@@ -210,7 +211,7 @@ fn what_a_project_brings_waits_for_approval() {
 #[test]
 fn an_endpoint_that_is_down_costs_nothing_but_a_word() {
     let project = Project::new();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = std::net::TcpListener::bind((own_loopback(), 0)).unwrap().local_addr().unwrap();
     let embeddings =
         json!({ "url": format!("http://{closed}/v1/embeddings"), "model": "m", "api_key": "s3cret" });
     let entry = json!({ "builtin": "codebase", "root": "project", "embeddings": embeddings });

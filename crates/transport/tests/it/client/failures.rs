@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::ParseError;
-use toolbay_testkit::HttpScript;
+use toolbay_testkit::{HttpScript, own_loopback};
 use toolbay_transport::{
     Incoming,
     http::client::{HttpError, Target, connect},
@@ -151,7 +151,7 @@ async fn redirects_are_followed_within_the_origin_only() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_loses_the_wire() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind((own_loopback(), 0)).await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
     // With room for one request, the others are still in the queue when the server turns out not to be there.
