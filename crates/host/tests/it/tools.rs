@@ -55,7 +55,7 @@ async fn what_goes_wrong_goes_back_to_the_model() {
     let quick = ToolContext::with(CallOptions::new().timeout(Duration::from_secs(1)));
     let late = named(&tools, "demo__sleep").execute(json!({"ms": 9000}), &quick).await;
     assert!(
-        late.is_error && late.text.contains("longer than 1 s") && late.text.contains("hint:"),
+        late.is_error && late.text.contains("timeout of 1 s") && late.text.contains("hint:"),
         "{}",
         late.text
     );

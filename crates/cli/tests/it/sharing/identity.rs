@@ -176,7 +176,7 @@ fn the_hub_of_another_configuration_is_never_used() {
     let _other = home.serve(&["--config", "other.json"]);
     let ran = home.run(&["status", "--quiet"]).expect(0);
     assert!(
-        ran.stderr.starts_with("warning: no hub runs with") && ran.stderr.contains("other.json"),
+        ran.stderr.starts_with("warning: no hub is running with") && ran.stderr.contains("other.json"),
         "{ran:#?}"
     );
     // But it is not stopped for another.
