@@ -1,6 +1,6 @@
 //! Text of others that is shown to people: nothing in it may act on their terminal, hide, or read otherwise than it is.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error, iter};
 
 /// Text of others, safe for a terminal: without escape sequences, control characters (but for line breaks and tabs)
 /// and characters that cannot be seen or turn the direction of what follows.
@@ -22,6 +22,16 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(cleaned)
+}
+
+/// Formats an error with its causes, outermost first: `cannot read FILE: permission denied`. A cause that the text ends with already is
+/// not repeated.
+pub fn error_chain(error: &dyn Error) -> String {
+    let causes = iter::successors(error.source(), |cause| (*cause).source());
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| match text.ends_with(&cause) {
+        true => text,
+        false => format!("{text}: {cause}"),
+    })
 }
 
 /// What follows an escape sequence whose first character was read.

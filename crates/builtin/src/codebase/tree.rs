@@ -2,6 +2,7 @@
 
 use std::{error::Error, path::Path, sync::Arc};
 
+use toolbay_protocol::printable::error_chain;
 use toolbay_search::{
     chunk::{Chunk, Language},
     codebase::{Codebase, EntryKind as Kind, FileError, FolderEntry, Options, SemanticSearchError},
@@ -81,7 +82,7 @@ impl Code for Tree {
         };
         let answer = self.0.search_meaning(&query, work.stop().flag()).map_err(|error| match &error {
             SemanticSearchError::Tree(why) => tree_error("path", why),
-            SemanticSearchError::Meaning(SemanticError::Glob { .. }) => misfit("glob", &whole(&error)),
+            SemanticSearchError::Meaning(SemanticError::Glob { .. }) => misfit("glob", &error_chain(&error)),
             SemanticSearchError::Meaning(SemanticError::Stopped) => CodeError::Stopped,
             SemanticSearchError::Meaning(_) => failed(&error),
         })?;
@@ -199,9 +200,9 @@ fn known_language(name: &str) -> Result<Language, CodeError> {
 
 fn tree_error(argument: &str, error: &TreeError) -> CodeError {
     match error {
-        TreeError::Glob { .. } => misfit("glob", &format!("cannot be used: {}", whole(error))),
+        TreeError::Glob { .. } => misfit("glob", &format!("cannot be used: {}", error_chain(error))),
         TreeError::Missing { .. } | TreeError::Outside { .. } => {
-            misfit(argument, &format!("cannot be used: {}", whole(error)))
+            misfit(argument, &format!("cannot be used: {}", error_chain(error)))
         }
         _ => not_shown(error),
     }
@@ -222,19 +223,5 @@ fn not_shown(error: &TreeError) -> CodeError {
 }
 
 fn failed(error: &dyn Error) -> CodeError {
-    CodeError::Failed(whole(error))
-}
-
-/// An error with its causes.
-fn whole(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        let said = source.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = source.source();
-    }
-    text
+    CodeError::Failed(error_chain(error))
 }

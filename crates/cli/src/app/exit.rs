@@ -1,9 +1,10 @@
 //! Errors to exit codes, and to what people read.
 
-use std::{error::Error, io::ErrorKind, process::ExitCode};
+use std::{io::ErrorKind, process::ExitCode};
 
 use toolbay_config::{ConfigError, EditError};
 use toolbay_control::{ControlError, Reason};
+use toolbay_protocol::printable::error_chain;
 
 use crate::{
     app::{error::CliError, port_owner::PortOwner},
@@ -84,31 +85,17 @@ pub(crate) fn report(error: &CliError, json: bool) -> ExitCode {
         if json {
             let error = serde_json::json!({
                 "schema_version": SCHEMA_VERSION,
-                "error": { "exit_code": code, "message": message(error), "hint": hint },
+                "error": { "exit_code": code, "message": error_chain(error), "hint": hint },
             });
             to_stderr(&format!("{error}\n"));
         } else {
-            to_stderr(&format!("error: {}\n", clean(&message(error))));
+            to_stderr(&format!("error: {}\n", clean(&error_chain(error))));
             if let Some(hint) = hint {
                 to_stderr(&format!("hint: {}\n", clean(&hint)));
             }
         }
     }
     ExitCode::from(code)
-}
-
-/// The error with its causes.
-fn message(error: &CliError) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        let text = source.to_string();
-        if !message.ends_with(&text) {
-            message = format!("{message}: {text}");
-        }
-        cause = source.source();
-    }
-    message
 }
 
 fn hint(error: &CliError) -> Option<String> {
