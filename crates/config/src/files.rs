@@ -2,4 +2,5 @@
 
 pub(crate) mod ownership;
 pub(crate) mod private;
+pub(crate) mod replace;
 pub(crate) mod small;

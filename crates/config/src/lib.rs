@@ -40,6 +40,7 @@ pub use env::{
 };
 pub use escape::visible;
 pub use files::private::lock_file;
+pub use files::replace::{Durability, replace_file};
 pub use files::small::{read_small, read_small_text};
 pub use format::entry::Extension;
 pub use format::native::{HubFile, Listen};

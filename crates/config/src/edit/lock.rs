@@ -4,19 +4,19 @@
 //! about in folders of others.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    fs::{self, File},
+    io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use crate::files::small::{read_small, read_small_text};
+use crate::files::{
+    replace::{Durability, PRIVATE_MODE, replace_file},
+    small::{read_small, read_small_text},
+};
 
 /// Some programs keep far more in the file of their servers than these.
 pub(super) const MAX_FILE: u64 = 64 * 1024 * 1024;
-
-/// New files may come to hold secrets.
-const NEW_FILE_MODE: u32 = 0o600;
 
 /// A file that nobody else changes as long as this lives, if they ask as we do.
 pub(crate) struct Locked {
@@ -67,33 +67,16 @@ impl Locked {
         if let Some(mode) = mode {
             self.place(&read_small(&self.path, MAX_FILE)?, mode, &backup)?;
         }
-        self.place(text.as_bytes(), mode.unwrap_or(NEW_FILE_MODE), &self.path)?;
+        self.place(text.as_bytes(), mode.unwrap_or(PRIVATE_MODE), &self.path)?;
         // So that the new name is there after a loss of power.
         self.lock.sync_all()?;
         Ok(mode.map(|_| backup))
     }
 
-    /// Writes a file beside its place and then moves it there: nobody ever sees a part.
+    /// Replaces a file of the folder as a whole. The lock makes the name of the draft ours alone.
     fn place(&self, content: &[u8], mode: u32, to: &Path) -> io::Result<()> {
         let name = to.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = self.folder.join(format!(".{name}.new"));
-        // Left by one that died: the lock says that nobody is at it.
-        if let Err(error) = fs::remove_file(&temporary)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
-        }
-        let written =
-            OpenOptions::new().write(true).create_new(true).mode(NEW_FILE_MODE).open(&temporary).and_then(
-                |mut file| {
-                    file.write_all(content)?;
-                    file.set_permissions(fs::Permissions::from_mode(mode))?;
-                    file.sync_all()
-                },
-            );
-        written.and_then(|()| fs::rename(&temporary, to)).inspect_err(|_| {
-            // What failed is told already.
-            let _ = fs::remove_file(&temporary);
-        })
+        let draft = self.folder.join(format!(".{name}.new"));
+        replace_file(to, &draft, content, mode, Durability::Synced)
     }
 }

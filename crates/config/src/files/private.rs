@@ -1,31 +1,24 @@
 //! Small files of our own that no other user may read, and no other process of ours may tear.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Write},
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
+use crate::files::replace::{Durability, PRIVATE_MODE, replace_file};
+
 /// How long another process may hold the lock; an edit takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Writes a file whole or not at all; its folder is made if need be.
+/// Replaces a file as a whole.
 ///
-/// The caller holds the [`lock_file`]: the name of the file on its way is fixed.
+/// The caller holds the [`lock_file`]: the name of the draft is fixed.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    let unfinished = beside(path, ".new");
-    // One that was left behind by a crash.
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
+    replace_file(path, &beside(path, ".new"), content, PRIVATE_MODE, Durability::Synced)
 }
 
 /// Keeps every other process of ours from writing until it is dropped.
@@ -40,7 +33,7 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let name = beside(path, ".lock");
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&name)?;
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE_MODE).open(&name)?;
     let deadline = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {

@@ -6,7 +6,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::PathBuf,
     sync::{
         Arc,
@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use toolbay_config::ServerConfig;
+use toolbay_config::{Durability, ServerConfig, replace_file};
 use toolbay_upstream::Catalog;
 
 /// A larger file is none of ours.
@@ -55,13 +55,8 @@ impl CatalogCache {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let draft = self.folder.join(format!(".{}-{number}", std::process::id()));
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        let written = io::Write::write_all(&mut file, catalogue.to_json().as_bytes())
-            .and_then(|()| fs::rename(&draft, self.path(config)));
-        if written.is_err() {
-            let _ = fs::remove_file(&draft);
-        }
-        written
+        let content = catalogue.to_json();
+        replace_file(&self.path(config), &draft, content.as_bytes(), 0o600, Durability::Cached)
     }
 
     fn path(&self, config: &ServerConfig) -> PathBuf {
