@@ -248,7 +248,7 @@ impl Host {
     }
 
     /// The server whose offers begin with that slug.
-    pub(crate) fn by_slug(&self, slug: &str) -> Option<ServerHandle> {
+    pub fn by_slug(&self, slug: &str) -> Option<ServerHandle> {
         self.shared.servers.load().by_slug(slug).map(|member| member.handle().clone())
     }
 

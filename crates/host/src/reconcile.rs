@@ -19,7 +19,7 @@ use crate::{
     host::{ConnectInRoot, HostInner},
     servers::{
         instances::{Instances, roots::RootInstances},
-        launch::{inherits_path, settings, source},
+        launch::{inherits_path, server_endpoint, server_settings},
         registry::{RegisteredServer, ServerRegistry, ServerRunner, StatusContext, observer},
     },
 };
@@ -347,11 +347,11 @@ impl HostInner {
             known: seen.or_else(|| kept.clone()).unwrap_or_default(),
             path: self.path.clone().filter(|_| inherits_path(&self.base_env, &config)),
             chain: self.chain.clone(),
-            ..settings(&config)
+            ..server_settings(&config)
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
-        let source =
-            connected.unwrap_or_else(|| source(&config, &self.base_env, &self.shim, self.chain.as_ref()));
+        let source = connected
+            .unwrap_or_else(|| server_endpoint(&config, &self.base_env, &self.shim, self.chain.as_ref()));
         let source = self.with_credentials(&config.name, source);
         let tuning = Arc::new(config.tuning.clone());
         let in_root = self.connector.as_ref().and_then(Connector::in_root);

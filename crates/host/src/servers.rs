@@ -1,7 +1,6 @@
 //! The configured servers and their state.
 
 pub(crate) mod auth;
-pub(crate) mod entry;
 pub(crate) mod instances;
 pub(crate) mod launch;
 pub(crate) mod registry;

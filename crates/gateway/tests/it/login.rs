@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use http::HeaderValue;
 use toolbay_gateway::{GatewayOptions, Token};
-use toolbay_host::{AuthenticationError, CatalogKind, Host, HostEventKind, ServerState};
+use toolbay_host::{AuthenticationError, CatalogKind, Host, HostEventKind, HostOptions, ServerState};
 
 use crate::hub::{Hub, eventually};
 
@@ -12,8 +12,10 @@ async fn stage() -> (Hub, Host) {
     let hub =
         Hub::with(GatewayOptions { token: Token::new("s3cret-0123456789").ok(), ..Default::default() }).await;
     let url = format!("http://{}/mcp", hub.address);
-    let host =
-        Host::builder().http_server("far", &url).wait_timeout(Duration::from_secs(30)).build().await.unwrap();
+    let entry = serde_json::json!({ "mcpServers": { "far": { "url": url } } }).to_string();
+    let servers = toolbay_config::parse(&entry, std::path::Path::new("")).unwrap().servers;
+    let host = Host::start(&servers, Vec::new(), &HostOptions::default());
+    tokio::time::timeout(Duration::from_secs(30), host.settled()).await.unwrap();
     let state = host.status("far").unwrap().state;
     assert!(matches!(state, ServerState::AuthRequired { .. }), "{state}");
     (hub, host)

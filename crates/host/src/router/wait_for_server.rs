@@ -47,7 +47,7 @@ impl Host {
 
     /// Waits for servers on their way up, but no longer than a call may be without a sign of life; then there is what
     /// there is.
-    pub(crate) async fn settled_for_a_while(&self, awaited: &[ServerHandle]) {
+    pub async fn settled_for_a_while(&self, awaited: &[ServerHandle]) {
         if let Some(patience) = awaited.iter().map(|server| server.timeouts().idle).max() {
             let _ = tokio::time::timeout(patience, self.settled_among(awaited)).await;
         }

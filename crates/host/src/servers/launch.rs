@@ -35,7 +35,7 @@ const BESIDE_CALLS: usize = 256;
 
 /// How to reach a configured server. `base_env` is our own environment; it names proxies, too. The server is told of the
 /// hubs in `chain`.
-pub(crate) fn source(
+pub fn server_endpoint(
     config: &ServerConfig,
     base_env: &BTreeMap<OsString, OsString>,
     shim: &Shim,
@@ -60,7 +60,7 @@ pub(crate) fn source(
                 url: remote.url.clone(),
                 headers,
                 max_message,
-                max_running: settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
+                max_running: server_settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
                 route: route(config, remote, base_env),
             });
             match remote.transport {
@@ -86,7 +86,7 @@ fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, O
         timeouts: HttpTimeouts {
             connect: tuning.connect_timeout.unwrap_or(HttpTimeouts::default().connect),
             // Calls end at their own deadlines; this must not be sooner unless someone wants it.
-            first_byte: tuning.first_byte_timeout.unwrap_or(settings(config).timeouts.total),
+            first_byte: tuning.first_byte_timeout.unwrap_or(server_settings(config).timeouts.total),
             stream_idle: tuning.stream_idle_timeout,
         },
     }
@@ -124,7 +124,7 @@ fn process(
 }
 
 /// How to treat a configured server.
-pub(crate) fn settings(config: &ServerConfig) -> ServerSettings {
+pub fn server_settings(config: &ServerConfig) -> ServerSettings {
     let tuning = &config.tuning;
     let defaults = ServerSettings::new(config.name.clone());
     let start = match &config.endpoint {

@@ -5,56 +5,15 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
-use toolbay_config::{Permission, Start};
-use toolbay_host::{Error, Host, ServerState, ToolContext};
+use toolbay_host::{Host, ServerState};
 
-use crate::{
-    bay::eventually,
-    troupe::{Troupe, config},
-};
+use crate::troupe::{Troupe, config};
 
 async fn host(servers: &[toolbay_config::ServerConfig]) -> (Host, Arc<Troupe>) {
     let troupe = Arc::new(Troupe::default());
     let host = Host::start(servers, Vec::new(), &troupe.options());
     host.settled().await;
     (host, troupe)
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_calls_is_told_why_a_server_does_not_run() {
-    let mut off = config("off", &["x"]);
-    off.permission = Permission::Disabled;
-    let mut new = config("new", &["x"]);
-    new.permission = Permission::Pending;
-    let (host, _) = host(&[off, new, config("up", &["x"])]).await;
-    let tools = host.as_tools();
-    host.stop_server("up").await.unwrap();
-    eventually("its tools are gone", || host.table().tool("up__x").is_none()).await;
-    for (server, state, hint) in [
-        ("off", "is disabled", "enable `off`"),
-        ("new", "needs approval", "approve `new`"),
-        ("up", "is stopp", "start `up`"),
-    ] {
-        for error in [
-            host.call_tool(&format!("{server}__x"), Value::Null).await.unwrap_err(),
-            host.call_tool_on(server, "x", Value::Null).await.unwrap_err(),
-        ] {
-            assert!(matches!(error, Error::NotRunning { .. }), "{error:?}");
-            let told = error.explained();
-            assert!(told.contains(&format!("server `{server}` {state}")) && told.contains(hint), "{told}");
-        }
-    }
-    let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
-    let refused = crate::bay::text_of(&host, "up__x", 0).await.unwrap_err();
-    assert!(refused.contains("server `up` is stopped\nhint: start it with `toolbay start up`"), "{refused}");
-    assert!(output.is_error && output.text.contains("server `up` is stopped"), "{}", output.text);
-    host.start_server("up").await.unwrap();
-    eventually("it is back", || host.table().tool("up__x").is_some()).await;
-    let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
-    assert!(!output.is_error, "a tool comes back with its server: {}", output.text);
-    let error = Error::from(host.start_server("off").await.unwrap_err());
-    assert!(matches!(error, Error::NotRunning { state: ServerState::Disabled, .. }), "{error:?}");
 }
 
 /// Through MCP: the message says what to do, and the data says it to programs.
@@ -90,20 +49,6 @@ async fn who_calls_what_cannot_be_used_is_told_its_server_and_state() {
             "hint": "see `toolbay logs bad`, then `toolbay restart bad`",
         })
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_waits_for_a_call_is_started_by_one() {
-    let mut lazy = config("lazy", &["x"]);
-    lazy.tuning.start = Start::OnDemand;
-    lazy.tuning.idle_stop = Some(Duration::from_secs(60));
-    let (host, troupe) = host(&[lazy]).await;
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    let before = troupe.lives("lazy");
-    assert_eq!(host.status("lazy").unwrap().state.word(), "asleep");
-    let result = host.call_tool_on("lazy", "x", Value::Null).await.unwrap();
-    assert!(!result.is_error());
-    assert_eq!(troupe.lives("lazy"), before + 1);
 }
 
 #[tokio::test(start_paused = true)]

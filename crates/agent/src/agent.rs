@@ -1,0 +1,228 @@
+//! Using what a host offers.
+//!
+//! An [`Agent`] is someone who calls tools, reads resources and gets prompts: it has a name, handlers for what servers ask
+//! back, and limits. Its calls take the way that calls of every other client take, [`Host::dispatch`], with the same
+//! checks. For those who need none of that there are the same methods on [`Host`].
+
+mod lists;
+mod lookup;
+mod servers;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolbay_host::{Host, HostRequest, Routed};
+use toolbay_protocol::{ErrorCode, ServerName, method};
+
+use crate::{
+    CallOptions, CallToolResult, CompleteResult, Error, GetPromptResult, Handlers, OutputLimit,
+    ReadResourceResult,
+    call::{CallEngine, CallSender, CallTarget},
+};
+
+/// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
+/// clones are calls of one client.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    host: Host,
+    sender: Arc<CallSender>,
+    limit: Arc<OutputLimit>,
+}
+
+/// What is to be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionReference {
+    /// An argument of a prompt, by the name that the host has for it.
+    Prompt(String),
+    /// A variable of a resource template, such as `file:///{path}`.
+    Template(String),
+}
+
+impl CallTarget for Host {
+    fn send(&self, asked: HostRequest) -> Routed {
+        self.dispatch(asked)
+    }
+
+    fn tasks(&self) -> &tokio_util::task::TaskTracker {
+        Host::tasks(self)
+    }
+}
+
+impl Agent {
+    /// An agent that uses a host which runs already. Servers take it for a client of its own.
+    pub fn new(host: Host) -> Self {
+        Self { host, sender: Arc::new(CallSender::new()), limit: Arc::default() }
+    }
+
+    /// The same one under this name, which servers are told.
+    pub fn named(self, name: &str, version: &str) -> Self {
+        self.changed(|sender| sender.named(name, version))
+    }
+
+    /// The same one, with answers for what servers ask in the middle of a call.
+    pub fn handlers(self, handlers: Handlers) -> Self {
+        self.changed(|sender| sender.with_handlers(handlers))
+    }
+
+    /// The same one, who wants this of its calls.
+    pub fn with(&self, options: CallOptions) -> Self {
+        self.clone().changed(|sender| sender.with_options(options))
+    }
+
+    /// The same one, whose tools give no more than this at once.
+    pub fn output_limit(self, limit: OutputLimit) -> Self {
+        Self { limit: Arc::new(limit), ..self }
+    }
+
+    /// The host that it uses.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(crate) fn limit(&self) -> &OutputLimit {
+        &self.limit
+    }
+
+    fn changed(self, change: impl FnOnce(CallSender) -> CallSender) -> Self {
+        let sender = change((*self.sender).clone());
+        Self { sender: Arc::new(sender), ..self }
+    }
+
+    /// Calls a tool by the name that the host has for it. `arguments` is an object, or null for none.
+    ///
+    /// A tool that fails is a result all the same, with [`CallToolResult::is_error`]; so are arguments that do not fit its
+    /// schema, which never reach the server. A name that a starting server may bring is waited for. Dropping the future
+    /// cancels the call, and the server is told.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has such a tool, its server cannot be reached or answers with an error, or time runs out.
+    pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
+        self.sender.within(name, self.call(name, arguments)).await
+    }
+
+    /// As [`Agent::call_tool`], by the server and the name that the server itself uses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Agent::call_tool`], and when there is no such server.
+    pub async fn call_tool_on(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<CallToolResult, Error> {
+        let work = async {
+            let name = self.exposed(server, tool).await?;
+            self.call(&name, arguments).await
+        };
+        self.sender.within(tool, work).await
+    }
+
+    /// Reads a resource, whoever has it.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has it, or several could; `toolbay://<server>/<uri>` then says who is meant.
+    pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
+        let work = async {
+            let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+            self.arrived(method::RESOURCES_READ, &params).await;
+            let route = self.host.table().resource(uri).map_err(|candidates| Error::ResourceNotFound {
+                uri: uri.to_owned(),
+                candidates: candidates.iter().map(ServerName::to_string).collect(),
+            })?;
+            let server = route.server.name().clone();
+            let result = self.request(&server, method::RESOURCES_READ, params).await?;
+            ReadResourceResult::parse(&server, &result)
+        };
+        self.sender.within(uri, work).await
+    }
+
+    /// Gets a prompt by the name that the host has for it. `arguments` is an object of strings, or null for none.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has such a prompt, or its server does not give it.
+    pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<GetPromptResult, Error> {
+        let work = async {
+            let params = named_params(name, arguments)?;
+            self.arrived(method::PROMPTS_GET, &params).await;
+            let server = self.owner_of_prompt(name)?;
+            let result = self.request(&server, method::PROMPTS_GET, params).await?;
+            GetPromptResult::parse(&server, &result)
+        };
+        self.sender.within(name, work).await
+    }
+
+    /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
+    ///
+    /// # Errors
+    ///
+    /// When nobody has the prompt or template, or its server completes nothing.
+    pub async fn complete(
+        &self,
+        what: &CompletionReference,
+        argument: &str,
+        begun: &str,
+    ) -> Result<CompleteResult, Error> {
+        let server = match what {
+            CompletionReference::Prompt(name) => self.owner_of_prompt(name)?,
+            CompletionReference::Template(template) => {
+                let table = self.host.table();
+                let route = table.template(template).ok_or_else(|| Error::ResourceNotFound {
+                    uri: template.clone(),
+                    candidates: Vec::new(),
+                })?;
+                route.server.name().clone()
+            }
+        };
+        let params = what.params(argument, begun);
+        let result = self.sender.within(argument, self.request(&server, method::COMPLETE, params)).await?;
+        CompleteResult::parse(&server, &result)
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
+        let mut params = named_params(name, arguments)?;
+        self.arrived(method::TOOLS_CALL, &params).await;
+        let (server, only_as_task) = self.owner_of_tool(name)?;
+        if only_as_task {
+            params.insert("task".to_owned(), json!({}));
+        }
+        let result = self.request(&server, method::TOOLS_CALL, params).await?;
+        CallToolResult::parse(&server, &result)
+    }
+
+    async fn request(
+        &self,
+        server: &ServerName,
+        asked: &str,
+        params: Map<String, Value>,
+    ) -> Result<String, Error> {
+        CallEngine { line: &self.host, sender: &self.sender, server: server.clone() }.run(asked, params).await
+    }
+}
+
+impl CompletionReference {
+    pub(crate) fn params(&self, argument: &str, begun: &str) -> Map<String, Value> {
+        let reference = match self {
+            Self::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            Self::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
+        };
+        let argument = json!({ "name": argument, "value": begun });
+        Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), argument)])
+    }
+}
+
+/// `params` with a name and arguments.
+pub(crate) fn named_params(name: &str, arguments: Value) -> Result<Map<String, Value>, Error> {
+    let arguments = match arguments {
+        Value::Null => json!({}),
+        Value::Object(_) => arguments,
+        other => {
+            let message = format!("the arguments of `{name}` must be an object, not {other}");
+            return Err(Error::Refused { code: ErrorCode::INVALID_PARAMS, message });
+        }
+    };
+    Ok(Map::from_iter([("name".to_owned(), json!(name)), ("arguments".to_owned(), arguments)]))
+}

@@ -1,0 +1,225 @@
+//! One request of this program, from asking to its answer.
+//!
+//! Whatever happens on the way happens here: progress, log messages, questions in the middle of a call (a server with a
+//! handshake), questions instead of an answer (a stateless server, which is then asked again with the answers), and calls
+//! that their server does only as a task. Dropping the future cancels all of it.
+
+mod input_required;
+mod task;
+
+use std::sync::{Arc, OnceLock};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use serde_json::{Map, Value};
+use tokio_util::task::TaskTracker;
+use toolbay_host::{Caller, HostRequest, Resume, Routed};
+use toolbay_protocol::{Message, Request, Revision, ServerName, meta, method};
+use toolbay_upstream::{
+    CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, CallerId, ClientIdentity, LogFilter,
+    RunningCall, events,
+};
+
+use crate::{CallOptions, Error, Handlers};
+
+/// A server that asks more often than this asks in circles.
+const MAX_ROUNDS: u32 = 32;
+
+/// Where requests go: many servers, or one.
+pub(crate) trait CallTarget: Send + Sync {
+    /// Sends a request.
+    fn send(&self, asked: HostRequest) -> Routed;
+    /// For what must be done after its caller went away.
+    fn tasks(&self) -> &TaskTracker;
+}
+
+/// Who sends requests.
+#[derive(Debug, Clone)]
+pub(crate) struct CallSender {
+    owner: CallerId,
+    info: String,
+    pub(crate) handlers: Handlers,
+    pub(crate) options: CallOptions,
+    /// Made when it is first needed, and for as long as nothing of the above changes.
+    identity: Arc<OnceLock<Arc<ClientIdentity>>>,
+}
+
+impl CallSender {
+    /// A client unlike any other.
+    pub(crate) fn new() -> Self {
+        let us = client_info("toolbay-agent", env!("CARGO_PKG_VERSION"));
+        Self {
+            owner: CallerId::new(),
+            info: us,
+            handlers: Handlers::default(),
+            options: CallOptions::default(),
+            identity: Arc::default(),
+        }
+    }
+
+    /// The same client under another name.
+    pub(crate) fn named(self, name: &str, version: &str) -> Self {
+        Self { info: client_info(name, version), identity: Arc::default(), ..self }
+    }
+
+    pub(crate) fn with_handlers(self, handlers: Handlers) -> Self {
+        Self { handlers, identity: Arc::default(), ..self }
+    }
+
+    pub(crate) fn with_options(self, options: CallOptions) -> Self {
+        Self { options, identity: Arc::default(), ..self }
+    }
+
+    /// Does something in the time that the caller allows.
+    pub(crate) async fn within<T>(
+        &self,
+        what: &str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        match self.options.timeout {
+            None => work.await,
+            Some(after) => tokio::time::timeout(after, work)
+                .await
+                .unwrap_or_else(|_| Err(Error::CallerTimeout { what: what.to_owned(), after })),
+        }
+    }
+
+    fn caller(&self) -> Caller {
+        let least = self.options.on_log.as_ref().map(|(least, _)| *least);
+        let identity = self.identity.get_or_init(|| {
+            let capabilities = self.handlers.capabilities().to_string();
+            let identity = ClientIdentity::new(Revision::LATEST_LEGACY, self.info.clone(), capabilities);
+            Arc::new(identity.at_level(least))
+        });
+        Caller {
+            revision: Revision::LATEST_LEGACY,
+            identity: identity.clone(),
+            id: self.owner,
+            may_be_asked: !self.handlers.is_empty(),
+            logs: least.map_or(LogFilter::Nothing, LogFilter::AtLeast),
+            root: None,
+            awaits_tasks: false,
+        }
+    }
+
+    fn hears_events(&self) -> bool {
+        self.options.on_progress.is_some() || self.options.on_log.is_some() || !self.handlers.is_empty()
+    }
+}
+
+fn client_info(name: &str, version: &str) -> String {
+    serde_json::json!({ "name": name, "version": version }).to_string()
+}
+
+/// One request.
+pub(crate) struct CallEngine<'a> {
+    pub(crate) line: &'a dyn CallTarget,
+    pub(crate) sender: &'a CallSender,
+    /// Who will answer.
+    pub(crate) server: ServerName,
+}
+
+impl CallEngine<'_> {
+    /// Sends a request and returns its result as JSON text, after all input that the server requires.
+    pub(crate) async fn run(&self, asked: &str, mut params: Map<String, Value>) -> Result<String, Error> {
+        for round in 1..=MAX_ROUNDS {
+            let answer = match self.send(asked, &params, None)? {
+                SendOutcome::Known(result) => return Ok(result),
+                SendOutcome::Call(call) => self.follow(call).await?,
+            };
+            let result = self.result(&answer)?;
+            if let Some(wanted) = input_required::wanted(&answer) {
+                self.give_input(&wanted, &mut params, round).await?;
+            } else if asked == method::TOOLS_CALL
+                && let Some(task) = task::task_of(&answer)
+            {
+                return self.await_task(task).await;
+            } else {
+                return Ok(result.to_owned());
+            }
+        }
+        Err(Error::protocol(&self.server, format!("it requested input {MAX_ROUNDS} times without a result")))
+    }
+
+    /// Sends a request about something that its server knows already, if `resumes` says so.
+    fn send(
+        &self,
+        asked: &str,
+        params: &Map<String, Value>,
+        resumes: Option<Resume>,
+    ) -> Result<SendOutcome, Error> {
+        let request = self.build_request(asked, params).ok_or_else(|| {
+            Error::protocol(&self.server, format!("the parameters of `{asked}` do not fit into a message"))
+        })?;
+        let (sender, events): (Option<CallEventSender>, Option<CallEvents>) = match self.sender.hears_events()
+        {
+            true => Some(events()).unzip(),
+            false => (None, None),
+        };
+        let asked = HostRequest { request, caller: self.sender.caller(), events: sender, resumes };
+        match self.line.send(asked) {
+            Routed::Sent(call) => Ok(SendOutcome::Call(RunningCall::new(call, events))),
+            Routed::Answered(result) => Ok(SendOutcome::Known(result)),
+            Routed::Refused(error) => Err(error.into()),
+        }
+    }
+
+    /// A request with a wish for progress, if there is one. Which token it has is nobody's business.
+    fn build_request(&self, asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
+        if self.sender.options.on_progress.is_none() {
+            return request(asked, params);
+        }
+        let mut params = params.clone();
+        let fields = params.entry("_meta").or_insert_with(|| Map::new().into());
+        if let Some(fields) = fields.as_object_mut() {
+            fields.entry(meta::PROGRESS_TOKEN).or_insert_with(|| 1.into());
+        }
+        request(asked, &params)
+    }
+
+    /// Waits for the response, and handles what the server sends before it.
+    async fn follow(&self, mut call: RunningCall) -> Result<CallResponse, Error> {
+        let mut server_requests = FuturesUnordered::new();
+        loop {
+            let update = tokio::select! {
+                biased;
+                Some(()) = server_requests.next() => continue,
+                update = call.next() => update,
+            };
+            match update {
+                CallUpdate::Event(CallEvent::Progress(step)) => self.sender.options.progressed(&step),
+                CallUpdate::Event(CallEvent::Log(message)) => self.sender.options.logged(&message),
+                CallUpdate::Event(CallEvent::Question(request)) => {
+                    server_requests.push(self.sender.handlers.respond(&self.server, request));
+                }
+                CallUpdate::Event(CallEvent::Told(_)) => {} // nothing here is a subscription
+                CallUpdate::Event(CallEvent::Custom(_)) => {} // `Client::notifications` has it
+                CallUpdate::Ended(outcome) => return Ok(outcome?),
+            }
+        }
+    }
+
+    /// The result of an answer as JSON text, unless it is an error.
+    fn result<'b>(&self, answer: &'b CallResponse) -> Result<&'b str, Error> {
+        match (answer.response.result_text(), answer.response.error()) {
+            (Some(result), _) => Ok(result),
+            (None, Some(error)) => Err(Error::from_response(&self.server, error)),
+            (None, None) => Err(Error::protocol(&self.server, "its response has neither result nor error")),
+        }
+    }
+}
+
+/// What became of a request that was sent.
+enum SendOutcome {
+    Call(RunningCall),
+    /// The answer is known without asking anyone.
+    Known(String),
+}
+
+/// A request of ours. Its id is nobody's business: each server gets ids of its own.
+pub(crate) fn request(asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
+    let params = serde_json::to_string(params).ok()?;
+    match Message::parse(toolbay_protocol::request(&1.into(), asked, Some(&params))) {
+        Ok(Message::Request(request)) => Some(request.into()),
+        _ => None,
+    }
+}

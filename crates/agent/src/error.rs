@@ -1,0 +1,266 @@
+//! Why something did not work, for those who use this library.
+//!
+//! One enum for everything, whether a whole host is used or a single [`Client`](crate::Client). Each error says what happened
+//! and to which server; [`Error::hint`] says what to do, [`Error::whose_fault`] who must do it, and
+//! [`Error::is_retryable`] whether the same call may simply be made again.
+
+mod fault;
+mod hint;
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::value::RawValue;
+use toolbay_bundle::DescriptorError;
+use toolbay_config::ConfigError;
+use toolbay_host::{ServerError, ServerState};
+use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
+use toolbay_upstream::{CallError, Failure};
+
+pub use fault::Fault;
+
+/// Why something did not work.
+///
+/// ```
+/// use toolbay_agent::{Error, Fault};
+///
+/// let error = Error::ToolNotFound { name: "git__comit".into(), similar: vec!["git__commit".into()] };
+/// assert_eq!(error.to_string(), "no server offers the tool `git__comit`; did you mean `git__commit`?");
+/// assert_eq!(error.whose_fault(), Fault::Caller);
+/// assert!(!error.is_retryable());
+/// ```
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No server has that name.
+    #[error("no server named `{server}`{}", list("; there are", known))]
+    ServerNotFound {
+        /// What was asked for.
+        server: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// No server offers that tool.
+    #[error("no server offers the tool `{name}`{}", did_you_mean(similar))]
+    ToolNotFound {
+        /// What was asked for.
+        name: String,
+        /// Names that look like it.
+        similar: Vec<String>,
+    },
+    /// No server offers that prompt.
+    #[error("no server offers the prompt `{name}`{}", did_you_mean(similar))]
+    PromptNotFound {
+        /// What was asked for.
+        name: String,
+        /// Names that look like it.
+        similar: Vec<String>,
+    },
+    /// No server has that resource, or several could.
+    #[error("no server has the resource `{uri}`{}", list("; several could:", candidates))]
+    ResourceNotFound {
+        /// What was asked for.
+        uri: String,
+        /// Servers that could have it.
+        candidates: Vec<String>,
+    },
+    /// The server did not come up. Its state ([`Agent::status`](crate::Agent::status)) says whether it is tried again by itself.
+    #[error("server `{server}` has failed: {failure}")]
+    Init {
+        /// Which.
+        server: ServerName,
+        /// Why.
+        failure: Arc<Failure>,
+    },
+    /// The server is not meant to run now: it is switched off, was stopped, or nobody approved of it yet.
+    #[error("server `{server}` {}", state.predicate())]
+    NotRunning {
+        /// Which.
+        server: ServerName,
+        /// Where it is in its life.
+        state: ServerState,
+    },
+    /// The way to the server is gone: it died, was stopped, or cannot be reached.
+    #[error(transparent)]
+    Connection(CallError),
+    /// The server took too long.
+    #[error(transparent)]
+    Timeout(CallError),
+    /// The call took longer than its caller allowed.
+    #[error("`{what}` exceeded the caller's timeout of {} s", after.as_secs_f32())]
+    CallerTimeout {
+        /// What took so long.
+        what: String,
+        /// How long it was allowed to take.
+        after: Duration,
+    },
+    /// Too many calls at once.
+    #[error(transparent)]
+    Busy(CallError),
+    /// The server answered with an error.
+    #[error("server `{server}` returned error {code}: {message}")]
+    Server {
+        /// Which.
+        server: ServerName,
+        /// The code, as the server gave it.
+        code: ErrorCode,
+        /// What it said.
+        message: String,
+        /// More, for programs.
+        data: Option<Arc<RawValue>>,
+    },
+    /// The request cannot be sent to anyone.
+    #[error("the request was rejected: {message} ({code})")]
+    Refused {
+        /// The code that a client would get.
+        code: ErrorCode,
+        /// Why.
+        message: String,
+    },
+    /// The server answered with something that cannot be used.
+    #[error("server `{server}` violates the protocol: {reason}")]
+    Protocol {
+        /// Which.
+        server: ServerName,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The client was not initialized yet.
+    #[error("the client of server `{server}` is not initialized")]
+    NotInitialized {
+        /// Which.
+        server: ServerName,
+    },
+    /// The client was initialized before.
+    #[error("the client of server `{server}` is already initialized")]
+    AlreadyInitialized {
+        /// Which.
+        server: ServerName,
+    },
+    /// A configuration file cannot be used.
+    #[error("{0}")]
+    Config(Arc<ConfigError>),
+    /// What a program said about a server cannot be used.
+    #[error("server `{server}` cannot be set up: {reason}")]
+    Setup {
+        /// Which.
+        server: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Settings do not fit the schema that was given for them.
+    #[error("JSON schema validation failed for {what}: {}", faults.join("; "))]
+    Schema {
+        /// Whose settings.
+        what: String,
+        /// What does not fit, each with its JSON pointer.
+        faults: Vec<String>,
+    },
+}
+
+impl Error {
+    /// Whether the same call may be made again as it is: it certainly never reached the server, and time may help.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.is_retryable(),
+            Self::Init { failure, .. } => match &**failure {
+                Failure::Spawn { source } => source.is_retryable(),
+                Failure::Remote { why } => why.is_undelivered(),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The server concerned, where one is.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::ServerNotFound { server, .. } | Self::Setup { server, .. } => Some(server),
+            Self::Init { server, .. }
+            | Self::NotRunning { server, .. }
+            | Self::Server { server, .. }
+            | Self::Protocol { server, .. }
+            | Self::NotInitialized { server }
+            | Self::AlreadyInitialized { server } => Some(server.as_str()),
+            Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => {
+                Some(error.server().as_str())
+            }
+            _ => None,
+        }
+    }
+
+    /// An error that a server gave for an answer.
+    pub(crate) fn from_response(server: &ServerName, error: ErrorObject) -> Self {
+        let ErrorObject { code, message, data } = error;
+        Self::Server { server: server.clone(), code, message, data: data.map(Arc::from) }
+    }
+
+    pub(crate) fn protocol(server: &ServerName, reason: impl ToString) -> Self {
+        Self::Protocol { server: server.clone(), reason: reason.to_string() }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Down { server, failure } => Self::Init { server, failure },
+            CallError::BadAnswer { server, why } => Self::Protocol { server, reason: why.to_string() },
+            CallError::Idle { .. } | CallError::TooLong { .. } | CallError::NotReady { .. } => {
+                Self::Timeout(error)
+            }
+            CallError::Busy { .. } | CallError::Full { .. } => Self::Busy(error),
+            CallError::Died { .. } | CallError::Stopped { .. } | CallError::NoAnswer { .. } => {
+                Self::Connection(error)
+            }
+        }
+    }
+}
+
+impl From<ServerError> for Error {
+    fn from(error: ServerError) -> Self {
+        match error {
+            ServerError::Unknown(server) => Self::ServerNotFound { server, known: Vec::new() },
+            ServerError::Disabled(server) => Self::NotRunning { server, state: ServerState::Disabled },
+            ServerError::Pending(server) => Self::NotRunning { server, state: ServerState::Pending },
+        }
+    }
+}
+
+impl From<DescriptorError> for Error {
+    fn from(error: DescriptorError) -> Self {
+        let reason = error.to_string();
+        match error {
+            DescriptorError::Settings { id, problems } => Self::Schema {
+                what: format!("the settings of `{id}`"),
+                faults: problems.iter().map(ToString::to_string).collect(),
+            },
+            DescriptorError::Unknown { id }
+            | DescriptorError::Taken { id }
+            | DescriptorError::Broken { id, .. }
+            | DescriptorError::Unconfirmed { id, .. }
+            | DescriptorError::CommandMissing { id, .. }
+            | DescriptorError::Platform { id, .. }
+            | DescriptorError::NeedsBundle { id, .. } => Self::Setup { server: id, reason },
+            _ => Self::Setup { server: "an extension".to_owned(), reason },
+        }
+    }
+}
+
+impl From<ErrorObject> for Error {
+    fn from(error: ErrorObject) -> Self {
+        Self::Refused { code: error.code, message: error.message }
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(Arc::new(error))
+    }
+}
+
+fn did_you_mean(similar: &[String]) -> String {
+    if similar.is_empty() { String::new() } else { format!("; did you mean `{}`?", similar.join("`, `")) }
+}
+
+fn list(before: &str, names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("{before} {}", names.join(", ")) }
+}

@@ -1,0 +1,73 @@
+//! Transports that do one thing at a time.
+//!
+//! Many have a transport with `send`, `receive`, `close` and `is_connected`, each of which borrows all of it. Ours carry both
+//! directions at once ([`custom::Transport`]); this makes one of the other kind usable all the same (C2).
+
+use std::{fmt, sync::Arc};
+
+use toolbay_upstream::custom::{self, CustomConnection, TextChannels};
+
+use crate::{BoxError, BoxFuture};
+
+/// A connection that sends or receives, one message at a time. Messages are JSON texts.
+pub trait MessageTransport: Send {
+    /// Sends a message. Nothing is received meanwhile.
+    fn send(&mut self, message: String) -> BoxFuture<'_, Result<(), BoxError>>;
+
+    /// The next message of the server.
+    ///
+    /// Whoever waits here may have something to send: then the future is dropped, and must not take a message with it.
+    fn receive(&mut self) -> BoxFuture<'_, Result<String, BoxError>>;
+
+    /// Ends the connection.
+    fn close(&mut self) -> BoxFuture<'_, Result<(), BoxError>>;
+
+    /// Whether there still is a connection.
+    fn is_connected(&self) -> bool;
+}
+
+/// What opening such a connection gives.
+pub type OpenedTransport = BoxFuture<'static, Result<Box<dyn MessageTransport>, BoxError>>;
+
+/// Makes a transport for [`Client::transport`](crate::Client::transport) and
+/// [`AgentBuilder::custom_server`](crate::AgentBuilder::custom_server). `open` is called for each life of the server; `name` is
+/// what people see where others read `http` or `stdio`.
+pub fn one_by_one(
+    name: &'static str,
+    open: impl Fn() -> OpenedTransport + Send + Sync + 'static,
+) -> Arc<dyn custom::Transport> {
+    Arc::new(SequentialTransport { name, open })
+}
+
+struct SequentialTransport<F> {
+    name: &'static str,
+    open: F,
+}
+
+impl<F: Fn() -> OpenedTransport + Send + Sync + 'static> custom::Transport for SequentialTransport<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn carry<'a>(&'a self, texts: &'a mut TextChannels) -> CustomConnection<'a> {
+        Box::pin(async move {
+            let mut transport = (self.open)().await?;
+            while transport.is_connected() {
+                tokio::select! {
+                    text = texts.next() => match text {
+                        Some(text) => transport.send(String::from_utf8(text.into())?).await?,
+                        None => return transport.close().await,
+                    },
+                    message = transport.receive() => texts.received(message?).await,
+                }
+            }
+            Err("it is no longer connected".into())
+        })
+    }
+}
+
+impl<F> fmt::Debug for SequentialTransport<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OneByOne").field(&self.name).finish()
+    }
+}
