@@ -15,20 +15,23 @@ pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
         "logging": {},
     });
     let (mut extensions, mut has_tasks) = (Map::new(), false);
+    let features = revision.features();
     for (declared, spoken) in declared(host) {
+        let spoken = spoken.features();
         for (name, settings) in declared["extensions"].as_object().into_iter().flatten() {
-            let fits = name != extension::TASKS || (spoken.is_modern() && revision.is_modern());
+            let fits =
+                name != extension::TASKS || (spoken.has_task_extension() && features.has_task_extension());
             if fits && !extensions.contains_key(name) {
                 extensions.insert(name.clone(), settings.clone());
             }
         }
         has_tasks |=
-            spoken == Revision::V2025_11_25 && declared["tasks"]["requests"]["tools"]["call"].is_object();
+            spoken.has_experimental_tasks() && declared["tasks"]["requests"]["tools"]["call"].is_object();
     }
     if !extensions.is_empty() {
         all["extensions"] = extensions.into();
     }
-    if has_tasks && revision == Revision::V2025_11_25 {
+    if has_tasks && features.has_experimental_tasks() {
         all["tasks"] = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
     }
     all

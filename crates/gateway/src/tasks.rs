@@ -42,10 +42,11 @@ pub(crate) enum TaskProtocol {
 impl TaskProtocol {
     /// The kind that those who speak a revision know, if they know any.
     pub(crate) fn of(revision: Revision) -> Option<Self> {
-        match revision {
-            Revision::V2026_07_28 => Some(Self::Extension),
-            Revision::V2025_11_25 => Some(Self::Experiment),
-            _ => None,
+        let features = revision.features();
+        if features.has_task_extension() {
+            Some(Self::Extension)
+        } else {
+            features.has_experimental_tasks().then_some(Self::Experiment)
         }
     }
 

@@ -33,5 +33,5 @@ pub use log_level::{LogLevel, UnknownLogLevel};
 pub use message::build::{ErrorObject, error, notification, request, result};
 pub use message::parse_error::ParseError;
 pub use message::{Message, Notification, Outcome, Request, Response, parse_batch};
-pub use revision::Revision;
+pub use revision::{ProtocolFeatures, Revision};
 pub use server_name::ServerName;

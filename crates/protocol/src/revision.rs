@@ -1,4 +1,4 @@
-//! The dated revisions of the protocol.
+//! The dated revisions of the protocol, and what each of them has.
 
 use std::{fmt, str::FromStr};
 
@@ -25,10 +25,17 @@ impl Revision {
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
+    /// The revision of HTTP requests that do not name one: the header is younger than Streamable HTTP.
+    pub const HTTP_DEFAULT: Self = Self::V2025_03_26;
 
-    /// Whether requests of this revision stand alone, without a handshake.
+    /// Whether the revision is stateless. To decide what to do, ask its [`features`](Self::features).
     pub fn is_modern(self) -> bool {
         self >= Self::V2026_07_28
+    }
+
+    /// Returns what the revision has.
+    pub fn features(self) -> ProtocolFeatures {
+        ProtocolFeatures { revision: self }
     }
 
     /// The date that names it on the wire.
@@ -59,5 +66,105 @@ impl FromStr for Revision {
 
     fn from_str(text: &str) -> Result<Self, UnknownRevision> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == text).ok_or(UnknownRevision)
+    }
+}
+
+/// What a revision has.
+///
+/// Code that behaves differently from revision to revision asks for the feature it is about. Which revisions have it is
+/// written here only; how messages differ is the business of `translate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtocolFeatures {
+    revision: Revision,
+}
+
+impl ProtocolFeatures {
+    /// Client and server agree on a revision with `initialize`, and what they say then holds for a session. Otherwise every
+    /// request stands alone.
+    pub fn has_sessions(self) -> bool {
+        !self.revision.is_modern()
+    }
+
+    /// Every request names its revision and its client in `_meta`.
+    pub fn has_request_meta(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// A server introduces itself with `server/discover`.
+    pub fn has_discover(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// `ping` exists.
+    pub fn has_ping(self) -> bool {
+        !self.revision.is_modern()
+    }
+
+    /// The level of log messages is set with `logging/setLevel`; later, requests name it.
+    pub fn has_set_level(self) -> bool {
+        !self.revision.is_modern()
+    }
+
+    /// Servers get input of a client by returning `input_required`, and the client sends its request again. Before, servers
+    /// sent requests to clients.
+    pub fn has_input_required(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// Results say with `resultType` what they are.
+    pub fn wants_result_type(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// Lists and resources come with `ttlMs` and `cacheScope`.
+    pub fn has_cache_hints(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// Results name the server in `_meta`.
+    pub fn has_server_info_in_results(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// Changes are announced on streams that `subscriptions/listen` opens. Before, servers announced lists unasked, and
+    /// resources after `resources/subscribe`.
+    pub fn has_listen(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// Over HTTP, headers repeat what the body of a request says: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`.
+    pub fn has_mirrored_headers(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// Over HTTP, the status of a response follows from its error.
+    pub fn has_error_statuses(self) -> bool {
+        self.revision.is_modern()
+    }
+
+    /// An unknown resource has an error code of its own.
+    pub fn has_resource_not_found(self) -> bool {
+        !self.revision.is_modern()
+    }
+
+    /// Several messages may be sent as one JSON array.
+    pub fn has_batches(self) -> bool {
+        self.revision == Revision::V2025_03_26
+    }
+
+    /// An event without data may open a stream, so that the client has an id to resume from. Older clients take every event
+    /// for a message.
+    pub fn has_priming_events(self) -> bool {
+        self.revision >= Revision::V2025_11_25
+    }
+
+    /// Tasks are the experiment of 2025-11-25.
+    pub fn has_experimental_tasks(self) -> bool {
+        self.revision == Revision::V2025_11_25
+    }
+
+    /// Tasks are an extension, as of 2026-07-28.
+    pub fn has_task_extension(self) -> bool {
+        self.revision.is_modern()
     }
 }

@@ -1,7 +1,8 @@
 //! The methods: what each request is answered with.
 
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, Request, Revision, Rope, encode_string, error, meta, method, result,
+    ErrorCode, ErrorObject, Notification, ProtocolFeatures, Request, Revision, Rope, encode_string, error,
+    meta, method, result,
 };
 
 use crate::{Call, Progress, Server};
@@ -17,7 +18,7 @@ impl Handshake {
     pub(super) fn admit(&mut self, request: &Request) -> Result<(), ErrorObject> {
         let refuse = |why: &str| Err(ErrorObject::new(ErrorCode::SERVER_ERROR, why));
         match request.call.method() {
-            _ if is_modern(&request.call) => Ok(()),
+            _ if !features(&request.call).has_sessions() => Ok(()),
             method::INITIALIZE if self.is_done => refuse("Already initialized"),
             method::INITIALIZE => {
                 self.is_done = true;
@@ -45,7 +46,7 @@ pub(super) fn answer(server: &dyn Server, request: &Request) -> Rope {
 
 fn fields(server: &dyn Server, call: &Notification) -> Result<String, ErrorObject> {
     let resources = |list: &dyn Fn() -> String| server.resources().map(|_| list());
-    let list = |field: &str, items: String| format!("\"{field}\":{items}{}", modern_list(call));
+    let list = |field: &str, items: String| format!("\"{field}\":{items}{}", list_fields(call));
     match call.method() {
         method::INITIALIZE => Ok(introduction(server, call)),
         method::DISCOVER => Ok(discovery(server)),
@@ -95,7 +96,7 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
         },
     };
     match done {
-        Ok(text) if is_modern(call) => {
+        Ok(text) if features(call).wants_result_type() => {
             let rest = text.strip_prefix('{').unwrap_or(&text).trim_start();
             let caching = match call.method() {
                 method::RESOURCES_READ => ",\"ttlMs\":0,\"cacheScope\":\"private\"",
@@ -111,7 +112,7 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
 
 /// The stateless era has no code of its own for a resource that is not there.
 fn in_words_of(call: &Notification, why: ErrorObject) -> ErrorObject {
-    if is_modern(call) && why.code == ErrorCode::RESOURCE_NOT_FOUND {
+    if !features(call).has_resource_not_found() && why.code == ErrorCode::RESOURCE_NOT_FOUND {
         return ErrorObject { code: ErrorCode::INVALID_PARAMS, ..why };
     }
     why
@@ -128,7 +129,8 @@ fn arguments(call: &Notification) -> Result<&str, ErrorObject> {
 
 fn introduction(server: &dyn Server, call: &Notification) -> String {
     let asked = call.string_param("protocolVersion").and_then(|version| version.parse::<Revision>().ok());
-    let revision = asked.filter(|revision| !revision.is_modern()).unwrap_or(Revision::LATEST_LEGACY);
+    let revision =
+        asked.filter(|revision| revision.features().has_sessions()).unwrap_or(Revision::LATEST_LEGACY);
     format!(
         "\"protocolVersion\":\"{revision}\",{},\"serverInfo\":{}",
         capabilities_and_instructions(server),
@@ -161,10 +163,17 @@ fn info(server: &dyn Server) -> String {
     format!("{{\"name\":{},\"version\":\"{}\"}}", encode_string(server.name()), env!("CARGO_PKG_VERSION"))
 }
 
-fn modern_list(call: &Notification) -> &'static str {
-    if is_modern(call) { ",\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"" } else { "" }
+/// The fields that a list has beside its items: `resultType` and the hints for caches, where the revision has them.
+fn list_fields(call: &Notification) -> &'static str {
+    match features(call).wants_result_type() {
+        true => ",\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"",
+        false => "",
+    }
 }
 
-fn is_modern(call: &Notification) -> bool {
-    call.meta(meta::PROTOCOL_VERSION).is_some()
+/// What the revision of a request has. One that names its revision stands alone, and only modern requests do.
+fn features(call: &Notification) -> ProtocolFeatures {
+    let is_named = call.meta(meta::PROTOCOL_VERSION).is_some();
+    let revision = if is_named { Revision::LATEST } else { Revision::LATEST_LEGACY };
+    revision.features()
 }

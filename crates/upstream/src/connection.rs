@@ -326,6 +326,7 @@ impl<'a> UpstreamConnection<'a> {
 
     fn ready(&mut self, introduction: ServerIdentity, mut catalogue: Catalog) {
         let ServerIdentity { revision, because, .. } = introduction;
+        let features = revision.features();
         self.revision = Some(revision);
         self.mind_headers(&mut catalogue);
         self.around.calls.learn(&catalogue);
@@ -339,13 +340,13 @@ impl<'a> UpstreamConnection<'a> {
             format!("ready after {:.2} s over {way}, speaking {revision} ({because})", took.as_secs_f32());
         self.around.outputs.log.push(LogSource::Event, &note);
         let capabilities = catalogue.capabilities.as_deref();
-        self.verbosity.can_be_set = !revision.is_modern() && declares_logging(capabilities);
+        self.verbosity.can_be_set = features.has_set_level() && declares_logging(capabilities);
         let now = Instant::now();
         let mut freshness = Freshness { introduced: Some(now), ..Freshness::default() };
         for kind in declared(capabilities) {
             freshness.listed[kind as usize] = Some(now);
         }
-        if !revision.is_modern() {
+        if !features.has_listen() {
             freshness.announced = announced(capabilities);
         }
         self.around.status.modify(|status| {
@@ -367,11 +368,10 @@ impl<'a> UpstreamConnection<'a> {
 
     /// Where arguments are repeated in headers, finds out which, and leaves out tools that want it wrongly.
     fn mind_headers(&mut self, catalogue: &mut Catalog) {
-        let Some(rules) =
-            self.around.rules.as_ref().filter(|_| self.revision.is_some_and(Revision::is_modern))
-        else {
+        if !self.revision.is_some_and(|revision| revision.features().has_mirrored_headers()) {
             return;
-        };
+        }
+        let Some(rules) = self.around.rules.as_ref() else { return };
         let sorted = sort(catalogue.list(CatalogKind::Tools));
         rules.replace(sorted.rules);
         catalogue.replace(CatalogKind::Tools, sorted.tools);

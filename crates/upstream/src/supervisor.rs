@@ -14,7 +14,7 @@ use tokio::{
     time::{Duration, Instant, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_protocol::{Notification, Revision, ServerName};
+use toolbay_protocol::{Notification, ServerName};
 use toolbay_supervise::{LogRing, LogSource, ProcessHandle, RestartDecision, RestartMode, RestartPolicy};
 use toolbay_transport::Incoming;
 
@@ -354,9 +354,9 @@ impl Supervisor {
         }
         if self.settings.revision == RevisionPolicy::Auto {
             let revision = self.status.borrow().revision;
-            self.era = match revision.is_some_and(Revision::is_modern) {
-                true => RevisionPolicy::Modern,
-                false => RevisionPolicy::Legacy,
+            self.era = match revision.is_none_or(|revision| revision.features().has_sessions()) {
+                true => RevisionPolicy::Legacy,
+                false => RevisionPolicy::Modern,
             };
         }
     }

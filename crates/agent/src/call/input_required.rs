@@ -15,7 +15,7 @@ const LATER: Duration = Duration::from_millis(200);
 /// What an answer asks for, if it is no result yet.
 pub(super) fn wanted(answer: &CallResponse) -> Option<Value> {
     let kind = answer.response.result_field("resultType").map(|span| answer.response.raw(span));
-    if !answer.revision.is_modern() || kind != Some("\"input_required\"") {
+    if !answer.revision.features().has_input_required() || kind != Some("\"input_required\"") {
         return None;
     }
     serde_json::from_str(answer.response.result_text()?).ok()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolbay_host::Resume;
-use toolbay_protocol::{Revision, method};
+use toolbay_protocol::method;
 use toolbay_upstream::CallResponse;
 
 use super::{CallEngine, SendOutcome};
@@ -10,7 +10,7 @@ use crate::Error;
 
 /// The id of the task that a call became, if it became one.
 pub(super) fn task_of(answer: &CallResponse) -> Option<Value> {
-    if answer.revision != Revision::V2025_11_25 {
+    if !answer.revision.features().has_experimental_tasks() {
         return None;
     }
     let task = answer.response.result_field("task").map(|span| answer.response.raw(span))?;

@@ -68,9 +68,9 @@ impl Client {
     /// When it is not.
     pub async fn ping(&self) -> Result<(), Error> {
         // The stateless era has no ping; whoever introduces itself is there.
-        let is_modern =
-            self.status().and_then(|status| status.revision).is_some_and(|spoken| spoken.is_modern());
-        let asked = if is_modern { method::DISCOVER } else { method::PING };
+        let revision = self.status().and_then(|status| status.revision);
+        let has_ping = revision.is_none_or(|revision| revision.features().has_ping());
+        let asked = if has_ping { method::PING } else { method::DISCOVER };
         self.send_request(asked, asked, Map::new()).await.map(drop)
     }
 

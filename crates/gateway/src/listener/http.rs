@@ -174,8 +174,8 @@ impl HttpListener {
     /// The session that a request without a body names; the stateless era has neither.
     fn legacy_session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let revision = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
-        match revision.and_then(|revision| revision.parse().ok()) {
-            Some(revision) if Revision::is_modern(revision) => Ok(None),
+        match revision.and_then(|revision| revision.parse::<Revision>().ok()) {
+            Some(revision) if !revision.features().has_sessions() => Ok(None),
             _ => self.session(headers),
         }
     }

@@ -1,16 +1,16 @@
 //! Answers as HTTP sends them.
 
 use http::{HeaderValue, Response, StatusCode, header};
-use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Rope};
+use toolbay_protocol::{ErrorCode, ErrorObject, ProtocolFeatures, RequestId, Rope};
 use toolbay_transport::http::Body;
 
 use crate::{error, request::call::FinalResponse};
 
 pub(crate) type HttpResponse = Response<Body>;
 
-pub(crate) fn final_response(known: FinalResponse, modern: bool) -> HttpResponse {
+pub(crate) fn final_response(known: FinalResponse, features: ProtocolFeatures) -> HttpResponse {
     let status = match known.error {
-        Some(code) if modern => error::status_of(code),
+        Some(code) if features.has_error_statuses() => error::status_of(code),
         _ => StatusCode::OK,
     };
     json(status, known.text)

@@ -142,7 +142,7 @@ impl CallRun {
         let mut response = self.follow(call, None).await?;
         let mut exchange = 0;
         while is_input_required(&response) {
-            if self.client.revision.is_modern() {
+            if self.client.revision.features().has_input_required() {
                 return Ok(self.sealed_input_required(&response));
             }
             exchange += 1;
@@ -232,7 +232,7 @@ impl CallRun {
     /// Returns a response of a server as the client expects it.
     fn translated(&self, answered: &CallResponse) -> FinalResponse {
         let CallResponse { response, revision } = answered;
-        if self.client.revision.is_modern()
+        if self.client.revision.features().has_input_required()
             && let Some(wanted) = url_elicitations(response)
             && let Some(lacking) = self.cannot_answer(&wanted)
         {
@@ -256,7 +256,7 @@ impl CallRun {
     fn failed(&self, error: &ErrorObject) -> FinalResponse {
         let mut known = FinalResponse::error(Some(self.id()), error);
         let to = self.client.revision;
-        if !to.is_modern()
+        if to != Revision::LATEST
             && let Ok(Message::Response(response)) = Message::parse(known.text.clone().into_bytes())
         {
             known.text = translate_response(&response, self.id(), self.method(), Revision::LATEST, to);
@@ -282,7 +282,7 @@ impl CallRun {
 /// Whether a modern server requires input of the client before it responds.
 fn is_input_required(answered: &CallResponse) -> bool {
     let CallResponse { response, revision } = answered;
-    revision.is_modern()
+    revision.features().has_input_required()
         && response.result_field("resultType").is_some_and(|span| response.raw(span) == "\"input_required\"")
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn may_ask(asked: &str) -> bool {
 
 /// A result of our own (a JSON object) as a client of that revision expects it.
 pub(crate) fn complete(result: &str, revision: Revision) -> String {
-    if !revision.is_modern() {
+    if !revision.features().wants_result_type() {
         return result.to_owned();
     }
     let rest = result.strip_prefix('{').unwrap_or(result);

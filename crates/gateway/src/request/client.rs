@@ -111,7 +111,7 @@ impl RequestClient {
     fn can_be_asked(&self) -> bool {
         let reachable = match &self.session {
             Some(_) => self.hears_events,
-            None => self.revision.is_modern(),
+            None => self.revision.features().has_input_required(),
         };
         reachable && self.identity.capabilities() != "{}"
     }
@@ -128,7 +128,7 @@ impl RequestClient {
 
     /// Whether it says that it knows what to do with a task instead of a result.
     pub(crate) fn has_tasks(&self) -> bool {
-        self.revision.is_modern() && declares_tasks(self.identity.capabilities())
+        self.revision.features().has_task_extension() && declares_tasks(self.identity.capabilities())
     }
 
     /// Whether it wants log messages.
@@ -184,7 +184,7 @@ pub(crate) fn open_session(call: &Notification) -> Result<Arc<Session>, ErrorObj
     })?;
     // A revision we do not know, or that has no handshake, is answered with the newest that has one.
     let revision = match wanted.parse::<Revision>() {
-        Ok(revision) if !revision.is_modern() => revision,
+        Ok(revision) if revision.features().has_sessions() => revision,
         _ => Revision::LATEST_LEGACY,
     };
     check_identity(call.param("clientInfo"), call.param("capabilities"))?;

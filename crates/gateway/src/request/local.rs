@@ -22,20 +22,20 @@ impl Gateway {
     /// Answers a request that needs no server; nothing when it needs one.
     pub(crate) fn known(&self, client: &RequestClient, request: &Request) -> Option<LocalResult> {
         let call = &request.call;
-        let modern = client.revision.is_modern();
+        let features = client.revision.features();
         Some(match call.method() {
             method::TOOLS_LIST => self.list(client, call, CatalogKind::Tools),
             method::RESOURCES_LIST => self.list(client, call, CatalogKind::Resources),
             method::RESOURCE_TEMPLATES_LIST => self.list(client, call, CatalogKind::ResourceTemplates),
             method::PROMPTS_LIST => self.list(client, call, CatalogKind::Prompts),
-            method::DISCOVER if modern => Ok(self.discovery(call)),
-            method::PING if !modern => Ok("{}".to_owned()),
-            method::SET_LEVEL if !modern => set_level(client, call),
+            method::DISCOVER if features.has_discover() => Ok(self.discovery(call)),
+            method::PING if features.has_ping() => Ok("{}".to_owned()),
+            method::SET_LEVEL if features.has_set_level() => set_level(client, call),
             method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::COMPLETE => {
                 return None;
             }
             other if Tasks::of(client.revision).is_some_and(|tasks| tasks.has_method(other)) => {
-                if !modern || client.has_tasks() {
+                if !features.has_task_extension() || client.has_tasks() {
                     return None;
                 }
                 Err(error::needs_tasks())
@@ -92,7 +92,7 @@ impl Gateway {
         };
         let table = self.host.table();
         // Only clients of the stateless era know what a bad `x-mcp-header` is.
-        let page = match client.revision.is_modern() && client.is_on_http {
+        let page = match client.revision.features().has_mirrored_headers() && client.is_on_http {
             true => table.page_on_http(kind, cursor.as_deref()),
             false => table.page(kind, cursor.as_deref()),
         };
@@ -107,9 +107,11 @@ impl Gateway {
         let hints = self.host.list_hints(kind);
         let mut fields = list_page(kind.field(), &page, next.as_deref());
         let mut about = json!({});
-        if client.revision.is_modern() {
+        if client.revision.features().has_cache_hints() {
             let (ttl, scope) = caching(hints);
             fields.push_str(&format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{scope}\""));
+        }
+        if client.revision.features().has_server_info_in_results() {
             about[meta::SERVER_INFO] = self.server_info();
         }
         if let Some(hubs) = self.hubs(call) {

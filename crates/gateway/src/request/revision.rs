@@ -34,10 +34,10 @@ pub(crate) fn revision_of(call: &Notification, headers: &HeaderMap) -> Result<Re
             _ => Ok(RequestRevision::Modern),
         };
     }
-    let Some(header) = header else { return Ok(RequestRevision::Legacy(Revision::V2025_03_26)) };
+    let Some(header) = header else { return Ok(RequestRevision::Legacy(Revision::HTTP_DEFAULT)) };
     match header.parse::<Revision>() {
-        Ok(revision) if revision.is_modern() => Ok(RequestRevision::Modern),
-        Ok(revision) => Ok(RequestRevision::Legacy(revision)),
+        Ok(revision) if revision.features().has_sessions() => Ok(RequestRevision::Legacy(revision)),
+        Ok(_) => Ok(RequestRevision::Modern),
         Err(_) => Err(error::unsupported_version(header)),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn check_meta(call: &Notification) -> Result<(), ErrorObject> {
     let version = decode_string(&call.text[version.range()])
         .ok_or_else(|| bad_meta(meta::PROTOCOL_VERSION, "a string"))?;
     match version.parse::<Revision>() {
-        Ok(revision) if revision.is_modern() => {}
+        Ok(revision) if revision.features().has_request_meta() => {}
         _ => return Err(error::unsupported_version(&version)),
     }
     let capabilities =

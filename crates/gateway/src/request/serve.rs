@@ -60,17 +60,18 @@ impl Gateway {
 
     /// As [`Gateway::serve`], where nothing need be waited for any more.
     pub(crate) fn serve_now(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
-        if client.revision.is_modern() && request.call.method() == method::LISTEN {
+        let has_listen = client.revision.features().has_listen();
+        if has_listen && request.call.method() == method::LISTEN {
             return match Subscription::open(self, client, &request) {
                 Ok(subscription) => Served::Listening(Box::new(subscription)),
                 Err(error) => Served::Known(FinalResponse::error(Some(&request.id), &error)),
             };
         }
         match request.call.method() {
-            method::RESOURCES_SUBSCRIBE if !client.revision.is_modern() => {
+            method::RESOURCES_SUBSCRIBE if !has_listen => {
                 return self.subscribe(client, &request);
             }
-            method::RESOURCES_UNSUBSCRIBE if !client.revision.is_modern() => {
+            method::RESOURCES_UNSUBSCRIBE if !has_listen => {
                 return self.unsubscribe(client, &request);
             }
             _ => {}

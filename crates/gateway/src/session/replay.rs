@@ -20,7 +20,7 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_protocol::{Revision, Rope};
+use toolbay_protocol::Rope;
 
 pub(crate) use self::reader::StreamReader;
 use self::stream::ReplayStream;
@@ -97,8 +97,7 @@ impl ReplayStreams {
         let stream = Arc::new(ReplayStream::new(number, is_changes, self.bytes.clone()));
         inner.open.insert(number, stream.clone());
         drop(inner);
-        // Older clients take every event for a message.
-        if session.revision >= Revision::V2025_11_25 {
+        if session.revision.features().has_priming_events() {
             stream.prime();
         }
         let reader = StreamReader::attach(stream.clone(), 0);

@@ -112,7 +112,7 @@ pub(crate) async fn list(
                 return ListResult { items: Vec::new(), problem: Some(reason), ..listed };
             }
         }
-        if revision.is_modern() {
+        if revision.features().has_cache_hints() {
             let said = CacheHints::of(&response);
             listed.hints = Some(listed.hints.map_or(said, |hints| hints.and(said)));
         }

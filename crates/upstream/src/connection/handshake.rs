@@ -165,7 +165,10 @@ fn supported(error: &ErrorObject) -> Vec<String> {
 }
 
 fn has_legacy(versions: &[String]) -> bool {
-    versions.iter().filter_map(|version| version.parse().ok()).any(|known: Revision| !known.is_modern())
+    versions
+        .iter()
+        .filter_map(|version| version.parse().ok())
+        .any(|known: Revision| known.features().has_sessions())
 }
 
 async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, Failure> {
@@ -212,7 +215,7 @@ fn identity(
         capabilities: capabilities.and_then(|text| self_description::capabilities(text, &mut notes)),
         instructions: instructions.map(|text| self_description::instructions(&text, &mut notes)),
         because,
-        hints: revision.is_modern().then(|| CacheHints::of(response)),
+        hints: revision.features().has_cache_hints().then(|| CacheHints::of(response)),
         hubs: HubsBehind::of(response),
         notes,
     }

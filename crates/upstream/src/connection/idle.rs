@@ -141,7 +141,7 @@ impl UpstreamConnection<'_> {
 
 /// Any answer is a sign of life, an error too.
 async fn pulse(peer: Requester, revision: Revision) -> bool {
-    let method = if revision.is_modern() { method::DISCOVER } else { method::PING };
+    let method = if revision.features().has_ping() { method::PING } else { method::DISCOVER };
     match peer.request(method, our_params(revision, "")).await {
         Ok(_) => true,
         Err(NoResponse::Gone | NoResponse::Failed(_)) => false,

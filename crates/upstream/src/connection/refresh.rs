@@ -19,7 +19,7 @@ impl UpstreamConnection<'_> {
         self.look_again = None;
         let Some(revision) = self.revision else { return };
         let (kinds, peer) = (std::mem::take(&mut self.changed), self.peer.clone());
-        let introduce = std::mem::take(&mut self.introduce_again) && revision.is_modern();
+        let introduce = std::mem::take(&mut self.introduce_again) && revision.features().has_discover();
         let patience = self.around.settings.timeouts.idle;
         let is_hub = !self.around.status.borrow().catalog.hubs.is_empty();
         self.chore = Some(Box::pin(async move {

@@ -115,7 +115,7 @@ pub(crate) fn our_params(revision: Revision, more: &str) -> Option<String> {
 pub(crate) fn params_through(chain: Option<&HubChain>, revision: Revision, more: &str) -> Option<String> {
     let mut fields = Vec::new();
     let us = our_identity();
-    let us: &[(&str, String)] = if revision.is_modern() { us.fields() } else { &[] };
+    let us: &[(&str, String)] = if revision.features().has_request_meta() { us.fields() } else { &[] };
     let meta = us.iter().map(|(key, value)| format!("\"{key}\":{value}"));
     let meta: Vec<String> = meta.chain(chain.map(HubChain::meta_field)).collect();
     if !meta.is_empty() {

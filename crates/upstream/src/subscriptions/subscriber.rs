@@ -53,7 +53,7 @@ impl Subscriber {
     /// Works until the life ends, which drops it.
     pub(crate) async fn keep(mut self, revision: Revision) {
         self.interests.forget_refusals();
-        if revision.is_modern() {
+        if revision.features().has_listen() {
             self.listen().await
         } else {
             self.subscribe().await

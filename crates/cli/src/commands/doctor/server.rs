@@ -93,8 +93,8 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         }];
     }
     let era = match status.revision {
-        Some(revision) if revision.is_modern() => format!("{} (stateless)", revision.as_str()),
-        Some(revision) => format!("{} (handshake)", revision.as_str()),
+        Some(revision) if revision.features().has_sessions() => format!("{} (handshake)", revision.as_str()),
+        Some(revision) => format!("{} (stateless)", revision.as_str()),
         None => "unknown revision".to_owned(),
     };
     let message =

@@ -28,10 +28,10 @@ impl HttpListener {
         let named = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
         let revision = match (&session, named) {
             (Some(session), _) => Some(session.revision),
-            (None, None) => Some(Revision::V2025_03_26),
+            (None, None) => Some(Revision::HTTP_DEFAULT),
             (None, Some(named)) => named.parse().ok(),
         };
-        if revision != Some(Revision::V2025_03_26) {
+        if !revision.is_some_and(|revision| revision.features().has_batches()) {
             return early(StatusCode::BAD_REQUEST, None, &error::malformed(&ParseError::Batch));
         }
         let messages = match parse_batch(body) {
@@ -39,7 +39,7 @@ impl HttpListener {
             Err(why) => return early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
         let client =
-            session.map_or_else(|| RequestClient::unknown(Revision::V2025_03_26), RequestClient::of_session);
+            session.map_or_else(|| RequestClient::unknown(Revision::HTTP_DEFAULT), RequestClient::of_session);
         // Whatever belongs to one of its requests would reach the client only with all the answers.
         let client = client.without_events();
         let mut served = Vec::new();

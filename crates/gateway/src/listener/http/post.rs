@@ -103,8 +103,8 @@ impl HttpListener {
             OpenedPost::Introduced(answer) => return Ok(*answer),
         };
         let client = client.on_http();
-        let modern = client.revision.is_modern();
-        let mut served = if modern && request.call.method() == method::TOOLS_CALL {
+        let features = client.revision.features();
+        let mut served = if features.has_mirrored_headers() && request.call.method() == method::TOOLS_CALL {
             self.check_params(&request, &headers).await?;
             self.gateway.serve_now(&client, request.into()) // its server was waited for just now
         } else {
@@ -115,10 +115,10 @@ impl HttpListener {
         drop(headers);
         loop {
             return Ok(match served {
-                Served::Known(known) => final_response(known, modern),
+                Served::Known(known) => final_response(known, features),
                 Served::Running(call) => self.run(call, &client, accepts).await,
                 Served::Listening(subscription) => self.listen(*subscription),
-                Served::Soon(answer) => final_response(answer.await, modern),
+                Served::Soon(answer) => final_response(answer.await, features),
                 Served::Later(later) => {
                     served = later.serve(&self.gateway).await;
                     continue;
@@ -140,7 +140,7 @@ impl HttpListener {
                 Some(call.next().await)
             };
             let first = match step {
-                Some(CallStep::Final(known)) => return final_response(known, client.revision.is_modern()),
+                Some(CallStep::Final(known)) => return final_response(known, client.revision.features()),
                 Some(CallStep::Event(_)) if accepts == Accepts::Json => continue,
                 Some(CallStep::Event(text)) => Some(text),
                 None => None,

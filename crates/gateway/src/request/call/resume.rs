@@ -33,7 +33,7 @@ impl CallRun {
         {
             return self.task(call, kind);
         }
-        if !self.client.revision.is_modern() || !may_ask(self.method()) {
+        if !self.client.revision.features().has_input_required() || !may_ask(self.method()) {
             return Resumed::New;
         }
         let Some(span) = call.param("requestState") else { return Resumed::New };

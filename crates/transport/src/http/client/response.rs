@@ -6,9 +6,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
-use toolbay_protocol::{
-    IdRecovery, Message, ParseError, RequestId, Response, Revision, decode_string, parse_batch,
-};
+use toolbay_protocol::{IdRecovery, Message, ParseError, RequestId, Response, decode_string, parse_batch};
 
 use super::{
     decompress::DecompressedBody,
@@ -64,7 +62,8 @@ impl<'a> ResponseStream<'a> {
 
     /// Takes one JSON text; where batches exist, it may be one.
     pub(super) async fn take_text(&mut self, text: Bytes) {
-        let has_batches = self.link.agreed().revision == Some(Revision::V2025_03_26);
+        let has_batches =
+            self.link.agreed().revision.is_some_and(|revision| revision.features().has_batches());
         let messages = match has_batches && text.trim_ascii_start().starts_with(b"[") {
             true => parse_batch(text.clone()),
             false => Ok(vec![Message::parse(text.clone())]),
