@@ -333,6 +333,16 @@ impl Api {
 
     fn server(&self, name: &str) -> Result<ServerHandle, ErrorObject> {
         self.host.server(name).ok_or_else(|| {
+            let problems = self.host.config_problems();
+            if let Some(broken) = problems.iter().find(|problem| problem.server.as_deref() == Some(name)) {
+                let why = format!("server `{name}` is not configured correctly: {}", broken.message);
+                let hint = "fix its entry; changes are applied within a second".to_owned();
+                return detailed(
+                    ErrorObject::new(ErrorCode::INVALID_PARAMS, why),
+                    Reason::NotReady,
+                    Some(hint),
+                );
+            }
             let servers = self.host.servers();
             let known: Vec<&str> = servers.iter().map(|server| server.name().as_str()).collect();
             let hint = format!("there are: {}", known.join(", "));

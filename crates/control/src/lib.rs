@@ -41,4 +41,7 @@ pub use listener::{HubPresence, Listener};
 pub use mcp_socket::McpSocket;
 pub use messages::{MessageEntry, MessagePage};
 pub use place::{HubAddress, SocketDirs};
-pub use snapshot::{AbsenceSnapshot, HubStatus, LogEntry, LogPage, Note, ServerSnapshot};
+pub use snapshot::{
+    AbsenceSnapshot, FailureSnapshot, HubStatus, LogEntry, LogPage, Note, QuarantinedEntry, ServerSnapshot,
+    ServerState,
+};

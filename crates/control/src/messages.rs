@@ -40,15 +40,12 @@ pub struct MessageEntry {
     pub number: u64,
     /// Milliseconds since 1970.
     pub time_ms: u64,
-    /// `client`: between a client and the hub; `server`: between the hub and a server.
-    pub hop: String,
-    /// `received` or `sent`, by the hub.
-    pub direction: String,
+    pub hop: Hop,
+    pub direction: Direction,
     /// The client, as it calls itself.
     pub client: Option<String>,
     pub server: Option<String>,
-    /// `request`, `notification`, `result`, `error` or `malformed`.
-    pub kind: String,
+    pub kind: MessageKind,
     /// That of the request, for a response.
     pub method: Option<String>,
     /// As JSON text.
@@ -79,26 +76,11 @@ impl From<CapturedMessage> for MessageEntry {
         Self {
             number: message.number,
             time_ms: millis(message.time),
-            hop: match message.hop {
-                Hop::Client => "client",
-                Hop::Server => "server",
-            }
-            .to_owned(),
-            direction: match message.direction {
-                Direction::Received => "received",
-                Direction::Sent => "sent",
-            }
-            .to_owned(),
+            hop: message.hop,
+            direction: message.direction,
             client: owned(&message.client),
             server: owned(&message.server),
-            kind: match message.kind {
-                MessageKind::Request => "request",
-                MessageKind::Notification => "notification",
-                MessageKind::Result => "result",
-                MessageKind::Error => "error",
-                MessageKind::Malformed => "malformed",
-            }
-            .to_owned(),
+            kind: message.kind,
             method: owned(&message.method),
             id: raw(&message.id),
             paired_id: raw(&message.paired_id),

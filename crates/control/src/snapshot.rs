@@ -8,7 +8,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use toolbay_host::{CatalogKind, ConfigProblem, Host, LogLine, LogSource, ServerStatus};
+use toolbay_host::{
+    CatalogKind, ConfigProblem, Failure, Host, LogLine, LogSource, Quarantined, ServerStatus,
+};
 
 /// A hub at one moment.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,7 +26,7 @@ pub struct HubStatus {
     /// The folder that it is about, where nothing is configured.
     #[serde(default)]
     pub folder: Option<PathBuf>,
-    /// Its servers, in the order of the configuration.
+    /// Its servers, in the order of the configuration, then the entries that cannot be used ([`ServerState::Broken`]).
     pub servers: Vec<ServerSnapshot>,
     /// How many tools all of them offer under the hub's names.
     pub tools: usize,
@@ -36,17 +38,14 @@ pub struct HubStatus {
     pub prompts: usize,
     /// The number of the last event: what is asked for with [`EVENTS`](crate::method::EVENTS) begins after it.
     pub revision: u64,
-    /// The messages of `config_problems`, a line each.
-    #[serde(default)]
-    pub config_problem: Option<String>,
     /// Why its configuration cannot be used as it stands now; what was there before is in effect.
     #[serde(default)]
     pub config_problems: Vec<ConfigProblem>,
     /// Variables that the configuration refers to, that are set for a client, and that are not set for the hub.
     #[serde(default)]
     pub unset_variables: Vec<String>,
-    /// Offers that were set aside, and why.
-    pub quarantined: Vec<Box<RawValue>>,
+    /// Tools, resources and prompts that are not offered because their definition is not valid.
+    pub quarantined: Vec<QuarantinedEntry>,
     /// What people should know about what servers offer: what was left out or is not checked, and why.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -61,16 +60,54 @@ pub struct Note {
     pub text: String,
 }
 
+/// A tool, resource or prompt of a server that is not offered.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct QuarantinedEntry {
+    /// The server's configured name.
+    pub server: String,
+    /// `tool`, `prompt`, `resource` or `resource template`.
+    pub kind: String,
+    /// Its name, or its beginning where it has none.
+    pub name: String,
+    /// Why it is not offered.
+    pub reason: String,
+}
+
+/// The state of a server, or of its entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerState {
+    Disabled,
+    #[serde(rename = "needs approval")]
+    NeedsApproval,
+    Starting,
+    Ready,
+    /// Ready, but something about it is not right.
+    Degraded,
+    #[serde(rename = "auth required")]
+    AuthRequired,
+    Authenticating,
+    /// Down, and tried again by itself.
+    Restarting,
+    Stopping,
+    /// Down until it is called.
+    Asleep,
+    /// Down until it is started.
+    Stopped,
+    /// Down until it is restarted or its entry is changed.
+    Failed,
+    /// Its entry is invalid, and there is no earlier version of it that runs.
+    Broken,
+}
+
 /// A server at one moment.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ServerSnapshot {
     /// Its configured name.
     pub name: String,
-    /// `disabled`, `needs approval`, `starting`, `ready`, `degraded`, `auth required`, `authenticating`, `restarting`, `stopping`, `asleep`,
-    /// `stopped` or `failed`.
-    pub state: String,
-    /// How it is reached.
-    pub transport: String,
+    pub state: ServerState,
+    /// How it is reached; unknown if its entry is broken.
+    pub transport: Option<String>,
     /// The protocol revision it speaks, once known.
     pub revision: Option<String>,
     /// Its process.
@@ -102,12 +139,7 @@ pub struct ServerSnapshot {
     /// Lines on its stdout that were no messages.
     pub noise: u64,
     /// What went wrong, if something did; for a server that is tried again, what went wrong last.
-    pub failure: Option<String>,
-    /// The line of the server's own words that most likely says why.
-    #[serde(default)]
-    pub cause: Option<String>,
-    /// What to do about that.
-    pub hint: Option<String>,
+    pub failure: Option<FailureSnapshot>,
     /// When it is tried again.
     pub retry_in_ms: Option<u64>,
     /// What could not be listed, and why.
@@ -117,6 +149,21 @@ pub struct ServerSnapshot {
     /// Why nothing of it can be used, in a sentence, if it is down and no start is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absence: Option<AbsenceSnapshot>,
+}
+
+/// Why a server is down, or its entry is broken.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FailureSnapshot {
+    /// What happened, in one line.
+    pub message: String,
+    /// The last lines that the server wrote to stderr, oldest first.
+    pub stderr: Vec<String>,
+    /// The line of `stderr` that most likely says why.
+    pub cause: Option<String>,
+    /// The places where its command was searched for, if it was not found.
+    pub searched: Vec<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
 }
 
 /// Why nothing of a server can be used.
@@ -144,22 +191,95 @@ pub struct LogEntry {
     pub seq: u64,
     /// Milliseconds since 1970.
     pub time_ms: u64,
-    /// `stderr`, `stdout` (what was no message) or `event` (what happened to it).
-    pub source: String,
-    /// What it says.
+    #[serde(with = "LogSourceName")]
+    pub source: LogSource,
     pub text: String,
+}
+
+/// How a [`LogSource`] is written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LogSource", rename_all = "lowercase")]
+enum LogSourceName {
+    Stderr,
+    #[serde(rename = "stdout")]
+    StdoutNoise,
+    /// Something that happened to the server.
+    Event,
+}
+
+impl ServerState {
+    /// The state in a word or two, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::NeedsApproval => "needs approval",
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Degraded => "degraded",
+            Self::AuthRequired => "auth required",
+            Self::Authenticating => "authenticating",
+            Self::Restarting => "restarting",
+            Self::Stopping => "stopping",
+            Self::Asleep => "asleep",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+impl From<&toolbay_host::ServerState> for ServerState {
+    fn from(state: &toolbay_host::ServerState) -> Self {
+        use toolbay_host::ServerState as State;
+        match state {
+            State::Disabled => Self::Disabled,
+            State::Pending => Self::NeedsApproval,
+            State::Starting { .. } => Self::Starting,
+            State::Running => Self::Ready,
+            State::Degraded { .. } => Self::Degraded,
+            State::AuthRequired { .. } => Self::AuthRequired,
+            State::Authenticating => Self::Authenticating,
+            State::Backoff { .. } => Self::Restarting,
+            State::Stopping => Self::Stopping,
+            State::Stopped { wakes: true } => Self::Asleep,
+            State::Stopped { wakes: false } => Self::Stopped,
+            // `Failed`; the enum of the host may grow.
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl FailureSnapshot {
+    /// The message, with the places where the command was searched for.
+    pub fn full_message(&self) -> String {
+        match &self.searched[..] {
+            [] => self.message.clone(),
+            places => format!("{}; looked in {}", self.message, places.join(", ")),
+        }
+    }
+}
+
+impl From<&Failure> for FailureSnapshot {
+    fn from(failure: &Failure) -> Self {
+        Self {
+            message: failure.headline(),
+            stderr: failure.stderr().iter().map(|line| line.as_ref().to_owned()).collect(),
+            cause: failure.cause().map(str::to_owned),
+            searched: failure.searched().iter().map(|place| place.display().to_string()).collect(),
+            hint: failure.hint(),
+        }
+    }
 }
 
 impl ServerSnapshot {
     /// A server at the moment of its status.
     pub fn of(status: &ServerStatus) -> Self {
         let ServerStatus { counts, catalog: catalogue, .. } = status;
-        let failure = status.state.failure();
         let retry_in = status.state.next_attempt().map(|at| at.saturating_duration_since(Instant::now()));
         Self {
             name: status.name.as_str().to_owned(),
-            state: status.state.word().to_owned(),
-            transport: status.transport.to_owned(),
+            state: (&status.state).into(),
+            transport: Some(status.transport.to_owned()),
             revision: status.revision.map(|revision| revision.as_str().to_owned()),
             pid: status.pid,
             server_info: catalogue.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
@@ -174,15 +294,44 @@ impl ServerSnapshot {
             in_flight: counts.in_flight,
             waiting: counts.waiting,
             noise: counts.noise,
-            failure: failure.map(ToString::to_string),
-            cause: failure.and_then(|failure| failure.cause()).map(str::to_owned),
-            hint: failure.and_then(|failure| failure.hint()),
+            failure: status.state.failure().map(|failure| FailureSnapshot::from(&**failure)),
             retry_in_ms: retry_in.map(milliseconds),
             problems: catalogue.problems.clone(),
             is_up: status.state.is_up(),
             absence: status
                 .absence()
                 .map(|absence| AbsenceSnapshot { message: absence.to_string(), hint: absence.hint() }),
+        }
+    }
+
+    /// An entry that cannot be used.
+    fn broken(name: &str, problem: &str) -> Self {
+        let message = problem.to_owned();
+        let failure =
+            FailureSnapshot { message, stderr: Vec::new(), cause: None, searched: Vec::new(), hint: None };
+        Self {
+            name: name.to_owned(),
+            state: ServerState::Broken,
+            transport: None,
+            revision: None,
+            pid: None,
+            server_info: None,
+            tools: 0,
+            resources: 0,
+            resource_templates: 0,
+            prompts: 0,
+            starts: 0,
+            state_ms: 0,
+            start_ms: None,
+            calls: 0,
+            in_flight: 0,
+            waiting: 0,
+            noise: 0,
+            failure: Some(failure),
+            retry_in_ms: None,
+            problems: Vec::new(),
+            is_up: false,
+            absence: None,
         }
     }
 }
@@ -198,31 +347,44 @@ impl HubStatus {
         let revision = host.revision();
         let table = host.table();
         let config_problems = host.config_problems().to_vec();
-        let messages: Vec<&str> = config_problems.iter().map(|problem| problem.message.as_str()).collect();
+        let mut servers: Vec<ServerSnapshot> = host.statuses().iter().map(ServerSnapshot::of).collect();
+        for ConfigProblem { server, message } in &config_problems {
+            if let Some(name) = server
+                && !servers.iter().any(|server| server.name == *name)
+            {
+                servers.push(ServerSnapshot::broken(name, message));
+            }
+        }
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             config: None,
             url: None,
             folder: None,
-            servers: host.statuses().iter().map(ServerSnapshot::of).collect(),
+            servers,
             tools: table.count(CatalogKind::Tools),
             resources: table.count(CatalogKind::Resources),
             resource_templates: table.count(CatalogKind::ResourceTemplates),
             prompts: table.count(CatalogKind::Prompts),
             revision,
-            config_problem: (!messages.is_empty()).then(|| messages.join("\n")),
             config_problems,
             unset_variables: Vec::new(),
-            quarantined: table
-                .quarantined
-                .iter()
-                .filter_map(|set_aside| serde_json::value::to_raw_value(set_aside).ok())
-                .collect(),
+            quarantined: table.quarantined.iter().map(QuarantinedEntry::from).collect(),
             notes: table
                 .notes()
                 .map(|(server, text)| Note { server: server.as_str().to_owned(), text: text.to_owned() })
                 .collect(),
+        }
+    }
+}
+
+impl From<&Quarantined> for QuarantinedEntry {
+    fn from(item: &Quarantined) -> Self {
+        Self {
+            server: item.server.as_str().to_owned(),
+            kind: item.kind.to_owned(),
+            name: item.name.clone(),
+            reason: item.reason.clone(),
         }
     }
 }
@@ -233,12 +395,7 @@ impl From<LogLine> for LogEntry {
         Self {
             seq: line.seq,
             time_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
-            source: match line.source {
-                LogSource::Stderr => "stderr",
-                LogSource::StdoutNoise => "stdout",
-                LogSource::Event => "event",
-            }
-            .to_owned(),
+            source: line.source,
             text: line.text.as_ref().to_owned(),
         }
     }

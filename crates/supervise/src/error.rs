@@ -136,6 +136,12 @@ impl CommandNotFound {
         near.filter(|(distance, _)| *distance <= allowed.clamp(1, 2)).min().map(|(_, launcher)| launcher)
     }
 
+    /// The error without the places that were searched, of which there may be dozens.
+    pub fn headline(&self) -> String {
+        let nowhere = if self.looked_in.is_empty() { "; looked nowhere: PATH is empty" } else { "" };
+        format!("command `{}` not found{nowhere}", self.command.display())
+    }
+
     /// One line on how to solve it.
     pub fn hint(&self) -> String {
         let command = self.command.to_string_lossy();
@@ -162,12 +168,9 @@ impl std::error::Error for CommandNotFound {}
 
 impl fmt::Display for CommandNotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "command `{}` not found; looked ", self.command.display())?;
-        if self.looked_in.is_empty() {
-            return f.write_str("nowhere: PATH is empty");
-        }
+        f.write_str(&self.headline())?;
         for (index, place) in self.looked_in.iter().enumerate() {
-            let before = if index == 0 { "in " } else { ", " };
+            let before = if index == 0 { "; looked in " } else { ", " };
             write!(f, "{before}{}", place.display())?;
         }
         Ok(())

@@ -23,6 +23,17 @@ pub enum LogSource {
     Event,
 }
 
+impl LogSource {
+    /// Its name for people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stderr => "stderr",
+            Self::StdoutNoise => "stdout",
+            Self::Event => "event",
+        }
+    }
+}
+
 /// One line, without its line end. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {

@@ -15,6 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, time::Instant};
 use toolbay_protocol::{Message, Request, RequestId, redact};
 
@@ -49,7 +50,8 @@ struct CaptureInner {
 }
 
 /// Between whom a message passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Hop {
     /// A client and the hub.
     Client,
@@ -57,17 +59,17 @@ pub enum Hop {
     Server,
 }
 
-/// Which way a message goes, as the hub sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The direction of a message, from the hub's side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// It came.
     Received,
-    /// The hub sent it.
     Sent,
 }
 
 /// What a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MessageKind {
     Request,
     Notification,
@@ -75,6 +77,19 @@ pub enum MessageKind {
     Error,
     /// Nothing that could be read.
     Malformed,
+}
+
+impl MessageKind {
+    /// Its name, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Notification => "notification",
+            Self::Result => "result",
+            Self::Error => "error",
+            Self::Malformed => "malformed",
+        }
+    }
 }
 
 /// One connection on which messages pass.

@@ -1,9 +1,9 @@
 //! Why a server is not there, and why a call failed.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use toolbay_protocol::{ParseError, ServerName};
-use toolbay_supervise::{Exit, SpawnError};
+use toolbay_supervise::{CommandNotFound, Exit, SpawnError};
 use toolbay_transport::http::client::HttpError;
 
 use crate::{status::Phase, stderr_tail::StderrTail};
@@ -70,8 +70,7 @@ impl Failure {
 
     /// Whether the server said on stderr that another process has the port that it wants.
     pub fn is_address_in_use(&self) -> bool {
-        let (Self::Exited { stderr, .. } | Self::StartTimeout { stderr, .. }) = self else { return false };
-        stderr.0.iter().any(|line| {
+        self.stderr().iter().any(|line| {
             let line = line.to_ascii_lowercase();
             line.contains("address already in use") || line.contains("eaddrinuse")
         })
@@ -106,7 +105,30 @@ impl Failure {
         }
     }
 
-    /// The line of the server's own words that most likely says why, if it said anything.
+    /// The last lines that the server wrote to stderr.
+    pub fn stderr(&self) -> &[Arc<str>] {
+        match self {
+            Self::Exited { stderr, .. } | Self::StartTimeout { stderr, .. } => &stderr.0,
+            _ => &[],
+        }
+    }
+
+    /// The places where its command was searched for, if it was not found.
+    pub fn searched(&self) -> &[PathBuf] {
+        self.missing_command().map_or(&[], |missing| &missing.looked_in)
+    }
+
+    fn missing_command(&self) -> Option<&CommandNotFound> {
+        match self {
+            Self::Spawn { source } => match &**source {
+                SpawnError::NotFound(missing) => Some(missing),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The line of stderr that most likely says why, if there is one.
     pub fn cause(&self) -> Option<&str> {
         match self {
             Self::Exited { stderr, .. } | Self::StartTimeout { stderr, .. } => stderr.cause(),
@@ -114,8 +136,11 @@ impl Failure {
         }
     }
 
-    /// What happened, without the server's own words.
+    /// What happened, without the server's stderr and the places where its command was searched for.
     pub fn headline(&self) -> String {
+        if let Some(missing) = self.missing_command() {
+            return format!("it could not be started: {}", missing.headline());
+        }
         match self {
             Self::Exited { exit, phase, .. } => {
                 Self::Exited { exit: exit.clone(), phase: *phase, stderr: StderrTail::default() }.to_string()
@@ -127,10 +152,11 @@ impl Failure {
         }
     }
 
-    /// What happened and the server's own word for why, on one line.
+    /// What happened and the line of stderr that most likely says why, on one line.
     pub fn summary(&self) -> String {
         match self.cause() {
             Some(cause) => format!("{}: {cause}", self.headline()),
+            None if self.missing_command().is_some() => self.to_string(),
             None => self.headline(),
         }
     }

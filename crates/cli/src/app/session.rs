@@ -2,7 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use toolbay_control::{About, Api, ControlClient, ControlError, HubSnapshot, ServerSnapshot, method};
+use toolbay_control::{
+    About, Api, ControlClient, ControlError, HubSnapshot, ServerSnapshot, ServerState, method,
+};
 use toolbay_host::CatalogKind;
 
 use crate::{
@@ -251,8 +253,9 @@ impl<'a> Session<'a> {
     /// Names servers that are on their way up, whose offers may be missing.
     async fn note_starting(&self, what: &str) -> Result<(), CliError> {
         let snapshot = self.client.snapshot().await?;
-        let is_starting =
-            |server: &&ServerSnapshot| matches!(server.state.as_str(), "starting" | "restarting");
+        let is_starting = |server: &&ServerSnapshot| {
+            matches!(server.state, ServerState::Starting | ServerState::Restarting)
+        };
         let starting: Vec<String> =
             snapshot.servers.iter().filter(is_starting).map(|server| clean_line(&server.name)).collect();
         if !starting.is_empty() {

@@ -29,13 +29,13 @@ pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliErro
     let mut server = about(context, &survey, placed);
     let snapshot = states.get(&args.server);
     if context.out.json {
-        server["state"] = json!(snapshot.map(|server| &server.state));
-        server["failure"] = json!(snapshot.and_then(|server| server.failure.as_deref()));
+        server["state"] = json!(snapshot.map(|server| server.state));
+        server["failure"] = json!(snapshot.and_then(|server| server.failure.as_ref()));
         return Ok(context.out.json_object(&json!({ "server": server }))?);
     }
     let mut rows = rows(context, placed, &server);
     if let Some(server) = snapshot {
-        rows.insert(1, ("state", server.state.clone()));
+        rows.insert(1, ("state", server.state.as_str().to_owned()));
         rows.extend(trouble(server).map(|trouble| ("trouble", trouble)));
     }
     let rows: Vec<Vec<Cell>> = rows

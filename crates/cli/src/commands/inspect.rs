@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 use toolbay_control::{MessageEntry, MessagePage, method};
+use toolbay_host::capture::{Direction, Hop, MessageKind};
 use toolbay_protocol::Message;
 
 use crate::{
@@ -103,11 +104,11 @@ impl Inspection<'_> {
 struct Shown<'a> {
     number: u64,
     time: String,
-    hop: &'a str,
-    direction: &'a str,
+    hop: Hop,
+    direction: Direction,
     client: Option<&'a str>,
     server: Option<&'a str>,
-    kind: &'a str,
+    kind: MessageKind,
     method: Option<&'a str>,
     id: Option<&'a RawValue>,
     paired_id: Option<&'a RawValue>,
@@ -128,11 +129,11 @@ impl<'a> Shown<'a> {
         Self {
             number: entry.number,
             time: rfc3339(entry.time()),
-            hop: &entry.hop,
-            direction: &entry.direction,
+            hop: entry.hop,
+            direction: entry.direction,
             client: entry.client.as_deref(),
             server: entry.server.as_deref(),
-            kind: &entry.kind,
+            kind: entry.kind,
             method: entry.method.as_deref(),
             id: raw(&entry.id),
             paired_id: raw(&entry.paired_id),
@@ -146,25 +147,25 @@ impl<'a> Shown<'a> {
 
 /// A message as people see it.
 fn line(entry: &MessageEntry, columns: usize) -> String {
-    let way = match (entry.hop.as_str(), entry.direction.as_str()) {
-        ("client", "received") => "client → hub",
-        ("client", _) => "hub → client",
-        (_, "received") => "server → hub",
-        _ => "hub → server",
+    let hop = match (entry.hop, entry.direction) {
+        (Hop::Client, Direction::Received) => "client → hub",
+        (Hop::Client, Direction::Sent) => "hub → client",
+        (Hop::Server, Direction::Received) => "server → hub",
+        (Hop::Server, Direction::Sent) => "hub → server",
     };
     let time = rfc3339(entry.time());
     let peer = entry.server.as_deref().or(entry.client.as_deref()).unwrap_or("-");
-    let method = entry.method.as_deref().unwrap_or(&entry.kind);
-    let mut text = format!("{} {way:12}  {:12}  {}", &time[11..23], clean_line(peer), clean_line(method));
+    let method = entry.method.as_deref().unwrap_or(entry.kind.as_str());
+    let mut text = format!("{} {hop:12}  {:12}  {}", &time[11..23], clean_line(peer), clean_line(method));
     if let Some(id) = &entry.id {
         text.push_str(&format!("  #{}", clean_line(id)));
     }
     if let Some(id) = &entry.paired_id {
-        let other = if entry.hop == "client" { "server" } else { "client" };
+        let other = if entry.hop == Hop::Client { "server" } else { "client" };
         text.push_str(&format!(" ({other} #{})", clean_line(id)));
     }
-    if matches!(entry.kind.as_str(), "error" | "malformed") {
-        text.push_str(&format!("  {}", entry.kind));
+    if matches!(entry.kind, MessageKind::Error | MessageKind::Malformed) {
+        text.push_str(&format!("  {}", entry.kind.as_str()));
     }
     if let Some(time) = entry.duration_us {
         text.push_str(&format!("  {}", duration(time)));
@@ -217,11 +218,11 @@ mod tests {
         MessageEntry {
             number: 3,
             time_ms: 1_785_196_800_123,
-            hop: "server".to_owned(),
-            direction: "received".to_owned(),
+            hop: Hop::Server,
+            direction: Direction::Received,
             client: Some("editor 1.0".to_owned()),
             server: Some("small".to_owned()),
-            kind: "result".to_owned(),
+            kind: MessageKind::Result,
             method: Some("tools/call".to_owned()),
             id: Some("17".to_owned()),
             paired_id: Some("\"a\"".to_owned()),

@@ -3,6 +3,7 @@
 use futures_util::future::try_join_all;
 use serde_json::json;
 use toolbay_control::{LogEntry, LogPage, method};
+use toolbay_host::LogSource;
 
 use crate::{
     app::{
@@ -72,15 +73,15 @@ fn show(context: &Context, server: &str, line: &LogEntry, shows_name: bool) -> R
     let time = rfc3339(line.time());
     if out.json {
         return Ok(out.json_object(&json!({
-            "server": server, "seq": line.seq, "time": time, "source": line.source, "text": line.text,
+            "server": server, "seq": line.seq, "time": time, "source": line.source.as_str(), "text": line.text,
         }))?);
     }
     let name = if shows_name { format!("{} ", clean_line(server)) } else { String::new() };
     let text = clean(&line.text).replace('\n', " ");
-    let (mark, text) = match line.source.as_str() {
-        "event" => ("* ", out.paint.dim(&text)),
-        "stdout" => ("stdout: ", text),
-        _ => ("", text),
+    let (mark, text) = match line.source {
+        LogSource::Event => ("* ", out.paint.dim(&text)),
+        LogSource::StdoutNoise => ("stdout: ", text),
+        LogSource::Stderr => ("", text),
     };
     Ok(out.data(&format!("{} {}{mark}{text}\n", out.paint.dim(&time), out.paint.bold(&name)))?)
 }

@@ -5,7 +5,7 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolbay_control::{HubStatus, ServerSnapshot};
+use toolbay_control::{HubStatus, ServerSnapshot, ServerState};
 
 use crate::{
     app::{
@@ -78,7 +78,8 @@ async fn execute(
 
 /// Those that may run.
 fn all(snapshot: &HubStatus) -> Vec<&str> {
-    let may_run = |server: &&ServerSnapshot| !matches!(server.state.as_str(), "disabled" | "needs approval");
+    use ServerState::{Broken, Disabled, NeedsApproval};
+    let may_run = |server: &&ServerSnapshot| !matches!(server.state, Disabled | NeedsApproval | Broken);
     snapshot.servers.iter().filter(may_run).map(|server| server.name.as_str()).collect()
 }
 

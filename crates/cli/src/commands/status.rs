@@ -4,7 +4,7 @@ mod watch;
 
 use serde_json::json;
 use toolbay_config::{Permission, ServerConfig, ServerEndpoint};
-use toolbay_control::{ControlError, HubStatus, Note, ServerSnapshot};
+use toolbay_control::{ControlError, HubStatus, Note, QuarantinedEntry, ServerSnapshot, ServerState};
 use toolbay_host::ConfigProblem;
 
 use super::listing::counted;
@@ -27,12 +27,12 @@ pub(crate) async fn run(context: &Context, args: &StatusArgs) -> Result<(), CliE
         if args.wait {
             session.ready(None).await?;
         }
-        let mut snapshot = session.client.snapshot().await?;
+        let snapshot = session.client.snapshot().await?;
         let out = &context.out;
         if out.json {
             return Ok(out.json_object(&snapshot)?);
         }
-        let problems = problems(&mut snapshot);
+        let problems = problems(&snapshot);
         let text: String = lines(&snapshot, view(context)).iter().map(|line| format!("{line}\n")).collect();
         out.data(&text)?;
         for problem in problems {
@@ -90,8 +90,8 @@ fn show_configured(context: &Context) -> Result<(), CliError> {
 fn state(server: &ServerConfig) -> &'static str {
     match server.permission {
         Permission::Enabled => "not running",
-        Permission::Disabled => "disabled",
-        Permission::Pending => "needs approval",
+        Permission::Disabled => ServerState::Disabled.as_str(),
+        Permission::Pending => ServerState::NeedsApproval.as_str(),
     }
 }
 
@@ -103,28 +103,22 @@ fn transport(server: &ServerConfig) -> &'static str {
     }
 }
 
-/// What is wrong with the configuration, in sentences. An entry that cannot be used becomes a server that is broken, unless an
-/// earlier form of it still runs.
-fn problems(snapshot: &mut HubStatus) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for ConfigProblem { server, message } in &snapshot.config_problems {
-        match server {
-            Some(name) if !snapshot.servers.iter().any(|server| server.name == *name) => {
-                snapshot.servers.push(ServerSnapshot {
-                    name: name.clone(),
-                    state: "broken".to_owned(),
-                    transport: "–".to_owned(),
-                    failure: Some(message.clone()),
-                    ..ServerSnapshot::default()
-                });
-            }
-            _ => sentences.push(format!("{}; the last valid version stays in effect", clean(message))),
-        }
-    }
+/// What is wrong with the configuration, in sentences, without the entries that are in the table as broken servers.
+fn problems(snapshot: &HubStatus) -> Vec<String> {
+    let mut sentences: Vec<String> = other_problems(snapshot)
+        .map(|problem| format!("{}; the last valid version stays in effect", clean(&problem.message)))
+        .collect();
     for name in &snapshot.unset_variables {
         sentences.push(format!("variable {} is set for a client, but not for the hub", clean(name)));
     }
     sentences
+}
+
+/// The problems of the configuration that are not shown as a broken server.
+fn other_problems(snapshot: &HubStatus) -> impl Iterator<Item = &ConfigProblem> {
+    let is_broken =
+        |name: &String| snapshot.servers.iter().any(|it| it.state == ServerState::Broken && it.name == *name);
+    snapshot.config_problems.iter().filter(move |problem| !problem.server.as_ref().is_some_and(is_broken))
 }
 
 /// The hub in a few lines, then its servers, what of theirs is not offered, and what else to know about it.
@@ -152,11 +146,8 @@ fn head(snapshot: &HubStatus, paint: Palette, columns: Option<usize>) -> Vec<Str
 
 /// What servers offer that cannot be offered to clients.
 fn set_aside(snapshot: &HubStatus) -> Vec<String> {
-    let line = |offer: &serde_json::value::RawValue| {
-        let value: serde_json::Value = serde_json::from_str(offer.get()).unwrap_or_default();
-        let part = |key: &str| clean_line(value[key].as_str().unwrap_or("?"));
-        let (server, kind, name) = (part("server"), part("kind"), part("name"));
-        format!("{server}: the {kind} `{name}` is not offered: {}", part("reason"))
+    let line = |QuarantinedEntry { server, kind, name, reason }: &QuarantinedEntry| {
+        clean_line(&format!("{server}: the {kind} `{name}` is not offered: {reason}"))
     };
-    snapshot.quarantined.iter().map(|offer| line(offer)).collect()
+    snapshot.quarantined.iter().map(line).collect()
 }

@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use toolbay_control::ServerSnapshot;
-use toolbay_host::{Host, HostEvents};
+use toolbay_control::{ServerSnapshot, ServerState};
+use toolbay_host::{Host, HostEvents, ServerStatus};
 
 use crate::term::{
     live_region::Redraw,
@@ -56,7 +56,8 @@ impl<'a> StartupTable<'a> {
     /// As [`StartupTable::new`], of those servers alone that are on their way up now.
     pub(crate) fn of_starting(host: &Host, out: &'a Output) -> Self {
         let board = Self::new(host, out);
-        let starting = host.statuses().into_iter().filter(|status| status.state.word() == "starting");
+        let is_starting = |status: &ServerStatus| ServerState::from(&status.state) == ServerState::Starting;
+        let starting = host.statuses().into_iter().filter(is_starting);
         let only = starting.map(|status| status.name.as_str().to_owned()).collect();
         Self { only: Some(only), ..board }
     }
@@ -75,7 +76,7 @@ impl<'a> StartupTable<'a> {
         loop {
             let snapshots = self.look();
             self.show(&snapshots);
-            if snapshots.iter().all(|server| server.state != "starting") {
+            if snapshots.iter().all(|server| server.state != ServerState::Starting) {
                 self.finish();
             }
             let is_table = self.form == StartupView::Table;

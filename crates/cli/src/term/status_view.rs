@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolbay_control::ServerSnapshot;
+use toolbay_control::{ServerSnapshot, ServerState};
 
 use crate::term::{
     style::{Palette, clean_line},
@@ -61,19 +61,19 @@ impl View {
             |number: usize| if server.revision.is_some() { number.to_string() } else { "–".to_owned() };
         let time = match self.times {
             Times::Uptime => server.is_up.then_some(server.state_ms),
-            Times::Start if server.state == "starting" => Some(server.state_ms),
+            Times::Start if server.state == ServerState::Starting => Some(server.state_ms),
             Times::Start => server.start_ms,
         };
         vec![
             Cell::new("●", look(server)),
             Cell::new(clean_line(&server.name), Look::Bold),
-            Cell::new(server.state.clone(), look(server)),
+            Cell::new(server.state.as_str(), look(server)),
             count(server.tools).into(),
             server.calls.to_string().into(),
             time.map(|time| short(Duration::from_millis(time))).unwrap_or_default().into(),
             count(server.resources + server.resource_templates).into(),
             count(server.prompts).into(),
-            server.transport.clone().into(),
+            server.transport.clone().unwrap_or_else(|| "–".to_owned()).into(),
             revision(server).into(),
         ]
     }
@@ -81,10 +81,9 @@ impl View {
     /// What is wrong with a server, in lines below its row.
     fn notes(&self, server: &ServerSnapshot) -> Vec<String> {
         let problems = server.problems.iter().map(|problem| clean_line(problem));
-        let notes = trouble_lines(server).into_iter().chain(problems);
+        let notes = trouble_lines(server, self.is_verbose).into_iter().chain(problems);
         notes
             .map(|note| {
-                let note = if self.is_verbose { note } else { without_places(note) };
                 let note = match self.columns {
                     Some(columns) if !self.is_verbose => cut(&note, columns.saturating_sub(3)),
                     _ => note,
@@ -98,56 +97,57 @@ impl View {
 /// A server in one line.
 pub(crate) fn line(server: &ServerSnapshot, paint: Palette) -> String {
     let time = server.start_ms.map(|time| format!(", {}", short(Duration::from_millis(time))));
-    let detail = match server.state.as_str() {
-        "ready" | "degraded" => {
+    let detail = match server.state {
+        ServerState::Ready | ServerState::Degraded => {
             format!(" ({}, {}{})", revision(server), counts(server), time.unwrap_or_default())
         }
-        "starting" => String::new(),
+        ServerState::Starting => String::new(),
         _ => trouble(server).map(|trouble| format!(": {trouble}")).unwrap_or_default(),
     };
     let dot = Cell::new("●", look(server)).painted(paint);
-    format!("{dot} {} {}{detail}", clean_line(&server.name), server.state)
+    format!("{dot} {} {}{detail}", clean_line(&server.name), server.state.as_str())
 }
 
 /// What is worth a line when it changes.
 pub(crate) fn key(server: &ServerSnapshot) -> String {
-    match server.state.as_str() {
-        state if server.is_up => format!("{state} {} {}", counts(server), server.starts),
-        state => format!("{state} {:?}", server.failure),
+    match server.state {
+        state if server.is_up => format!("{state:?} {} {}", counts(server), server.starts),
+        state => format!("{state:?} {:?}", server.failure),
     }
 }
 
 /// `13 ready, 2 failed, 1 disabled`, the worst first but for what is well.
 pub(crate) fn summary(servers: &[ServerSnapshot]) -> String {
-    let mut states: Vec<(&str, usize)> = Vec::new();
+    let mut states: Vec<(ServerState, usize)> = Vec::new();
     for server in servers {
         match states.iter_mut().find(|(state, _)| *state == server.state) {
             Some((_, count)) => *count += 1,
-            None => states.push((&server.state, 1)),
+            None => states.push((server.state, 1)),
         }
     }
-    states.sort_by_key(|(state, _)| (*state != "ready", severity(state)));
-    let counts: Vec<String> = states.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    states.sort_by_key(|(state, _)| (*state != ServerState::Ready, severity(*state)));
+    let counts: Vec<String> =
+        states.iter().map(|(state, count)| format!("{count} {}", state.as_str())).collect();
     if counts.is_empty() { "no servers".to_owned() } else { counts.join(", ") }
 }
 
 /// Puts servers that somebody should look at first; the others stay in their order.
 pub(crate) fn sort_by_trouble(servers: &mut [&ServerSnapshot]) {
-    servers.sort_by_key(|server| severity(&server.state));
+    servers.sort_by_key(|server| severity(server.state));
 }
 
 /// How much a state asks for attention: the least the most.
-fn severity(state: &str) -> u8 {
+fn severity(state: ServerState) -> u8 {
     match state {
-        "broken" | "failed" => 0,
-        "auth required" => 1,
-        "restarting" => 2,
-        "degraded" => 3,
-        "needs approval" | "authenticating" => 4,
-        "starting" | "stopping" => 5,
-        "disabled" => 8,
-        "stopped" | "not running" => 7,
-        _ => 6,
+        ServerState::Broken | ServerState::Failed => 0,
+        ServerState::AuthRequired => 1,
+        ServerState::Restarting => 2,
+        ServerState::Degraded => 3,
+        ServerState::NeedsApproval | ServerState::Authenticating => 4,
+        ServerState::Starting | ServerState::Stopping => 5,
+        ServerState::Ready | ServerState::Asleep => 6,
+        ServerState::Stopped => 7,
+        ServerState::Disabled => 8,
     }
 }
 
@@ -165,38 +165,38 @@ pub(crate) fn counts(server: &ServerSnapshot) -> String {
     )
 }
 
-/// What went wrong, in lines: the failure, the last words of the server, and what to do about it.
-fn trouble_lines(server: &ServerSnapshot) -> Vec<String> {
-    let Some(failure) = server.failure.as_deref() else { return Vec::new() };
-    let mut lines = vec![clean_line(failure).trim_end_matches("; last stderr output:").to_owned()];
-    lines.extend(server.cause.as_deref().map(|cause| format!("stderr: {}", clean_line(cause))));
-    lines.extend(server.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
+/// What went wrong, in lines: the failure, the line of stderr that says why, and what to do about it.
+fn trouble_lines(server: &ServerSnapshot, is_verbose: bool) -> Vec<String> {
+    let Some(failure) = &server.failure else { return Vec::new() };
+    let message = match failure.searched.len() {
+        // `PATH` may have dozens.
+        places @ 2.. if !is_verbose => {
+            format!("{}; looked in {places} directories (-v lists them)", failure.message)
+        }
+        _ => failure.full_message(),
+    };
+    let mut lines = vec![clean_line(&message)];
+    lines.extend(failure.cause.as_deref().map(|cause| format!("stderr: {}", clean_line(cause))));
+    lines.extend(failure.hint.as_ref().map(|hint| format!("hint: {}", clean_line(hint))));
     lines
 }
 
 /// The same in one line.
 pub(crate) fn trouble(server: &ServerSnapshot) -> Option<String> {
-    let lines = trouble_lines(server);
+    let lines = trouble_lines(server, true);
     (!lines.is_empty()).then(|| lines.join(" – "))
 }
 
-/// A message without the directories of `PATH`, of which there may be dozens.
-fn without_places(note: String) -> String {
-    match note.split_once("; looked in ") {
-        Some((message, places)) if places.contains(", ") => {
-            format!("{message}; looked in {} directories (-v lists them)", places.matches(", ").count() + 1)
-        }
-        _ => note,
-    }
-}
-
 fn look(server: &ServerSnapshot) -> Look {
-    match server.state.as_str() {
-        "ready" => Look::Good,
-        "starting" | "authenticating" | "restarting" | "stopping" | "degraded" | "needs approval" => {
-            Look::Busy
-        }
-        "failed" | "auth required" | "broken" => Look::Bad,
-        _ => Look::Dim,
+    match server.state {
+        ServerState::Ready => Look::Good,
+        ServerState::Starting
+        | ServerState::Authenticating
+        | ServerState::Restarting
+        | ServerState::Stopping
+        | ServerState::Degraded
+        | ServerState::NeedsApproval => Look::Busy,
+        ServerState::Failed | ServerState::AuthRequired | ServerState::Broken => Look::Bad,
+        ServerState::Disabled | ServerState::Stopped | ServerState::Asleep => Look::Dim,
     }
 }

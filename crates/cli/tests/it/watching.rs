@@ -89,9 +89,9 @@ fn for_programs_every_change_is_an_object() {
     assert_eq!((&first["server"]["name"], &first["server"]["state"]), (&"small".into(), &"ready".into()));
     home.write("mcp.json", "{");
     let problem = event(watching.until(r#""event":"config""#));
-    assert!(problem["problem"].as_str().unwrap().contains("mcp.json:1:"), "{problem}");
+    assert!(problem["problems"][0]["message"].as_str().unwrap().contains("mcp.json:1:"), "{problem}");
     home.write("mcp.json", r#"{"mcpServers": {}}"#);
-    assert_eq!(event(watching.until(r#""event":"config""#))["problem"], Value::Null);
+    assert_eq!(event(watching.until(r#""event":"config""#))["problems"], json!([]));
     assert_eq!(event(watching.until(r#""event":"removed""#))["server"], "small");
     signal(watching.child.id(), "INT");
     assert_eq!(watching.end(), (Some(130), Vec::new()));
@@ -200,9 +200,13 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
     assert!(at("bad     broken") < at("mcp.json:2:1: server `bad`"));
     assert!(at("mcp.json:2:1") < at("worse   broken") && at("mcp.json:3:2") < at("small   ready"));
     let told = home.run(&["status", "--json", "--config", "mcp.json"]).expect(0).json();
-    assert_eq!(told["config_problem"].as_str().unwrap().lines().count(), 2);
     let broken = told["config_problems"].as_array().unwrap().iter().map(|problem| &problem["server"]);
     assert_eq!(broken.collect::<Vec<_>>(), ["bad", "worse"]);
+    let states = told["servers"].as_array().unwrap().iter().map(|server| (&server["name"], &server["state"]));
+    let broken = states.filter(|(_, state)| **state == "broken").map(|(name, _)| name);
+    assert_eq!(broken.collect::<Vec<_>>(), ["bad", "worse"]);
+    let restart = home.run(&["restart", "bad", "--config", "mcp.json"]).expect(4);
+    assert!(restart.stderr.contains("mcp.json:2:1: server `bad`"), "{restart:#?}");
 
     home.write("mcp.json", &right);
     hub.until("the configuration is valid again");

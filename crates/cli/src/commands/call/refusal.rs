@@ -1,7 +1,7 @@
 //! Why a call got no result, and whose fault that is.
 
 use serde_json::Value;
-use toolbay_control::{HubStatus, ServerSnapshot};
+use toolbay_control::{HubStatus, ServerSnapshot, ServerState};
 use toolbay_host::slugs;
 use toolbay_protocol::{ErrorObject, ServerName};
 
@@ -43,8 +43,8 @@ pub(in crate::commands) async fn explain<'a>(
 /// The server whose prefix a name has.
 fn owner<'a>(snapshot: &'a HubStatus, name: &str) -> Option<&'a ServerSnapshot> {
     let (prefix, _) = name.split_once("__")?;
-    let names: Vec<ServerName> =
-        snapshot.servers.iter().map(|server| ServerName::new(server.name.clone())).collect();
+    let running = snapshot.servers.iter().filter(|server| server.state != ServerState::Broken);
+    let names: Vec<ServerName> = running.map(|server| ServerName::new(server.name.clone())).collect();
     let index = slugs(&names).iter().position(|slug| slug == prefix)?;
     snapshot.servers.get(index)
 }
@@ -55,11 +55,11 @@ fn bare(name: &str) -> &str {
 
 /// The server is there, but not up.
 fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
-    if server.state == "needs approval" {
+    if server.state == ServerState::NeedsApproval {
         return CliError::NeedsApproval { servers: vec![server.name.clone()] };
     }
     // One that is on its way back up went down during the call: the answer says why.
-    let is_coming_back = matches!(server.state.as_str(), "starting" | "restarting");
+    let is_coming_back = matches!(server.state, ServerState::Starting | ServerState::Restarting);
     let (message, hint) = match (&server.absence, hub_error(&error)) {
         (Some(absence), told) if !is_coming_back || told.is_none() => {
             (clean_line(&absence.message), absence.hint.as_deref().map(clean_line))
@@ -72,17 +72,14 @@ fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
 
 /// The server has it, but it cannot be offered.
 fn set_aside(snapshot: &HubStatus, server: &ServerSnapshot, kind: &str, name: &str) -> Option<CliError> {
-    let offers = snapshot.quarantined.iter();
-    let mut offers = offers.filter_map(|offer| serde_json::from_str::<Value>(offer.get()).ok());
-    let found = offers.find(|offer| {
-        let is_called = |text: &str| text == name || text == bare(name);
-        offer["server"] == server.name.as_str() && offer["name"].as_str().is_some_and(is_called)
-    })?;
+    let is_called = |text: &str| text == name || text == bare(name);
+    let mut items = snapshot.quarantined.iter();
+    let found = items.find(|item| item.server == server.name && is_called(&item.name))?;
     Some(CliError::SetAside {
         server: server.name.clone(),
         kind: kind.to_owned(),
         name: bare(name).to_owned(),
-        reason: found["reason"].as_str().unwrap_or("its definition is not valid").to_owned(),
+        reason: found.reason.clone(),
     })
 }
 

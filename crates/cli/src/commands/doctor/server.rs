@@ -76,20 +76,18 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
     let Some(status) = host.status(name) else { return Vec::new() };
     let snapshot = ServerSnapshot::of(&status);
     if !status.state.is_up() {
-        let why = snapshot.failure.as_deref().unwrap_or(&snapshot.state);
-        let why = why.lines().next().unwrap_or_default().trim_end_matches("; last stderr output:");
         let what = if matches!(status.state, ServerState::AuthRequired { .. }) {
             "it requires a login: "
         } else {
             ""
         };
-        // What it said in its last life; the lives before it said the same.
-        let said = snapshot.failure.iter().flat_map(|failure| failure.lines().skip(1));
-        let said = said.map(|line| line.trim_start_matches("  ").to_owned()).collect();
-        let finding = Finding::bad(CHECK, format!("{what}{why}")).details(said);
-        return vec![match snapshot.hint {
-            Some(hint) => finding.fix(hint),
-            None => finding.fix(format!("see `toolbay logs {name}`")),
+        let see_logs = format!("see `toolbay logs {name}`");
+        return vec![match snapshot.failure {
+            Some(failure) => {
+                let finding = Finding::bad(CHECK, format!("{what}{}", failure.full_message()));
+                finding.details(failure.stderr).fix(failure.hint.unwrap_or(see_logs))
+            }
+            None => Finding::bad(CHECK, snapshot.state.as_str()).fix(see_logs),
         }];
     }
     let era = match status.revision {
@@ -98,7 +96,7 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
         None => "unknown revision".to_owned(),
     };
     let message =
-        format!("ready after {}, {era} over {}, {}", short(took), snapshot.transport, counts(&snapshot));
+        format!("ready after {}, {era} over {}, {}", short(took), status.transport, counts(&snapshot));
     let mut findings = vec![Finding::good(CHECK, message)];
     findings.extend(
         snapshot.problems.iter().map(|problem| {

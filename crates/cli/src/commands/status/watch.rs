@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use toolbay_control::{HubStatus, ServerSnapshot, method};
 use toolbay_host::ConfigProblem;
 
-use super::{head, problems, set_aside, view};
+use super::{head, other_problems, problems, set_aside, view};
 use crate::{
     app::{
         context::Context,
@@ -48,7 +48,7 @@ pub(super) async fn run(context: &Context) -> Result<(), CliError> {
 /// A table that fills the terminal and is always current.
 async fn on_screen(context: &Context, session: &Session<'_>) -> Result<(), CliError> {
     let mut snapshot = session.client.snapshot().await?;
-    let mut problems = problems(&mut snapshot);
+    let mut problems = problems(&snapshot);
     let mut resized = signal(SignalKind::window_change())?;
     let mut screen = Screen::enter()?;
     let mut is_help = false;
@@ -64,7 +64,7 @@ async fn on_screen(context: &Context, session: &Session<'_>) -> Result<(), CliEr
             _ = resized.recv() => screen.forget(),
             news = next(session, snapshot.revision) => {
                 snapshot = news?;
-                problems = super::problems(&mut snapshot);
+                problems = super::problems(&snapshot);
             }
         }
     }
@@ -150,13 +150,11 @@ impl ShownState {
         if self.problems != snapshot.config_problems {
             self.problems.clone_from(&snapshot.config_problems);
             if out.json {
-                out.json_object(&json!({
-                    "event": "config", "problem": snapshot.config_problem, "problems": self.problems,
-                }))?;
+                out.json_object(&json!({ "event": "config", "problems": self.problems }))?;
             } else if self.problems.is_empty() {
                 out.data("the configuration is valid again\n")?;
             }
-            for problem in self.problems.iter().filter(|_| !out.json) {
+            for problem in other_problems(snapshot).filter(|_| !out.json) {
                 out.data(&format!("{} {}\n", out.paint.yellow("warning:"), clean_line(&problem.message)))?;
             }
         }
