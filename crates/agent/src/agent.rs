@@ -4,20 +4,22 @@
 //! back, and limits. Its calls take the way that calls of every other client take, [`Host::dispatch`], with the same
 //! checks. For those who need none of that there are the same methods on [`Host`].
 
-mod lists;
-mod lookup;
 mod servers;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use toolbay_host::{Host, HostRequest, Routed};
-use toolbay_protocol::{ErrorCode, ServerName, method};
+use toolbay_host::{CatalogKind, Host, HostRequest, RouteTable, Routed, ServerHandle, ServerStatus};
+use toolbay_protocol::{
+    ErrorCode, ServerName, method,
+    model::{InvalidItem, Prompt, Resource, ResourceTemplate, Tool, list_items},
+};
 
 use crate::{
     CallOptions, CallToolResult, CompleteResult, Error, GetPromptResult, Handlers, OutputLimit,
     ReadResourceResult,
-    call::{CallEngine, CallSender, CallTarget},
+    call::{CallEngine, CallSender, CallTarget, request},
 };
 
 /// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
@@ -203,6 +205,83 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// The tools of all servers that are up now, under the names that the host has for them.
+    pub fn all_tools(&self) -> Vec<Tool> {
+        items(&self.host().table(), CatalogKind::Tools, Tool::parse)
+    }
+
+    /// The resources of all servers that are up now.
+    pub fn all_resources(&self) -> Vec<Resource> {
+        items(&self.host().table(), CatalogKind::Resources, Resource::parse)
+    }
+
+    /// The resource templates of all servers that are up now.
+    pub fn all_templates(&self) -> Vec<ResourceTemplate> {
+        items(&self.host().table(), CatalogKind::ResourceTemplates, ResourceTemplate::parse)
+    }
+
+    /// The prompts of all servers that are up now, under the names that the host has for them.
+    pub fn all_prompts(&self) -> Vec<Prompt> {
+        items(&self.host().table(), CatalogKind::Prompts, Prompt::parse)
+    }
+}
+
+impl Agent {
+    /// Waits for servers on their way up that may bring what is named.
+    async fn arrived(&self, asked: &str, params: &Map<String, Value>) {
+        if let Some(request) = request(asked, params)
+            && let Some(arrival) = self.host.arrival(&request)
+        {
+            arrival.await;
+        }
+    }
+
+    /// The name that the host has for a tool of a server; a server on its way up is waited for.
+    async fn exposed(&self, server: &str, tool: &str) -> Result<String, Error> {
+        let find = || self.host.table().tool_of(server, tool).map(str::to_owned);
+        if let Some(name) = find() {
+            return Ok(name);
+        }
+        let Some(handle) = self.host.server(server) else {
+            let servers = self.host.servers();
+            let known = servers.iter().map(ServerHandle::name).map(ServerName::to_string).collect();
+            return Err(Error::ServerNotFound { server: server.to_owned(), known });
+        };
+        self.host.settled_for_a_while(&[handle]).await;
+        if let Some(name) = find() {
+            return Ok(name);
+        }
+        Err(self.host.status(server).and_then(not_up).unwrap_or_else(|| Error::ToolNotFound {
+            name: format!("{tool} of {server}"),
+            similar: owned(&self.host.table().similar_tools(tool)),
+        }))
+    }
+
+    fn owner_of_prompt(&self, name: &str) -> Result<ServerName, Error> {
+        let table = self.host.table();
+        let route = table.prompt(name).ok_or_else(|| Error::PromptNotFound {
+            name: name.to_owned(),
+            similar: owned(&table.similar_prompts(name)),
+        })?;
+        Ok(route.server.name().clone())
+    }
+
+    /// The server that has a tool, and whether it does it only as a task.
+    fn owner_of_tool(&self, name: &str) -> Result<(ServerName, bool), Error> {
+        let table = self.host.table();
+        if let Some(route) = table.tool(name) {
+            return Ok((route.server.name().clone(), route.only_as_task));
+        }
+        let server = name.split_once("__").and_then(|(slug, _)| self.host.by_slug(slug));
+        let status = server.and_then(|server| self.host.status(server.name().as_str()));
+        Err(status.and_then(not_up).unwrap_or_else(|| Error::ToolNotFound {
+            name: name.to_owned(),
+            similar: owned(&table.similar_tools(name)),
+        }))
+    }
+}
+
 impl CompletionReference {
     pub(crate) fn params(&self, argument: &str, begun: &str) -> Map<String, Value> {
         let reference = match self {
@@ -225,4 +304,32 @@ pub(crate) fn named_params(name: &str, arguments: Value) -> Result<Map<String, V
         }
     };
     Ok(Map::from_iter([("name".to_owned(), json!(name)), ("arguments".to_owned(), arguments)]))
+}
+
+/// All items of a list, over all its pages. Only what can be read is in the table.
+fn items<T>(table: &RouteTable, kind: CatalogKind, read: impl Fn(Bytes) -> Result<T, InvalidItem>) -> Vec<T> {
+    let mut all = Vec::new();
+    let mut cursor = None;
+    while let Some((page, next)) = table.page(kind, cursor.as_deref()) {
+        all.extend(list_items(page).unwrap_or_default().into_iter().filter_map(|item| read(item).ok()));
+        match next {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    all
+}
+
+/// Why a server offers nothing, if it is down.
+fn not_up(status: ServerStatus) -> Option<Error> {
+    let ServerStatus { name: server, state, .. } = status;
+    match state.failure().cloned() {
+        Some(failure) => Some(Error::Init { server, failure }),
+        None if !state.is_offered() => Some(Error::NotRunning { server, state }),
+        None => None,
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }

@@ -4,10 +4,10 @@
 //! handshake), questions instead of an answer (a stateless server, which is then asked again with the answers), and calls
 //! that their server does only as a task. Dropping the future cancels all of it.
 
-mod input_required;
-mod task;
-
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{Map, Value};
@@ -23,6 +23,9 @@ use crate::{CallOptions, Error, Handlers};
 
 /// A server that asks more often than this asks in circles.
 const MAX_ROUNDS: u32 = 32;
+
+/// How long a server that only wants to be asked again later gets.
+const LATER: Duration = Duration::from_millis(200);
 
 /// Where requests go: many servers, or one.
 pub(crate) trait CallTarget: Send + Sync {
@@ -127,10 +130,10 @@ impl CallEngine<'_> {
                 SendOutcome::Call(call) => self.follow(call).await?,
             };
             let result = self.result(&answer)?;
-            if let Some(wanted) = input_required::wanted(&answer) {
+            if let Some(wanted) = wanted(&answer) {
                 self.give_input(&wanted, &mut params, round).await?;
             } else if asked == method::TOOLS_CALL
-                && let Some(task) = task::task_of(&answer)
+                && let Some(task) = task_of(&answer)
             {
                 return self.await_task(task).await;
             } else {
@@ -204,6 +207,99 @@ impl CallEngine<'_> {
             (Some(result), _) => Ok(result),
             (None, Some(error)) => Err(Error::from_response(&self.server, error)),
             (None, None) => Err(Error::protocol(&self.server, "its response has neither result nor error")),
+        }
+    }
+}
+
+/// What an answer asks for, if it is no result yet.
+fn wanted(answer: &CallResponse) -> Option<Value> {
+    let kind = answer.response.result_field("resultType").map(|span| answer.response.raw(span));
+    if !answer.revision.features().has_input_required() || kind != Some("\"input_required\"") {
+        return None;
+    }
+    serde_json::from_str(answer.response.result_text()?).ok()
+}
+
+impl CallEngine<'_> {
+    /// Has the questions answered, and makes the parameters those of the next round.
+    async fn give_input(
+        &self,
+        wanted: &Value,
+        params: &mut Map<String, Value>,
+        round: u32,
+    ) -> Result<(), Error> {
+        let mut answers = Map::new();
+        for (key, question) in wanted["inputRequests"].as_object().into_iter().flatten() {
+            let asked = question["method"].as_str().unwrap_or_default();
+            let reply = self.sender.handlers.reply(&self.server, asked, question["params"].clone()).await;
+            let answer = match reply {
+                Ok(answer) => answer,
+                // A person who is not there has not answered; that is something a server understands.
+                Err(_) if asked == method::ELICIT => serde_json::json!({ "action": "cancel" }),
+                Err(error) => return Err(error.into()),
+            };
+            answers.insert(key.clone(), answer);
+        }
+        if answers.is_empty() {
+            tokio::time::sleep(LATER * round).await;
+        }
+        params.remove("inputResponses");
+        params.remove("requestState");
+        if !answers.is_empty() {
+            params.insert("inputResponses".to_owned(), answers.into());
+        }
+        if let Some(state) = wanted.get("requestState") {
+            params.insert("requestState".to_owned(), state.clone());
+        }
+        Ok(())
+    }
+}
+
+/// The id of the task that a call became, if it became one.
+fn task_of(answer: &CallResponse) -> Option<Value> {
+    if !answer.revision.features().has_experimental_tasks() {
+        return None;
+    }
+    let task = answer.response.result_field("task").map(|span| answer.response.raw(span))?;
+    let task: Value = serde_json::from_str(task).ok()?;
+    task.get("taskId").filter(|id| id.is_string()).cloned()
+}
+
+impl CallEngine<'_> {
+    /// Waits for the end of a task. Dropping the future cancels it.
+    async fn await_task(&self, id: Value) -> Result<String, Error> {
+        let mut task = Task { exchange: self, id, has_ended: false };
+        let answer = match task.send(method::TASKS_RESULT)? {
+            SendOutcome::Known(result) => return Ok(result),
+            SendOutcome::Call(call) => self.follow(call).await?,
+        };
+        task.has_ended = true;
+        Ok(self.result(&answer)?.to_owned())
+    }
+}
+
+/// A task that somebody waits for.
+struct Task<'a, 'b> {
+    exchange: &'a CallEngine<'b>,
+    id: Value,
+    has_ended: bool,
+}
+
+impl Task<'_, '_> {
+    fn send(&self, asked: &str) -> Result<SendOutcome, Error> {
+        let params = Map::from_iter([("taskId".to_owned(), self.id.clone())]);
+        let resumes = Resume { server: self.exchange.server.clone(), state: None };
+        self.exchange.send(asked, &params, Some(resumes))
+    }
+}
+
+impl Drop for Task<'_, '_> {
+    fn drop(&mut self) {
+        // At the end of the process there may be no runtime any more, and then no server either.
+        let (false, Ok(runtime)) = (self.has_ended, tokio::runtime::Handle::try_current()) else { return };
+        if let Ok(SendOutcome::Call(call)) = self.send(method::TASKS_CANCEL) {
+            // Nobody waits for the answer, but a call that is dropped is not sent.
+            self.exchange.line.tasks().spawn_on(async move { drop(call.outcome().await) }, &runtime);
         }
     }
 }

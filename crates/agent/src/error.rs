@@ -4,9 +4,6 @@
 //! and to which server; [`Error::hint`] says what to do, [`Error::whose_fault`] who must do it, and
 //! [`Error::is_retryable`] whether the same call may simply be made again.
 
-mod fault;
-mod hint;
-
 use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
@@ -14,9 +11,7 @@ use toolbay_bundle::DescriptorError;
 use toolbay_config::ConfigError;
 use toolbay_host::{ServerError, ServerState};
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
-use toolbay_upstream::{CallError, Failure};
-
-pub use fault::Fault;
+use toolbay_upstream::{CallError, Failure, HttpError};
 
 /// Why something did not work.
 ///
@@ -254,6 +249,103 @@ impl From<ErrorObject> for Error {
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Self::Config(Arc::new(error))
+    }
+}
+
+/// Who must do something about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Whoever made the call: a name, arguments, the order of things.
+    Caller,
+    /// Whoever set things up: a missing program, a wrong URL, missing credentials.
+    Setup,
+    /// The server, or who wrote it.
+    Server,
+    /// The way to the server.
+    Network,
+}
+
+impl Error {
+    /// Who must do something about it.
+    pub fn whose_fault(&self) -> Fault {
+        match self {
+            Self::ServerNotFound { .. }
+            | Self::ToolNotFound { .. }
+            | Self::PromptNotFound { .. }
+            | Self::ResourceNotFound { .. }
+            | Self::CallerTimeout { .. }
+            | Self::Refused { .. }
+            | Self::Busy(_)
+            | Self::NotInitialized { .. }
+            | Self::AlreadyInitialized { .. } => Fault::Caller,
+            Self::Config(_) | Self::Setup { .. } | Self::Schema { .. } | Self::NotRunning { .. } => {
+                Fault::Setup
+            }
+            Self::Protocol { .. } => Fault::Server,
+            Self::Init { failure, .. } => fault_of(failure),
+            Self::Connection(error) | Self::Timeout(error) => match error {
+                CallError::Died { failure, .. } | CallError::Down { failure, .. } => fault_of(failure),
+                CallError::Stopped { .. } => Fault::Caller,
+                CallError::NoAnswer { why, .. } => fault_on_the_way(why),
+                _ => Fault::Server,
+            },
+            Self::Server { code, .. } => match *code {
+                ErrorCode::INVALID_PARAMS | ErrorCode::INVALID_REQUEST | ErrorCode::METHOD_NOT_FOUND => {
+                    Fault::Caller
+                }
+                _ => Fault::Server,
+            },
+        }
+    }
+}
+
+fn fault_of(failure: &Failure) -> Fault {
+    match failure {
+        Failure::Spawn { .. } | Failure::Handshake { .. } | Failure::Neither { .. } => Fault::Setup,
+        failure if failure.is_address_in_use() => Fault::Setup,
+        Failure::Remote { why } => fault_on_the_way(why),
+        // It ended, said nothing in time, or whatever else a server should not do.
+        _ => Fault::Server,
+    }
+}
+
+fn fault_on_the_way(why: &HttpError) -> Fault {
+    match why {
+        why if why.is_unauthorized() => Fault::Setup,
+        HttpError::Garbled { .. } | HttpError::TooLong { .. } => Fault::Server,
+        _ => Fault::Network,
+    }
+}
+
+impl Error {
+    /// One line on what to do about it, where we know one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Init { failure, .. } => failure.hint(),
+            Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.hint(),
+            Self::ResourceNotFound { uri, candidates } if !candidates.is_empty() => {
+                Some(format!("name the server: toolbay://<server>/{uri}"))
+            }
+            Self::NotRunning { server, state } => Some(match state {
+                ServerState::Disabled => format!("enable `{server}` first"),
+                ServerState::Pending => {
+                    format!("it came with a project: review what it runs, then approve `{server}`")
+                }
+                _ => format!("start `{server}` first"),
+            }),
+            Self::NotInitialized { .. } => Some("call `initialize` first".to_owned()),
+            Self::CallerTimeout { .. } => Some("allow the call more time".to_owned()),
+            Self::Schema { .. } => Some("change the settings to match the schema".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The error and, on a line of its own, what to do about it.
+    pub fn explained(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{self}\nhint: {hint}"),
+            None => self.to_string(),
+        }
     }
 }
 

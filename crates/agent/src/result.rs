@@ -3,21 +3,16 @@
 //! Every result keeps the text that the server sent: nothing is lost, whatever fields it has. What people, models and
 //! programs want of it are views.
 
-mod completion;
-mod prompt;
-mod resource;
-mod tool;
 mod truncate;
 
-pub use completion::CompleteResult;
-pub use prompt::GetPromptResult;
-pub use resource::ReadResourceResult;
-pub use tool::CallToolResult;
 pub use truncate::{OutputLimit, Truncated};
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
-use toolbay_protocol::ServerName;
+use toolbay_protocol::{
+    ServerName,
+    model::{self, ContentBlock, PromptMessage, ResourceContents},
+};
 
 use crate::Error;
 
@@ -67,4 +62,221 @@ macro_rules! views {
         }
     };
 }
-use views;
+
+/// What a tool said.
+#[derive(Debug, Clone)]
+pub struct CallToolResult {
+    server: ServerName,
+    whole: RawResult,
+    known: model::CallToolResult,
+}
+
+views!(CallToolResult);
+
+impl CallToolResult {
+    /// Reads a result of `server` (JSON text).
+    ///
+    /// # Errors
+    ///
+    /// When it is not what the specification says a result is.
+    pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
+        let (whole, known) = RawResult::read(server, json)?;
+        Ok(Self { server: server.clone(), whole, known })
+    }
+
+    /// The server that answered.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Whether the tool failed; the text then says why.
+    pub fn is_error(&self) -> bool {
+        self.known.is_error
+    }
+
+    /// Everything the tool said, block by block.
+    pub fn content(&self) -> &[ContentBlock] {
+        &self.known.content
+    }
+
+    /// The same for programs, if the tool gave that.
+    pub fn structured(&self) -> Option<&RawValue> {
+        self.known.structured_content.as_deref()
+    }
+
+    /// As [`CallToolResult::structured`], as a value.
+    pub fn structured_value(&self) -> Option<Value> {
+        self.structured().and_then(|json| serde_json::from_str(json.get()).ok())
+    }
+
+    /// Text for people and models: the blocks, one after the other; what is no text is named in one line. Where no block
+    /// holds any text, the structured content follows (C11).
+    pub fn to_text(&self) -> String {
+        let mut parts: Vec<String> = self.content().iter().map(ContentBlock::to_text).collect();
+        parts.retain(|part| !part.trim().is_empty());
+        if let Some(structured) = self.structured()
+            && !self.content().iter().any(holds_text)
+        {
+            parts.push(structured.get().to_owned());
+        }
+        parts.join("\n")
+    }
+
+    /// The blocks that are no text: images, audio, links and whatever else.
+    pub fn artifacts(&self) -> impl Iterator<Item = &ContentBlock> {
+        self.content().iter().filter(|block| block.as_text().is_none())
+    }
+}
+
+/// Whether a block says something in words.
+fn holds_text(block: &ContentBlock) -> bool {
+    let is_said = |text: &str| !text.trim().is_empty();
+    match block.as_text() {
+        Some(text) => is_said(text),
+        None => {
+            let block: Value = serde_json::from_str(block.raw()).unwrap_or_default();
+            block["resource"]["text"].as_str().is_some_and(is_said)
+        }
+    }
+}
+
+/// What a resource holds.
+#[derive(Debug, Clone)]
+pub struct ReadResourceResult {
+    server: ServerName,
+    whole: RawResult,
+    known: model::ReadResourceResult,
+}
+
+views!(ReadResourceResult);
+
+impl ReadResourceResult {
+    /// Reads a result of `server` (JSON text).
+    ///
+    /// # Errors
+    ///
+    /// When it is not what the specification says a result is.
+    pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
+        let (whole, known) = RawResult::read(server, json)?;
+        Ok(Self { server: server.clone(), whole, known })
+    }
+
+    /// The server that answered.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Its parts; most resources have one.
+    pub fn contents(&self) -> &[ResourceContents] {
+        &self.known.contents
+    }
+
+    /// Text for people and models; parts that are no text are named in one line.
+    pub fn to_text(&self) -> String {
+        self.contents().iter().map(ResourceContents::to_text).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The conversation that a prompt starts.
+#[derive(Debug, Clone)]
+pub struct GetPromptResult {
+    server: ServerName,
+    whole: RawResult,
+    known: model::GetPromptResult,
+}
+
+views!(GetPromptResult);
+
+impl GetPromptResult {
+    /// Reads a result of `server` (JSON text).
+    ///
+    /// # Errors
+    ///
+    /// When it is not what the specification says a result is.
+    pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
+        let (whole, known) = RawResult::read(server, json)?;
+        Ok(Self { server: server.clone(), whole, known })
+    }
+
+    /// The server that answered.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// What the prompt is for.
+    pub fn description(&self) -> Option<&str> {
+        self.known.description.as_deref()
+    }
+
+    /// Its messages, in order.
+    pub fn messages(&self) -> &[PromptMessage] {
+        &self.known.messages
+    }
+
+    /// Text for people: each message behind the role that says it.
+    pub fn to_text(&self) -> String {
+        let said = |message: &PromptMessage| format!("{}: {}", message.role, message.content.to_text());
+        self.messages().iter().map(said).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// How an argument may go on.
+#[derive(Debug, Clone)]
+pub struct CompleteResult {
+    server: ServerName,
+    whole: RawResult,
+    known: Completion,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Known {
+    completion: Completion,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Completion {
+    values: Vec<String>,
+    total: Option<u64>,
+    #[serde(default)]
+    has_more: bool,
+}
+
+views!(CompleteResult);
+
+impl CompleteResult {
+    /// Reads a result of `server` (JSON text).
+    ///
+    /// # Errors
+    ///
+    /// When it is not what the specification says a result is.
+    pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
+        let (whole, Known { completion: known }) = RawResult::read(server, json)?;
+        Ok(Self { server: server.clone(), whole, known })
+    }
+
+    /// The server that answered.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Values that fit, best first.
+    pub fn values(&self) -> &[String] {
+        &self.known.values
+    }
+
+    /// How many there are in all, if the server says so.
+    pub fn total(&self) -> Option<u64> {
+        self.known.total
+    }
+
+    /// Whether there are more than [`CompleteResult::values`] holds.
+    pub fn has_more(&self) -> bool {
+        self.known.has_more || self.known.total.is_some_and(|total| total > self.known.values.len() as u64)
+    }
+
+    /// One value per line.
+    pub fn to_text(&self) -> String {
+        self.values().join("\n")
+    }
+}

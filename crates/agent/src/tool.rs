@@ -4,7 +4,6 @@
 //! servers of a host are such tools ([`Agent::as_tools`](crate::Agent::as_tools)), and so is whatever implements the trait in this program. Tools of
 //! this program can be offered to every client of a host, too: [`serve_tools`].
 
-mod function;
 mod host_tool;
 mod local;
 
@@ -12,9 +11,8 @@ use std::{fmt, path::PathBuf};
 
 use serde_json::Value;
 
-pub use function::tool_fn;
 pub use host_tool::{HostTool, ToolNames};
-pub use local::serve_tools;
+pub use local::{serve_tools, tool_fn};
 
 use crate::{CallOptions, CallToolResult, Error, Progress, handlers::BoxFuture};
 

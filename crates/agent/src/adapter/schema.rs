@@ -1,15 +1,13 @@
 //! JSON Schema in the dialects of model APIs.
 
 mod inline;
-mod nulls;
 mod openapi;
 mod strict;
 
 use serde_json::{Map, Value, json};
 
-pub(super) use nulls::without_added_nulls;
 pub(super) use openapi::openapi;
-pub(super) use strict::strict;
+pub(super) use strict::{strict, without_added_nulls};
 
 /// Words that say one of several things; no API takes them at the top of a schema.
 const CHOICES: [&str; 3] = ["oneOf", "anyOf", "allOf"];

@@ -3,12 +3,17 @@
 //! A model that gets a megabyte of log reads nothing else. It gets the beginning and the end instead, and the name of a
 //! file where all of it is, which its other tools can search.
 
-mod spill;
-
 use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
+
+/// What our files begin with; no other file in the folder is ever touched.
+const PREFIX: &str = "toolbay-output-";
+const MAX_ABOUT: usize = 48;
 
 /// How long a text may be, and what becomes of one that is longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +96,8 @@ impl OutputLimit {
     async fn keep(&self, folder: &Path, about: &str, text: String) -> (std::io::Result<PathBuf>, String) {
         let (folder, about, limits) = (folder.to_owned(), about.to_owned(), (self.max_total, self.max_age));
         let written = tokio::task::spawn_blocking(move || {
-            let kept = spill::write(&folder, &about, &text);
-            spill::sweep(&folder, kept.as_deref().ok(), limits.0, limits.1);
+            let kept = spill(&folder, &about, &text);
+            sweep(&folder, kept.as_deref().ok(), limits.0, limits.1);
             (kept, text)
         });
         written.await.unwrap_or_else(|error| (Err(std::io::Error::other(error)), String::new()))
@@ -106,4 +111,52 @@ fn preview(text: &str, max: usize, place: &str) -> String {
     let (head, tail) = (&text[..head], &text[tail..]);
     let missing = text.len() - head.len() - tail.len();
     format!("{head}\n[… {missing} of {} bytes are left out here; {place} …]\n{tail}", text.len())
+}
+
+/// Writes a text to a new file that only its owner may read.
+fn spill(folder: &Path, about: &str, text: &str) -> io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let about: String = about
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+        .take(MAX_ABOUT)
+        .collect();
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let path = folder.join(format!("{PREFIX}{about}-{:016x}.txt", u64::from_be_bytes(random)));
+    // Never follows a link, never writes to what is there.
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    if let Err(error) = file.write_all(text.as_bytes()) {
+        let _ = fs::remove_file(&path); // half of it helps nobody
+        return Err(error);
+    }
+    Ok(path)
+}
+
+/// Removes what is too old, then the oldest until the others fit; `newest` stays in any case. A folder that cannot be read
+/// is left as it is: whoever writes there hears of that.
+fn sweep(folder: &Path, newest: Option<&Path>, max_total: u64, max_age: Duration) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if let Ok(metadata) = entry.metadata()
+            && is_ours
+            && metadata.is_file()
+            && Some(entry.path().as_path()) != newest
+        {
+            let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            files.push((written, metadata.len(), entry.path()));
+        }
+    }
+    files.sort_by_key(|(written, ..)| std::cmp::Reverse(*written));
+    let now = SystemTime::now();
+    let mut total = newest.and_then(|path| fs::metadata(path).ok()).map_or(0, |metadata| metadata.len());
+    for (written, length, path) in files {
+        total = total.saturating_add(length);
+        let is_old = now.duration_since(written).is_ok_and(|age| age > max_age);
+        if is_old || total > max_total {
+            let _ = fs::remove_file(path); // another process may have been faster
+        }
+    }
 }
