@@ -6,17 +6,16 @@
 
 mod file;
 mod launch_text;
-mod line_diff;
 
 use std::path::{Path, PathBuf};
 
 pub use file::ApprovalError;
-pub use line_diff::DiffLine;
+pub use launch_text::DiffLine;
 
 use crate::{Permission, WrittenServer};
 use file::{ApprovalDecision, Projects, Record};
 use launch_text::LaunchText;
-use line_diff::line_diff;
+use launch_text::line_diff;
 
 /// What people said about the servers of projects.
 ///

@@ -22,7 +22,7 @@ use crate::{
         entry::{self, EntryResult},
     },
     load::MARK,
-    suggest::nearest,
+    problem::nearest,
     syntax,
 };
 use export::{Exported, Pairs, switch};

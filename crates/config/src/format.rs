@@ -5,7 +5,6 @@ pub(crate) mod entry;
 pub(crate) mod fields;
 pub(crate) mod native;
 pub(crate) mod remote;
-pub(crate) mod transport;
 
 use std::{fmt, path::Path};
 

@@ -1,13 +1,10 @@
 //! What makes two processes, or two connections, the same.
 
-pub(crate) mod fields;
-
 use std::{fmt, os::unix::ffi::OsStrExt};
 
-use crate::{
-    BuiltIn, CodebaseSettings, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint,
-    launch_hash::fields::{HashFields, hex},
-};
+use sha2::{Digest, Sha256};
+
+use crate::{BuiltIn, CodebaseSettings, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint};
 
 /// A hash over everything that decides what a launch of a server is: two entries with the same one may share a
 /// process, and a catalogue that one of them offered is that of the other.
@@ -105,4 +102,33 @@ fn add_remote(fields: &mut HashFields, remote: &Remote) {
     for certificate in &remote.ca {
         fields.add("certificate", certificate);
     }
+}
+
+/// Invariant: label and value each carry their length, so fields cannot run into each other: `["ab", "c"]` and
+/// `["a", "bc"]` differ.
+pub(crate) struct HashFields(Sha256);
+
+impl HashFields {
+    /// `purpose` keeps hashes of different kinds apart; change its number when the fields change their meaning.
+    pub(crate) fn new(purpose: &str) -> Self {
+        let mut fields = Self(Sha256::new());
+        fields.add("purpose", purpose);
+        fields
+    }
+
+    pub(crate) fn add(&mut self, label: &str, value: impl AsRef<[u8]>) {
+        for part in [label.as_bytes(), value.as_ref()] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+/// Bytes as people compare them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -24,9 +24,7 @@ mod load;
 mod model;
 mod problem;
 mod redact;
-mod schema;
 pub mod scope;
-mod suggest;
 mod syntax;
 mod template;
 mod unpinned;
@@ -34,15 +32,16 @@ mod watch;
 
 pub use approval::{ApprovalError, ApprovalState, Approvals, DiffLine};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, client_paths, edit, edit_text, preview};
-pub use env::powerful::decides_what_runs;
+pub use env::decides_what_runs;
 pub use env::{
     EnvironmentName, complete_path, environment_names, inherited, server_environment, shell_to_ask,
 };
 pub use escape::visible;
-pub use files::private::lock_file;
+pub use files::replace::lock_file;
 pub use files::replace::{Durability, replace_file};
 pub use files::small::{read_small, read_small_text};
 pub use format::entry::Extension;
+pub use format::native::schema;
 pub use format::native::{HubFile, Listen};
 pub use format::remote::check_remote;
 pub use format::{Format, Syntax};
@@ -55,8 +54,7 @@ pub use model::server::{
 };
 pub use model::written::WrittenServer;
 pub use problem::{Location, Problem};
-pub use redact::show::REDACTED;
-pub use schema::schema;
+pub use redact::REDACTED;
 pub use template::Template;
 pub use template::variables::{ReadFiles, Variables};
 pub use watch::{ConfigWatch, WatchMethod, watch_files};

@@ -1,12 +1,8 @@
 //! A whole file, of any format.
 
 mod check;
-mod dotenv;
-mod in_full;
-mod input;
 mod policy;
 mod root;
-mod slug;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -15,28 +11,26 @@ use std::{
     ptr,
 };
 
+use check::{Checked, check};
+use root::{ProjectRoot, in_full};
 use toolbay_protocol::ServerName;
 
-use crate::format::detect::{DetectedEntry, DetectedServers, detect};
 use crate::{
     Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, ServerConfig, ServerEndpoint,
     Syntax, Variables, WrittenServer,
-    env::powerful::decides_what_runs,
+    env::decides_what_runs,
     files::{
         ownership::{self, OwnershipError},
         small::SmallFile,
     },
     format::{
+        detect::{DetectedEntry, DetectedServers, detect},
         entry::{self, EntryResult},
         native,
     },
     problem::{LineIndex, Remark},
     syntax::{self, Key, Node},
 };
-use check::{Checked, check};
-use in_full::in_full;
-pub use input::Input;
-use root::ProjectRoot;
 
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -218,9 +212,9 @@ fn parse_from(
     if let Some(key) = root.repeated_key(&|node| entries.contains(&ptr::from_ref(node))) {
         return Err(wrong((key.at.place(text), key.repeated())));
     }
-    let inputs = found.inputs.map(input::read).unwrap_or_default();
+    let inputs = found.inputs.map(read_inputs).unwrap_or_default();
     let ground = ProjectRoot::of(path, found.format, variables.home.as_deref());
-    let defaults = input::defaults(&inputs);
+    let defaults = input_defaults(&inputs);
     let variables_of_file = variables.for_file(path, &ground.folder, &defaults);
     let mut reader = FileReader {
         places: LineIndex::of(text),
@@ -293,7 +287,7 @@ impl FileReader<'_> {
             let message = "duplicate name; the first entry is used".to_owned();
             return self.file.problems.push(problem(message));
         }
-        if let Some(first) = self.slugs.get(&slug::slug(&entry.name)) {
+        if let Some(first) = self.slugs.get(&slug(&entry.name)) {
             if self.file.format == Format::Toolbay {
                 let message = format!(
                     "its tools would be named like those of `{first}`; names must differ in more than case and punctuation"
@@ -327,7 +321,7 @@ impl FileReader<'_> {
     }
 
     fn server(&mut self, mut written: WrittenServer, project: Option<&str>, notes: &mut Vec<String>) {
-        self.slugs.entry(slug::slug(&written.name)).or_insert_with(|| written.name.clone());
+        self.slugs.entry(slug(&written.name)).or_insert_with(|| written.name.clone());
         notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
         match self.check(&written, project) {
             Ok((checked, portable, launch)) => {
@@ -433,4 +427,61 @@ impl ConfigFile {
         self.launches.extend(servers.iter().map(ServerConfig::as_written));
         self.servers.extend(servers);
     }
+}
+
+/// A value that somebody must give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// Its name in `${input:…}`.
+    pub id: String,
+    /// The question.
+    pub description: Option<String>,
+    /// The value if nobody says anything.
+    pub default: Option<String>,
+    /// Whether what is typed must not be seen.
+    pub password: bool,
+    /// The values to choose from; none if any will do.
+    pub options: Vec<String>,
+}
+
+impl Input {
+    /// The variable of the environment that stands for an input where nobody is asked: `gh-token` is `GH_TOKEN`.
+    pub fn variable(id: &str) -> String {
+        let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let name: String = id.chars().map(allowed).collect();
+        if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
+    }
+}
+
+pub(crate) fn read_inputs(inputs: &Node) -> Vec<Input> {
+    let inputs = inputs.list().unwrap_or_default().iter();
+    inputs.filter_map(read_input).collect()
+}
+
+pub(crate) fn input_defaults(inputs: &[Input]) -> BTreeMap<String, String> {
+    inputs.iter().filter_map(|input| Some((input.id.clone(), input.default.clone()?))).collect()
+}
+
+fn read_input(node: &Node) -> Option<Input> {
+    let text = |key: &str| node.get(key).and_then(Node::text).map(str::to_owned);
+    // An option may be a text, or an object with a label and a value.
+    let option = |node: &Node| node.text().or_else(|| node.get("value")?.text()).map(str::to_owned);
+    let options = node.get("options").and_then(Node::list).unwrap_or_default();
+    Some(Input {
+        id: text("id")?,
+        description: text("description"),
+        default: text("default"),
+        password: node.get("password").and_then(Node::flag).unwrap_or_default(),
+        options: options.iter().filter_map(option).collect(),
+    })
+}
+
+/// The longest prefix of names of tools.
+const MAX_SLUG: usize = 24;
+
+/// The prefix that the tools of a server get, before equal ones are told apart.
+pub(crate) fn slug(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let mapped: String = name.chars().map(plain).take(MAX_SLUG).collect();
+    mapped.trim_matches('-').to_owned()
 }

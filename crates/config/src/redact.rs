@@ -4,19 +4,20 @@
 //! parameter whose name speaks of a secret, everything after `?`, and whatever looks like a known kind of token.
 //! References to variables are never hidden: they are what secrets are to be replaced by.
 
-mod marked;
-pub(crate) mod show;
-mod words;
+use serde_json::{Map, Value, json};
+pub(crate) use toolbay_protocol::redact::{is_secret_name, is_token};
 
-use crate::{REDACTED, template::Template};
-use marked::{Marked, mask};
-use words::{Hides, word};
+use crate::{
+    ConfigFile, Permission, Transport, WrittenBuiltIn, WrittenServer,
+    template::{Style, Template, TemplatePart, Variable, is_scheme},
+};
 
-pub(crate) use words::is_secret_name;
+/// What stands where a secret may be.
+pub const REDACTED: &str = "***";
 
 /// Whether a value is a secret: its name says so, or it looks like one.
 pub(crate) fn is_secret(name: &str, value: &str) -> bool {
-    is_secret_name(name) || words::is_token(value)
+    is_secret_name(name) || is_token(value)
 }
 
 /// Arguments as they may be shown and stored.
@@ -107,6 +108,259 @@ impl Before {
 fn is_port(text: &str) -> bool {
     let is_address = |part: &str| part.parse::<std::net::Ipv4Addr>().is_ok();
     text.split(':').all(|part| part.parse::<u16>().is_ok() || is_address(part))
+}
+
+/// The first of the characters that stand for variables; they mean nothing to anybody else.
+const FIRST: u32 = 0xf0000;
+/// How many variables of one text are told apart.
+const MOST: usize = 0x7000;
+
+/// A text with a mark for each variable.
+struct Marked<'a> {
+    text: String,
+    variables: Vec<&'a Variable>,
+}
+
+impl<'a> Marked<'a> {
+    fn of(template: &'a Template) -> Self {
+        let mut marked = Self { text: String::new(), variables: Vec::new() };
+        for part in template.parts() {
+            match part {
+                TemplatePart::Literal(text) => text.chars().for_each(|c| match is_mark(c) {
+                    true => marked.text.extend(c.escape_unicode()),
+                    false => marked.text.push(c),
+                }),
+                TemplatePart::Variable(variable) if marked.variables.len() < MOST => {
+                    marked.text.push(mark(marked.variables.len(), false));
+                    marked.variables.push(variable);
+                }
+                TemplatePart::Variable(_) => marked.text.push_str(REDACTED),
+            }
+        }
+        marked
+    }
+
+    /// The whole text, with its variables by name.
+    fn rendered(&self) -> String {
+        self.render(&self.text)
+    }
+
+    /// What became of the text, with its variables by name.
+    fn render(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            let index = (c as u32).wrapping_sub(FIRST) as usize;
+            match self.variables.get(index / 2).filter(|_| is_mark(c)) {
+                None => out.push(c),
+                Some(variable) => {
+                    let hides = |default: &String| index % 2 == 1 || is_token(default);
+                    let default = variable.default.as_ref().filter(|default| !default.is_empty());
+                    let shown = default.filter(|default| hides(default)).map(|_| REDACTED.to_owned());
+                    let default = shown.or_else(|| variable.default.clone());
+                    out.push_str(&Variable { default, ..(*variable).clone() }.native());
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The text with `***` for everything but its variables, whose defaults are hidden too.
+fn mask(text: &str) -> String {
+    let mut out = String::new();
+    let mut literal = String::new();
+    let flush = |literal: &mut String, out: &mut String| {
+        out.push_str(if is_scheme(literal) { literal } else { REDACTED });
+        literal.clear();
+    };
+    for c in text.chars() {
+        match is_mark(c) {
+            true => {
+                flush(&mut literal, &mut out);
+                out.push(char::from_u32(c as u32 | 1).unwrap_or(c));
+            }
+            false => literal.push(c),
+        }
+    }
+    flush(&mut literal, &mut out);
+    out
+}
+
+fn is_mark(c: char) -> bool {
+    (FIRST..FIRST + 2 * MOST as u32).contains(&(c as u32))
+}
+
+/// Invariant: an odd mark is that of a variable whose default is hidden.
+fn mark(index: usize, is_masked: bool) -> char {
+    let code = FIRST + 2 * index as u32 + u32::from(is_masked);
+    char::from_u32(code).expect("all of the plane are characters, but for its last two")
+}
+
+/// What is hidden where one cannot tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hides {
+    /// All that may be a secret.
+    Everything,
+    /// Only what is most likely one.
+    Secrets,
+}
+
+/// A text without the tokens in it, and its URLs without credentials and parameters.
+fn word(text: &str, hides: Hides) -> String {
+    let ends_url = |c: char| c.is_whitespace() || "\"'`<>|".contains(c);
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(scheme) = rest.find("://") {
+        let (before, after) = rest.split_at(scheme + 3);
+        let (url, behind) = after.split_at(after.find(ends_url).unwrap_or(after.len()));
+        shown.push_str(&without_tokens(before));
+        shown.push_str(&url_after_scheme(url, hides));
+        rest = behind;
+    }
+    shown + &without_tokens(rest)
+}
+
+/// What follows `://`.
+fn url_after_scheme(text: &str, hides: Hides) -> String {
+    let (authority, rest) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
+    let mut shown = match authority.rsplit_once('@') {
+        None => without_tokens(authority),
+        Some((credentials, host)) => {
+            let hidden: Vec<String> = credentials.split(':').map(mask).collect();
+            format!("{}@{host}", hidden.join(":"))
+        }
+    };
+    let (path, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+    let path: Vec<String> = path.split('/').map(segment).collect();
+    shown.push_str(&path.join("/"));
+    for pair in query.split_inclusive('&') {
+        let (pair, end) = pair.strip_suffix('&').map_or((pair, ""), |pair| (pair, "&"));
+        let (mark, pair) = pair.strip_prefix('?').map_or(("", pair), |pair| ("?", pair));
+        let hidden = match pair.split_once('=') {
+            Some((name, value)) if hides == Hides::Everything || is_secret_name(name) || is_token(value) => {
+                format!("{name}={}", mask(value))
+            }
+            None if hides == Hides::Everything || is_token(pair) => mask(pair),
+            _ => pair.to_owned(),
+        };
+        shown.extend([mark, &hidden, end]);
+    }
+    shown
+}
+
+/// The text with `***` for each part that is a token.
+fn without_tokens(text: &str) -> String {
+    let is_of_token = |c: char| c.is_alphanumeric() || "-_.+~".contains(c);
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find(is_of_token) {
+        let (before, after) = rest.split_at(start);
+        let (part, behind) = after.split_at(after.find(|c| !is_of_token(c)).unwrap_or(after.len()));
+        shown.push_str(before);
+        shown.push_str(if is_token(part) { REDACTED } else { part });
+        rest = behind;
+    }
+    shown + rest
+}
+
+/// Some services put the secret into the path: a long run of letters and digits is one.
+fn segment(segment: &str) -> String {
+    let is_random = segment.len() >= 20
+        && segment.bytes().any(|b| b.is_ascii_digit())
+        && segment.bytes().any(|b| b.is_ascii_alphabetic())
+        && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=.%~".contains(&b));
+    if is_random { REDACTED.to_owned() } else { without_tokens(segment) }
+}
+
+impl ConfigFile {
+    /// All servers in normal form.
+    pub fn normalised(&self) -> Vec<Value> {
+        self.written.iter().map(WrittenServer::normalised).collect()
+    }
+}
+
+impl WrittenServer {
+    /// The server as `name`, `transport`, `command`, `args`, `env`, `url`, `headers` and `enabled`, whatever its format.
+    ///
+    /// Variables are shown by name, never by value. Values in `env` and `headers` are shown if they are nothing but
+    /// variables, and as `***` otherwise.
+    pub fn normalised(&self) -> Value {
+        let map = |texts: &std::collections::BTreeMap<String, Template>| -> Map<String, Value> {
+            let shown = |text: &Template| text.without_secrets().unwrap_or_else(|| REDACTED.to_owned());
+            texts.iter().map(|(name, text)| (name.clone(), shown(text).into())).collect()
+        };
+        let mut shown = json!({
+            "name": self.name,
+            "transport": self.protocol_name(),
+            "command": self.command.as_ref().map(Template::shown),
+            "args": arguments(&self.args),
+            "env": map(&self.env),
+            "url": self.url.as_ref().map(text),
+            "headers": map(&self.headers),
+            "enabled": self.permission == Permission::Enabled,
+        });
+        if let Some(built_in) = &self.built_in {
+            for (key, value) in built_in.redacted().entries(|template| Ok(text(template))).unwrap_or_default()
+            {
+                shown[key] = value;
+            }
+        }
+        shown
+    }
+
+    /// The same server with `***` for whatever [`normalised`](Self::normalised) does not show, to be written where people
+    /// see it.
+    pub fn redacted(&self) -> Self {
+        let native = |text: &str| Template::parse(text, Style::Native);
+        let value = |text: &Template| match text.without_secrets() {
+            Some(_) => text.clone(),
+            None => native(REDACTED),
+        };
+        let map = |texts: &std::collections::BTreeMap<String, Template>| {
+            texts.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+        };
+        let kept = |(text, shown): (&Template, String)| match text.shown() == shown {
+            true => text.clone(),
+            false => native(&shown),
+        };
+        Self {
+            args: self.args.iter().zip(arguments(&self.args)).map(kept).collect(),
+            env: map(&self.env),
+            headers: map(&self.headers),
+            url: self.url.as_ref().map(|url| kept((url, text(url)))),
+            built_in: self.built_in.as_ref().map(WrittenBuiltIn::redacted),
+            extra: std::collections::BTreeMap::new(),
+            ..self.clone()
+        }
+    }
+
+    /// What seems to be a secret that stands in the file itself, where a variable could stand: the names of variables
+    /// and headers, and `args` or `url`.
+    pub fn literal_secrets(&self) -> Vec<String> {
+        let is_literal = |(name, text): &(&String, &Template)| {
+            text.without_secrets().is_none() && is_secret(name, &text.shown())
+        };
+        let of_maps = self.env.iter().chain(&self.headers).filter(is_literal).map(|(name, _)| name.clone());
+        let in_args = are_secret(&self.args);
+        let in_url = self.url.as_ref().is_some_and(is_secret_url);
+        let in_key = self.built_in.as_ref().is_some_and(WrittenBuiltIn::has_literal_secret);
+        let elsewhere = [(in_args, "args"), (in_url, "url"), (in_key, "embeddings.api_key")];
+        of_maps.chain(elsewhere.into_iter().filter(|(is, _)| *is).map(|(_, key)| key.to_owned())).collect()
+    }
+
+    /// What is spoken with it, or tried first where that is to be found out.
+    pub(crate) fn protocol_name(&self) -> &'static str {
+        if self.built_in.is_some() {
+            return "builtin";
+        }
+        let Some(url) = &self.url else { return "stdio" };
+        let url = url.shown();
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        match self.transport {
+            Transport::Auto if url.starts_with("ws:") || url.starts_with("wss:") => "ws",
+            Transport::Auto if path.trim_end_matches('/').ends_with("/sse") => "sse",
+            Transport::Auto => "http",
+            said => said.name(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Where configurations live, and which of them counts.
 
-mod filters;
 mod merge;
 mod reader;
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{
     ownership::{self, OwnershipError},
-    private::{self, beside},
+    replace::{self, beside},
     small::SmallFile,
 };
 
@@ -112,7 +112,7 @@ pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
 /// cannot be used is kept beside the new one.
 pub(super) fn change(path: &Path, edit: impl FnOnce(&mut Projects)) -> Result<Projects, ApprovalError> {
     let unwritable = |source| ApprovalError::Write { path: path.to_owned(), source };
-    let _lock = private::lock_file(path).map_err(unwritable)?;
+    let _lock = replace::lock_file(path).map_err(unwritable)?;
     let mut projects = match read(path) {
         Ok(projects) => projects,
         Err(error @ (ApprovalError::Read { .. } | ApprovalError::Write { .. })) => return Err(error),
@@ -130,6 +130,6 @@ pub(super) fn change(path: &Path, edit: impl FnOnce(&mut Projects)) -> Result<Pr
     projects.retain(|_, servers| !servers.is_empty());
     let file = ApprovalFile { version: VERSION, projects };
     let text = serde_json::to_string_pretty(&file).map_err(|error| unwritable(error.into()))?;
-    private::write(path, text.as_bytes()).map_err(unwritable)?;
+    replace::write_private(path, text.as_bytes()).map_err(unwritable)?;
     Ok(file.projects)
 }

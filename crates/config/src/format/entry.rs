@@ -1,24 +1,21 @@
 //! An entry of any format, in the words of all.
 
-mod credentials;
-mod keys;
-mod timeouts;
-mod tools;
+use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-pub(crate) use crate::model::duration;
 use crate::{
     Format, Location, Permission, Transport, WrittenServer,
     format::{
-        fields::{EntryFields, texts},
+        Timeout,
+        fields::{self, EntryFields, texts},
         native::{TUNING, current_name, tuning_fault},
-        transport::{TransportKind, kind},
+        remote::{TransportKind, transport_kind},
     },
-    model::built_in,
-    problem::Remark,
+    model::{built_in, duration},
+    problem::{Remark, nearest},
     syntax::Node,
-    template::{Style, Template},
+    template::{MissingValue, Style, Template},
 };
 
 /// A built-in server is neither run nor reached.
@@ -64,7 +61,7 @@ pub(crate) fn read(
     if name.trim().is_empty() {
         return Err("a server needs a name".to_owned().into());
     }
-    let (mut notes, odd) = (Vec::new(), keys::misspelled(node));
+    let (mut notes, odd) = (Vec::new(), misspelled(node));
     let notes = &mut notes;
     let mut fields = EntryFields::of(node)?;
     // Cline puts what is about the connection into an object of its own, and so did goose.
@@ -86,8 +83,8 @@ pub(crate) fn read(
         fields.take_if(key, |node| node.text() == Some(name));
     }
     reader.permission(&mut fields)?;
-    timeouts::read(&mut fields, format, &mut reader.written.tuning, notes);
-    tools::read(&mut fields, &mut reader.written.tuning)?;
+    read_timeouts(&mut fields, format, &mut reader.written.tuning, notes);
+    read_tool_filter(&mut fields, &mut reader.written.tuning)?;
     reader.tuning(&mut fields, notes)?;
     reader.keep(fields.rest());
     remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
@@ -119,11 +116,11 @@ impl EntryReader {
         fields: &mut EntryFields<'_>,
         notes: &mut Vec<String>,
     ) -> Result<OtherEndpoint, String> {
-        let kind = kind(fields.text(&["type", "transportType", "transport"])?)?;
+        let kind = transport_kind(fields.text(&["type", "transportType", "transport"])?)?;
         self.written.built_in = built_in::read(fields, self.style)?;
         self.command(fields)?;
         self.url(fields, kind, notes)?;
-        credentials::read(fields, &mut self.written, self.style, notes)?;
+        read_credentials(fields, &mut self.written, self.style, notes)?;
         if self.written.built_in.is_some() {
             return match (&self.written.command, &self.written.url) {
                 (None, None) => Ok(OtherEndpoint::Here),
@@ -261,4 +258,195 @@ impl EntryReader {
             self.written.extra.insert(self.format.name().to_owned(), rest);
         }
     }
+}
+
+fn read_credentials(
+    fields: &mut EntryFields<'_>,
+    written: &mut WrittenServer,
+    style: Style,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    for (name, value) in fields.map(&["headers", "http_headers"])? {
+        written.headers.insert(name, Template::parse(&value, style));
+    }
+    // Codex: values are names of variables.
+    for (name, variable) in fields.map(&["env_http_headers"])? {
+        written.headers.insert(name, Template::of_env("", &variable, MissingValue::LeavesOut));
+    }
+    if let Some(variable) = fields.text(&["bearer_token_env_var"])? {
+        written.headers.insert(
+            "Authorization".to_owned(),
+            Template::of_env("Bearer ", variable, MissingValue::LeavesOut),
+        );
+    }
+    // Codex passes what there is; goose has these in its keyring, and needs them.
+    for (key, lack) in [("env_vars", MissingValue::IsFine), ("env_keys", MissingValue::LeavesOut)] {
+        let Some((key, node)) = fields.take(&[key]) else { continue };
+        let names = node.list().ok_or_else(|| format!("`{key}` must be an array, got {}", node.kind()))?;
+        for name in names.iter().filter_map(name_of) {
+            written.env.entry(name.to_owned()).or_insert_with(|| Template::of_env("", name, lack));
+        }
+    }
+    for key in ["headersHelper", "http_headers_helper"] {
+        if fields.take(&[key]).is_some() {
+            notes.push(format!("`{key}` is not supported; put the headers into `headers`"));
+        }
+    }
+    Ok(())
+}
+
+/// A name, or an object with one and where its value comes from.
+fn name_of(node: &Node) -> Option<&str> {
+    node.text().or_else(|| node.get("name")?.text())
+}
+
+fn read_tool_filter(entry: &mut EntryFields<'_>, tuning: &mut Map<String, Value>) -> Result<(), String> {
+    let mut allow = entry.texts(&["includeTools", "enabled_tools"])?;
+    // For goose, none in the list means all.
+    let available = entry.texts(&["available_tools"])?.filter(|tools| !tools.is_empty());
+    let listed = entry.take_if("tools", |node| node.list().is_some());
+    let listed = listed.map(|node| fields::texts("tools", node)).transpose()?;
+    allow = allow.or(available).or(listed).filter(|tools| !tools.iter().any(|tool| tool == "*"));
+    let deny = entry.texts(&["excludeTools", "disabled_tools", "disabledTools"])?.unwrap_or_default();
+    // Gemini lets arguments follow in brackets.
+    let bare = |tools: Vec<String>| -> Vec<String> {
+        tools.into_iter().map(|tool| tool.split('(').next().unwrap_or_default().trim().to_owned()).collect()
+    };
+    let mut filter = Map::new();
+    if let Some(allow) = allow {
+        filter.insert("allow".to_owned(), json!(bare(allow)));
+    }
+    if !deny.is_empty() {
+        filter.insert("deny".to_owned(), json!(bare(deny)));
+    }
+    if !filter.is_empty() {
+        tuning.insert("tools".to_owned(), Value::Object(filter));
+    }
+    Ok(())
+}
+
+/// The most that Cline and Roo know; more is a number of milliseconds, most likely.
+const HOUR: f64 = 3600.0;
+
+/// What a time of others bounds, in our own keys.
+const CALL: &[&str] = &["idle_timeout", "total_timeout"];
+const START: &[&str] = &["startup_timeout"];
+
+/// Turns timeouts into ours. A value that cannot be meant is told and never fails an entry.
+fn read_timeouts(
+    fields: &mut EntryFields<'_>,
+    format: Format,
+    tuning: &mut Map<String, Value>,
+    notes: &mut Vec<String>,
+) {
+    let (ours, unit) = match format.timeout() {
+        Timeout::Milliseconds => (CALL, 0.001),
+        Timeout::StartMilliseconds => (START, 0.001),
+        Timeout::Seconds | Timeout::SecondsOfAnHour => (CALL, 1.0),
+    };
+    let mut found = Vec::new();
+    if let Some(several) = fields.take_if("timeout", |node| node.entries().is_some()) {
+        // Newer versions of opencode tell apart what the time is for.
+        for (key, ours) in [("startup", START), ("request", CALL), ("execution", CALL)] {
+            found.extend(several.get(key).map(|node| (key, ours, 0.001, node)));
+        }
+    } else {
+        found.extend(fields.take(&["timeout"]).map(|(key, node)| (key, ours, unit, node)));
+    }
+    for (key, ours, unit) in [
+        ("request_timeout_ms", CALL, 0.001),
+        ("tool_timeout_sec", CALL, 1.0),
+        ("startup_timeout_ms", START, 0.001),
+        ("startup_timeout_sec", START, 1.0),
+    ] {
+        found.extend(fields.take(&[key]).map(|(key, node)| (key, ours, unit, node)));
+    }
+    for (key, ours, unit, node) in found {
+        let Some(number) = node.number().filter(|number| *number > 0.0 && number.is_finite()) else {
+            notes.push(format!("`{key}` must be a number above 0; the default is used"));
+            continue;
+        };
+        let mut seconds = number * unit;
+        if key == "timeout" && format.timeout() == Timeout::Milliseconds && number < 1000.0 {
+            notes.push(format!(
+                "`timeout` is in milliseconds, and {number} is implausibly short; the default is used"
+            ));
+            continue;
+        }
+        if key == "timeout" && format.timeout() == Timeout::SecondsOfAnHour && seconds > HOUR {
+            notes.push(format!("`timeout` is in seconds, at most 3600; {number} is reduced to that"));
+            seconds = HOUR;
+        }
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(time) => {
+                let time = Value::String(duration::text(time));
+                tuning.extend(ours.iter().map(|ours| ((*ours).to_owned(), time.clone())));
+            }
+            Err(_) => notes.push(format!("`{key}` is too large; the default is used")),
+        }
+    }
+}
+
+/// Keys that say what a server is, in the formats that people have.
+const KEYS: [&str; 26] = [
+    "command",
+    "args",
+    "env",
+    "environment",
+    "cwd",
+    "workingDirectory",
+    "working_directory",
+    "envFile",
+    "env_file",
+    "url",
+    "httpUrl",
+    "serverUrl",
+    "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "env_vars",
+    "type",
+    "transport",
+    "disabled",
+    "enabled",
+    "timeout",
+    "includeTools",
+    "excludeTools",
+    "builtin",
+    "toolbay",
+];
+
+/// Keys with a meaning of their own that look like one of [`KEYS`].
+const OTHERS: [&str; 12] = [
+    "cmd",
+    "envs",
+    "uri",
+    "tools",
+    "tool",
+    "envVars",
+    "base_url",
+    "baseUrl",
+    "transportType",
+    "disable",
+    "root",
+    "era",
+];
+
+/// The keys of an entry that look like another one.
+///
+/// Programs put many keys of their own into entries, and all of them are kept. So a key is only spoken of if it is
+/// almost, but not quite, one that matters.
+fn misspelled(node: &Node) -> Vec<Remark> {
+    let entries = node.entries().unwrap_or_default();
+    let is_there = |meant: &str| entries.iter().any(|(key, _)| key.text == meant);
+    let odd = entries.iter().filter_map(|(key, _)| {
+        let text = key.text.as_str();
+        let is_known = KEYS.contains(&text) || OTHERS.contains(&text);
+        // What is there already was not meant.
+        let meant = nearest(text, &KEYS).filter(|meant| !is_known && !is_there(meant))?;
+        let message = format!("`{text}` is unknown; did you mean `{meant}`?");
+        Some(Remark { message, at: Some(key.at) })
+    });
+    odd.collect()
 }

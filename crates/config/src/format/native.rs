@@ -4,32 +4,96 @@
 //! about the hub itself. A key that means nothing is a mistake here, and is told with its line and column.
 
 mod hub;
-mod keys;
 
 use serde_json::{Map, Value};
-
-pub(crate) use hub::hub;
-pub use hub::{HubFile, Listen};
-pub(crate) use keys::{ENTRY, TOP, TUNING, current_name};
-#[cfg(test)]
-pub(crate) use {hub::NAMINGS, keys::HUB};
 
 use crate::{
     Location, Permission, Problem, ServerOptions, WrittenServer,
     format::{
         entry::BUILT_IN_ALONE,
         fields::EntryFields,
-        transport::{TransportKind, kind},
+        remote::{TransportKind, transport_kind},
     },
     model::built_in,
-    problem::{LineIndex, Remark},
-    suggest::nearest,
+    problem::{LineIndex, Remark, nearest},
     syntax::Node,
     template::{Style, Template},
 };
 
+pub(crate) use hub::hub;
+pub use hub::{HubFile, Listen};
+
 /// Mistakes that are told of one entry, or of the rest of a file. Whoever has more begins with these.
 pub(crate) const MOST_PROBLEMS: usize = 16;
+
+/// At the root.
+pub(crate) const TOP: [&str; 2] = ["hub", "servers"];
+
+/// In `[hub]`.
+pub(crate) const HUB: [&str; 12] = [
+    "listen",
+    "naming",
+    "token_file",
+    "tls_cert",
+    "tls_key",
+    "public_name",
+    "allow_origin",
+    "allow_unauthenticated",
+    "allow_local_users",
+    "share",
+    "linger",
+    "first_list_wait",
+];
+
+/// In `[servers.NAME]`: what the server is.
+pub(crate) const ENTRY: [&str; 16] = [
+    "command",
+    "args",
+    "env",
+    "env_file",
+    "cwd",
+    "url",
+    "transport",
+    "type",
+    "headers",
+    "builtin",
+    "root",
+    "embeddings",
+    "compat",
+    "secrets",
+    "enabled",
+    "extra",
+];
+
+/// In `[servers.NAME]`: how it is treated, the fields of `ServerOptions`.
+pub(crate) const TUNING: [&str; 26] = [
+    "startup_timeout",
+    "idle_timeout",
+    "total_timeout",
+    "probe_timeout",
+    "stop_grace",
+    "restart",
+    "restart_delay",
+    "connect_timeout",
+    "first_byte_timeout",
+    "stream_idle_timeout",
+    "ca",
+    "revision",
+    "validate",
+    "max_in_flight",
+    "max_waiting",
+    "serialize_writes",
+    "max_message",
+    "roots",
+    "start",
+    "idle_stop",
+    "heartbeat",
+    "instances",
+    "stderr",
+    "inherit_env",
+    "tools",
+    "tool",
+];
 
 /// Reads an entry, or tells everything that is wrong with it; `remarks` takes what is odd and does no harm.
 pub(crate) fn read(
@@ -99,7 +163,7 @@ fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, Stri
     if is_built_in && (written.command.is_some() || written.url.is_some()) {
         return Err(BUILT_IN_ALONE.to_owned());
     }
-    match (kind(fields.text(&["transport", "type"])?)?, &written.url) {
+    match (transport_kind(fields.text(&["transport", "type"])?)?, &written.url) {
         (TransportKind::Url(transport), Some(_)) => written.transport = transport,
         (TransportKind::Url(_), None) => {
             return Err("`transport` requires a `url`, which is missing".to_owned());
@@ -134,5 +198,59 @@ fn unknown(key: &str, known: &[&str]) -> String {
     match nearest(key, known) {
         Some(meant) => format!("`{key}` is unknown; did you mean `{meant}`?"),
         None => format!("`{key}` is unknown; expected one of: {}", known.join(", ")),
+    }
+}
+
+/// The name that a setting of a server has now, and what to say of one that is written under its former name.
+pub(crate) fn current_name(key: &str) -> (&str, Option<&'static str>) {
+    match key {
+        "era" => ("revision", Some("`era` is now called `revision`; the former name is still read")),
+        _ => (key, None),
+    }
+}
+
+/// The JSON Schema of `toolbay.toml`, for editors.
+const SCHEMA: &str = include_str!("../schema.json");
+
+/// The schema, in the draft that editors know best.
+pub fn schema() -> Value {
+    serde_json::from_str(SCHEMA).expect("the schema is JSON: a test reads it")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{hub::NAMINGS, *};
+
+    #[test]
+    fn the_keys_are_the_fields() {
+        let error = serde_json::from_value::<ServerOptions>(json!({ "no such": 1 })).unwrap_err().to_string();
+        let (_, fields) = error.split_once("expected one of ").unwrap();
+        let fields: Vec<&str> = fields.split(", ").map(|field| field.trim_matches('`')).collect();
+        assert_eq!(fields, TUNING);
+    }
+
+    fn keys(schema: &Value, pointer: &str) -> Vec<String> {
+        let mut keys: Vec<String> =
+            schema.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read() {
+        let schema = schema();
+        let server: Vec<&str> = ENTRY.into_iter().chain(TUNING).collect();
+        for (pointer, known) in [
+            ("/properties", &TOP[..]),
+            ("/properties/hub/properties", &HUB),
+            ("/definitions/server/properties", &server),
+        ] {
+            let mut known = known.to_vec();
+            known.sort_unstable();
+            assert_eq!(keys(&schema, pointer), known, "{pointer}");
+        }
+        assert_eq!(schema["properties"]["hub"]["properties"]["naming"]["enum"], json!(NAMINGS));
     }
 }

@@ -5,11 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use crate::{
-    Remote, Transport,
-    files::small::read_small,
-    format::transport::{self, TransportKind},
-};
+use crate::{Remote, Transport, files::small::read_small};
 
 /// The certificates of a whole system fit.
 const MAX_CA_FILE: u64 = 4 * 1024 * 1024;
@@ -47,7 +43,7 @@ pub fn check_remote(
     kind: Option<&str>,
     headers: &BTreeMap<String, String>,
 ) -> Result<Remote, String> {
-    let transport = match transport::kind(kind)? {
+    let transport = match transport_kind(kind)? {
         TransportKind::Unsaid => Transport::Auto,
         TransportKind::Url(transport) => transport,
         TransportKind::Stdio | TransportKind::BuiltIn(_) => {
@@ -101,4 +97,50 @@ pub(crate) fn read_ca(file: &Path) -> Result<Vec<CertificateDer<'static>>, Strin
         ));
     }
     Ok(certificates)
+}
+
+/// What the `type` of an entry says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransportKind<'a> {
+    /// Nothing.
+    Unsaid,
+    /// A program.
+    Stdio,
+    /// Something at a URL.
+    Url(Transport),
+    /// A part of the program whose file it is.
+    BuiltIn(&'a str),
+}
+
+pub(crate) fn transport_kind(word: Option<&str>) -> Result<TransportKind<'_>, String> {
+    Ok(match word {
+        None => TransportKind::Unsaid,
+        Some("stdio" | "local") => TransportKind::Stdio,
+        Some("auto" | "remote") => TransportKind::Url(Transport::Auto),
+        Some("http" | "https" | "streamable-http" | "streamableHttp" | "streamable_http") => {
+            TransportKind::Url(Transport::Http)
+        }
+        Some("sse") => TransportKind::Url(Transport::Sse),
+        Some("ws" | "wss" | "websocket") => TransportKind::Url(Transport::WebSocket),
+        Some(word @ ("sdk" | "builtin" | "platform" | "frontend" | "inline_python")) => {
+            TransportKind::BuiltIn(word)
+        }
+        Some(other) => {
+            return Err(format!(
+                "unknown transport `{other}`; use `stdio`, `http`, `sse` or `ws`, or omit `type` to detect it"
+            ));
+        }
+    })
+}
+
+impl Transport {
+    /// Its name in files and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::WebSocket => "ws",
+        }
+    }
 }

@@ -8,10 +8,10 @@ use std::{
 use serde_json::Value;
 use toolbay_protocol::ServerName;
 
-use super::dotenv;
 use crate::{
     Command, ReadFiles, Remote, ServerConfig, ServerEndpoint, ServerOptions, Stderr, Variables,
     WrittenServer,
+    files::small::read_small_text,
     format::remote,
     model::built_in,
     template::{MissingValue, Template, variables::Missing},
@@ -95,7 +95,7 @@ fn program(
     }
     let mut env = match &written.env_file {
         Some(file) if variables.files == ReadFiles::Now => {
-            dotenv::read(&base.join(file.expand(variables, missing)))?
+            read_env_file(&base.join(file.expand(variables, missing)))?
         }
         _ => BTreeMap::new(),
     };
@@ -132,4 +132,55 @@ fn check_command(command: Command) -> Result<Command, String> {
         return Err("`command`, `args` and `env` must not contain NUL, nor an `env` name `=`".to_owned());
     }
     Ok(command)
+}
+
+/// A larger file is none of these.
+const MAX_ENV_FILE: u64 = 1024 * 1024;
+
+/// Reads such a file; the error never shows a value.
+pub(crate) fn read_env_file(path: &Path) -> Result<BTreeMap<String, String>, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("cannot read the env file {}: {why}", path.display());
+    let text = read_small_text(path, MAX_ENV_FILE).map_err(|error| failed(&error))?;
+    let mut variables = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) =
+            line.split_once('=').ok_or_else(|| failed(&format!("line {} has no `=`", number + 1)))?;
+        variables.insert(name.trim().to_owned(), value_of(value.trim()));
+    }
+    Ok(variables)
+}
+
+/// A value without its quotes, or without the comment behind it.
+fn value_of(text: &str) -> String {
+    for quote in ['"', '\''] {
+        let inner = text.strip_prefix(quote).and_then(|rest| rest.split_once(quote));
+        if let Some((inner, _)) = inner {
+            return if quote == '"' { inner.replace("\\n", "\n") } else { inner.to_owned() };
+        }
+    }
+    text.split_once(" #").map_or(text, |(value, _)| value.trim_end()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_taken_from_quotes_and_before_comments() {
+        for (written, value) in [
+            ("a", "a"),
+            ("a b # c", "a b"),
+            ("\"a # b\" # c", "a # b"),
+            ("'a\\nb'", "a\\nb"),
+            ("\"a\\nb\"", "a\nb"),
+            ("", ""),
+        ] {
+            assert_eq!(value_of(written), value, "{written}");
+        }
+    }
 }

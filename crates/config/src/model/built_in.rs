@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     REDACTED, Variables,
     format::fields::EntryFields,
-    suggest::nearest,
+    problem::nearest,
     template::{Style, Template, variables::Missing},
 };
 

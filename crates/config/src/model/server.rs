@@ -90,33 +90,33 @@ pub enum Transport {
 #[serde(deny_unknown_fields, default)]
 pub struct ServerOptions {
     /// Time from spawning to ready.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub startup_timeout: Option<Duration>,
     /// Time of a call without a sign of life.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub idle_timeout: Option<Duration>,
     /// Time of a call in all.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub total_timeout: Option<Duration>,
     /// Time to answer the probe for the stateless era.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub probe_timeout: Option<Duration>,
     /// Time to end after stdin was closed, and again after SIGTERM.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub stop_grace: Option<Duration>,
     /// Whether it is started again after a crash.
     pub restart: Restart,
     /// A fixed delay between restarts, instead of one that grows.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub restart_delay: Option<Duration>,
     /// Time until there is a connection to a server at a URL.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub connect_timeout: Option<Duration>,
     /// Time until it begins to answer.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub first_byte_timeout: Option<Duration>,
     /// Time that its streams of events may be silent.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub stream_idle_timeout: Option<Duration>,
     /// A file with certificates to trust at a URL, besides those of the machine; PEM, as seen from the configuration.
     pub ca: Option<PathBuf>,
@@ -137,10 +137,10 @@ pub struct ServerOptions {
     /// When it is started.
     pub start: Start,
     /// How long one without calls stays up; without it, always.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub idle_stop: Option<Duration>,
     /// How often a connection without traffic is looked after.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub heartbeat: Option<Duration>,
     /// How many processes it may have.
     pub instances: Sharing,
@@ -244,10 +244,10 @@ impl ToolFilter {
 #[serde(deny_unknown_fields, default)]
 pub struct ToolOptions {
     /// Time of a call without a sign of life.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub idle_timeout: Option<Duration>,
     /// Time of a call in all.
-    #[serde(with = "crate::format::entry::duration")]
+    #[serde(with = "crate::model::duration")]
     pub total_timeout: Option<Duration>,
 }
 

@@ -4,8 +4,8 @@ use std::{collections::HashMap, path::PathBuf};
 
 use toolbay_protocol::ServerName;
 
-use super::{Scope, ScopedFile, filters};
-use crate::{ConfigFile, Permission, ServerConfig, WrittenServer};
+use super::{Scope, ScopedFile};
+use crate::{ConfigFile, Permission, ServerConfig, ToolFilter, WrittenServer, glob};
 
 /// What one file says.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ impl Merged {
         let higher = &mut self.servers[place];
         if !is_inert(&lower) {
             let (ours, theirs) = (&higher.server.tuning.tools, &lower.server.tuning.tools);
-            higher.server.tuning.tools = filters::both(ours, theirs);
+            higher.server.tuning.tools = combine_filters(ours, theirs);
         }
         self.outranked.push(Outranked { entry: lower, by: higher.file.path.clone(), why: Why::Rank });
     }
@@ -131,4 +131,27 @@ impl Merged {
 
 fn is_inert(entry: &Placed) -> bool {
     entry.file.scope == Scope::Project && entry.server.permission != Permission::Enabled
+}
+
+/// Allow-lists intersect, deny-lists unite.
+pub(super) fn combine_filters(one: &ToolFilter, other: &ToolFilter) -> ToolFilter {
+    let allow = match (&one.allow, &other.allow) {
+        (Some(one), Some(other)) => Some(intersection(one, other)),
+        (Some(only), None) | (None, Some(only)) => Some(only.clone()),
+        (None, None) => None,
+    };
+    let mut deny = one.deny.clone();
+    deny.extend(other.deny.iter().filter(|pattern| !one.deny.contains(pattern)).cloned());
+    ToolFilter { allow, deny }
+}
+
+/// The patterns of each list that lie within one of the other. Two patterns that only overlap (`a*`, `*b`) have no
+/// pattern in common that could be written down, so they allow nothing: never more than either list.
+fn intersection(one: &[String], other: &[String]) -> Vec<String> {
+    let within = |pattern: &String, list: &[String]| list.iter().any(|wider| glob::matches(wider, pattern));
+    let mut both: Vec<String> = one.iter().filter(|pattern| within(pattern, other)).cloned().collect();
+    let more: Vec<String> =
+        other.iter().filter(|pattern| within(pattern, one) && !both.contains(pattern)).cloned().collect();
+    both.extend(more);
+    both
 }

@@ -8,10 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    keys::{HUB, TOP},
-    unknown,
-};
+use super::{HUB, TOP, unknown};
 use crate::{
     Problem, Variables,
     model::duration,
