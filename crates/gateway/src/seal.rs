@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
-use toolbay_protocol::{Notification, decode_string, encode_string};
+use toolbay_protocol::{MethodCall, decode_string, encode_string};
 
 const NONCE: usize = 24;
 
@@ -53,7 +53,7 @@ pub(crate) struct Binding([u8; 32]);
 
 impl Binding {
     /// Of a request of `principal`. A retry adds to its parameters, so only those that say what is wanted count.
-    pub(crate) fn of(principal: &str, call: &Notification) -> Self {
+    pub(crate) fn of(principal: &str, call: &MethodCall) -> Self {
         let mut text = String::new();
         for part in [principal, call.method()] {
             text.push_str(&encode_string(part));

@@ -40,7 +40,7 @@ use toolbay_host::{
     CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, ClientReply, RunningCall,
     ServerRequest, events,
 };
-use toolbay_protocol::{ErrorCode, ErrorObject, Notification, Revision, encode_string};
+use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, Revision, encode_string};
 use toolbay_translate::{ClientCapabilities, InputRequest, InputRequired, translate_server_request};
 
 use crate::{
@@ -148,7 +148,7 @@ impl SuspendedCalls {
     }
 
     /// Resumes a suspended call with the responses in `retry`; returns nothing when there is no such call any more.
-    pub(crate) fn resume(&self, id: u64, exchange: u32, retry: &Notification) -> Option<CallLink> {
+    pub(crate) fn resume(&self, id: u64, exchange: u32, retry: &MethodCall) -> Option<CallLink> {
         let responses = retry.param("inputResponses").map_or("{}", |span| retry.raw(span));
         let mut text = String::new();
         canonical(responses, &mut text);

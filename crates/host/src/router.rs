@@ -9,7 +9,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use toolbay_config::Validate;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, Request, Revision, Scanner, ServerName, Span, decode_string,
+    ErrorCode, ErrorObject, MethodCall, Request, Revision, Scanner, ServerName, Span, decode_string,
     encode_string, header_params::HeaderParam, method,
 };
 use toolbay_upstream::{
@@ -279,7 +279,7 @@ impl Host {
     }
 }
 
-fn is_about_task(call: &Notification) -> bool {
+fn is_about_task(call: &MethodCall) -> bool {
     matches!(
         call.method(),
         method::TASKS_GET

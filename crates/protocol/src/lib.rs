@@ -32,6 +32,6 @@ pub use json::string::{decode_string, encode_string};
 pub use log_level::{LogLevel, UnknownLogLevel};
 pub use message::build::{ErrorObject, error, notification, request, result};
 pub use message::parse_error::ParseError;
-pub use message::{Message, Notification, Outcome, Request, Response, parse_batch};
+pub use message::{Message, MethodCall, Notification, Outcome, Request, Response, parse_batch};
 pub use revision::{ProtocolFeatures, Revision};
 pub use server_name::ServerName;

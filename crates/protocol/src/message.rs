@@ -3,6 +3,8 @@
 pub(crate) mod build;
 pub(crate) mod parse_error;
 
+use std::ops::Deref;
+
 use bytes::Bytes;
 use smallvec::SmallVec;
 
@@ -35,12 +37,19 @@ pub struct Request {
     /// Where the id stands.
     pub id_span: Span,
     /// What it asks, and with which parameters.
-    pub call: Notification,
+    pub call: MethodCall,
 }
 
-/// A method with parameters: a notification, or what a request has besides its id.
+/// A message without an id, which wants no response.
 #[derive(Debug, Clone)]
 pub struct Notification {
+    /// What it says, and with which parameters.
+    pub call: MethodCall,
+}
+
+/// A method with its parameters: all that a notification has, and what a request has besides its id.
+#[derive(Debug, Clone)]
+pub struct MethodCall {
     /// The whole message.
     pub text: Bytes,
     method: Method,
@@ -131,7 +140,15 @@ pub fn parse_batch(text: Bytes) -> Result<Vec<Result<Message, ParseError>>, Pars
     Ok(spans.into_iter().map(|span| Message::parse(text.slice(span.range()))).collect())
 }
 
-impl Notification {
+impl Deref for Notification {
+    type Target = MethodCall;
+
+    fn deref(&self) -> &MethodCall {
+        &self.call
+    }
+}
+
+impl MethodCall {
     /// The method.
     pub fn method(&self) -> &str {
         match &self.method {
@@ -141,7 +158,7 @@ impl Notification {
         }
     }
 
-    /// The JSON text at `span`. For what may be long, [`Notification::bytes`] costs nothing.
+    /// The JSON text at `span`. For what may be long, [`MethodCall::bytes`] costs nothing.
     pub fn raw(&self, span: Span) -> &str {
         str_of(&self.text, span)
     }
@@ -353,7 +370,7 @@ impl Envelope {
                 None => Method::Plain(Span { start: span.start + 1, end: span.end - 1 }),
             },
         };
-        let call = Notification {
+        let call = MethodCall {
             method,
             params: self.params,
             meta: self.meta,
@@ -363,7 +380,7 @@ impl Envelope {
             text,
         };
         let Some(id_span) = self.id else {
-            return Ok(Message::Notification(Box::new(call)));
+            return Ok(Message::Notification(Box::new(Notification { call })));
         };
         let id = RequestId::from_scanned(&call.text[id_span.range()]).ok_or(ParseError::BadId)?;
         Ok(Message::Request(Box::new(Request { id, id_span, call })))

@@ -1,7 +1,7 @@
 //! The methods: what each request is answered with.
 
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, ProtocolFeatures, Request, Revision, Rope, encode_string, error,
+    ErrorCode, ErrorObject, MethodCall, ProtocolFeatures, Request, Revision, Rope, encode_string, error,
     meta, method, result,
 };
 
@@ -44,7 +44,7 @@ pub(super) fn answer(server: &dyn Server, request: &Request) -> Rope {
     }
 }
 
-fn fields(server: &dyn Server, call: &Notification) -> Result<String, ErrorObject> {
+fn fields(server: &dyn Server, call: &MethodCall) -> Result<String, ErrorObject> {
     let resources = |list: &dyn Fn() -> String| server.resources().map(|_| list());
     let list = |field: &str, items: String| format!("\"{field}\":{items}{}", list_fields(call));
     match call.method() {
@@ -64,12 +64,12 @@ fn fields(server: &dyn Server, call: &Notification) -> Result<String, ErrorObjec
     }
 }
 
-fn unknown_method(call: &Notification) -> ErrorObject {
+fn unknown_method(call: &MethodCall) -> ErrorObject {
     ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", call.method()))
 }
 
 /// Our lists have one page, so there are no cursors that we gave out.
-fn whole(call: &Notification) -> Result<(), ErrorObject> {
+fn whole(call: &MethodCall) -> Result<(), ErrorObject> {
     match call.param("cursor").map(|span| call.raw(span)) {
         None | Some("null") => Ok(()),
         Some(_) => Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "`params.cursor` is not valid")),
@@ -111,14 +111,14 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
 }
 
 /// The stateless era has no code of its own for a resource that is not there.
-fn in_words_of(call: &Notification, why: ErrorObject) -> ErrorObject {
+fn in_words_of(call: &MethodCall, why: ErrorObject) -> ErrorObject {
     if !features(call).has_resource_not_found() && why.code == ErrorCode::RESOURCE_NOT_FOUND {
         return ErrorObject { code: ErrorCode::INVALID_PARAMS, ..why };
     }
     why
 }
 
-fn arguments(call: &Notification) -> Result<&str, ErrorObject> {
+fn arguments(call: &MethodCall) -> Result<&str, ErrorObject> {
     let arguments = call.param("arguments").map_or("{}", |span| call.raw(span));
     match arguments {
         "null" => Ok("{}"),
@@ -127,7 +127,7 @@ fn arguments(call: &Notification) -> Result<&str, ErrorObject> {
     }
 }
 
-fn introduction(server: &dyn Server, call: &Notification) -> String {
+fn introduction(server: &dyn Server, call: &MethodCall) -> String {
     let asked = call.string_param("protocolVersion").and_then(|version| version.parse::<Revision>().ok());
     let revision =
         asked.filter(|revision| revision.features().has_sessions()).unwrap_or(Revision::LATEST_LEGACY);
@@ -164,7 +164,7 @@ fn info(server: &dyn Server) -> String {
 }
 
 /// The fields that a list has beside its items: `resultType` and the hints for caches, where the revision has them.
-fn list_fields(call: &Notification) -> &'static str {
+fn list_fields(call: &MethodCall) -> &'static str {
     match features(call).wants_result_type() {
         true => ",\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"",
         false => "",
@@ -172,7 +172,7 @@ fn list_fields(call: &Notification) -> &'static str {
 }
 
 /// What the revision of a request has. One that names its revision stands alone, and only modern requests do.
-fn features(call: &Notification) -> ProtocolFeatures {
+fn features(call: &MethodCall) -> ProtocolFeatures {
     let is_named = call.meta(meta::PROTOCOL_VERSION).is_some();
     let revision = if is_named { Revision::LATEST } else { Revision::LATEST_LEGACY };
     revision.features()

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use toolbay_protocol::{
-    Field, Fields, LogLevel, Notification, Revision, Splice, encode_string, meta, on_one_line,
+    Field, Fields, LogLevel, MethodCall, Revision, Splice, encode_string, meta, on_one_line,
 };
 
 use crate::capabilities::{capabilities_for_server, with_tasks};
@@ -89,7 +89,7 @@ pub(crate) const MODERN_ONLY: [&str; 4] =
 
 /// Makes `_meta` anew: what is there but for `drop`, then `add`. Kept fields stay as they were written.
 pub(crate) fn rebuild(
-    call: &Notification,
+    call: &MethodCall,
     there: &Fields,
     drop: &[&str],
     add: &[(&str, &str)],

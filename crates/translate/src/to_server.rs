@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use smallvec::SmallVec;
-use toolbay_protocol::{
-    Fields, Notification, Request, RequestId, Revision, Rope, Span, Splice, meta, method,
-};
+use toolbay_protocol::{Fields, MethodCall, Request, RequestId, Revision, Rope, Span, Splice, meta, method};
 
 use crate::{
     meta::{ClientIdentity, MODERN_ONLY, rebuild},
@@ -75,7 +73,7 @@ pub fn request(
 }
 
 /// Asks for the call of a tool as a task.
-fn make_task(call: &Notification, from: Revision, splice: &mut Splice<'_>) {
+fn make_task(call: &MethodCall, from: Revision, splice: &mut Splice<'_>) {
     let Some(params) = call.params.as_ref().filter(|_| call.method() == method::TOOLS_CALL) else { return };
     let is_one = !from.is_modern() && call.param("task").is_some(); // else it was cut
     let name = params.find(&call.text, "name").filter(|_| !is_one);
@@ -86,7 +84,7 @@ fn make_task(call: &Notification, from: Revision, splice: &mut Splice<'_>) {
 }
 
 /// Cuts parameters and adds to `_meta`.
-fn edit_params(call: &Notification, cuts: &[Span], add: &[(&str, &str)], splice: &mut Splice<'_>) {
+fn edit_params(call: &MethodCall, cuts: &[Span], add: &[(&str, &str)], splice: &mut Splice<'_>) {
     if let Some(params) = &call.params
         && !add.is_empty()
         && covers(cuts, params)

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
 use toolbay_host::{Caller, CallerId, ClientIdentity, LogFilter};
-use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, Notification, Revision, Span, decode_string, meta};
+use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, MethodCall, Revision, Span, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
 use crate::{request::call::may_ask, session::Session};
@@ -64,7 +64,7 @@ impl RequestClient {
     }
 
     /// A client that says everything with each request.
-    pub(crate) fn of_request(revision: Revision, call: &Notification) -> Self {
+    pub(crate) fn of_request(revision: Revision, call: &MethodCall) -> Self {
         let text = |key| call.meta(key).map(|span| call.text.slice(span.range()));
         let identity = identity(revision, text(meta::CLIENT_INFO), text(meta::CLIENT_CAPABILITIES));
         let level = log_level(call);
@@ -151,7 +151,7 @@ impl RequestClient {
 }
 
 /// The level that a request of the stateless era names, if it names one that there is.
-pub(crate) fn log_level(call: &Notification) -> Option<LogLevel> {
+pub(crate) fn log_level(call: &MethodCall) -> Option<LogLevel> {
     decode_string(call.bytes(call.meta(meta::LOG_LEVEL)?))?.parse().ok()
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn check_identity(info: Option<Span>, capabilities: Option<Span>) -> 
 }
 
 /// A session for a client that sent `initialize`.
-pub(crate) fn open_session(call: &Notification) -> Result<Arc<Session>, ErrorObject> {
+pub(crate) fn open_session(call: &MethodCall) -> Result<Arc<Session>, ErrorObject> {
     let wanted = call.string_param("protocolVersion").ok_or_else(|| {
         ErrorObject::new(ErrorCode::INVALID_PARAMS, "`params.protocolVersion` is missing or not a string")
     })?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolbay_host::{CacheHints, CatalogKind, HubsBehind, list_page};
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, Request, Revision, UnknownLogLevel, meta, method,
+    ErrorCode, ErrorObject, MethodCall, Request, Revision, UnknownLogLevel, meta, method,
 };
 use toolbay_translate::tools_for;
 
@@ -45,7 +45,7 @@ impl Gateway {
     }
 
     /// The answer to `initialize`, for a client that will speak `revision`.
-    pub(crate) fn initialize_result(&self, revision: Revision, call: &Notification) -> String {
+    pub(crate) fn initialize_result(&self, revision: Revision, call: &MethodCall) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(revision),
@@ -61,11 +61,11 @@ impl Gateway {
     }
 
     /// The hubs that this one consists of, for another hub that wants to know them.
-    fn hubs(&self, call: &Notification) -> Option<HubsBehind> {
+    fn hubs(&self, call: &MethodCall) -> Option<HubsBehind> {
         call.meta(meta::VIA).and_then(|_| self.host.hubs())
     }
 
-    fn discovery(&self, call: &Notification) -> String {
+    fn discovery(&self, call: &MethodCall) -> String {
         let (ttl, scope) = caching(self.host.identity_hints());
         let mut result = json!({
             "resultType": "complete",
@@ -84,7 +84,7 @@ impl Gateway {
         result.to_string()
     }
 
-    fn list(&self, client: &RequestClient, call: &Notification, kind: CatalogKind) -> LocalResult {
+    fn list(&self, client: &RequestClient, call: &MethodCall, kind: CatalogKind) -> LocalResult {
         let cursor = match call.param("cursor") {
             None => None,
             Some(span) if call.raw(span) == "null" => None,
@@ -166,7 +166,7 @@ fn section(server: &str, instructions: &str) -> String {
     section
 }
 
-fn set_level(client: &RequestClient, call: &Notification) -> LocalResult {
+fn set_level(client: &RequestClient, call: &MethodCall) -> LocalResult {
     let level = call.string_param("level").unwrap_or_default().parse().map_err(|unknown| {
         let unknown: UnknownLogLevel = unknown;
         ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`level`: {unknown}"))

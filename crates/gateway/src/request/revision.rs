@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, Request, Revision, decode_string, header_params::HeaderParam, meta,
+    ErrorCode, ErrorObject, MethodCall, Request, Revision, decode_string, header_params::HeaderParam, meta,
     method,
 };
 
@@ -21,7 +21,7 @@ pub(crate) enum RequestRevision {
 }
 
 /// Decides by the header and by `_meta`.
-pub(crate) fn revision_of(call: &Notification, headers: &HeaderMap) -> Result<RequestRevision, ErrorObject> {
+pub(crate) fn revision_of(call: &MethodCall, headers: &HeaderMap) -> Result<RequestRevision, ErrorObject> {
     let header = single(headers, &headers::PROTOCOL_VERSION)
         .map_err(|Unreadable| mismatch("MCP-Protocol-Version is invalid"))?;
     if let Some(version) = call.meta(meta::PROTOCOL_VERSION) {
@@ -43,7 +43,7 @@ pub(crate) fn revision_of(call: &Notification, headers: &HeaderMap) -> Result<Re
 }
 
 /// What every request of the stateless era must carry, in `_meta` and on any transport.
-pub(crate) fn check_meta(call: &Notification) -> Result<(), ErrorObject> {
+pub(crate) fn check_meta(call: &MethodCall) -> Result<(), ErrorObject> {
     let version = call.meta(meta::PROTOCOL_VERSION).ok_or_else(|| missing_meta(meta::PROTOCOL_VERSION))?;
     let version = decode_string(&call.text[version.range()])
         .ok_or_else(|| bad_meta(meta::PROTOCOL_VERSION, "a string"))?;

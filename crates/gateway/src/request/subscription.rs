@@ -175,7 +175,7 @@ impl SessionStream {
             let seen = session.seen(*kind);
             seen != 0 && seen != table.version(*kind)
         });
-        let queue = missed.map(|kind| list_changed(kind).text.into()).collect();
+        let queue = missed.map(|kind| list_changed(kind).call.text.into()).collect();
         Self { session, changes, queue }
     }
 
@@ -186,19 +186,19 @@ impl SessionStream {
                 return Some(text);
             }
             match next_change(&mut self.changes).await? {
-                ChangeEvent::List(kind) => self.queue.push_back(list_changed(kind).text.into()),
+                ChangeEvent::List(kind) => self.queue.push_back(list_changed(kind).call.text.into()),
                 ChangeEvent::Resource(server, notification) => {
                     let told = self.session.updates(&server, &notification);
                     self.queue.extend(told.into_iter().map(|notification| notification.text.clone().into()));
                 }
                 ChangeEvent::Missed => {
-                    self.queue.extend(MISSABLE.map(|kind| list_changed(kind).text.into()));
+                    self.queue.extend(MISSABLE.map(|kind| list_changed(kind).call.text.into()));
                     let told = self.session.watched().into_iter();
-                    self.queue.extend(told.map(|uri| updated(&uri).text.into()));
+                    self.queue.extend(told.map(|uri| updated(&uri).call.text.into()));
                 }
                 ChangeEvent::Task(server, notification) => {
                     let told = self.session.notified_of_task(&server, &notification);
-                    self.queue.extend(told.map(|notification| notification.text.into()));
+                    self.queue.extend(told.map(|notification| notification.call.text.into()));
                 }
             }
         }

@@ -9,9 +9,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
-use toolbay_protocol::{
-    ErrorCode, ErrorObject, Notification, Outcome, Request, Revision, Rope, meta, request,
-};
+use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, Outcome, Request, Revision, Rope, meta, request};
 
 use super::{
     question::{AskError, Question},
@@ -161,7 +159,7 @@ impl Rounds {
 }
 
 /// What a client knows to answer so far: `requestState` keeps the answers of earlier rounds.
-fn given(call: &Notification) -> Result<Map<String, Value>, ErrorObject> {
+fn given(call: &MethodCall) -> Result<Map<String, Value>, ErrorObject> {
     let invalid =
         |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`{what}` cannot be used"));
     let mut given = Map::new();

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolbay_host::Resume;
-use toolbay_protocol::{ErrorCode, ErrorObject, Notification, ServerName};
+use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, ServerName};
 
 use super::{CallRun, FinalResponse, may_ask};
 use crate::{
@@ -59,7 +59,7 @@ impl CallRun {
     }
 
     /// Finds the task that a request is about.
-    fn task(&self, call: &Notification, kind: TaskProtocol) -> Resumed {
+    fn task(&self, call: &MethodCall, kind: TaskProtocol) -> Resumed {
         let task = call.string_param("taskId").map(|id| {
             let task = self.gateway.task_seal.open(&id, self.client.principal()).ok();
             task.filter(|task| task.kind == kind)

@@ -1,7 +1,7 @@
 //! Headers that say again what a message says.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use toolbay_protocol::{Notification, decode_string, header_params::encode_header_value, meta, method};
+use toolbay_protocol::{MethodCall, decode_string, header_params::encode_header_value, meta, method};
 
 use super::HeaderRules;
 
@@ -12,7 +12,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Adds what a message of the stateless era must repeat in headers; says whether it is one.
-pub(super) fn mirror(call: &Notification, rules: &HeaderRules, headers: &mut HeaderMap) -> bool {
+pub(super) fn mirror(call: &MethodCall, rules: &HeaderRules, headers: &mut HeaderMap) -> bool {
     let version = call.meta(meta::PROTOCOL_VERSION).and_then(|span| decode_string(call.bytes(span)));
     let Some(version) = version else { return false };
     headers.insert(VERSION, value(&version));
