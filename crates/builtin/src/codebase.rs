@@ -1,32 +1,24 @@
-//! A tree of files as a server: search, exact and by meaning, and reading.
+//! A directory as a server: exact and semantic search, and reading.
 //!
 //! The six tools and two resources have the names, parameters and defaults of the document that this server follows
-//! (docs/codebase.md says where it deviates). What the tools need of a tree is [`Code`]; [`tree()`] gives the real one, which is
-//! opened when it is first used and shared by all connections.
+//! (docs/codebase.md says where it deviates). The directory is opened when it is first used and shared by all connections.
 
-mod arguments;
-mod code;
 mod embedding_endpoint;
-mod output;
 mod resources;
 mod tools;
 mod tree;
-mod worker;
 
 use std::{fmt, sync::Arc};
 
-use toolbay_protocol::{ErrorCode, ErrorObject};
-use toolbay_server::{Call, CallFuture, Server};
+use toolbay_server::{Call, CallFuture, Failures, Server, Toolset};
 
-pub use code::{
-    Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
-    MeaningAnswer, MeaningHit, MeaningQuery, TextAnswer, TextHit, TextQuery,
-};
 pub use embedding_endpoint::EmbeddingEndpoint;
-pub use tree::tree;
-pub use worker::{Opener, Stop, TreeWork};
-
-use self::{output::ToolOutcome, worker::Workers};
+pub use tools::{
+    Strings,
+    search_by_embedding::{IndexState, SearchByEmbedding, SemanticMatch},
+    search_code::{LineMatch, SearchCode},
+};
+pub use tree::{CodeError, LazyCodebase};
 
 const INSTRUCTIONS: &str = "Searches and reads the files of one directory. `search_by_embedding` finds code by what it does, \
      described in words; `search_code` finds exact text or, with `regex`, patterns. Both return file and lines; read \
@@ -48,25 +40,27 @@ impl CodebaseIdentity {
     pub const ALONE: Self = Self { name: "browser-mcp", s3_errors: false };
 }
 
-/// The server of one tree.
-pub fn codebase(tree: Arc<Opener>, face: CodebaseIdentity) -> Arc<dyn Server> {
-    Arc::new(CodebaseServer { workers: Workers::new(tree), face })
+/// The server of one codebase.
+pub fn codebase(codebase: Arc<LazyCodebase>, identity: CodebaseIdentity) -> Arc<dyn Server> {
+    let failures = if identity.s3_errors { Failures::AsErrors } else { Failures::AsResults };
+    Arc::new(CodebaseServer { codebase, name: identity.name, tools: tools::toolset().failures(failures) })
 }
 
 struct CodebaseServer {
-    workers: Workers,
-    face: CodebaseIdentity,
+    codebase: Arc<LazyCodebase>,
+    name: &'static str,
+    tools: Toolset<LazyCodebase>,
 }
 
 impl fmt::Debug for CodebaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Codebase").field("face", &self.face).finish_non_exhaustive()
+        f.debug_struct("CodebaseServer").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl Server for CodebaseServer {
     fn name(&self) -> &str {
-        self.face.name
+        self.name
     }
 
     fn instructions(&self) -> Option<&str> {
@@ -74,33 +68,11 @@ impl Server for CodebaseServer {
     }
 
     fn tools(&self) -> String {
-        tools::definitions().to_string()
+        self.tools.definitions()
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> CallFuture<'a> {
-        Box::pin(async move {
-            let Some(tool) = tools::find(call.tool) else {
-                let unknown =
-                    format!("Unknown tool: {}; available: {}", call.tool, tools::names().join(", "));
-                return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));
-            };
-            let arguments = match arguments::Arguments::read(call.arguments) {
-                Ok(arguments) => arguments,
-                Err(why) => return Ok(ToolOutcome::Misfit(why).to_json(tool.name)),
-            };
-            let progress = call.progress;
-            let done = self.workers.run(move |work| (tool.run)(&arguments, &work.telling(progress))).await;
-            match done {
-                ToolOutcome::Failed(why) if self.face.s3_errors => {
-                    let message = format!("{} failed: {why}", tool.verb);
-                    Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, message))
-                }
-                ToolOutcome::Failed(why) => {
-                    Ok(ToolOutcome::Failed(format!("{} failed: {why}", tool.verb)).to_json(tool.name))
-                }
-                outcome => Ok(outcome.to_json(tool.name)),
-            }
-        })
+        Box::pin(self.tools.call(&self.codebase, call))
     }
 
     fn resources(&self) -> Option<String> {
@@ -112,6 +84,6 @@ impl Server for CodebaseServer {
     }
 
     fn read<'a>(&'a self, uri: &'a str) -> CallFuture<'a> {
-        Box::pin(resources::read(&self.workers, uri))
+        Box::pin(resources::read(&self.codebase, self.tools.threads(), uri))
     }
 }

@@ -1,18 +1,22 @@
-//! The hub about itself.
+//! The hub as a server: its own state, for clients and models.
 
 use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::{ErrorCode, ErrorObject};
-use toolbay_server::{Call, CallFuture, Server, in_process};
+use toolbay_server::{
+    Annotations, NoArguments, Tool, ToolContext, ToolOutput, ToolResult, ToolServer, Toolset, in_process,
+};
 use toolbay_transport::Connection;
 
-/// Tells how the hub is: servers, states, counts, versions. Must not contain secrets.
+/// Returns the state of the hub: servers, states, counts, versions. Must not contain secrets.
 pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// The server `hub`, with the read-only tool `status`. Clients and models read `note` with it: what they should know about what
-/// is not offered.
+const INSTRUCTIONS: &str = "Reports the MCP servers of this Toolbay hub and their state.";
+const DESCRIPTION: &str = "Lists the MCP servers of this hub with their state, version, and number of tools, resources and prompts.";
+
+/// The server `hub`, with the read-only tool `status`. Clients and models read `note` with it: what they should know about
+/// servers that are not offered.
 pub fn hub(
     status: StatusSource,
     note: Option<&str>,
@@ -21,17 +25,17 @@ pub fn hub(
         Some(note) => format!("{text} {note}"),
         None => text.to_owned(),
     };
-    let (instructions, description) = (with_note(INSTRUCTIONS), with_note(DESCRIPTION));
-    in_process(Arc::new(Hub { status, instructions, description }))
+    let tool = Tool::new("status", report_status)
+        .title("Hub status")
+        .description(with_note(DESCRIPTION))
+        .output_schema(json!({ "type": "object", "properties": { "servers": { "type": "array" } } }))
+        .annotations(Annotations::READ_ONLY);
+    let server = ToolServer::new("toolbay-hub", Hub { status }, Toolset::new([tool]));
+    in_process(Arc::new(server.instructions(with_note(INSTRUCTIONS))))
 }
-
-const INSTRUCTIONS: &str = "Reports the MCP servers of this Toolbay hub and their state.";
-const DESCRIPTION: &str = "Lists the MCP servers of this hub with their state, version, and number of tools, resources and prompts.";
 
 struct Hub {
     status: StatusSource,
-    instructions: String,
-    description: String,
 }
 
 impl fmt::Debug for Hub {
@@ -40,43 +44,8 @@ impl fmt::Debug for Hub {
     }
 }
 
-impl Server for Hub {
-    fn name(&self) -> &str {
-        "toolbay-hub"
-    }
-
-    fn instructions(&self) -> Option<&str> {
-        Some(&self.instructions)
-    }
-
-    fn tools(&self) -> String {
-        json!([{
-            "name": "status",
-            "title": "Hub status",
-            "description": self.description,
-            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
-            "outputSchema": { "type": "object", "properties": { "servers": { "type": "array" } } },
-            "annotations": {
-                "readOnlyHint": true,
-                "destructiveHint": false,
-                "idempotentHint": true,
-                "openWorldHint": false,
-            },
-        }])
-        .to_string()
-    }
-
-    fn call<'a>(&'a self, call: Call<'a>) -> CallFuture<'a> {
-        Box::pin(async move {
-            let tool = call.tool;
-            if tool != "status" {
-                let unknown = format!("unknown tool `{tool}`; this server has `status`");
-                return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));
-            }
-            let status = (self.status)();
-            let text = serde_json::to_string_pretty(&status).unwrap_or_default();
-            let content = json!([{ "type": "text", "text": text }]);
-            Ok(json!({ "content": content, "structuredContent": status }).to_string())
-        })
-    }
+async fn report_status(hub: Arc<Hub>, _: NoArguments, _: ToolContext) -> ToolResult {
+    let status = (hub.status)();
+    let text = serde_json::to_string_pretty(&status).unwrap_or_default();
+    Ok(ToolOutput::text(text).with_structured(&status))
 }

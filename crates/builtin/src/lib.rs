@@ -1,14 +1,14 @@
-//! Servers that run inside Toolbay itself.
+//! MCP servers that run inside Toolbay.
 //!
-//! Each is an ordinary MCP server at the other end of `transport::memory`: it gets the same messages, the same checks
-//! and the same limits as any other, so it is no special case for anyone. What they share is in `toolbay_server`.
+//! Each is an ordinary server at the other end of `transport::memory`, so it gets the same messages, checks and limits as any
+//! other. What they share is in `toolbay_server`; docs/builtin.md shows how to write one.
 
 #![forbid(unsafe_code)]
 
 pub mod codebase;
 pub mod hub;
 
-/// The page that shows how to add a tool, a resource or a server is true to the code: its example is a test.
+/// The example in docs/builtin.md is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/builtin.md")]
-struct HowToAdd;
+struct WritingBuiltInServers;

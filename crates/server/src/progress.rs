@@ -4,18 +4,13 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolbay_protocol::{Request, Rope, meta, method, notification};
 
-/// Where a call tells how far it is. May be used on any thread; nobody waits for it.
-#[derive(Debug, Clone)]
+/// Reports the progress of a call to its client. May be used on any thread, and never blocks.
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     told: Option<(String, mpsc::Sender<Rope>)>,
 }
 
 impl Progress {
-    /// For a call about whose progress nobody wants to know.
-    pub fn unheard() -> Self {
-        Self { told: None }
-    }
-
     /// Towards `notes`, if the client gave a token.
     pub(super) fn of(request: &Request, notes: &mpsc::Sender<Rope>) -> Self {
         let token = request.call.meta(meta::PROGRESS_TOKEN);
@@ -27,8 +22,9 @@ impl Progress {
         self.told.is_some()
     }
 
-    /// Tells that `done` of `total` is done. Numbers must only ever grow; what nobody has time to hear is left out.
-    pub fn tell(&self, done: u64, total: Option<u64>, message: &str) {
+    /// Reports that `done` of `total` is done. Numbers must grow from call to call. A report is left out when the client does
+    /// not keep up.
+    pub fn report(&self, done: u64, total: Option<u64>, message: &str) {
         if !self.is_wanted() {
             return;
         }
@@ -40,7 +36,7 @@ impl Progress {
     }
 
     /// Sends the fields of a progress notification: an object with at least `progress`, to which the token is added. Left out,
-    /// as with [`tell`](Self::tell), when the client does not keep up.
+    /// as with [`report`](Self::report), when the client does not keep up.
     pub fn send(&self, fields: &Value) {
         let Some((token, notes)) = &self.told else { return };
         let fields = fields.to_string();

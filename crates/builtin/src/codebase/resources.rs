@@ -1,23 +1,22 @@
 //! The two resources. To add one, put it into [`list`] and [`read`].
 
-use serde_json::{Value, json};
-use toolbay_protocol::{ErrorCode, ErrorObject};
-use toolbay_server::unknown_resource;
+use std::sync::Arc;
 
-use super::{
-    CodeError,
-    output::{ToolAnswer, ToolOutcome},
-    worker::{TreeWork, Workers},
-};
+use serde_json::{Value, json};
+use toolbay_protocol::{ErrorCode, ErrorObject, printable::error_chain};
+use toolbay_search::codebase::Codebase;
+use toolbay_server::{BlockingThreads, Progress, ToolError, unknown_resource};
+
+use super::{CodeError, LazyCodebase, tree::parse_scope};
 
 const SEARCH: &str = "codebase://search";
 const FILES: &str = "codebase://files";
 
-/// How many files a page has unless said, and at most.
+/// How many files a page has by default, and at most.
 const PAGE: usize = 1000;
 const MAX_PAGE: usize = 10_000;
 
-/// As `resources/list` gives them.
+/// The result of `resources/list`.
 pub(super) fn list() -> Value {
     json!([
         {
@@ -35,7 +34,7 @@ pub(super) fn list() -> Value {
     ])
 }
 
-/// As `resources/templates/list` gives them.
+/// The result of `resources/templates/list`.
 pub(super) fn templates() -> Value {
     json!([{
         "uriTemplate": "codebase://files{?after,limit}",
@@ -45,28 +44,36 @@ pub(super) fn templates() -> Value {
     }])
 }
 
-/// Reads one: the fields of `resources/read`.
-pub(super) async fn read(workers: &Workers, uri: &str) -> Result<String, ErrorObject> {
+/// Reads a resource: the result of `resources/read`.
+pub(super) async fn read(
+    codebase: &Arc<LazyCodebase>,
+    threads: &BlockingThreads,
+    uri: &str,
+) -> Result<String, ErrorObject> {
     let (name, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let outcome = match name {
+    match name {
         SEARCH if query.is_empty() => {
-            return Ok(contents(
-                uri,
-                r#"{"description": "Use the search_code tool to search the codebase"}"#,
-            ));
+            Ok(contents(uri, r#"{"description": "Use the search_code tool to search the codebase"}"#))
         }
         FILES => {
-            let page = Page::read(query).map_err(|why| ErrorObject::new(ErrorCode::INVALID_PARAMS, why))?;
-            workers.run(move |work| files(&page, &work).into()).await
+            let page =
+                Page::parse(query).map_err(|reason| ErrorObject::new(ErrorCode::INVALID_PARAMS, reason))?;
+            let codebase = codebase.clone();
+            let listed = threads
+                .run(Progress::default(), move |_| files(&*codebase.get()?, &page))
+                .await
+                .unwrap_or_else(|error: ToolError| Err(CodeError::Failed(error.to_string())));
+            match listed {
+                Ok(listed) => Ok(contents(uri, &listed.to_string())),
+                Err(error @ CodeError::InvalidArgument { .. }) => {
+                    Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, error.to_string()))
+                }
+                Err(error) => {
+                    Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, format!("Listing failed: {error}")))
+                }
+            }
         }
-        _ => return Err(unknown_resource(uri)),
-    };
-    match outcome {
-        ToolOutcome::Done(answer) => Ok(contents(uri, &answer.text)),
-        ToolOutcome::Misfit(why) => Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, why)),
-        ToolOutcome::Failed(why) => {
-            Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, format!("Listing failed: {why}")))
-        }
+        _ => Err(unknown_resource(uri)),
     }
 }
 
@@ -74,14 +81,14 @@ fn contents(uri: &str, text: &str) -> String {
     json!({ "contents": [{ "uri": uri, "mimeType": "application/json", "text": text }] }).to_string()
 }
 
-/// Which page of the files is wanted.
+/// The page of the list of files that a URI asks for.
 struct Page {
     after: Option<String>,
     limit: usize,
 }
 
 impl Page {
-    fn read(query: &str) -> Result<Self, String> {
+    fn parse(query: &str) -> Result<Self, String> {
         let mut page = Self { after: None, limit: PAGE };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
@@ -98,13 +105,22 @@ impl Page {
     }
 }
 
-fn files(page: &Page, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
-    let found = work.tree().files(page.after.as_deref(), page.limit)?;
-    let mut listed = json!({ "files": found.files, "total": found.total });
-    if let Some(last) = found.files.last().filter(|_| found.has_more) {
-        listed["next"] = format!("{FILES}?after={}&limit={}", encode(&last.path), page.limit).into();
+fn files(codebase: &Codebase, page: &Page) -> Result<Value, CodeError> {
+    let files = codebase.files().map_err(|error| CodeError::Failed(error_chain(&error)))?;
+    let after = parse_scope(codebase, "after", page.after.as_deref())?;
+    let start = after.map_or(0, |after| files.partition_point(|file| file.path <= after));
+    let rest = &files[start..];
+    let shown = &rest[..page.limit.min(rest.len())];
+    let listed: Vec<Value> = shown
+        .iter()
+        .map(|file| json!({ "path": file.path.to_str_lossy(), "size": file.stamp.size }))
+        .collect();
+    let mut listed = json!({ "files": listed, "total": files.len() });
+    if let Some(last) = shown.last().filter(|_| shown.len() < rest.len()) {
+        let after = encode(&last.path.to_str_lossy());
+        listed["next"] = format!("{FILES}?after={after}&limit={}", page.limit).into();
     }
-    Ok(ToolAnswer { text: listed.to_string(), structured: Value::Null, more: None })
+    Ok(listed)
 }
 
 fn encode(text: &str) -> String {
@@ -141,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_path_survives_the_way_through_a_uri() {
+    fn paths_round_trip_through_uris() {
         for path in ["src/main.rs", "a b/c&d=e?.txt", "ä/漢/%20", "+"] {
             assert_eq!(decode(&encode(path)).unwrap(), path);
             assert!(encode(path).is_ascii());

@@ -1,227 +1,138 @@
-//! The real tree, behind [`Code`].
+//! The directory that is searched, opened when it is first used.
 
-use std::{error::Error, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use toolbay_protocol::printable::error_chain;
 use toolbay_search::{
-    chunk::{Chunk, Language},
-    codebase::{Codebase, EntryKind as Kind, FileError, FolderEntry, Options, SemanticSearchError},
-    semantic::{self, SemanticError},
-    text::{self, Line, Total},
-    tree::{PathError, RelPath, Rules, TreeError},
+    codebase::{Codebase, FileError, Options},
+    tree::{RelPath, TreeError},
 };
 
-use super::{
-    Case, Code, CodeChunk, CodeError, DirEntry, EntryKind, FileText, FilesPage, IndexState, ListedFile,
-    MeaningAnswer, MeaningHit, MeaningQuery, Opener, TextAnswer, TextHit, TextQuery, TreeWork,
-    arguments::misfit,
-};
-
-/// The longest line that is given whole.
-const MAX_LINE: usize = 1000;
-
-/// The tree of a folder. One that is watched is kept indexed while it is in use.
-pub fn tree(root: &Path, options: Options) -> Opener {
-    let root = root.to_owned();
-    Opener::new(move || {
-        let opened = Codebase::open(&root, options.clone());
-        let tree = opened.map_err(|error| tree_error("path", &error))?;
-        if options.watch {
-            tree.keep_indexed();
-        }
-        Ok(Arc::new(Tree(tree)) as Arc<dyn Code>)
-    })
+/// A codebase that is opened when it is first used, and then shared.
+pub struct LazyCodebase {
+    open: Box<dyn Fn() -> Result<Arc<Codebase>, CodeError> + Send + Sync>,
+    opened: Mutex<Option<Arc<Codebase>>>,
 }
 
-#[derive(Debug)]
-struct Tree(Arc<Codebase>);
+/// Why a request about a codebase fails.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CodeError {
+    /// An argument cannot be used. The caller can correct it.
+    #[error("/{argument} {reason}")]
+    InvalidArgument {
+        /// Its name.
+        argument: String,
+        /// What is wrong with it, after its name.
+        reason: String,
+    },
+    /// The name of the file indicates that it holds secrets.
+    #[error("`{0}` is hidden because its name indicates secrets; set `secrets = true` to include it")]
+    Secret(String),
+    /// The arguments are valid, and it failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The call was cancelled.
+    #[error("the call was canceled")]
+    Cancelled,
+}
 
-impl Code for Tree {
-    fn search_text(&self, query: &TextQuery, work: &TreeWork) -> Result<TextAnswer, CodeError> {
-        let query = text::Query {
-            regex: query.regex,
-            case: match query.case {
-                Case::Smart => text::Case::Smart,
-                Case::Sensitive => text::Case::Sensitive,
-                Case::Insensitive => text::Case::Insensitive,
-            },
-            word: query.word,
-            rules: Rules { globs: query.globs.clone(), ..Rules::default() },
-            path: self.optional_path("path", query.path.as_deref())?,
-            context: u32::try_from(query.context).unwrap_or(u32::MAX),
-            offset: query.offset,
-            limit: query.limit,
-            line_limit: MAX_LINE,
-            ..text::Query::literal(query.pattern.as_str())
-        };
-        let answer = self.0.search_text(&query, work.stop().flag()).map_err(|error| match error {
-            text::SearchError::Pattern(why) => misfit("query", &format!("cannot be used: {why}")),
-            text::SearchError::Tree(why) => tree_error("path", &why),
-        })?;
-        if work.is_stopped() {
-            return Err(CodeError::Stopped);
-        }
-        Ok(TextAnswer {
-            total: usize::try_from(answer.total.count()).unwrap_or(usize::MAX),
-            is_total_exact: matches!(answer.total, Total::Exactly(_)),
-            hits: answer.hits.into_iter().map(text_hit).collect(),
+impl LazyCodebase {
+    /// Opens with `open`. When that fails, the next use tries again.
+    pub fn new(open: impl Fn() -> Result<Arc<Codebase>, CodeError> + Send + Sync + 'static) -> Self {
+        Self { open: Box::new(open), opened: Mutex::default() }
+    }
+
+    /// The codebase in the directory `root`. One that is watched is kept indexed while it is in use.
+    pub fn at(root: &Path, options: Options) -> Self {
+        let root = root.to_owned();
+        Self::new(move || {
+            let opened = Codebase::open(&root, options.clone());
+            let codebase = opened.map_err(|error| tree_error("path", &error))?;
+            if options.watch {
+                codebase.keep_indexed();
+            }
+            Ok(codebase)
         })
     }
 
-    fn search_meaning(&self, query: &MeaningQuery, work: &TreeWork) -> Result<MeaningAnswer, CodeError> {
-        if !query.query.contains(char::is_alphanumeric) {
-            return Err(misfit("query", "has no words to search for"));
+    /// Returns the codebase. Blocks while it is opened.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn get(&self) -> Result<Arc<Codebase>, CodeError> {
+        let mut opened = self.opened.lock();
+        if let Some(codebase) = &*opened {
+            return Ok(codebase.clone());
         }
-        let language = query.language.as_deref().map(known_language).transpose()?;
-        let query = semantic::Query {
-            offset: query.offset,
-            path: self.optional_path("path", query.path.as_deref())?,
-            globs: query.globs.clone(),
-            language: language.map(|language| language.name().to_owned()),
-            ..semantic::Query::new(query.query.as_str(), query.limit)
-        };
-        let answer = self.0.search_meaning(&query, work.stop().flag()).map_err(|error| match &error {
-            SemanticSearchError::Tree(why) => tree_error("path", why),
-            SemanticSearchError::Meaning(SemanticError::Glob { .. }) => misfit("glob", &error_chain(&error)),
-            SemanticSearchError::Meaning(SemanticError::Stopped) => CodeError::Stopped,
-            SemanticSearchError::Meaning(_) => failed(&error),
-        })?;
-        let files = self.0.files().map_err(|error| failed(&error))?.len();
-        Ok(MeaningAnswer {
-            total: answer.total,
-            index: IndexState {
-                complete: !answer.partial,
-                indexed_files: files.saturating_sub(answer.pending),
-                files,
-            },
-            notices: answer.notices,
-            hits: answer.hits.into_iter().map(meaning_hit).collect(),
-        })
-    }
-
-    fn list(&self, path: &str, hidden: bool) -> Result<Vec<DirEntry>, CodeError> {
-        let folder = self.path("path", path)?;
-        let entries = self.0.list(&folder, hidden).map_err(|error| not_shown(&error))?;
-        Ok(entries.iter().map(dir_entry).collect())
-    }
-
-    fn read(&self, path: &str) -> Result<FileText, CodeError> {
-        let file = self.0.read(&self.path("file_path", path)?).map_err(|error| unreadable(&error))?;
-        Ok(FileText { file_path: file.path.to_str_lossy().into_owned(), text: file.text })
-    }
-
-    fn chunks(&self, path: &str) -> Result<Vec<CodeChunk>, CodeError> {
-        let file = self.0.chunks(&self.path("file_path", path)?).map_err(|error| unreadable(&error))?;
-        let chunk = |chunk: &Chunk| CodeChunk {
-            file_path: file.path.to_str_lossy().into_owned(),
-            start_line: chunk.start_line.into(),
-            end_line: chunk.end_line.into(),
-            content: file.text.get(chunk.bytes.clone()).unwrap_or_default().to_owned(),
-            symbol: chunk.symbol().map(str::to_owned),
-            language: file.language.name().to_owned(),
-            kind: chunk.kind.as_str().to_owned(),
-        };
-        Ok(file.chunks.iter().map(chunk).collect())
-    }
-
-    fn files(&self, after: Option<&str>, limit: usize) -> Result<FilesPage, CodeError> {
-        let files = self.0.files().map_err(|error| failed(&error))?;
-        let after = self.optional_path("after", after)?;
-        let start = after.map_or(0, |after| files.partition_point(|entry| entry.path <= after));
-        let rest = &files[start..];
-        let listed = rest
-            .iter()
-            .take(limit)
-            .map(|entry| ListedFile { path: entry.path.to_str_lossy().into_owned(), size: entry.stamp.size });
-        Ok(FilesPage { files: listed.collect(), total: files.len(), has_more: rest.len() > limit })
+        let codebase = (self.open)()?;
+        *opened = Some(codebase.clone());
+        Ok(codebase)
     }
 }
 
-impl Tree {
-    /// A path as somebody wrote it: relative, or absolute and inside.
-    fn path(&self, argument: &str, text: &str) -> Result<RelPath, CodeError> {
-        let inside = Path::new(text).strip_prefix(self.0.root()).ok().and_then(Path::to_str);
-        RelPath::parse(inside.unwrap_or(text))
-            .map_err(|error: PathError| misfit(argument, &format!("cannot be used: {error}")))
-    }
-
-    fn optional_path(&self, argument: &str, text: Option<&str>) -> Result<Option<RelPath>, CodeError> {
-        let path = text.map(|text| self.path(argument, text)).transpose()?;
-        Ok(path.filter(|path| !path.is_root()))
+impl fmt::Debug for LazyCodebase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyCodebase").finish_non_exhaustive()
     }
 }
 
-fn text_hit(hit: text::Hit) -> TextHit {
-    let texts = |lines: Vec<Line>| lines.into_iter().map(|line| line.text).collect();
-    TextHit {
-        file_path: hit.path.to_str_lossy().into_owned(),
-        line_number: hit.line.number,
-        line_content: hit.line.text,
-        is_part: hit.line.cut,
-        matches: hit.matches,
-        before: texts(hit.before),
-        after: texts(hit.after),
+impl CodeError {
+    pub(super) fn argument(name: &str, reason: impl Into<String>) -> Self {
+        Self::InvalidArgument { argument: name.to_owned(), reason: reason.into() }
     }
 }
 
-fn meaning_hit(hit: semantic::Hit) -> MeaningHit {
-    MeaningHit {
-        file_path: hit.path.to_str_lossy().into_owned(),
-        start_line: hit.start_line.into(),
-        end_line: hit.end_line.into(),
-        content: hit.content.trim_end().to_owned(),
-        // Three digits say it all.
-        score: (f64::from(hit.score) * 1000.0).round() / 1000.0,
-        symbol: hit.symbol,
-        language: hit.language,
-    }
+/// Reads a path that is relative to the root, or absolute and inside of it.
+pub(super) fn parse_path(codebase: &Codebase, argument: &str, text: &str) -> Result<RelPath, CodeError> {
+    let inside = Path::new(text).strip_prefix(codebase.root()).ok().and_then(Path::to_str);
+    RelPath::parse(inside.unwrap_or(text))
+        .map_err(|error| CodeError::argument(argument, format!("cannot be used: {error}")))
 }
 
-fn dir_entry(entry: &FolderEntry) -> DirEntry {
-    DirEntry {
-        name: String::from_utf8_lossy(entry.path.name()).into_owned(),
-        path: entry.path.to_str_lossy().into_owned(),
-        kind: match entry.kind {
-            Kind::Folder => EntryKind::Directory,
-            Kind::File => EntryKind::File,
-            Kind::Link => EntryKind::Symlink,
-            Kind::Other => EntryKind::Other,
-        },
-        size: entry.size,
-    }
+/// As [`parse_path`]; the root is no restriction.
+pub(super) fn parse_scope(
+    codebase: &Codebase,
+    argument: &str,
+    text: Option<&str>,
+) -> Result<Option<RelPath>, CodeError> {
+    let path = text.map(|text| parse_path(codebase, argument, text)).transpose()?;
+    Ok(path.filter(|path| !path.is_root()))
 }
 
-fn known_language(name: &str) -> Result<Language, CodeError> {
-    Language::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Language::all().map(Language::name).collect();
-        misfit("language", &format!("is unknown; expected one of: {}", known.join(", ")))
-    })
-}
-
-fn tree_error(argument: &str, error: &TreeError) -> CodeError {
+/// The error of a request whose `argument` names a place in the tree.
+pub(super) fn tree_error(argument: &str, error: &TreeError) -> CodeError {
     match error {
-        TreeError::Glob { .. } => misfit("glob", &format!("cannot be used: {}", error_chain(error))),
+        TreeError::Glob { .. } => {
+            CodeError::argument("glob", format!("cannot be used: {}", error_chain(error)))
+        }
         TreeError::Missing { .. } | TreeError::Outside { .. } => {
-            misfit(argument, &format!("cannot be used: {}", error_chain(error)))
+            CodeError::argument(argument, format!("cannot be used: {}", error_chain(error)))
         }
-        _ => not_shown(error),
+        _ => error.into(),
     }
 }
 
-fn unreadable(error: &FileError) -> CodeError {
-    match error {
-        FileError::Tree(error) => not_shown(error),
-        FileError::Binary { .. } => failed(error),
+impl From<&TreeError> for CodeError {
+    fn from(error: &TreeError) -> Self {
+        match error {
+            TreeError::Secret { path } => Self::Secret(path.to_string()),
+            _ => Self::Failed(error_chain(error)),
+        }
     }
 }
 
-fn not_shown(error: &TreeError) -> CodeError {
-    match error {
-        TreeError::Secret { path } => CodeError::Secret(path.to_string()),
-        _ => failed(error),
+impl From<TreeError> for CodeError {
+    fn from(error: TreeError) -> Self {
+        (&error).into()
     }
 }
 
-fn failed(error: &dyn Error) -> CodeError {
-    CodeError::Failed(error_chain(error))
+impl From<FileError> for CodeError {
+    fn from(error: FileError) -> Self {
+        match &error {
+            FileError::Tree(error) => error.into(),
+            FileError::Binary { .. } => Self::Failed(error.to_string()),
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! The codebase server over a tree that is made up.
+//! The codebase server over real files.
 
-mod answers; // what tools and resources say, and how much
-mod made; // the tree, and a client
-mod manners; // handshakes, failures, progress, cancelling
+mod client; // a directory, and a client
+mod protocol; // handshakes, failures, progress
+mod results; // results of tools and resources: paging, limits, errors

@@ -9,7 +9,7 @@ use std::{
 use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
-use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, Opener, codebase, tree};
+use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, LazyCodebase, codebase};
 use toolbay_config::{BuiltIn, CodebaseSettings, Embeddings, Permission, ServerConfig, ServerEndpoint};
 use toolbay_host::{Connector, Endpoint, InProcess};
 use toolbay_search::{codebase::Options, semantic::Embedder, tree::Secrets};
@@ -42,7 +42,7 @@ struct OpenTree {
     root: PathBuf,
     embeddings: Option<Embeddings>,
     secrets: Secrets,
-    tree: Weak<Opener>,
+    tree: Weak<LazyCodebase>,
 }
 
 impl OpenTrees {
@@ -68,7 +68,12 @@ impl OpenTrees {
     }
 
     /// The tree of a folder; the same one for everybody.
-    pub(crate) fn tree(&self, root: &Path, secrets: Secrets, embeddings: Option<&Embeddings>) -> Arc<Opener> {
+    pub(crate) fn tree(
+        &self,
+        root: &Path,
+        secrets: Secrets,
+        embeddings: Option<&Embeddings>,
+    ) -> Arc<LazyCodebase> {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let mut open = self.open.lock();
         open.retain(|known| known.tree.strong_count() > 0);
@@ -80,7 +85,7 @@ impl OpenTrees {
         }
         let embedder = embeddings.map(|endpoint| self.endpoint(endpoint));
         let options = Options { cache: self.cache.clone(), watch: self.watch, embedder, secrets };
-        let tree = Arc::new(tree(&root, options));
+        let tree = Arc::new(LazyCodebase::at(&root, options));
         open.push(OpenTree { root, embeddings: embeddings.cloned(), secrets, tree: Arc::downgrade(&tree) });
         tree
     }
@@ -110,9 +115,9 @@ impl OpenTrees {
     }
 
     fn server(&self, config: &CodebaseSettings) -> InProcess {
-        let face = CodebaseIdentity { s3_errors: config.s3_errors, ..CodebaseIdentity::IN_HUB };
+        let identity = CodebaseIdentity { s3_errors: config.s3_errors, ..CodebaseIdentity::IN_HUB };
         let tree = self.tree(&config.root, show_secrets(config.secrets), config.embeddings.as_ref());
-        in_process(codebase(tree, face))
+        in_process(codebase(tree, identity))
     }
 
     fn endpoint(&self, embeddings: &Embeddings) -> Arc<dyn Embedder> {
@@ -179,8 +184,8 @@ pub(crate) const NO_FOLDER: &str = "No codebase is offered because Toolbay was s
 
 /// A codebase server for clients that are in no project: it lists its tools, and says why they cannot be used.
 fn no_folder() -> InProcess {
-    let opener = Opener::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
-    in_process(codebase(Arc::new(opener), CodebaseIdentity::IN_HUB))
+    let nothing = LazyCodebase::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
+    in_process(codebase(Arc::new(nothing), CodebaseIdentity::IN_HUB))
 }
 
 fn proxies(env: &Env) -> Proxies {
@@ -211,8 +216,10 @@ pub(crate) fn usual_folder(home: Option<&Path>, here: &Path) -> Option<PathBuf> 
 /// An error of a search, for people.
 pub(crate) fn failed(error: CodeError) -> CliError {
     match error {
-        CodeError::Misfit { argument, why } => CliError::Query { why: format!("the {argument} {why}") },
-        CodeError::Stopped => CliError::Interrupted,
+        CodeError::InvalidArgument { argument, reason } => {
+            CliError::Query { why: format!("the {argument} {reason}") }
+        }
+        CodeError::Cancelled => CliError::Interrupted,
         CodeError::Secret(path) => CliError::Code {
             why: format!(
                 "`{path}` is hidden because its name indicates secrets; pass --secrets to include it"

@@ -4,10 +4,13 @@ mod line;
 mod show;
 mod words;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::atomic::AtomicBool};
 
-use toolbay_builtin::codebase::{
-    Case, Code, CodeError, MeaningAnswer, MeaningQuery, TextAnswer, TextQuery, TreeWork,
+use toolbay_builtin::codebase::{CodeError, SearchByEmbedding, SearchCode, Strings};
+use toolbay_search::{
+    codebase::Codebase,
+    semantic,
+    text::{self, Case},
 };
 
 use super::index;
@@ -30,11 +33,8 @@ pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliE
         index::refresh(context, &root, show_secrets(args.secrets)).await?;
     }
     let tree = OpenTrees::once(context).tree(&root, show_secrets(args.secrets), None);
-    let question = Question::of(args, within);
-    let searched = tokio::task::spawn_blocking(move || {
-        let tree = tree.tree()?;
-        question.ask(&*tree, &TreeWork::alone(tree.clone()))
-    });
+    let query = Query::new(args, within);
+    let searched = tokio::task::spawn_blocking(move || query.search(&*tree.get()?));
     let found = tokio::select! {
         // The thread ends with us.
         () = context.stop.cancelled() => return Err(CliError::Interrupted),
@@ -61,23 +61,24 @@ fn place(args: &SearchArgs) -> Result<(PathBuf, Option<String>), CliError> {
     Ok((folder(parent)?, name))
 }
 
-enum Question {
-    Text(TextQuery),
-    Meaning(MeaningQuery),
+enum Query {
+    Text(SearchCode),
+    Semantic(SearchByEmbedding),
 }
 
 /// What was found.
 enum SearchResults {
-    Text(TextAnswer),
-    Meaning(MeaningAnswer),
+    Text(text::Answer),
+    Semantic(semantic::Answer),
 }
 
-impl Question {
-    fn of(args: &SearchArgs, path: Option<String>) -> Self {
-        let globs = args.glob.clone();
+impl Query {
+    fn new(args: &SearchArgs, path: Option<String>) -> Self {
+        let glob = Strings(args.glob.clone());
         match &args.text {
-            Some(pattern) => Self::Text(TextQuery {
-                pattern: pattern.clone(),
+            Some(pattern) => Self::Text(SearchCode {
+                query: pattern.clone(),
+                max_results: Some(args.max_results.unwrap_or(OF_TEXT)),
                 regex: !args.fixed_strings,
                 case: match (args.ignore_case, args.case_sensitive) {
                     (true, _) => Case::Insensitive,
@@ -85,27 +86,28 @@ impl Question {
                     (false, false) => Case::Smart,
                 },
                 word: args.word_regexp,
-                globs,
+                glob,
                 path,
-                context: args.context,
+                context: u32::try_from(args.context).unwrap_or(u32::MAX),
                 offset: args.offset,
-                limit: args.max_results.unwrap_or(OF_TEXT),
             }),
-            None => Self::Meaning(MeaningQuery {
+            None => Self::Semantic(SearchByEmbedding {
                 query: args.question.clone().unwrap_or_default(),
-                globs,
+                max_results: Some(args.max_results.unwrap_or(BY_MEANING)),
                 path,
+                glob,
                 language: args.language.clone(),
+                max_tokens: None,
                 offset: args.offset,
-                limit: args.max_results.unwrap_or(BY_MEANING),
             }),
         }
     }
 
-    fn ask(&self, tree: &dyn Code, work: &TreeWork) -> Result<SearchResults, CodeError> {
+    fn search(&self, codebase: &Codebase) -> Result<SearchResults, CodeError> {
+        let cancelled = AtomicBool::new(false);
         Ok(match self {
-            Self::Text(query) => SearchResults::Text(tree.search_text(query, work)?),
-            Self::Meaning(query) => SearchResults::Meaning(tree.search_meaning(query, work)?),
+            Self::Text(query) => SearchResults::Text(query.search(codebase, &cancelled)?),
+            Self::Semantic(query) => SearchResults::Semantic(query.search(codebase, &cancelled)?),
         })
     }
 }

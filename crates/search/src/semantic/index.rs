@@ -64,7 +64,9 @@ pub struct Answer {
     pub hits: Vec<Hit>,
     /// How many there are in all, those before and after these hits included.
     pub total: usize,
-    /// Files that are not in the index yet.
+    /// Files in the tree.
+    pub files: usize,
+    /// Files of the tree that are not in the index yet.
     pub pending: usize,
     /// Whether some of those were not looked at: the answer may get better once they are indexed.
     pub partial: bool,
@@ -156,6 +158,7 @@ impl Index {
                     return Ok(Answer {
                         hits,
                         total,
+                        files: entries.len(),
                         pending: looked.pending,
                         partial: looked.partial,
                         notices,

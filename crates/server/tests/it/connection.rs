@@ -1,10 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
-use tokio_util::task::TaskTracker;
+use serde_json::json;
 use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
-use toolbay_server::{Call, CallFuture, Server, in_process};
-use toolbay_transport::{Connection, Incoming};
+use toolbay_server::{Call, CallFuture, Server};
+
+use super::client::{Client, modern};
 
 /// Has tools and no resources.
 #[derive(Debug)]
@@ -38,74 +38,39 @@ impl Server for Small {
     }
 }
 
-struct Client {
-    connection: Connection,
-    tasks: TaskTracker,
-    id: u64,
-}
-
-impl Client {
-    fn new() -> Self {
-        let tasks = TaskTracker::new();
-        Self { connection: in_process(Arc::new(Small))(&tasks), tasks, id: 0 }
-    }
-
-    async fn send(&mut self, method: &str, params: Value) -> u64 {
-        self.id += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
-        self.connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
-        self.id
-    }
-
-    async fn next(&mut self) -> Value {
-        match self.connection.incoming.recv().await.unwrap() {
-            Incoming::Message(message) => serde_json::from_slice(message.text()).unwrap(),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let id = self.send(method, params).await;
-        let response = self.next().await;
-        assert_eq!(response["id"], id, "{response}");
-        response
-    }
-}
-
-fn modern(mut params: Value) -> Value {
-    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    params
+fn client() -> Client {
+    Client::new(Arc::new(Small))
 }
 
 #[tokio::test]
 async fn a_legacy_client_shakes_hands_first() {
-    let mut client = Client::new();
-    assert_eq!(client.ask("tools/list", json!({})).await["error"]["message"], "Not initialized");
-    let hello = client.ask("initialize", json!({ "protocolVersion": "2025-06-18" })).await;
+    let mut client = client();
+    assert_eq!(client.request("tools/list", json!({})).await["error"]["message"], "Not initialized");
+    let hello = client.request("initialize", json!({ "protocolVersion": "2025-06-18" })).await;
     assert_eq!(hello["result"]["protocolVersion"], "2025-06-18");
     assert_eq!(hello["result"]["serverInfo"]["name"], "small");
     assert_eq!(hello["result"]["capabilities"], json!({ "tools": {} }));
-    assert_eq!(client.ask("tools/list", json!({})).await["result"]["tools"][0]["name"], "nothing");
-    assert_eq!(client.ask("tools/call", json!({ "name": "nothing" })).await["result"], json!({}));
-    assert_eq!(client.ask("resources/list", json!({})).await["error"]["code"], -32601);
-    assert_eq!(client.ask("initialize", json!({})).await["error"]["message"], "Already initialized");
+    assert_eq!(client.request("tools/list", json!({})).await["result"]["tools"][0]["name"], "nothing");
+    assert_eq!(client.request("tools/call", json!({ "name": "nothing" })).await["result"], json!({}));
+    assert_eq!(client.request("resources/list", json!({})).await["error"]["code"], -32601);
+    assert_eq!(client.request("initialize", json!({})).await["error"]["message"], "Already initialized");
 }
 
 #[tokio::test]
 async fn modern_requests_stand_alone() {
-    let mut client = Client::new();
-    let found = client.ask("server/discover", modern(json!({}))).await;
+    let mut client = client();
+    let found = client.request("server/discover", modern(json!({}))).await;
     assert_eq!(found["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "small");
-    let nothing = client.ask("tools/call", modern(json!({ "name": "nothing" }))).await;
+    let nothing = client.request("tools/call", modern(json!({ "name": "nothing" }))).await;
     assert_eq!(nothing["result"], json!({ "resultType": "complete" }));
-    let listed = client.ask("tools/list", modern(json!({}))).await;
+    let listed = client.request("tools/list", modern(json!({}))).await;
     assert_eq!(listed["result"]["cacheScope"], "private");
 }
 
 #[tokio::test]
 async fn progress_goes_to_those_who_want_it() {
-    let mut client = Client::new();
-    let silent = client.ask("tools/call", modern(json!({ "name": "half" }))).await;
+    let mut client = client();
+    let silent = client.request("tools/call", modern(json!({ "name": "half" }))).await;
     assert_eq!(silent["result"]["wanted"], false);
     client.send("tools/call", modern(json!({ "name": "half", "_meta": { "progressToken": 7 } }))).await;
     assert_eq!(client.next().await["params"], json!({ "progressToken": 7, "progress": 0.5 }));
@@ -114,12 +79,12 @@ async fn progress_goes_to_those_who_want_it() {
 
 #[tokio::test]
 async fn a_cancelled_call_has_no_response_and_the_server_ends_with_its_client() {
-    let mut client = Client::new();
+    let mut client = client();
     let id = client.send("tools/call", modern(json!({ "name": "hang" }))).await;
     let params = json!({ "requestId": id });
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
     client.connection.outgoing.send(Rope::from(cancel.to_string())).await.unwrap();
-    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+    assert_eq!(client.request("ping", json!({})).await["result"], json!({}));
     client.send("tools/call", modern(json!({ "name": "hang" }))).await;
     let Client { connection, tasks, .. } = client;
     drop(connection);

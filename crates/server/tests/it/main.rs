@@ -1,4 +1,6 @@
-//! A small server, as any client meets it.
+//! Small servers, as any client meets them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod client; // a client in this process
 mod connection; // requests of both kinds of revisions, progress, cancellation
+mod tools; // declared tools: definitions, arguments, results, failures, cancellation

@@ -1,45 +1,32 @@
-//! `chunk_files`: several files, cut into pieces. One that cannot be read takes nothing from the others.
+//! `chunk_files`: several files, split. One that cannot be read does not fail the call.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use toolbay_search::codebase::Codebase;
+use toolbay_server::{Tool, ToolContext, ToolOutput, limit};
 
 use super::{
-    Tool,
-    chunk_file::{fitting, output_schema, size},
+    Strings,
+    chunk_file::{ChunkResult, MAX_TEXT, chunks_schema},
+    list_output,
 };
-use crate::codebase::{
-    CodeChunk, CodeError, TreeWork,
-    arguments::{Arguments, misfit},
-    output::ToolAnswer,
-};
+use crate::codebase::{CodeError, LazyCodebase};
 
-pub(super) const TOOL: Tool = Tool {
-    name: "chunk_files",
-    verb: "Chunking",
-    definition,
-    run: |arguments, work| run(arguments, work).into(),
-};
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChunkFiles {
+    /// The files, relative to the root of the codebase
+    #[schemars(extend("minItems" = 1, "maxItems" = 1000))]
+    file_paths: Strings,
+}
 
-/// How many files a call may name.
-const MAX_FILES: usize = 1000;
-/// How much text an answer holds at most, in bytes.
-const MAX_ANSWER: usize = 512 * 1024;
-
-fn definition() -> Value {
-    json!({
-        "title": "Chunk files",
-        "description": "Split several files into chunks, like `chunk_file`.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "file_paths": {
-                    "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": MAX_FILES,
-                    "description": "The files, relative to the root of the codebase",
-                },
-            },
-            "required": ["file_paths"],
-            "additionalProperties": false,
-        },
-        "outputSchema": output_schema(json!({
+pub(super) fn tool() -> Tool<LazyCodebase> {
+    super::tool("chunk_files", "Chunking", chunk_files)
+        .title("Chunk files")
+        .description("Split several files into chunks, like `chunk_file`.")
+        .edit_input_schema(|schema| schema["properties"]["file_paths"]["type"] = "array".into())
+        .output_schema(chunks_schema(json!({
             "errors": {
                 "type": "array",
                 "description": "Files that could not be split, and why",
@@ -50,56 +37,57 @@ fn definition() -> Value {
                 },
             },
             "remaining": { "type": "array", "items": { "type": "string" }, "description": "Files that did not fit; call again with them" },
-        })),
-    })
+        })))
 }
 
-fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
-    arguments.only(&["file_paths"])?;
-    let paths = arguments.required_texts("file_paths")?;
-    if paths.is_empty() || paths.len() > MAX_FILES {
-        return Err(misfit("file_paths", &format!("must name 1 to {MAX_FILES} files")));
-    }
-    let (mut chunks, mut errors, mut remaining): (Vec<CodeChunk>, Vec<Value>, Vec<&str>) = Default::default();
+fn chunk_files(
+    codebase: &Codebase,
+    arguments: ChunkFiles,
+    context: &ToolContext,
+) -> Result<ToolOutput, CodeError> {
+    let Strings(paths) = arguments.file_paths;
+    let mut chunks: Vec<ChunkResult> = Vec::new();
+    let (mut errors, mut remaining): (Vec<(&str, CodeError)>, Vec<&str>) = Default::default();
     let mut more: Vec<String> = Vec::new();
-    let mut room = MAX_ANSWER;
+    let mut room = MAX_TEXT;
     for (done, path) in paths.iter().enumerate() {
-        if work.is_stopped() {
-            return Err(CodeError::Stopped);
+        if context.is_cancelled() {
+            return Err(CodeError::Cancelled);
         }
         if !remaining.is_empty() {
             remaining.push(path);
             continue;
         }
-        match work.tree().chunks(path) {
+        match ChunkResult::split(codebase, path) {
             Ok(file) => {
-                let size: usize = file.iter().map(size).sum();
+                let size: usize = file.iter().map(ChunkResult::size).sum();
                 if size > room && !chunks.is_empty() {
                     remaining.push(path);
                     continue;
                 }
                 // One that is too long even alone is given as far as it fits.
-                let fit = fitting(&file, room);
-                if let Some(next) = file.get(fit) {
+                let fitting = limit::leading(&file, room, ChunkResult::size);
+                if let Some(next) = file.get(fitting) {
                     let line = next.start_line;
                     more.push(format!("{path} has more chunks: see `chunk_file` with `start_line` {line}"));
                 }
                 room = room.saturating_sub(size);
-                chunks.extend(file.into_iter().take(fit));
+                chunks.extend(file.into_iter().take(fitting));
             }
-            Err(CodeError::Stopped) => return Err(CodeError::Stopped),
-            Err(why) => errors.push(json!({ "file_path": path, "error": why.to_string() })),
+            Err(error) => errors.push((path, error)),
         }
-        work.tell(done as u64 + 1, Some(paths.len() as u64), "cutting files");
+        context.report_progress(done as u64 + 1, Some(paths.len() as u64), "cutting files");
     }
     if errors.len() == paths.len() {
-        let all = errors.iter().map(|it| format!("{}: {}", text(&it["file_path"]), text(&it["error"])));
-        return Err(CodeError::Failed(all.collect::<Vec<_>>().join("; ")));
+        let all: Vec<String> = errors.iter().map(|(path, error)| format!("{path}: {error}")).collect();
+        return Err(CodeError::Failed(all.join("; ")));
     }
     let is_cut = !more.is_empty();
     if !remaining.is_empty() {
         more.push(format!("call again for the files that did not fit: {}", json!(remaining)));
     }
+    let errors: Vec<Value> =
+        errors.iter().map(|(path, error)| json!({ "file_path": path, "error": error.to_string() })).collect();
     if !errors.is_empty() {
         more.push(format!("could not be split: {}", json!(errors)));
     }
@@ -109,9 +97,5 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
         "errors": errors,
         "remaining": remaining,
     });
-    Ok(ToolAnswer::list(&chunks, fields, (!more.is_empty()).then(|| more.join("; "))))
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+    Ok(list_output(&chunks, fields, (!more.is_empty()).then(|| more.join("; "))))
 }

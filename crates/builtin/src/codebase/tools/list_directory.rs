@@ -1,35 +1,64 @@
-//! `list_directory`: what is in a folder.
+//! `list_directory`: the files and directories in a directory.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolbay_search::codebase::{Codebase, EntryKind, FolderEntry};
+use toolbay_server::{Tool, ToolContext, ToolOutput};
 
-use super::{Tool, list_schema, paging_fields};
-use crate::codebase::{CodeError, TreeWork, arguments::Arguments, output::ToolAnswer};
+use super::{list_output, list_schema, paging_fields};
+use crate::codebase::{CodeError, LazyCodebase, tree::parse_path};
 
-pub(super) const TOOL: Tool = Tool {
-    name: "list_directory",
-    verb: "Listing",
-    definition,
-    run: |arguments, work| run(arguments, work).into(),
-};
+/// How many entries a result has at most.
+const MAX_ENTRIES: usize = 2000;
 
-/// How many entries an answer has at most.
-const MAX: usize = 2000;
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListDirectory {
+    /// The directory, relative to the root of the codebase; "." is the root
+    path: String,
+    /// Whether to include ignored and hidden entries (default: false)
+    #[serde(default)]
+    hidden: bool,
+    /// Number of entries to skip (default: 0)
+    #[serde(default)]
+    offset: usize,
+}
 
-fn definition() -> Value {
-    json!({
-        "title": "List directory",
-        "description": "List the files and directories in a directory. Ignored and hidden entries are omitted by default.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "description": "The directory, relative to the root of the codebase; \".\" is the root" },
-                "hidden": { "type": "boolean", "description": "Whether to include ignored and hidden entries (default: false)" },
-                "offset": { "type": "integer", "minimum": 0, "description": "Number of entries to skip (default: 0)" },
+/// An entry of a result.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    path: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+}
+
+impl From<&FolderEntry> for Entry {
+    fn from(entry: &FolderEntry) -> Self {
+        Self {
+            name: String::from_utf8_lossy(entry.path.name()).into_owned(),
+            path: entry.path.to_str_lossy().into_owned(),
+            kind: match entry.kind {
+                EntryKind::Folder => "directory",
+                EntryKind::File => "file",
+                EntryKind::Link => "symlink",
+                EntryKind::Other => "other",
             },
-            "required": ["path"],
-            "additionalProperties": false,
-        },
-        "outputSchema": list_schema(
+            size: entry.size,
+        }
+    }
+}
+
+pub(super) fn tool() -> Tool<LazyCodebase> {
+    super::tool("list_directory", "Listing", list_directory)
+        .title("List directory")
+        .description(
+            "List the files and directories in a directory. Ignored and hidden entries are omitted by default.",
+        )
+        .output_schema(list_schema(
             json!({
                 "type": "object",
                 "properties": {
@@ -41,17 +70,18 @@ fn definition() -> Value {
                 "required": ["name", "path", "type"],
             }),
             paging_fields(),
-        ),
-    })
+        ))
 }
 
-fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
-    arguments.only(&["path", "hidden", "offset"])?;
-    let path = arguments.required_text("path")?;
-    let offset = arguments.count("offset", 0, usize::MAX)?.unwrap_or(0);
-    let entries = work.tree().list(path, arguments.flag("hidden")?)?;
+fn list_directory(
+    codebase: &Codebase,
+    arguments: ListDirectory,
+    _: &ToolContext,
+) -> Result<ToolOutput, CodeError> {
+    let ListDirectory { path, hidden, offset } = arguments;
+    let entries = codebase.list(&parse_path(codebase, "path", &path)?, hidden)?;
     let total = entries.len();
-    let page: Vec<_> = entries.into_iter().skip(offset).take(MAX).collect();
+    let page: Vec<Entry> = entries.iter().skip(offset).take(MAX_ENTRIES).map(Entry::from).collect();
     let next = offset.saturating_add(page.len());
     let truncated = next < total;
     let mut fields = json!({ "total": total, "truncated": truncated });
@@ -59,5 +89,5 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
         fields["next_offset"] = next.into();
         format!("{} of {total} entries; for more, call again with `offset` {next}", page.len())
     });
-    Ok(ToolAnswer::list(&page, fields, more))
+    Ok(list_output(&page, fields, more))
 }

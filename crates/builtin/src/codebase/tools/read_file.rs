@@ -1,39 +1,35 @@
-//! `read_file`: a file, or some lines of it.
+//! `read_file`: a file, or a range of its lines.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use toolbay_search::codebase::Codebase;
+use toolbay_server::{Tool, ToolContext, ToolOutput, limit};
 
-use super::Tool;
-use crate::codebase::{
-    CodeError, TreeWork,
-    arguments::{Arguments, misfit},
-    output::{ToolAnswer, head},
-};
+use super::with_more;
+use crate::codebase::{CodeError, LazyCodebase, tree::parse_path};
 
-pub(super) const TOOL: Tool = Tool {
-    name: "read_file",
-    verb: "Reading",
-    definition,
-    run: |arguments, work| run(arguments, work).into(),
-};
+/// How much text a result has at most, in bytes.
+const MAX_TEXT: usize = 256 * 1024;
 
-/// How much an answer holds at most, in bytes.
-const MAX_ANSWER: usize = 256 * 1024;
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    /// The file, relative to the root of the codebase
+    file_path: String,
+    /// The first line to read, from 1 (default: 1)
+    #[schemars(range(min = 1))]
+    start_line: Option<usize>,
+    /// The last line to read (default: the last of the file)
+    #[schemars(range(min = 1))]
+    end_line: Option<usize>,
+}
 
-fn definition() -> Value {
-    json!({
-        "title": "Read file",
-        "description": "Read a file, or a range of its lines with `start_line` and `end_line`.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "file_path": { "type": "string", "description": "The file, relative to the root of the codebase" },
-                "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read, from 1 (default: 1)" },
-                "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read (default: the last of the file)" },
-            },
-            "required": ["file_path"],
-            "additionalProperties": false,
-        },
-        "outputSchema": {
+pub(super) fn tool() -> Tool<LazyCodebase> {
+    super::tool("read_file", "Reading", read_file)
+        .title("Read file")
+        .description("Read a file, or a range of its lines with `start_line` and `end_line`.")
+        .output_schema(json!({
             "type": "object",
             "properties": {
                 "file_path": { "type": "string" },
@@ -45,34 +41,32 @@ fn definition() -> Value {
                 "more": { "type": "string", "description": "What was omitted, and how to get it" },
             },
             "required": ["file_path", "content", "start_line", "end_line", "total_lines", "truncated"],
-        },
-    })
+        }))
 }
 
-fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
-    arguments.only(&["file_path", "start_line", "end_line"])?;
-    let path = arguments.required_text("file_path")?;
-    let first = arguments.count("start_line", 1, usize::MAX)?.unwrap_or(1);
-    let last = arguments.count("end_line", 1, usize::MAX)?;
-    if let Some(last) = last
-        && last < first
-    {
-        return Err(misfit("end_line", "is before `start_line`"));
+fn read_file(codebase: &Codebase, arguments: ReadFile, _: &ToolContext) -> Result<ToolOutput, CodeError> {
+    let ReadFile { file_path, start_line, end_line: last } = arguments;
+    let first = start_line.unwrap_or(1);
+    if last.is_some_and(|last| last < first) {
+        return Err(CodeError::argument("end_line", "is before `start_line`"));
     }
-    let file = work.tree().read(path)?;
+    let file = codebase.read(&parse_path(codebase, "file_path", &file_path)?)?;
     let lines: Vec<&str> = file.text.split_inclusive('\n').collect();
     let total = lines.len();
     if first > total.max(1) {
-        return Err(misfit("start_line", &format!("is past the end: the file has {total} lines")));
+        return Err(CodeError::argument(
+            "start_line",
+            format!("is past the end: the file has {total} lines"),
+        ));
     }
-    let wanted = last.unwrap_or(total).min(total);
-    let wanted: String = lines.get(first - 1..wanted).unwrap_or_default().concat();
-    let content = head(&wanted, MAX_ANSWER);
+    let last = last.unwrap_or(total).min(total);
+    let wanted: String = lines.get(first - 1..last).unwrap_or_default().concat();
+    let content = limit::head(&wanted, MAX_TEXT);
     let truncated = content.len() < wanted.len();
-    let given = content.split_inclusive('\n').count();
-    let end = first + given.max(1) - 1;
-    let structured = json!({
-        "file_path": file.file_path,
+    let count = content.split_inclusive('\n').count();
+    let end = first + count.max(1) - 1;
+    let fields = json!({
+        "file_path": file.path.to_str_lossy(),
         "content": content,
         "start_line": first,
         "end_line": end,
@@ -85,5 +79,5 @@ fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> 
         }
         false => format!("line {end} is too long for one result; this is its beginning"),
     });
-    Ok(ToolAnswer { text: content.to_owned(), structured, more })
+    Ok(with_more(ToolOutput::text(content), fields, more))
 }

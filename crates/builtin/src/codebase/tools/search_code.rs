@@ -1,63 +1,96 @@
-//! `search_code`: exact text.
+//! `search_code`: exact text and regular expressions.
 
-use serde_json::{Value, json};
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
-use super::{Tool, list_schema, paging_fields};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolbay_search::{
+    codebase::Codebase,
+    text::{self, Case, Hit, Total},
+    tree::Rules,
+};
+use toolbay_server::{Tool, ToolContext, ToolOutput, limit};
+
+use super::{Strings, list_output, list_schema, paging_fields};
 use crate::codebase::{
-    Case, CodeError, TextHit, TextQuery, TreeWork, arguments::Arguments, output::ToolAnswer,
+    CodeError, LazyCodebase,
+    tree::{parse_scope, tree_error},
 };
 
-pub(super) const TOOL: Tool = Tool {
-    name: "search_code",
-    verb: "Search",
-    definition,
-    run: |arguments, work| run(arguments, work).into(),
-};
+const DEFAULT_RESULTS: usize = 50;
+/// The longest line that is given whole, in bytes.
+const MAX_LINE: usize = 1000;
+/// How long the lines of a result may be together, in bytes.
+const MAX_TEXT: usize = 256 * 1024;
 
-const DEFAULT: usize = 50;
-const MAX: usize = 1000;
-const MAX_CONTEXT: usize = 20;
-/// How long the lines of an answer may be together.
-const MAX_ANSWER: usize = 256 * 1024;
+/// The arguments of `search_code`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchCode {
+    /// The text or pattern to search for
+    pub query: String,
+    /// Maximum number of results (default: 50)
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_results: Option<usize>,
+    /// Whether the query is a regular expression (default: false, literal text)
+    #[serde(default)]
+    pub regex: bool,
+    /// Case sensitivity (default: smart, sensitive only if the query has an upper-case letter)
+    #[serde(default, with = "CaseArgument")]
+    pub case: Case,
+    /// Whether to match whole words only (default: false)
+    #[serde(default)]
+    pub word: bool,
+    /// Only files that match, such as "*.rs" or ["src/**", "!*_test.go"]
+    #[serde(default)]
+    pub glob: Strings,
+    /// Only this file, or files in this directory
+    pub path: Option<String>,
+    /// Lines of context before and after each match (default: 0)
+    #[serde(default)]
+    #[schemars(range(max = 20))]
+    pub context: u32,
+    /// Number of results to skip (default: 0)
+    #[serde(default)]
+    pub offset: usize,
+}
 
-const KNOWN: [&str; 9] =
-    ["query", "max_results", "regex", "case", "word", "glob", "path", "context", "offset"];
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(remote = "Case", rename_all = "lowercase")]
+enum CaseArgument {
+    Smart,
+    Sensitive,
+    Insensitive,
+}
 
-fn definition() -> Value {
-    json!({
-        "title": "Search code",
-        "description": "Search for code using text matching. Finds every line that contains the query, like ripgrep: \
+/// A matching line in a result.
+#[derive(Debug, Serialize)]
+pub struct LineMatch<'a> {
+    file_path: Cow<'a, str>,
+    line_number: u64,
+    line_content: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    line_truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<&'a str>,
+}
+
+pub(super) fn tool() -> Tool<LazyCodebase> {
+    super::tool("search_code", "Search", search_code)
+        .title("Search code")
+        .description(
+            "Search for code using text matching. Finds every line that contains the query, like ripgrep: \
                       ignored, hidden and binary files are skipped. Best for names, messages and anything else that \
                       occurs in the code literally.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "query": { "type": "string", "description": "The text or pattern to search for" },
-                "max_results": {
-                    "type": "number", "minimum": 1, "maximum": MAX,
-                    "description": format!("Maximum number of results (default: {DEFAULT})"),
-                },
-                "regex": { "type": "boolean", "description": "Whether the query is a regular expression (default: false, literal text)" },
-                "case": {
-                    "type": "string", "enum": ["smart", "sensitive", "insensitive"],
-                    "description": "Case sensitivity (default: smart, sensitive only if the query has an upper-case letter)",
-                },
-                "word": { "type": "boolean", "description": "Whether to match whole words only (default: false)" },
-                "glob": {
-                    "type": ["string", "array"], "items": { "type": "string" },
-                    "description": "Only files that match, such as \"*.rs\" or [\"src/**\", \"!*_test.go\"]",
-                },
-                "path": { "type": "string", "description": "Only this file, or files in this directory" },
-                "context": {
-                    "type": "integer", "minimum": 0, "maximum": MAX_CONTEXT,
-                    "description": "Lines of context before and after each match (default: 0)",
-                },
-                "offset": { "type": "integer", "minimum": 0, "description": "Number of results to skip (default: 0)" },
-            },
-            "required": ["query"],
-            "additionalProperties": false,
-        },
-        "outputSchema": list_schema(
+        )
+        .edit_input_schema(|schema| schema["properties"]["max_results"]["type"] = "number".into())
+        .output_schema(list_schema(
             json!({
                 "type": "object",
                 "properties": {
@@ -71,47 +104,85 @@ fn definition() -> Value {
                 "required": ["file_path", "line_number", "line_content"],
             }),
             paging_fields(),
-        ),
-    })
+        ))
 }
 
-fn run(arguments: &Arguments, work: &TreeWork) -> Result<ToolAnswer, CodeError> {
-    arguments.only(&KNOWN)?;
-    let cases = [("smart", Case::Smart), ("sensitive", Case::Sensitive), ("insensitive", Case::Insensitive)];
-    let query = TextQuery {
-        pattern: arguments.query()?.to_owned(),
-        regex: arguments.flag("regex")?,
-        case: arguments.choice("case", &cases)?.unwrap_or_default(),
-        word: arguments.flag("word")?,
-        globs: arguments.texts("glob")?,
-        path: arguments.text("path")?.map(str::to_owned),
-        context: arguments.count("context", 0, MAX_CONTEXT)?.unwrap_or(0),
-        offset: arguments.count("offset", 0, usize::MAX)?.unwrap_or(0),
-        limit: arguments.count("max_results", 1, MAX)?.unwrap_or(DEFAULT),
+impl SearchCode {
+    /// Searches a codebase.
+    ///
+    /// # Errors
+    /// If the pattern, the path or a glob cannot be used, if the tree cannot be read, or if the search was cancelled.
+    pub fn search(&self, codebase: &Codebase, cancelled: &AtomicBool) -> Result<text::Answer, CodeError> {
+        if self.query.is_empty() {
+            return Err(CodeError::argument("query", "is empty"));
+        }
+        let query = text::Query {
+            regex: self.regex,
+            case: self.case,
+            word: self.word,
+            rules: Rules { globs: self.glob.0.clone(), ..Rules::default() },
+            path: parse_scope(codebase, "path", self.path.as_deref())?,
+            context: self.context,
+            offset: self.offset,
+            limit: self.max_results.unwrap_or(DEFAULT_RESULTS),
+            line_limit: MAX_LINE,
+            ..text::Query::literal(self.query.as_str())
+        };
+        let answer = codebase.search_text(&query, cancelled).map_err(|error| match error {
+            text::SearchError::Pattern(error) => {
+                CodeError::argument("query", format!("cannot be used: {error}"))
+            }
+            text::SearchError::Tree(error) => tree_error("path", &error),
+        })?;
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(CodeError::Cancelled);
+        }
+        Ok(answer)
+    }
+}
+
+impl<'a> From<&'a Hit> for LineMatch<'a> {
+    fn from(hit: &'a Hit) -> Self {
+        Self {
+            file_path: hit.path.to_str_lossy(),
+            line_number: hit.line.number,
+            line_content: &hit.line.text,
+            line_truncated: hit.line.cut,
+            before: hit.before.iter().map(|line| line.text.as_str()).collect(),
+            after: hit.after.iter().map(|line| line.text.as_str()).collect(),
+        }
+    }
+}
+
+impl LineMatch<'_> {
+    /// Estimates what it takes in a result, in bytes.
+    fn size(&self) -> usize {
+        let context: usize = self.before.iter().chain(&self.after).map(|line| line.len() + 4).sum();
+        self.file_path.len() + self.line_content.len() + context + 64
+    }
+}
+
+fn search_code(
+    codebase: &Codebase,
+    arguments: SearchCode,
+    context: &ToolContext,
+) -> Result<ToolOutput, CodeError> {
+    let answer = arguments.search(codebase, context.cancelled())?;
+    let mut results: Vec<LineMatch<'_>> = answer.hits.iter().map(LineMatch::from).collect();
+    results.truncate(limit::leading(&results, MAX_TEXT, LineMatch::size));
+    let next = arguments.offset + results.len();
+    let (total, at_least) = match answer.total {
+        Total::Exactly(total) => (total, ""),
+        Total::AtLeast(total) => (total, "at least "),
     };
-    let mut answer = work.tree().search_text(&query, work)?;
-    let mut room = MAX_ANSWER;
-    let fitting = answer.hits.iter().take_while(|hit| take(&mut room, hit)).count().max(1);
-    answer.hits.truncate(fitting);
-    let next = query.offset + answer.hits.len();
-    let truncated = next < answer.total || !answer.is_total_exact;
-    let mut fields = json!({ "total": answer.total, "truncated": truncated });
+    let truncated = (next as u64) < total || !at_least.is_empty();
+    let mut fields = json!({ "total": total, "truncated": truncated });
     let more = truncated.then(|| {
         fields["next_offset"] = next.into();
-        let total = if answer.is_total_exact { "" } else { "at least " };
         format!(
-            "{} of {total}{} results; for more, call again with `offset` {next}, or narrow the search with `path`, `glob` or a longer query",
-            answer.hits.len(),
-            answer.total
+            "{} of {at_least}{total} results; for more, call again with `offset` {next}, or narrow the search with `path`, `glob` or a longer query",
+            results.len()
         )
     });
-    Ok(ToolAnswer::list(&answer.hits, fields, more))
-}
-
-fn take(room: &mut usize, hit: &TextHit) -> bool {
-    let around: usize = hit.before.iter().chain(&hit.after).map(|line| line.len() + 4).sum();
-    let size = hit.file_path.len() + hit.line_content.len() + around + 64;
-    let fits = size <= *room;
-    *room = room.saturating_sub(size);
-    fits
+    Ok(list_output(&results, fields, more))
 }

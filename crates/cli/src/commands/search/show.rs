@@ -3,7 +3,11 @@
 use std::fmt::Write;
 
 use serde_json::json;
-use toolbay_builtin::codebase::{MeaningAnswer, MeaningHit, TextAnswer, TextHit};
+use toolbay_builtin::codebase::{IndexState, LineMatch, SemanticMatch};
+use toolbay_search::{
+    semantic,
+    text::{self, Total},
+};
 
 use super::{SearchResults, line::shown as shown_line, words::Words};
 use crate::{
@@ -19,12 +23,12 @@ const LINES: usize = 12;
 
 pub(super) fn show(out: &Output, args: &SearchArgs, found: &SearchResults) -> Result<(), CliError> {
     match found {
-        SearchResults::Text(answer) => text(out, args, answer)?,
-        SearchResults::Meaning(answer) => meaning(out, args, answer)?,
+        SearchResults::Text(answer) => show_lines(out, args, answer)?,
+        SearchResults::Semantic(answer) => show_chunks(out, args, answer)?,
     }
     let is_empty = match found {
         SearchResults::Text(answer) => answer.hits.is_empty(),
-        SearchResults::Meaning(answer) => answer.hits.is_empty(),
+        SearchResults::Semantic(answer) => answer.hits.is_empty(),
     };
     if is_empty {
         out.note("nothing found");
@@ -33,11 +37,14 @@ pub(super) fn show(out: &Output, args: &SearchArgs, found: &SearchResults) -> Re
     Ok(())
 }
 
-fn text(out: &Output, args: &SearchArgs, answer: &TextAnswer) -> Result<(), CliError> {
+fn show_lines(out: &Output, args: &SearchArgs, answer: &text::Answer) -> Result<(), CliError> {
     let next = args.offset + answer.hits.len();
-    let truncated = next < answer.total || !answer.is_total_exact;
+    let total = answer.total.count();
+    let is_exact = matches!(answer.total, Total::Exactly(_));
+    let truncated = (next as u64) < total || !is_exact;
     if out.json {
-        let fields = json!({ "results": answer.hits, "total": answer.total, "truncated": truncated });
+        let results: Vec<LineMatch<'_>> = answer.hits.iter().map(LineMatch::from).collect();
+        let fields = json!({ "results": results, "total": total, "truncated": truncated });
         return Ok(out.json_object(&fields)?);
     }
     let mut all = String::new();
@@ -49,18 +56,15 @@ fn text(out: &Output, args: &SearchArgs, answer: &TextAnswer) -> Result<(), CliE
     }
     out.data(&all)?;
     if truncated {
-        let total = if answer.is_total_exact { "" } else { "at least " };
-        out.note(&format!(
-            "{} of {total}{} lines; for more: --offset {next}",
-            answer.hits.len(),
-            answer.total
-        ));
+        let at_least = if is_exact { "" } else { "at least " };
+        let shown = answer.hits.len();
+        out.note(&format!("{shown} of {at_least}{total} lines; for more: --offset {next}"));
     }
     Ok(())
 }
 
-fn line_of_text(all: &mut String, hit: &TextHit, out: &Output) {
-    let (paint, path) = (out.paint, clean_line(&hit.file_path));
+fn line_of_text(all: &mut String, hit: &text::Hit, out: &Output) {
+    let (paint, path) = (out.paint, clean_line(&hit.path.to_str_lossy()));
     let mut write = |mark: char, number: u64, line: &str, matches: &[std::ops::Range<usize>]| {
         let used = width(&path) + number.to_string().len() + 2;
         let room = out.columns.map(|columns| columns.saturating_sub(used).max(LEAST));
@@ -73,25 +77,24 @@ fn line_of_text(all: &mut String, hit: &TextHit, out: &Output) {
             shown_line(line, matches, room, paint)
         );
     };
-    let first = hit.line_number - hit.before.len() as u64;
-    for (number, line) in (first..).zip(&hit.before) {
-        write('-', number, line, &[]);
+    for line in &hit.before {
+        write('-', line.number, &line.text, &[]);
     }
-    write(':', hit.line_number, &hit.line_content, &hit.matches);
-    for (number, line) in (hit.line_number + 1..).zip(&hit.after) {
-        write('-', number, line, &[]);
+    write(':', hit.line.number, &hit.line.text, &hit.matches);
+    for line in &hit.after {
+        write('-', line.number, &line.text, &[]);
     }
 }
 
-fn meaning(out: &Output, args: &SearchArgs, answer: &MeaningAnswer) -> Result<(), CliError> {
-    let next = args.offset + answer.hits.len();
+fn show_chunks(out: &Output, args: &SearchArgs, answer: &semantic::Answer) -> Result<(), CliError> {
+    let index = IndexState::from(answer);
     if out.json {
-        let truncated = next < answer.total;
+        let results: Vec<SemanticMatch<'_>> = answer.hits.iter().map(SemanticMatch::from).collect();
         let fields = json!({
-            "results": answer.hits,
+            "results": results,
             "total": answer.total,
-            "truncated": truncated,
-            "index": answer.index,
+            "truncated": args.offset + results.len() < answer.total,
+            "index": index,
         });
         return Ok(out.json_object(&fields)?);
     }
@@ -104,8 +107,7 @@ fn meaning(out: &Output, args: &SearchArgs, answer: &MeaningAnswer) -> Result<()
         chunk(&mut all, hit, &words, args.full, out);
     }
     out.data(&all)?;
-    if !answer.index.complete {
-        let index = &answer.index;
+    if !index.complete {
         let missing = index.files.saturating_sub(index.indexed_files);
         out.note(&format!(
             "{missing} of {} files are not in the index yet; they were searched directly",
@@ -115,9 +117,9 @@ fn meaning(out: &Output, args: &SearchArgs, answer: &MeaningAnswer) -> Result<()
     Ok(())
 }
 
-fn chunk(all: &mut String, hit: &MeaningHit, words: &Words, full: bool, out: &Output) {
+fn chunk(all: &mut String, hit: &semantic::Hit, words: &Words, full: bool, out: &Output) {
     let paint = out.paint;
-    let path = paint.file(&clean_line(&hit.file_path));
+    let path = paint.file(&clean_line(&hit.path.to_str_lossy()));
     let lines_of_file = paint.green(&format!("{}-{}", hit.start_line, hit.end_line));
     let symbol = hit.symbol.as_deref().map(clean_line).unwrap_or_default();
     let score = paint.dim(&format!("{:.2}", hit.score));

@@ -1,0 +1,150 @@
+//! What tools return, and how much of it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// What a handler returns. Errors are for the model: they become results with `isError`.
+pub type ToolResult = Result<ToolOutput, ToolError>;
+
+/// The result of a call.
+#[derive(Debug, Clone, Default)]
+pub struct ToolOutput {
+    content: Vec<Value>,
+    structured: Option<Value>,
+    is_error: bool,
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ToolError {
+    /// One argument is invalid. The caller can correct it.
+    #[error("{pointer} {reason}")]
+    InvalidArgument {
+        /// Its JSON pointer: `/edits/0/oldText`.
+        pointer: String,
+        /// What is wrong with it, after its name: "is missing".
+        reason: String,
+    },
+    /// The arguments cannot be read at all.
+    #[error("{0}")]
+    InvalidArguments(String),
+    /// The arguments are valid, and the tool failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl ToolOutput {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::default().and_text(text)
+    }
+
+    /// A structured result. Its JSON is the text, too, for clients that show only that.
+    pub fn json(value: &impl Serialize) -> Self {
+        let value = json!(value);
+        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
+    }
+
+    /// Adds another text.
+    pub fn and_text(self, text: impl Into<String>) -> Self {
+        self.and_block(json!({ "type": "text", "text": text.into() }))
+    }
+
+    /// Adds any content block of MCP: an image, audio, a resource or a link to one.
+    pub fn and_block(mut self, block: Value) -> Self {
+        self.content.push(block);
+        self
+    }
+
+    /// Sets the structured content. The texts stay.
+    pub fn with_structured(self, value: &impl Serialize) -> Self {
+        Self { structured: Some(json!(value)), ..self }
+    }
+
+    /// Marks a failure that has output, such as a command that exited with an error.
+    pub fn as_error(self) -> Self {
+        Self { is_error: true, ..self }
+    }
+
+    /// Returns the result of `tools/call`, a JSON object.
+    pub fn to_json(&self) -> String {
+        let mut result = json!({ "content": self.content });
+        if let Some(structured) = &self.structured {
+            result["structuredContent"] = structured.clone();
+        }
+        if self.is_error {
+            result["isError"] = true.into();
+        }
+        result.to_string()
+    }
+}
+
+impl ToolError {
+    /// An argument that is valid by its schema and yet cannot be used. `reason` follows its name: "has no words".
+    pub fn argument(name: &str, reason: impl Into<String>) -> Self {
+        Self::InvalidArgument { pointer: format!("/{name}"), reason: reason.into() }
+    }
+
+    /// A failure, described for the model.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed(reason.into())
+    }
+
+    /// Whether the caller can do better with other arguments.
+    pub fn is_invalid_argument(&self) -> bool {
+        matches!(self, Self::InvalidArgument { .. } | Self::InvalidArguments(_))
+    }
+}
+
+/// Limits of results. Every tool whose result can be long has one, and tells how to get the rest.
+pub mod limit {
+    /// Returns the beginning of a text, at most `limit` bytes: whole lines if there are any, else whole characters.
+    pub fn head(text: &str, limit: usize) -> &str {
+        if text.len() <= limit {
+            return text;
+        }
+        let head = &text[..text.floor_char_boundary(limit)];
+        match head.rfind('\n') {
+            Some(end) => &head[..=end],
+            None => head,
+        }
+    }
+
+    /// Returns how many of the first items fit into `limit`, where `size` says what each takes. At least one does, so that
+    /// the next page is never the same page.
+    pub fn leading<T>(items: &[T], limit: usize, size: impl Fn(&T) -> usize) -> usize {
+        let mut used: usize = 0;
+        let fits = |item: &&T| {
+            used = used.saturating_add(size(item));
+            used <= limit
+        };
+        items.iter().take_while(fits).count().max(1).min(items.len())
+    }
+
+    /// Estimates how many tokens a text is to a model.
+    pub fn tokens(text: &str) -> usize {
+        text.len().div_ceil(4)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::{head, leading};
+
+        #[test]
+        fn heads_are_whole_lines_or_whole_characters() {
+            for (text, limit, expected) in
+                [("abc", 3, "abc"), ("a\nbcd", 4, "a\n"), ("äöü", 3, "ä"), ("ab", 0, ""), ("a\n", 2, "a\n")]
+            {
+                assert_eq!(head(text, limit), expected, "{text:?} {limit}");
+            }
+        }
+
+        #[test]
+        fn at_least_one_item_fits() {
+            let size = |item: &&str| item.len();
+            assert_eq!(leading(&["aa", "bb", "c"], 4, size), 2);
+            assert_eq!(leading(&["aaaaa", "b"], 4, size), 1);
+            assert_eq!(leading(&[], 4, size), 0);
+        }
+    }
+}
