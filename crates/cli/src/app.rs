@@ -1,5 +1,6 @@
 //! What commands share: environment, configuration, hubs, signals, errors.
 
+pub(crate) mod base64;
 pub(crate) mod codebases;
 pub(crate) mod context;
 pub(crate) mod cycle;
@@ -7,10 +8,6 @@ pub(crate) mod env;
 pub(crate) mod error;
 pub(crate) mod exit;
 pub(crate) mod hub;
-pub(crate) mod listen;
-pub(crate) mod login_env;
-pub(crate) mod memory;
-pub(crate) mod other_hubs;
 pub(crate) mod port_owner;
 pub(crate) mod reload;
 pub(crate) mod secrets;

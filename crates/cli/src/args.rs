@@ -2,7 +2,9 @@
 
 mod code;
 pub(crate) mod help;
+pub(crate) mod pairs;
 mod servers;
+pub(crate) mod tool_arguments;
 
 use std::path::PathBuf;
 

@@ -1,16 +1,14 @@
-//! What each command does, one file each.
+//! The commands. Those that share most of their code share a file.
 
 mod add;
-mod add_json;
 mod approve;
 mod call;
 mod codebase;
 mod completions;
 mod config;
 mod connect;
-mod disable;
 mod doctor;
-mod enable;
+mod entry;
 mod export;
 mod get;
 mod hub;
@@ -20,26 +18,19 @@ mod inspect;
 mod list;
 mod listing;
 mod logs;
-mod prompt;
 mod prompts;
-mod read;
-mod remove;
 mod resources;
-mod restart;
-mod run_hub;
 mod search;
 mod serve;
 mod server_commands;
-mod start;
 mod status;
 mod stdio;
-mod stop;
 mod tools;
 
 use std::io::IsTerminal;
 
 use crate::{
-    app::{context::Context, error::CliError, other_hubs},
+    app::{context::Context, error::CliError, session},
     args::{Command, StdioArgs, help},
 };
 
@@ -55,10 +46,10 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::List) => list::run(context).await,
         Some(Command::Get(args)) => get::run(context, args).await,
         Some(Command::Add(args)) => add::run(context, args).await,
-        Some(Command::AddJson(args)) => add_json::run(context, args).await,
-        Some(Command::Remove(args)) => known(context, remove::run(context, args)).await,
-        Some(Command::Enable(args)) => known(context, enable::run(context, args)).await,
-        Some(Command::Disable(args)) => known(context, disable::run(context, args)).await,
+        Some(Command::AddJson(args)) => add::run_json(context, args).await,
+        Some(Command::Remove(args)) => known(context, entry::remove(context, args)).await,
+        Some(Command::Enable(args)) => known(context, entry::enable(context, args)).await,
+        Some(Command::Disable(args)) => known(context, entry::disable(context, args)).await,
         Some(Command::Approve(args)) => approve::run(context, args).await,
         Some(Command::Import(args)) => import::run(context, args).await,
         Some(Command::Export(args)) => export::run(context, args),
@@ -66,17 +57,17 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Tools(args)) => tools::run(context, args).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources(args)) => resources::run(context, args).await,
-        Some(Command::Read(args)) => read::run(context, args).await,
+        Some(Command::Read(args)) => resources::read(context, args).await,
         Some(Command::Prompts(args)) => prompts::run(context, args).await,
-        Some(Command::Prompt(args)) => prompt::run(context, args).await,
+        Some(Command::Prompt(args)) => prompts::get(context, args).await,
         Some(Command::Logs(args)) => logs::run(context, args).await,
         Some(Command::Inspect(args)) => inspect::run(context, args).await,
         Some(Command::Status(args)) => status::run(context, args).await,
         Some(Command::Hub(command)) => hub::run(context, command).await,
-        Some(Command::Background(args)) => run_hub::run(context, args).await,
-        Some(Command::Start(args)) => start::run(context, args).await,
-        Some(Command::Stop(args)) => stop::run(context, args).await,
-        Some(Command::Restart(args)) => restart::run(context, args).await,
+        Some(Command::Background(args)) => serve::run_background(context, args).await,
+        Some(Command::Start(args)) => server_commands::start(context, args).await,
+        Some(Command::Stop(args)) => server_commands::stop(context, args).await,
+        Some(Command::Restart(args)) => server_commands::restart(context, args).await,
         Some(Command::Doctor(args)) => doctor::run(context, args).await,
         Some(Command::Completions(args)) => completions::run(context, args),
         // Clients start us with a `command` and nothing else.
@@ -93,6 +84,6 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
 async fn known(context: &Context, done: Result<(), CliError>) -> Result<(), CliError> {
     match done {
         Ok(()) => Ok(()),
-        Err(error) => Err(other_hubs::explain(context, error).await),
+        Err(error) => Err(session::explain(context, error).await),
     }
 }

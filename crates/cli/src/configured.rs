@@ -4,7 +4,5 @@ pub(crate) mod describe;
 pub(crate) mod edit;
 pub(crate) mod files;
 pub(crate) mod report;
-pub(crate) mod suggest;
 pub(crate) mod target;
-pub(crate) mod unpinned;
 pub(crate) mod unset;

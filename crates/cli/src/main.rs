@@ -7,12 +7,8 @@
 
 mod app;
 mod args;
-mod arguments;
-mod base64;
 mod commands;
 mod configured;
-mod pairs;
-mod schema;
 mod term;
 
 use std::{process::ExitCode, sync::Mutex, time::Duration};

@@ -3,11 +3,17 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
+use tokio_util::task::TaskTracker;
+use toolbay_config::{complete_path, shell_to_ask};
 use toolbay_control::SocketDirs;
+use toolbay_host::{Host, PathSender, Shim};
+use toolbay_supervise::login_path;
+
+use crate::app::context::Context;
 
 /// Everything we take from the environment.
 #[derive(Debug)]
@@ -140,5 +146,47 @@ impl Env {
     /// Where it is kept what servers offer.
     pub(crate) fn catalogs(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogues"))
+    }
+}
+
+/// Tells the servers of a host where to look, or that nobody knows. The hub serves meanwhile.
+pub(crate) async fn tell_path(
+    shell: PathBuf,
+    ours: BTreeMap<OsString, OsString>,
+    tell: PathSender,
+    host: Host,
+) {
+    tokio::select! {
+        () = host.stopping() => {}
+        path = ask(&shell, &ours, host.tasks()) => {
+            if let Some(path) = path {
+                tell.send(path);
+            }
+        }
+    }
+}
+
+/// Our variables as servers of a hub would inherit them.
+pub(crate) async fn environment(context: &Context) -> BTreeMap<OsString, OsString> {
+    let ours = &context.env.variables;
+    let mut environment = ours.clone();
+    if let Some(shell) = shell_to_ask(ours)
+        && let Some(path) = ask(&shell, ours, &context.tasks).await
+    {
+        environment.insert("PATH".into(), path);
+    }
+    environment
+}
+
+async fn ask(shell: &Path, ours: &BTreeMap<OsString, OsString>, tasks: &TaskTracker) -> Option<OsString> {
+    match login_path(shell, ours.clone(), &Shim::current_exe(), tasks).await {
+        Ok(login) => {
+            let path = ours.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+            Some(complete_path(&path, &login))
+        }
+        Err(error) => {
+            tracing::warn!(shell = %shell.display(), "{error}; servers get the PATH of Toolbay");
+            None
+        }
     }
 }

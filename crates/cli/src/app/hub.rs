@@ -1,6 +1,7 @@
 //! A hub in this process.
 
 use std::{
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
@@ -17,8 +18,8 @@ use crate::{
         codebases::{DefaultCodebase, NO_FOLDER, OpenTrees},
         context::Context,
         cycle,
+        env::tell_path,
         error::CliError,
-        login_env::tell_path,
         reload::complaints,
     },
     args::Command,
@@ -247,3 +248,6 @@ pub(crate) fn absolute(config: &Path) -> Result<PathBuf, CliError> {
         CliError::Config(toolbay_config::ConfigError::Read { path: config.to_owned(), source })
     })
 }
+
+/// The address for HTTP unless another is given.
+pub(crate) const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4100));

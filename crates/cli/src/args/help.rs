@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory};
 use super::LowArgs;
 use crate::term::{
     output::size,
-    text::{head, width},
+    style::{head, width},
 };
 
 /// What commands are for; those that are named nowhere come last.

@@ -1,20 +1,24 @@
 //! `toolbay approve`: servers that came with the project in this folder may run, exactly as shown.
 
-mod launch;
-
 use serde_json::{Value, json};
 use toolbay_config::{
-    ApprovalState, Approvals, Permission,
+    ApprovalState, Approvals, DiffLine, Permission,
     scope::{Placed, Scope, Why},
     visible,
 };
 
 use super::get::verdict;
 use crate::{
-    app::{context::Context, error::CliError},
+    app::{
+        context::Context,
+        error::{CliError, similar},
+    },
     args::ApproveArgs,
-    configured::{report::ConfiguredServers, suggest::similar},
-    term::confirm::{ask, can_ask, confirm},
+    configured::report::{ConfiguredServers, short_path},
+    term::{
+        confirm::{ask, can_ask, confirm},
+        style::clean_line,
+    },
 };
 
 /// What somebody says.
@@ -52,14 +56,14 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     if !context.out.json {
         warn_unpinned(context, &chosen);
         for (placed, decision) in chosen.iter().zip(&mut decisions) {
-            launch::show(context, &survey, &approvals, placed)?;
+            show(context, &survey, &approvals, placed)?;
             if is_asked && !args.all && !is_settled(&approvals, &survey, placed) {
                 *decision = question(context, placed).await?;
                 say(&mut approvals, &survey, placed, *decision)?;
             }
         }
     }
-    let before: Vec<Value> = chosen.iter().map(|placed| launch::json(&survey, &approvals, placed)).collect();
+    let before: Vec<Value> = chosen.iter().map(|placed| json(&survey, &approvals, placed)).collect();
     let for_all = match args {
         ApproveArgs { reject: true, .. } => Some(ApproveDecision::Rejected),
         ApproveArgs { yes: true, .. } => Some(ApproveDecision::Approved),
@@ -181,4 +185,77 @@ fn tell(context: &Context, chosen: &[&Placed], decisions: &[ApproveDecision]) {
         };
         context.out.note(&format!("{}: {said}", visible(placed.server.name.as_str())));
     }
+}
+
+/// The launch in lines; against the one that something was said about, if there was such.
+fn show(
+    context: &Context,
+    survey: &ConfiguredServers,
+    approvals: &Approvals,
+    placed: &Placed,
+) -> Result<(), CliError> {
+    let (out, project) = (&context.out, &survey.configuration.project);
+    let said = approvals.verdict(project, &placed.launch);
+    let place = survey.written(placed).map(|written| format!(":{}", written.location)).unwrap_or_default();
+    let name = out.paint.bold(&visible(placed.server.name.as_str()));
+    out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(said)))?;
+    for line in approvals.diff(project, &placed.launch) {
+        let text = clean_line(line.to_string().trim_start_matches(['+', '-', '~']));
+        let text = match &line {
+            // Without anything to compare with, all of it is new.
+            DiffLine::Added(_) if said == ApprovalState::Unknown => format!("  {text}"),
+            DiffLine::Added(_) => out.paint.green(&format!("+ {text}")),
+            DiffLine::Removed(_) => out.paint.red(&format!("- {text}")),
+            DiffLine::HiddenChange => out.paint.yellow(&format!("~ {text}")),
+            DiffLine::Same(_) => format!("  {text}"),
+        };
+        out.data(&format!("  {text}\n"))?;
+    }
+    for other in overridden(survey, placed) {
+        out.warn(&format!(
+            "if approved, it replaces your own server `{}` in {}",
+            visible(placed.server.name.as_str()),
+            short_path(context, &other.file.path)
+        ));
+    }
+    Ok(())
+}
+
+/// Entries of the user's own that an entry of a project takes the place of, or would.
+fn overridden<'a>(survey: &'a ConfiguredServers, placed: &'a Placed) -> impl Iterator<Item = &'a Placed> {
+    let merged = &survey.reading.merged;
+    let lower = merged.outranked.iter().filter(|other| other.why == Why::Rank).map(|other| &other.entry);
+    merged
+        .servers
+        .iter()
+        .chain(lower)
+        .filter(|other| other.server.name == placed.server.name && other.file.scope > Scope::Project)
+}
+
+/// The same for programs.
+fn json(survey: &ConfiguredServers, approvals: &Approvals, placed: &Placed) -> Value {
+    let project = &survey.configuration.project;
+    let lines = approvals.diff(project, &placed.launch);
+    let launch = lines.iter().filter_map(|line| match line {
+        DiffLine::Same(line) | DiffLine::Added(line) => Some(line.as_str()),
+        DiffLine::Removed(_) | DiffLine::HiddenChange => None,
+    });
+    let diff: Vec<Value> = lines
+        .iter()
+        .map(|line| match line {
+            DiffLine::Same(line) => json!({ "change": "same", "line": line }),
+            DiffLine::Added(line) => json!({ "change": "added", "line": line }),
+            DiffLine::Removed(line) => json!({ "change": "removed", "line": line }),
+            DiffLine::HiddenChange => json!({ "change": "hidden", "line": null }),
+        })
+        .collect();
+    json!({
+        "name": placed.server.name.as_str(),
+        "file": placed.file.path,
+        "verdict": verdict(approvals.verdict(project, &placed.launch)),
+        "launch": launch.collect::<Vec<_>>(),
+        "diff": diff,
+        "overrides": overridden(survey, placed).map(|other| &other.file.path).collect::<Vec<_>>(),
+        "floating_package": placed.server.floating_package(),
+    })
 }

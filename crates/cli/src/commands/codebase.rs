@@ -14,10 +14,7 @@ use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{
     serve::{listeners::Listeners, operate::drain_timeout},
-    stdio::{
-        FLUSH,
-        streams::{stdin, stdout},
-    },
+    stdio::{FLUSH, stdin, stdout},
 };
 use crate::{
     app::{

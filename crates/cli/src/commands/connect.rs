@@ -14,8 +14,7 @@ use crate::{
         hub::{self, HubPlan},
         secrets::first_line,
     },
-    args::ConnectArgs,
-    pairs,
+    args::{ConnectArgs, pairs},
 };
 
 pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), CliError> {

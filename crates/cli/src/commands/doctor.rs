@@ -4,13 +4,11 @@
 //! started apart from any running hub, looked at, and stopped again.
 
 mod files;
-mod finding;
 mod hub;
 mod machine;
 mod programs;
 mod report;
 mod server;
-mod versions;
 
 use std::{collections::BTreeSet, pin::pin, time::Duration};
 
@@ -18,11 +16,17 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use toolbay_config::ServerConfig;
 use toolbay_host::{HostOptions, Shim};
 
-use self::{finding::Finding, report::DoctorReport};
+use self::report::DoctorReport;
+use crate::commands::doctor::report::Finding;
 use crate::{
-    app::{codebases::OpenTrees, context::Context, error::CliError, login_env::environment},
+    app::{
+        codebases::OpenTrees,
+        context::Context,
+        env::environment,
+        error::{CliError, similar},
+    },
     args::DoctorArgs,
-    configured::{files::Configuration, suggest::similar},
+    configured::files::Configuration,
 };
 
 /// The order of the checks in JSON; the servers come last, each with a number of its own.
@@ -55,7 +59,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
 
     let variables = environment(context).await;
     report.add(PROGRAMS, programs::check(&variables, &servers))?;
-    report.add(PROGRAMS, versions::check(context, &servers))?;
+    report.add(PROGRAMS, programs::check_versions(context, &servers))?;
     let options = HostOptions {
         naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables,

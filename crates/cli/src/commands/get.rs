@@ -8,7 +8,7 @@ use toolbay_config::{
 };
 
 use crate::{
-    app::{context::Context, error::CliError, other_hubs},
+    app::{context::Context, error::CliError, session},
     args::GetArgs,
     configured::{
         describe::{pairs, target},
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) async fn run(context: &Context, args: &GetArgs) -> Result<(), CliError> {
     let survey = ConfiguredServers::read(context)?;
     let Some(placed) = survey.find(&args.server) else {
-        return Err(other_hubs::explain(context, missing(&survey, &args.server)).await);
+        return Err(session::explain(context, missing(&survey, &args.server)).await);
     };
     let states = survey.states(context).await;
     let mut server = about(context, &survey, placed);

@@ -2,15 +2,17 @@
 
 mod logs;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    collections::HashMap,
+    fs,
+    time::{Duration, Instant, SystemTime},
+};
 
 use toolbay_control::{ClientSnapshot, ControlClient, ControlError, HubSnapshot, millis};
 use toolbay_supervise::daemon;
 
 use crate::{
-    app::{
-        context::Context, error::CliError, hub::HubPlan, memory, other_hubs, session, shared_hub::SharedHub,
-    },
+    app::{context::Context, error::CliError, hub::HubPlan, session, shared_hub::SharedHub},
     args::HubCommand,
     term::{
         style::clean_line,
@@ -41,8 +43,8 @@ pub(crate) async fn run(context: &Context, command: &HubCommand) -> Result<(), C
 
 async fn status(context: &Context) -> Result<(), CliError> {
     let mut hub = session::running(context).await?.hub().await?;
-    hub.memory_kib = memory::of_process(hub.pid);
-    hub.servers_memory_kib = Some(memory::below_process(hub.pid));
+    hub.memory_kib = memory_of(hub.pid);
+    hub.servers_memory_kib = Some(memory_below(hub.pid));
     let out = &context.out;
     if out.json {
         return Ok(out.json_object(&hub)?);
@@ -64,7 +66,7 @@ async fn status(context: &Context) -> Result<(), CliError> {
 async fn stop(context: &Context) -> Result<(), CliError> {
     let client = match session::running_here(context).await {
         Err(error @ CliError::Control(ControlError::NoHub)) => {
-            for config in other_hubs::configs(context).await {
+            for config in session::configs(context).await {
                 let config = config.display();
                 context
                     .out
@@ -162,4 +164,38 @@ fn since(time_ms: u64) -> Duration {
 
 fn mib(kib: u64) -> String {
     format!("{:.1} MiB", kib as f64 / 1024.0)
+}
+
+/// The resident memory of a process, in KiB.
+fn memory_of(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// The resident memory of all that a process started, and what that started, in KiB.
+fn memory_below(pid: u32) -> u64 {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+        if let Some(parent) = parent(process) {
+            children.entry(parent).or_default().push(process);
+        }
+    }
+    let mut waiting = vec![pid];
+    let mut sum = 0;
+    while let Some(next) = waiting.pop() {
+        for child in children.remove(&next).unwrap_or_default() {
+            sum += memory_of(child).unwrap_or(0);
+            waiting.push(child);
+        }
+    }
+    sum
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may itself contain some.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -10,15 +10,14 @@ use serde_json::{Value, json};
 use toolbay_config::{Edit, ReadFiles, edit, load_with};
 
 use crate::{
-    app::{context::Context, cycle::OwnHub, error::CliError, listen::DEFAULT_ADDRESS, session},
+    app::{context::Context, cycle::OwnHub, error::CliError, hub::DEFAULT_ADDRESS, session},
     args::ImportArgs,
     configured::{
         describe::target,
         edit::approve,
         files::variables,
-        report::{scope, short_path},
+        report::{self, scope, short_path},
         target::TargetFile,
-        unpinned,
     },
     term::{
         confirm::{can_ask, confirm},
@@ -147,7 +146,7 @@ fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError>
     let unpinned = candidates.iter().filter_map(|candidate| {
         Some(format!("server `{}`: {}", candidate.written.name, candidate.unpinned.as_ref()?))
     });
-    for warning in unpinned::gathered(unpinned.collect(), context.is_verbose()) {
+    for warning in report::gathered(unpinned.collect(), context.is_verbose()) {
         context.out.warn(&warning);
     }
     Ok(())

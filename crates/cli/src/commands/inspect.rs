@@ -16,8 +16,7 @@ use crate::{
     },
     args::InspectArgs,
     term::{
-        style::{clean, clean_line},
-        text::{cut, width},
+        style::{clean, clean_line, cut, width},
         time::rfc3339,
     },
 };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolbay_config::{Permission, Problem, scope::ScopedFile, visible};
 
 use crate::{
-    app::{context::Context, error::CliError, other_hubs},
+    app::{context::Context, error::CliError, session},
     configured::{
         describe::target,
         report::{ConfiguredServers, permission, scope, short_path},
@@ -65,7 +65,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     if waits {
         context.out.note("servers of this project need approval; see `toolbay approve`");
     }
-    for config in other_hubs::configs(context).await {
+    for config in session::configs(context).await {
         let config = short_path(context, &config);
         context.out.note(&format!(
             "a hub with {config} is running: `toolbay list --config {config}` lists its servers"

@@ -5,15 +5,11 @@ use toolbay_host::CatalogKind;
 use crate::{
     app::{
         context::Context,
-        error::CliError,
+        error::{CliError, similar},
         session::{Needs, Session},
     },
     args::ListArgs,
-    configured::suggest::similar,
-    term::{
-        style::clean_line,
-        text::{cut, head, width},
-    },
+    term::style::{clean_line, cut, head, width},
 };
 
 /// On a terminal, the columns that a description must have left to be worth showing.

@@ -1,8 +1,6 @@
 //! `toolbay search`: code by what it does, or by its text.
 
-mod line;
 mod show;
-mod words;
 
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 

@@ -1,7 +1,9 @@
-//! `toolbay serve`: the hub over HTTP and on sockets.
+//! `toolbay serve`: the hub over HTTP and on sockets. `toolbay __hub`: the hub in the background.
 
 pub(super) mod listeners;
 pub(super) mod operate;
+
+use std::time::Duration;
 
 use toolbay_control::{ControlClient, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
@@ -12,7 +14,7 @@ use self::{
 };
 use crate::{
     app::{context::Context, cycle, error::CliError, hub::HubPlan, secrets},
-    args::ServeArgs,
+    args::{BackgroundArgs, ServeArgs},
     term::style::clean_line,
 };
 
@@ -122,4 +124,50 @@ fn greet(context: &Context, plan: &HubPlan, doors: &Listeners) -> Result<(), Cli
         ),
     }
     Ok(())
+}
+
+/// How long an address may still be taken by the hub whose place this one takes.
+const TAKEN: Duration = Duration::from_secs(2);
+/// How often an address that is taken is tried again.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// `toolbay __hub`: the hub that `toolbay stdio` starts in the background for all clients of a configuration.
+pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> Result<(), CliError> {
+    tracing::info!("Toolbay {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
+    let plan = HubPlan::read(context)?;
+    let control = match Listener::bind(&context.env.socket_dirs().place(&plan.identity.files)) {
+        Ok(control) => control,
+        Err(ControlError::Taken) => {
+            tracing::info!("another hub already serves this configuration");
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let options = ServeArgs::default().or(&plan.hub)?;
+    let gateway = gateway_options(context, &plan, &options)?;
+    let doors = match open(&options).await {
+        Ok(doors) => doors,
+        Err(error) => {
+            // Clients on stdio must not suffer from it.
+            context.out.warn(&format!("{error}; this hub listens on its Unix sockets only"));
+            Listeners::open_listed(&ServeArgs::default()).await?
+        }
+    };
+    for url in doors.urls() {
+        context.out.note(&format!("listens on {url}"));
+    }
+    let life = Lifetime::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
+    operate(context, Operation { plan, doors, control: Some(control), gateway, life }).await;
+    Ok(())
+}
+
+/// Opens what `[hub]` names; nothing unless it does.
+async fn open(options: &ServeArgs) -> Result<Listeners, CliError> {
+    let began = tokio::time::Instant::now();
+    loop {
+        match Listeners::open_listed(options).await {
+            Err(CliError::Listen { .. }) if began.elapsed() < TAKEN => tokio::time::sleep(RETRY).await,
+            done => return done,
+        }
+    }
 }

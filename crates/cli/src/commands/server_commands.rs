@@ -1,38 +1,47 @@
-//! Orders to servers of the running hub: start, stop, restart.
+//! `toolbay start`, `stop` and `restart`: servers of the running hub.
 //!
-//! All servers that are meant are told at once, so that it takes as long as the slowest. One that cannot obey keeps no other
-//! from it.
+//! All servers are started or stopped at once, so that a command takes as long as the slowest one. One that fails does not affect the
+//! others.
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolbay_control::{HubStatus, ServerSnapshot, ServerState};
+use toolbay_control::{HubStatus, ServerSnapshot, ServerState, method};
 
 use crate::{
     app::{
         context::Context,
-        error::CliError,
+        error::{CliError, similar},
         exit,
         session::{self, Session},
     },
     args::ServerNamesArgs,
-    configured::suggest::similar,
     term::status_view::{Times, View, trouble},
 };
 
+/// `toolbay start`: starts servers of the running hub.
+pub(crate) async fn start(context: &Context, args: &ServerNamesArgs) -> Result<(), CliError> {
+    give(context, args, method::START, Goal::Up).await
+}
+
+/// `toolbay stop`: stops servers until they are started again.
+pub(crate) async fn stop(context: &Context, args: &ServerNamesArgs) -> Result<(), CliError> {
+    give(context, args, method::STOP, Goal::Down).await
+}
+
+/// `toolbay restart`: restarts servers of the running hub.
+pub(crate) async fn restart(context: &Context, args: &ServerNamesArgs) -> Result<(), CliError> {
+    give(context, args, method::RESTART, Goal::Up).await
+}
+
 /// Where servers shall be in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goal {
+enum Goal {
     Up,
     Down,
 }
 
 /// Gives an order, one of the control API's methods, and shows where the servers are then.
-pub(super) async fn give(
-    context: &Context,
-    args: &ServerNamesArgs,
-    method: &str,
-    goal: Goal,
-) -> Result<(), CliError> {
+async fn give(context: &Context, args: &ServerNamesArgs, method: &str, goal: Goal) -> Result<(), CliError> {
     session::with_running(context, async |session| {
         let snapshot = session.client.snapshot().await?;
         let names = if args.all { all(&snapshot) } else { each_once(&args.servers) };

@@ -13,9 +13,8 @@ use crate::{
     args::StatusArgs,
     term::{
         status_view::{Times, View, sort_by_trouble, summary},
-        style::{Palette, clean, clean_line},
+        style::{Palette, clean, clean_line, cut},
         table::{Cell, Look},
-        text::cut,
     },
 };
 

@@ -5,22 +5,25 @@
 
 mod lines;
 mod link;
-mod membership;
 mod relay;
 mod replay;
-pub(super) mod streams;
 
-use std::{io::IsTerminal, time::Duration};
+use std::{
+    io::{self, IsTerminal},
+    os::fd::{AsFd, OwnedFd},
+    time::Duration,
+};
 
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{UnixStream, unix::pipe},
+};
 use tokio_util::task::TaskTracker;
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::Host;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
-use self::{
-    relay::Relay,
-    streams::{stdin, stdout},
-};
+use self::relay::Relay;
 use super::serve::operate::follow_if_any;
 use crate::{
     app::{
@@ -69,4 +72,49 @@ pub(super) async fn offer(context: &Context, host: Host, first_list_wait: Durati
     let _ = tokio::time::timeout(FLUSH, tasks.wait()).await;
     hub::stop(&host).await;
     Ok(())
+}
+
+pub(in crate::commands) type BoxReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(in crate::commands) type BoxWriter = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Pipes and sockets without a thread in between; anything else (files, terminals) through tokio's.
+pub(in crate::commands) fn stdin() -> io::Result<BoxReader> {
+    let fd = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(match kind(&fd)? {
+        StreamKind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        StreamKind::Socket => Box::new(socket(fd)?),
+        StreamKind::Other => Box::new(tokio::io::stdin()),
+    })
+}
+
+pub(in crate::commands) fn stdout() -> io::Result<BoxWriter> {
+    let fd = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok(match kind(&fd)? {
+        StreamKind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        StreamKind::Socket => Box::new(socket(fd)?),
+        StreamKind::Other => Box::new(tokio::io::stdout()),
+    })
+}
+
+enum StreamKind {
+    Pipe,
+    Socket,
+    Other,
+}
+
+fn kind(fd: &OwnedFd) -> io::Result<StreamKind> {
+    use std::os::unix::fs::FileTypeExt;
+    let file_type = std::fs::File::from(fd.try_clone()?).metadata()?.file_type();
+    Ok(match () {
+        () if file_type.is_fifo() => StreamKind::Pipe,
+        () if file_type.is_socket() => StreamKind::Socket,
+        () => StreamKind::Other,
+    })
+}
+
+/// Some clients (Node's `child_process`) give us sockets.
+fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(fd);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
 }

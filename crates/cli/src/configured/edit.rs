@@ -15,9 +15,8 @@ use crate::{
     configured::{
         describe::target,
         files::{Configuration, variables},
-        report::{scope, short_path},
+        report::{self, scope, short_path},
         target::{TargetFile, names},
-        unpinned,
     },
     term::confirm::{can_ask, confirm},
 };
@@ -104,7 +103,7 @@ fn warnings(context: &Context, put: &WrittenServer, file: &ConfigFile, lost: &[S
         file.warnings.iter().filter(of_it).map(|problem| problem.message.clone()).collect();
     if let Some(server) = file.servers.iter().find(|server| server.name.as_str() == name) {
         all.extend(not_found(context, server));
-        all.extend(unpinned::warning(server));
+        all.extend(report::warning(server));
     }
     let unknown: Vec<String> =
         put.extra.values().flat_map(|keys| keys.keys()).map(|key| format!("`{key}`")).collect();

@@ -8,9 +8,12 @@ use toolbay_config::{
 };
 
 use crate::{
-    app::{context::Context, error::CliError},
+    app::{
+        context::Context,
+        error::{CliError, similar},
+    },
     args::ScopeArg,
-    configured::{files::Configuration, suggest::similar},
+    configured::files::Configuration,
 };
 
 /// A file to change, whether it is there or not.

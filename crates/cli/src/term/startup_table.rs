@@ -6,8 +6,8 @@ use toolbay_control::{ServerSnapshot, ServerState};
 use toolbay_host::{Host, HostEvents, ServerStatus};
 
 use crate::term::{
-    live_region::Redraw,
     output::{Output, size, to_stderr},
+    screen::Redraw,
     status_view::{Times, View, key, line},
 };
 

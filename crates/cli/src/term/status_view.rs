@@ -5,9 +5,8 @@ use std::time::Duration;
 use toolbay_control::{ServerSnapshot, ServerState};
 
 use crate::term::{
-    style::{Palette, clean_line},
+    style::{Palette, clean_line, cut},
     table::{Cell, Look, render_fitting},
-    text::cut,
     time::short,
 };
 

@@ -2,10 +2,7 @@
 
 use crate::{
     app::{context::Context, error::CliError},
-    term::{
-        style::Palette,
-        text::{cut, width},
-    },
+    term::style::{Palette, cut, width},
 };
 
 /// A cell: what it says, and how it looks.

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     app::{context::Context, error::CliError},
-    schema::{Parameter, parameters},
     term::{
         confirm::read_line,
         output::to_stderr,
+        parameters::{Parameter, parameters},
         style::{clean, clean_line},
     },
 };

@@ -11,8 +11,7 @@ use crate::{
     app::context::Context,
     term::{
         output::{Output, size, to_stderr},
-        style::{Palette, clean, clean_line},
-        text::cut,
+        style::{Palette, clean, clean_line, cut},
         time::short,
     },
 };

@@ -15,7 +15,7 @@ use crate::{
         error::CliError,
     },
     args::CheckArgs,
-    configured::{files::Configuration, unpinned},
+    configured::{files::Configuration, report},
     term::style::clean_line,
 };
 
@@ -110,10 +110,10 @@ fn findings(file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
         (!secrets.is_empty()).then(|| odd(written, message))
     });
     let both = file.servers.iter().zip(&file.written);
-    let unpinned = both.filter_map(|(server, written)| Some(odd(written, unpinned::warning(server)?)));
+    let unpinned = both.filter_map(|(server, written)| Some(odd(written, report::warning(server)?)));
     let mut unpinned: Vec<Finding> = unpinned.collect();
     if unpinned.len() > 1 && !is_each_wanted {
-        let all = unpinned::warnings(&file.servers, false).into_iter();
+        let all = report::warnings(&file.servers, false).into_iter();
         unpinned =
             all.map(|message| Finding { is_error: false, place: None, server: None, message }).collect();
     }

@@ -7,7 +7,7 @@ use toolbay_config::{
     scope::{Outranked, Reading, Why},
 };
 
-use super::finding::Finding;
+use super::report::Finding;
 use crate::{app::cycle::ITSELF, configured::files::Configuration};
 
 const CHECK: &str = "config";

@@ -5,9 +5,9 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::{net::TcpStream, time::timeout};
 use toolbay_control::{ControlError, HubStatus};
 
-use super::finding::Finding;
+use super::report::Finding;
 use crate::app::{
-    context::Context, error::CliError, listen::DEFAULT_ADDRESS, port_owner::PortOwner, session::running,
+    context::Context, error::CliError, hub::DEFAULT_ADDRESS, port_owner::PortOwner, session::running,
 };
 
 const CHECK: &str = "hub";

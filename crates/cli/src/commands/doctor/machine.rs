@@ -12,7 +12,7 @@ use toolbay_config::{WatchMethod, shell_to_ask, watch_files};
 use toolbay_host::Shim;
 use toolbay_supervise::login_path;
 
-use super::finding::Finding;
+use super::report::Finding;
 use crate::{app::context::Context, configured::files::Configuration};
 
 /// A hub with some dozen servers and clients stays below this.

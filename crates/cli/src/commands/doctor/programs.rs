@@ -9,7 +9,8 @@ use std::{
 use toolbay_config::{Permission, ServerConfig, ServerEndpoint, server_environment};
 use toolbay_supervise::{CommandNotFound, find_command};
 
-use super::finding::Finding;
+use super::report::Finding;
+use crate::{app::context::Context, configured::report};
 
 const CHECK: &str = "programs";
 
@@ -65,4 +66,18 @@ fn companion(command: &str) -> Option<&'static str> {
         "npx" | "npm" | "pnpm" | "pnpx" | "yarn" => Some("node"),
         _ => None,
     }
+}
+
+/// One finding per server for programs and with `-v`, else one for all.
+pub(super) fn check_versions(context: &Context, servers: &[&ServerConfig]) -> Vec<Finding> {
+    let unpinned: Vec<(&str, String)> =
+        servers.iter().filter_map(|server| Some((server.name.as_str(), report::warning(server)?))).collect();
+    if context.out.json || context.is_verbose() || unpinned.len() < 2 {
+        let finding = |(name, message): (&str, String)| {
+            Finding::odd("versions", message).fix("add the version to the package in `args`").about(name)
+        };
+        return unpinned.into_iter().map(finding).collect();
+    }
+    let all = report::warnings(servers.iter().copied(), false);
+    all.into_iter().map(|message| Finding::odd("versions", message)).collect()
 }

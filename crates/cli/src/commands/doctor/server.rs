@@ -8,7 +8,7 @@ use toolbay_control::ServerSnapshot;
 use toolbay_host::{CatalogKind, Host, HostOptions, LogSource, ServerState};
 use toolbay_protocol::model::Tool;
 
-use super::finding::Finding;
+use super::report::Finding;
 use crate::term::{status_view::counts, time::short};
 
 const CHECK: &str = "server";

@@ -12,8 +12,8 @@ use crate::{
     app::{context::Context, cycle::OwnHub, error::CliError},
     configured::{
         files::variables,
+        report,
         target::{TargetFile, names},
-        unpinned,
     },
 };
 
@@ -124,7 +124,7 @@ impl Candidate<'_> {
                 secrets.join(", ")
             ));
         }
-        self.unpinned = unpinned::warning(server);
+        self.unpinned = report::warning(server);
         let name = &self.written.name;
         for written in source.file.written.iter().filter(|written| written.name == *name) {
             for id in written.inputs() {

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use toolbay_config::{ConfigFile, Folders, Format, ReadFiles, Variables, client_paths, load_with};
 
 use crate::{
-    app::{context::Context, error::CliError},
-    args::ImportArgs,
-    configured::{
-        files::{Configuration, variables},
-        suggest::similar,
+    app::{
+        context::Context,
+        error::{CliError, similar},
     },
+    args::ImportArgs,
+    configured::files::{Configuration, variables},
 };
 
 /// A file with servers, and whose it is.

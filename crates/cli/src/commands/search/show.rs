@@ -1,6 +1,6 @@
 //! What a search found, for people and for programs.
 
-use std::fmt::Write;
+use std::{fmt::Write, ops::Range};
 
 use serde_json::json;
 use toolbay_builtin::codebase::{IndexState, LineMatch, SemanticMatch};
@@ -9,11 +9,14 @@ use toolbay_search::{
     text::{self, Total},
 };
 
-use super::{SearchResults, line::shown as shown_line, words::Words};
+use super::SearchResults;
 use crate::{
     app::error::CliError,
     args::SearchArgs,
-    term::{output::Output, style::clean_line, text::width},
+    term::{
+        output::Output,
+        style::{Palette, clean, clean_line, head, tail, width},
+    },
 };
 
 /// The columns that a line has at least, however narrow the terminal is.
@@ -135,5 +138,159 @@ fn chunk(all: &mut String, hit: &semantic::Hit, words: &Words, full: bool, out: 
     }
     if shown < lines {
         let _ = writeln!(all, "{}", paint.dim(&format!("{:>digits$} {} more lines", "…", lines - shown)));
+    }
+}
+
+/// A part of a line: a match, or what stands between two.
+struct LinePart {
+    text: String,
+    is_match: bool,
+}
+
+/// A line with its matches highlighted. Of one that is wider than `room`, the part around the first match is shown.
+fn shown_line(line: &str, matches: &[Range<usize>], room: Option<usize>, paint: Palette) -> String {
+    let parts = parts(line, matches);
+    let whole: usize = parts.iter().map(|part| width(&part.text)).sum();
+    let parts = match room {
+        Some(room) if whole > room => around_match(parts, room),
+        _ => parts,
+    };
+    let painted = |part: &LinePart| if part.is_match { paint.found(&part.text) } else { part.text.clone() };
+    parts.iter().map(painted).collect()
+}
+
+/// A line in parts, safe for a terminal; matches that do not fit the text are left out.
+fn parts(line: &str, matches: &[Range<usize>]) -> Vec<LinePart> {
+    let part = |text: &str, is_match| LinePart { text: clean(text).replace('\t', "    "), is_match };
+    let (mut parts, mut end) = (Vec::new(), 0);
+    for found in matches {
+        if let (Some(before), Some(text)) = (line.get(end..found.start), line.get(found.clone())) {
+            parts.push(part(before, false));
+            parts.push(part(text, true));
+            end = found.end;
+        }
+    }
+    parts.push(part(&line[end..], false));
+    parts
+}
+
+/// As much as fits: some of what is before the first match, the match, and what follows.
+fn around_match(parts: Vec<LinePart>, room: usize) -> Vec<LinePart> {
+    let mark = || LinePart { text: "…".to_owned(), is_match: false };
+    let first = parts.iter().find(|part| part.is_match).map_or(0, |part| width(&part.text));
+    let (mut shown, mut left) = (Vec::new(), room);
+    for (index, part) in parts.into_iter().enumerate() {
+        // Before the match there is as much as leaves room for it, and at least a quarter for what follows.
+        let most = room.saturating_sub(first + room / 4);
+        if index == 0 && !part.is_match && width(&part.text) > most {
+            let text = tail(&part.text, most.saturating_sub(1)).to_owned();
+            left = left.saturating_sub(width(&text) + 1);
+            shown.extend([mark(), LinePart { text, ..part }]);
+        } else if width(&part.text) <= left {
+            left -= width(&part.text);
+            shown.push(part);
+        } else {
+            shown.push(LinePart { text: head(&part.text, left.saturating_sub(1)).to_owned(), ..part });
+            shown.extend((left > 0).then(mark));
+            break;
+        }
+    }
+    shown
+}
+
+/// Words that say nothing about code.
+const COMMON: [&str; 24] = [
+    "and", "are", "but", "can", "does", "for", "from", "has", "have", "how", "into", "its", "not", "that",
+    "the", "then", "this", "what", "when", "where", "which", "who", "why", "with",
+];
+/// Shorter words stand everywhere.
+const SHORTEST: usize = 3;
+
+/// The words of a question that are worth a highlight.
+#[derive(Debug)]
+pub(super) struct Words(Vec<String>);
+
+impl Words {
+    pub(super) fn of(question: &str) -> Self {
+        let words = question.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+        Self(words.filter(|word| word.len() >= SHORTEST && !COMMON.contains(&word.as_str())).collect())
+    }
+
+    /// Where a line has one of them, whatever their case, at the beginning of a word or of a part of a name: `retry` is found
+    /// in `RetryLimit`, `max_retry` and `retrying`, and not in `entry`. In order and without overlaps.
+    pub(super) fn found_in(&self, line: &str) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut before = ' ';
+        for (start, c) in line.char_indices() {
+            let is_start = c.is_alphanumeric()
+                && (!before.is_alphanumeric() || (c.is_uppercase() && !before.is_uppercase()));
+            before = c;
+            if !is_start || found.last().is_some_and(|last| start < last.end) {
+                continue;
+            }
+            let lengths = self.0.iter().filter_map(|word| length_of(word, &line[start..]));
+            found.extend(lengths.max().map(|length| start..start + length));
+        }
+        found
+    }
+}
+
+/// How many bytes of a text are this word, if it begins with it in whatever case.
+fn length_of(word: &str, text: &str) -> Option<usize> {
+    let mut left = word.chars();
+    let mut wanted = left.next();
+    for (at, c) in text.char_indices() {
+        if wanted.is_none() {
+            return Some(at);
+        }
+        for lower in c.to_lowercase() {
+            if wanted != Some(lower) {
+                return None;
+            }
+            wanted = left.next();
+        }
+    }
+    wanted.is_none().then_some(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_are_highlighted_and_stay_in_sight() {
+        let plain =
+            |line: &str, matches: &[Range<usize>], room| shown_line(line, matches, room, Palette(false));
+        assert_eq!(
+            shown_line("let total = 1;", &[Range { start: 4, end: 9 }], None, Palette(true)),
+            "let \u{1b}[1m\u{1b}[31mtotal\u{1b}[0m = 1;"
+        );
+        assert_eq!(plain("a\tb", &[], None), "a    b");
+        let long = format!("{}needle{}", "x".repeat(100), "y".repeat(100));
+        for room in [10, 20, 40, 80] {
+            let line = plain(&long, &[Range { start: 100, end: 106 }], Some(room));
+            assert!(
+                line.contains("needle") && line.starts_with('…') && line.ends_with('…'),
+                "{room}: {line}"
+            );
+            assert!(width(&line) <= room, "{room}: {line}");
+        }
+        assert_eq!(plain("short needle", &[Range { start: 6, end: 12 }], Some(40)), "short needle");
+        assert_eq!(plain("ä", &[1..2, 0..9], Some(10)), "ä");
+    }
+
+    fn found(question: &str, line: &str) -> Vec<String> {
+        Words::of(question).found_in(line).into_iter().map(|range| line[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn words_are_found_where_words_and_parts_of_names_begin() {
+        let line = "let retry_limit = MaxRetry::retrying(entry, RETRY);";
+        assert_eq!(found("how many retry", line), ["retry", "Retry", "retry", "RETRY"]);
+        assert_eq!(found("retry retrying", "retrying"), ["retrying"], "the longest");
+        assert_eq!(found("what is it for", "what is it for"), [""; 0]);
+        assert_eq!(found("Größe ändern", "fn größe() // Ändern"), ["größe", "Ändern"]);
+        assert_eq!(found("limit", "the lim"), [""; 0]);
+        assert_eq!(found("", "anything"), [""; 0]);
     }
 }

@@ -11,7 +11,7 @@ use toolbay_gateway::Gateway;
 use toolbay_transport::http::Tls;
 
 use crate::{
-    app::{error::CliError, listen::DEFAULT_ADDRESS, port_owner::PortOwner, secrets},
+    app::{error::CliError, hub::DEFAULT_ADDRESS, port_owner::PortOwner, secrets},
     args::ServeArgs,
 };
 

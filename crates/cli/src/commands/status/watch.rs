@@ -18,8 +18,7 @@ use crate::{
         output::{Output, Size},
         screen::Screen,
         status_view::{View, key, line, sort_by_trouble},
-        style::clean_line,
-        text::cut,
+        style::{clean_line, cut},
     },
 };
 

@@ -2,17 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{io::split, net::UnixStream};
+use tokio::{io::split, net::UnixStream, task::spawn_blocking};
 use tokio_util::task::TaskTracker;
+use toolbay_config::watch_files;
 use toolbay_gateway::{ATTACH, Attach, Gateway, GatewayOptions};
 use toolbay_host::Host;
 use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
-use super::streams::{BoxReader, BoxWriter};
+use super::{BoxReader, BoxWriter};
 use crate::{
     app::{codebases::usual_folder, context::Context, error::CliError, hub::HubPlan},
-    configured::unset,
+    configured::{
+        files::{Configuration, Identity},
+        unset,
+    },
 };
 
 /// How much may be on its way to or from a hub in this process.
@@ -74,4 +78,40 @@ pub(super) fn introduction(context: &Context) -> Result<Vec<u8>, CliError> {
     };
     let params = serde_json::to_string(&attach).map_err(std::io::Error::other)?;
     Ok(notification(ATTACH, Some(&params)).to_vec())
+}
+
+/// Nothing is read again while a client waits for its first answers.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+
+/// Resolves when a client of the hub `current` belongs to another one.
+pub(super) async fn ends(context: &Context, current: Identity) {
+    if !current.is_explicit {
+        tokio::time::sleep(FIRST_LOOK).await;
+        if let Ok(configuration) = Configuration::find(context) {
+            return differs(configuration, current, &context.tasks).await;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Resolves when the files mean another hub than `current`. They are read on a thread for that: a network file system may never
+/// answer.
+async fn differs(mut configuration: Configuration, current: Identity, tasks: &TaskTracker) {
+    let mut watch = watch_files(&configuration.paths(), tasks);
+    loop {
+        // Read after the watch stands, so that nothing is missed.
+        let read = spawn_blocking(move || {
+            let reading = configuration.read();
+            let identity = configuration.identity(&reading);
+            (configuration, identity)
+        });
+        let Ok((back, identity)) = read.await else {
+            return std::future::pending().await; // the runtime ends, and this with it
+        };
+        if identity != current {
+            return;
+        }
+        configuration = back;
+        watch.changed().await;
+    }
 }

@@ -14,12 +14,11 @@ use bytes::Bytes;
 use tokio::{io::AsyncWriteExt, net::UnixStream};
 
 use super::{
-    FLUSH,
+    BoxReader, BoxWriter, FLUSH,
     lines::{Ending, Input, LinePiece, Output, each},
-    link::{HubLink, introduction},
-    membership,
+    link::{self, HubLink, introduction},
     replay::{ReplayState, Verdict},
-    streams::{BoxReader, BoxWriter, stdin, stdout},
+    stdin, stdout,
 };
 use crate::app::{
     context::Context,
@@ -191,7 +190,7 @@ impl<'a> Relay<'a> {
     fn begin(&mut self, link: HubLink) -> Result<(), CliError> {
         let (context, identity) = (self.context, self.plan.identity.clone());
         self.membership = match &link.host {
-            None => Some(Box::pin(membership::ends(context, identity))),
+            None => Some(Box::pin(link::ends(context, identity))),
             // It is in this process to stay.
             Some(_) => Some(Box::pin(std::future::pending())),
         };
