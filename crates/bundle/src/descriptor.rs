@@ -1,12 +1,19 @@
 //! What all descriptors have in common, and the set of those that are known.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
-use toolbay_config::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
+use toolbay_config::{
+    Command, Extension, Permission, Problem, ServerConfig, ServerEndpoint, ServerOptions, read_small_text,
+};
 use toolbay_protocol::ServerName;
 
-use crate::{DescriptorError, settings};
+use crate::{Bundle, DescriptorError, read_manifest, read_server_json, settings};
 
 /// A server that can be installed.
 #[derive(Debug, Clone, PartialEq)]
@@ -201,5 +208,89 @@ fn check_command(id: &str, command: &Command) -> Result<(), DescriptorError> {
             message: "its command is empty, or holds a NUL, or a variable's name a `=`".to_owned(),
         }),
         false => Ok(()),
+    }
+}
+
+/// A larger file describes nothing.
+const MAX_FILE: u64 = 4 << 20;
+
+impl Descriptors {
+    /// Reads a folder; one that is missing is empty. What cannot be used takes nothing from the rest.
+    pub fn in_folder(folder: &Path) -> (Self, Vec<DescriptorError>) {
+        let (mut descriptors, mut problems) = (Self::default(), Vec::new());
+        let mut entries: Vec<_> = match fs::read_dir(folder) {
+            Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return (descriptors, vec![broken(folder, &error)]),
+        };
+        // Of two with one id the first counts, on every machine the same.
+        entries.sort();
+        for path in entries {
+            let described = match () {
+                () if path.is_dir() => Bundle::open(&path)
+                    .map(|bundle| Described { sources: vec![Arc::new(bundle)], problems: Vec::new() }),
+                () if path.extension().is_some_and(|extension| extension == "json") => read_descriptor(&path),
+                () => continue,
+            };
+            match described {
+                Ok(described) => {
+                    problems.extend(described.problems);
+                    let added = described.sources.into_iter().map(|source| descriptors.add(source));
+                    problems.extend(added.filter_map(Result::err));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        (descriptors, problems)
+    }
+}
+
+fn read_descriptor(path: &Path) -> Result<Described, DescriptorError> {
+    let text = read_small_text(path, MAX_FILE).map_err(|error| broken(path, &error))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| broken(path, &error))?;
+    match value.get("context_servers") {
+        Some(_) => read_manifest(&path.file_stem().unwrap_or_default().to_string_lossy(), &text),
+        None => read_server_json(&text),
+    }
+}
+
+fn broken(path: &Path, why: &dyn std::fmt::Display) -> DescriptorError {
+    DescriptorError::Broken { id: path.display().to_string(), message: why.to_string() }
+}
+
+/// What such entries come to.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Servers that can be started.
+    pub servers: Vec<ServerConfig>,
+    /// Entries that cannot be used, and why.
+    pub problems: Vec<Problem>,
+}
+
+impl Descriptors {
+    /// The servers that these entries come to; the name of an entry is the id of its descriptor. `finds` says whether
+    /// there is such a command.
+    pub fn resolve_all(
+        &self,
+        extensions: &[Extension],
+        here: &Machine,
+        finds: impl Fn(&str) -> bool,
+    ) -> Resolved {
+        let mut resolved = Resolved::default();
+        for extension in extensions {
+            let name = ServerName::new(extension.name.as_str());
+            // A file can ask for what the extension offers, not confirm what reaches beyond.
+            match self.resolve(&extension.name, name, &extension.settings, Confirmed::No, here, &finds) {
+                Ok(server) => {
+                    resolved.servers.push(ServerConfig { permission: extension.permission, ..server });
+                }
+                Err(error) => resolved.problems.push(Problem {
+                    server: Some(extension.name.clone()),
+                    message: error.to_string(),
+                    location: extension.location,
+                }),
+            }
+        }
+        resolved
     }
 }

@@ -10,8 +10,6 @@
 mod archive;
 mod descriptor;
 mod error;
-mod extensions;
-mod folder;
 mod install;
 mod manifest;
 mod mcpb;
@@ -19,11 +17,11 @@ mod registry_json;
 mod settings;
 mod template;
 
+pub use descriptor::Resolved;
 pub use descriptor::{
     Confirmed, Described, Descriptor, DescriptorOrigin, DescriptorSource, Descriptors, Machine, Platform,
 };
 pub use error::{DescriptorError, SettingProblem};
-pub use extensions::Resolved;
 pub use install::{InstallError, install_bundle};
 pub use manifest::read_manifest;
 pub use mcpb::Bundle;
