@@ -3,7 +3,7 @@
 mod unavailable;
 pub(crate) mod wait_for_server;
 
-use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -290,17 +290,11 @@ fn is_about_task(call: &MethodCall) -> bool {
     )
 }
 
-/// How long a request may take that is answered late by design; nothing for others.
+/// How long a request may take that is answered late by design; nothing for others. Subscriptions have no limit anyway.
 fn call_timeout(server: &ServerHandle, asked: &str) -> Option<Timeouts> {
-    const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     let usual = server.timeouts();
-    match asked {
-        // The answer is the end of the task, and there need not be a sign of life before.
-        method::TASKS_RESULT => Some(Timeouts { idle: usual.total, ..usual }),
-        // The answer is the end of the subscription.
-        method::LISTEN => Some(Timeouts { idle: AGES, total: AGES, ..usual }),
-        _ => None,
-    }
+    // The answer is the end of the task, and there need not be a sign of life before.
+    (asked == method::TASKS_RESULT).then(|| Timeouts { idle: usual.total, ..usual })
 }
 
 /// What does not fit, if something does not. Refuses arguments that have a key twice: the check and the server could take
