@@ -27,8 +27,13 @@ fn direction(tasks: &TaskTracker) -> (mpsc::Sender<Rope>, mpsc::Receiver<Incomin
     let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     tasks.spawn(async move {
         while let Ok(slot) = messages.reserve().await {
-            let Some(text) = texts.recv().await else { return };
-            let text = text.into_bytes();
+            let text = tokio::select! {
+                biased;
+                text = texts.recv() => text,
+                // Dropping `texts` is how the sender notices, which else would wait for its next message to fail.
+                () = messages.closed() => return,
+            };
+            let Some(text) = text.map(Rope::into_bytes) else { return };
             slot.send(match Message::parse(text.clone()) {
                 Ok(message) => Incoming::Message(message),
                 Err(why) => Incoming::Refused(RejectedMessage::new(why, None, &text)),

@@ -1,6 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
+use tokio::time::Instant;
 use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
 use toolbay_server::{Call, CallFuture, Server};
 
@@ -8,7 +9,9 @@ use super::client::{Client, modern};
 
 /// Has tools and no resources.
 #[derive(Debug)]
-struct Small;
+struct Small {
+    drain: Duration,
+}
 
 impl Server for Small {
     fn name(&self) -> &str {
@@ -16,7 +19,7 @@ impl Server for Small {
     }
 
     fn drain(&self) -> Duration {
-        Duration::ZERO
+        self.drain
     }
 
     fn tools(&self) -> String {
@@ -39,7 +42,7 @@ impl Server for Small {
 }
 
 fn client() -> Client {
-    Client::new(Arc::new(Small))
+    Client::new(Arc::new(Small { drain: Duration::ZERO }))
 }
 
 #[tokio::test]
@@ -90,4 +93,17 @@ async fn a_cancelled_call_has_no_response_and_the_server_ends_with_its_client() 
     drop(connection);
     tasks.close();
     tasks.wait().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hanging_call_ends_at_once_when_its_client_is_gone() {
+    let mut client = Client::new(Arc::new(Small { drain: Duration::from_secs(30) }));
+    client.send("tools/call", modern(json!({ "name": "hang" }))).await;
+    assert_eq!(client.request("ping", modern(json!({}))).await["result"], json!({}));
+    let start = Instant::now();
+    let Client { connection, tasks, .. } = client;
+    drop(connection);
+    tasks.close();
+    tasks.wait().await;
+    assert_eq!(start.elapsed(), Duration::ZERO, "nobody waits for the response");
 }

@@ -56,6 +56,16 @@ impl AsyncWrite for Counting {
     }
 }
 
+#[tokio::test]
+async fn an_end_in_memory_notices_that_the_other_is_gone() {
+    let tasks = TaskTracker::new();
+    let (mut left, right) = memory::pair(&tasks);
+    right.outgoing.send(ping(1)).await.unwrap();
+    left.incoming.recv().await.unwrap();
+    drop(left);
+    timeout(Duration::from_secs(5), right.outgoing.closed()).await.unwrap();
+}
+
 fn ping(id: u64) -> Rope {
     request(&RequestId::from(id), "ping", None).into()
 }
