@@ -126,14 +126,14 @@ impl RestartPolicy {
         }
         self.recent.push_back(now);
         self.streak += 1;
-        if self.mode == RestartMode::Never {
-            return RestartDecision::GiveUp;
-        }
         if self.recent.len() >= BREAKER {
             self.recent.pop_front();
             return RestartDecision::GiveUp;
         }
-        RestartDecision::Restart { after: self.delay(earliest) }
+        match self.delay(earliest) {
+            Some(after) => RestartDecision::Restart { after },
+            None => RestartDecision::GiveUp,
+        }
     }
 
     /// It is ready, or still is: the first call since the last exit counts.
@@ -160,13 +160,14 @@ impl RestartPolicy {
         self.streak + self.retries
     }
 
-    fn delay(&mut self, earliest: usize) -> Duration {
+    /// Returns how long to wait before the next start; nothing when there is none.
+    fn delay(&mut self, earliest: usize) -> Option<Duration> {
         match self.mode {
-            RestartMode::Never => Duration::MAX,
-            RestartMode::Fixed { delay } => delay,
+            RestartMode::Never => None,
+            RestartMode::Fixed { delay } => Some(delay),
             RestartMode::Backoff => {
                 let delay = DELAYS[(self.streak - 1).max(earliest).min(DELAYS.len() - 1)];
-                delay.mul_f64(1.0 + JITTER * (self.jitter)().clamp(-1.0, 1.0))
+                Some(delay.mul_f64(1.0 + JITTER * (self.jitter)().clamp(-1.0, 1.0)))
             }
         }
     }

@@ -179,7 +179,7 @@ fn set_level(client: &RequestClient, call: &MethodCall) -> LocalResult {
 
 /// Hints as they are written: milliseconds, and who may keep it.
 fn caching(hints: CacheHints) -> (u64, &'static str) {
-    let ttl = u64::try_from(hints.ttl.as_millis()).unwrap_or(u64::MAX);
+    let ttl = hints.ttl.map_or(u64::MAX, |ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
     (ttl, if hints.is_public { "public" } else { "private" })
 }
 

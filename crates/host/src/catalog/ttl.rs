@@ -32,7 +32,7 @@ impl Host {
             let status = server.status();
             let status = status.borrow();
             if is_starting(&status) {
-                merged = Some(CacheHints { ttl: Duration::ZERO, is_public: false });
+                merged = Some(CacheHints { ttl: Some(Duration::ZERO), is_public: false });
             }
             if let Some(part) = hints_of(&status) {
                 merged = Some(merged.map_or(part, |merged| merged.and(part)));
@@ -41,7 +41,7 @@ impl Host {
                 server.refresh(kind);
             }
         }
-        let nothing = CacheHints { ttl: LONGEST, is_public: false };
-        merged.map_or(nothing, |merged| CacheHints { ttl: merged.ttl.min(LONGEST), ..merged })
+        let ttl = merged.and_then(|merged| merged.ttl).map_or(LONGEST, |ttl| ttl.min(LONGEST));
+        CacheHints { ttl: Some(ttl), is_public: merged.is_some_and(|merged| merged.is_public) }
     }
 }

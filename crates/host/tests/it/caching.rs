@@ -27,7 +27,7 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
     let host = Host::start(&[], servers, &options);
     let table_is_there = || host.table().count(CatalogKind::Tools) == 1;
     crate::bay::eventually("the quick one is up", table_is_there).await;
-    let nothing = CacheHints { ttl: Duration::ZERO, is_public: false };
+    let nothing = CacheHints { ttl: Some(Duration::ZERO), is_public: false };
     assert_eq!((host.list_hints(CatalogKind::Tools), host.identity_hints()), (nothing, nothing));
     // It is given up after a while, and tried again.
     let is_waiting = || !host.is_starting();
@@ -40,6 +40,6 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
     assert!(is_waiting());
     assert_eq!(
         host.list_hints(CatalogKind::Tools),
-        CacheHints { ttl: Duration::from_secs(60), is_public: false }
+        CacheHints { ttl: Some(Duration::from_secs(60)), is_public: false }
     );
 }

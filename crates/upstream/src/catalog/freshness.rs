@@ -18,8 +18,8 @@ const UNANNOUNCED: Duration = Duration::from_secs(5);
 /// How long something may be kept, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheHints {
-    /// For how long.
-    pub ttl: Duration,
+    /// For how long; nothing when there is no limit.
+    pub ttl: Option<Duration>,
     /// Whether it may be kept for others than the one who asked.
     pub is_public: bool,
 }
@@ -30,16 +30,24 @@ impl CacheHints {
         let raw = |field| response.result_field(field).map_or("", |span| response.raw(span));
         // Through a float, because `1e3` is an integer too; negative values count as 0.
         let ttl = raw("ttlMs").parse::<f64>().unwrap_or_default().clamp(0.0, f64::from(u32::MAX));
-        Self { ttl: Duration::from_millis(ttl as u64), is_public: raw("cacheScope") == "\"public\"" }
+        Self { ttl: Some(Duration::from_millis(ttl as u64)), is_public: raw("cacheScope") == "\"public\"" }
     }
+
+    /// No limit, and for the one who asked alone.
+    const UNLIMITED: Self = Self { ttl: None, is_public: false };
 
     /// What holds for two things together.
     pub fn and(self, other: Self) -> Self {
-        Self { ttl: self.ttl.min(other.ttl), is_public: self.is_public && other.is_public }
+        let ttl = self.ttl.into_iter().chain(other.ttl).min();
+        Self { ttl, is_public: self.is_public && other.is_public }
     }
 
     fn aged(self, since: Instant) -> Self {
-        Self { ttl: self.ttl.saturating_sub(since.elapsed()), ..self }
+        Self { ttl: self.ttl.map(|ttl| ttl.saturating_sub(since.elapsed())), ..self }
+    }
+
+    fn is_over(self) -> bool {
+        self.ttl.is_some_and(|ttl| ttl.is_zero())
     }
 }
 
@@ -61,8 +69,8 @@ impl UpstreamStatus {
         Some(match (self.catalog.hints(kind), self.freshness.announced[kind as usize]) {
             (Some(said), true) => said,
             (Some(said), false) => said.aged(listed),
-            (None, true) => CacheHints { ttl: Duration::MAX, is_public: false },
-            (None, false) => CacheHints { ttl: UNANNOUNCED, is_public: false },
+            (None, true) => CacheHints::UNLIMITED,
+            (None, false) => CacheHints { ttl: Some(UNANNOUNCED), is_public: false },
         })
     }
 
@@ -71,19 +79,19 @@ impl UpstreamStatus {
         let introduced = self.freshness.introduced?;
         Some(match self.catalog.identity {
             Some(said) => said.aged(introduced),
-            None => CacheHints { ttl: Duration::MAX, is_public: false },
+            None => CacheHints::UNLIMITED,
         })
     }
 
     /// Whether its list of that kind should be asked for again.
     pub fn is_list_stale(&self, kind: CatalogKind) -> bool {
         let announced = self.freshness.announced[kind as usize];
-        let is_over = self.list_hints(kind).is_some_and(|hints| hints.ttl.is_zero());
+        let is_over = self.list_hints(kind).is_some_and(CacheHints::is_over);
         is_over && !announced && self.catalog.hints(kind).is_some()
     }
 
     /// Whether it should be asked again who it is.
     pub fn is_server_info_stale(&self) -> bool {
-        self.server_info_hints().is_some_and(|hints| hints.ttl.is_zero())
+        self.server_info_hints().is_some_and(CacheHints::is_over)
     }
 }
