@@ -56,6 +56,12 @@ impl From<u64> for RequestId {
     }
 }
 
+impl From<&str> for RequestId {
+    fn from(text: &str) -> Self {
+        Self(SmallVec::from_slice(crate::encode_string(text).as_bytes()))
+    }
+}
+
 impl fmt::Debug for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_raw())

@@ -1,10 +1,12 @@
 //! Messages that we write ourselves.
 
+use std::fmt;
+
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use crate::{ErrorCode, RequestId, encode_string, json::rope::on_one_line};
+use crate::{ErrorCode, Message, ParseError, RequestId, encode_string, json::rope::on_one_line};
 
 /// The `error` of a JSON-RPC response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,6 +30,55 @@ impl ErrorObject {
     pub fn with_data(mut self, data: &impl Serialize) -> Self {
         self.data = serde_json::value::to_raw_value(data).ok();
         self
+    }
+}
+
+/// Messages as values, for programs that bring their own transport or server. Null as `params` means none.
+impl Message {
+    /// A request.
+    ///
+    /// # Errors
+    ///
+    /// When `params` are neither an object nor null, or the id is too long.
+    pub fn request(id: impl Into<RequestId>, method: &str, params: Value) -> Result<Self, ParseError> {
+        Self::parse(request(&id.into(), method, written(&params).as_deref()))
+    }
+
+    /// A notification.
+    ///
+    /// # Errors
+    ///
+    /// When `params` are neither an object nor null.
+    pub fn notification(method: &str, params: Value) -> Result<Self, ParseError> {
+        Self::parse(notification(method, written(&params).as_deref()))
+    }
+
+    /// A response with a result.
+    ///
+    /// # Errors
+    ///
+    /// When the id is too long.
+    pub fn result(id: impl Into<RequestId>, value: Value) -> Result<Self, ParseError> {
+        Self::parse(result(&id.into(), &value.to_string()))
+    }
+
+    /// A response with an error.
+    ///
+    /// # Errors
+    ///
+    /// When the id is too long.
+    pub fn error(id: impl Into<RequestId>, why: &ErrorObject) -> Result<Self, ParseError> {
+        Self::parse(error(Some(&id.into()), why))
+    }
+}
+
+fn written(params: &Value) -> Option<String> {
+    (!params.is_null()).then(|| params.to_string())
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.text()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, RequestId, Rope, error, notification, request, result,
 };
@@ -64,4 +64,28 @@ fn a_request_is_written_with_its_method_and_id() {
     let text = std::str::from_utf8(&text).unwrap();
     assert!(text.contains(r#""method":"tools/list""#), "{text}");
     assert!(text.contains(r#""jsonrpc":"2.0""#) && text.contains(r#""id":1"#), "{text}");
+}
+
+#[test]
+fn a_message_is_built_as_a_value() {
+    let request = Message::request(1, "tools/list", serde_json::json!({"cursor": "a"})).unwrap();
+    assert_eq!(
+        request.to_string(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"a"}}"#
+    );
+    let named = Message::request("a \"b\"", "ping", Value::Null).unwrap();
+    assert_eq!(named.to_string(), r#"{"jsonrpc":"2.0","id":"a \"b\"","method":"ping"}"#);
+    let Message::Request(named) = named else { panic!("{named}") };
+    assert_eq!(named.id, RequestId::from("a \"b\""));
+    let told = Message::notification("notifications/initialized", Value::Null).unwrap();
+    assert_eq!(told.to_string(), r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let Message::Response(done) = Message::result(1, serde_json::json!({"ok": true})).unwrap() else {
+        panic!()
+    };
+    assert_eq!(done.result_text(), Some(r#"{"ok":true}"#));
+    let why = ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, "no such method");
+    let Message::Response(failed) = Message::error("x", &why).unwrap() else { panic!() };
+    assert_eq!(failed.error().unwrap().message, "no such method");
+    assert!(Message::request(1, "x", serde_json::json!("text")).is_err(), "params are an object");
+    assert!(Message::request("x".repeat(2000).as_str(), "x", Value::Null).is_err(), "the id is too long");
 }
