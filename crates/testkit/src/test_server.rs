@@ -268,6 +268,12 @@ impl TestServer {
         theirs
     }
 
+    /// The same server for hosts, agents and clients, each connection served in this process.
+    pub fn in_process(&self) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
+        let server = self.clone();
+        Arc::new(move |tasks| server.in_memory(tasks))
+    }
+
     /// Serves stdin and stdout until stdin ends.
     pub async fn serve_stdio(&self) {
         let tasks = TaskTracker::new();
@@ -328,5 +334,12 @@ impl TestServer {
 impl fmt::Debug for TestServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TestServer").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+/// So that a test server is given wherever a server in this process is expected.
+impl From<TestServer> for Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
+    fn from(server: TestServer) -> Self {
+        server.in_process()
     }
 }
