@@ -228,11 +228,9 @@ impl AgentBuilder {
         let options = HostOptions {
             naming: self.naming,
             base_env: self.environment,
-            path: None,
             shim: self.shim,
             cache: self.cache,
-            connector: None,
-            chain: None,
+            ..HostOptions::default()
         };
         let host = Host::start_with(&servers, self.embedded, &options);
         let _ = tokio::time::timeout(self.wait_timeout, host.settled()).await; // late ones join when they are ready

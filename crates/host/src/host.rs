@@ -20,8 +20,8 @@ use toolbay_config::ServerConfig;
 use toolbay_protocol::{Notification, ServerName};
 use toolbay_transport::Connection;
 use toolbay_upstream::{
-    ByteBudget, CallerId, Catalog, Endpoint, HubChain, HubsBehind, PendingPath, ServerHandle, Shim,
-    StartGate, capture::Capture,
+    ByteBudget, CallerId, Catalog, ClientIdentity, Endpoint, HubChain, HubsBehind, PendingPath, ServerHandle,
+    Shim, StartGate, capture::Capture,
 };
 
 use crate::{
@@ -63,6 +63,8 @@ pub struct HostOptions {
     /// This hub and those that it was started through. Servers are told of them, and one that leads back to any of them is
     /// refused.
     pub chain: Option<HubChain>,
+    /// The client that servers are told they are used by; without it, Toolbay.
+    pub client: Option<Arc<ClientIdentity>>,
 }
 
 /// Says how a configured server is reached, where that is not what its entry says: inside this program, say, or in a test.
@@ -116,6 +118,7 @@ impl Default for HostOptions {
             cache: None,
             connector: None,
             chain: None,
+            client: None,
         }
     }
 }
@@ -134,6 +137,7 @@ pub(crate) struct HostInner {
     pub(crate) table: ArcSwap<RouteTable>,
     pub(crate) made_of: watch::Sender<TableInputs>,
     pub(crate) changes: broadcast::Sender<HostChange>,
+    pub(crate) notifications: broadcast::Sender<(ServerName, Arc<Notification>)>,
     pub(crate) events: Arc<EventLog>,
     /// Something about servers may have changed.
     pub(crate) stirred: Arc<Notify>,
@@ -146,6 +150,7 @@ pub(crate) struct HostInner {
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
     pub(crate) chain: Option<HubChain>,
+    pub(crate) client: Option<Arc<ClientIdentity>>,
     /// Where messages of clients and servers can be seen.
     pub(crate) capture: Capture,
     /// Whose turn it is to be started.
@@ -191,6 +196,7 @@ impl Host {
             table: ArcSwap::default(),
             made_of: watch::Sender::default(),
             changes: broadcast::Sender::new(CHANGES),
+            notifications: broadcast::Sender::new(CHANGES),
             events: Arc::new(EventLog::new()),
             stirred: Arc::default(),
             updates,
@@ -201,6 +207,7 @@ impl Host {
             shim: options.shim.clone(),
             connector: options.connector.clone(),
             chain: options.chain.clone(),
+            client: options.client.clone(),
             capture: Capture::new(),
             start_gate: StartGate::default(),
             budget: ByteBudget::new(ByteBudget::IN_ALL),
@@ -230,6 +237,12 @@ impl Host {
     /// What changes from now on.
     pub fn changes(&self) -> HostChanges {
         self.shared.changes.subscribe()
+    }
+
+    /// The notifications of all servers from now on that belong to no call, and those that the protocol does not know.
+    /// They are apart from [`Host::changes`], so that a server that sends many keeps nobody from hearing of changes.
+    pub fn notifications(&self) -> broadcast::Receiver<(ServerName, Arc<Notification>)> {
+        self.shared.notifications.subscribe()
     }
 
     /// All servers, in the order of the configuration.

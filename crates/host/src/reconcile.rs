@@ -347,6 +347,7 @@ impl HostInner {
             known: seen.or_else(|| kept.clone()).unwrap_or_default(),
             path: self.path.clone().filter(|_| inherits_path(&self.base_env, &config)),
             chain: self.chain.clone(),
+            client: self.client.clone(),
             ..server_settings(&config)
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
@@ -363,8 +364,8 @@ impl HostInner {
     /// Takes in a server that the program itself brought.
     pub(crate) fn embed(&self, name: ServerName, source: Endpoint) -> Arc<RegisteredServer> {
         let tuning = Arc::new(ServerOptions::default());
-        let runner =
-            self.run(ServerSettings::new(name.clone()), source, Permission::Enabled, &tuning, None, None);
+        let settings = ServerSettings { client: self.client.clone(), ..ServerSettings::new(name.clone()) };
+        let runner = self.run(settings, source, Permission::Enabled, &tuning, None, None);
         Arc::new(RegisteredServer { name, config: None, tuning, runner })
     }
 

@@ -17,8 +17,12 @@ use crate::error::CommandNotFound;
 /// When there is none that may be executed; the error names the places tried.
 pub fn find_command(command: &OsStr, path: &OsStr, cwd: Option<&Path>) -> Result<PathBuf, CommandNotFound> {
     let base = cwd.unwrap_or(Path::new(""));
-    let mut missing =
-        CommandNotFound { command: command.to_owned(), looked_in: Vec::new(), not_executable: None };
+    let mut missing = CommandNotFound {
+        command: command.to_owned(),
+        looked_in: Vec::new(),
+        not_executable: None,
+        has_no_path: false,
+    };
     if command.is_empty() {
         return Err(missing);
     }

@@ -118,6 +118,8 @@ pub struct CommandNotFound {
     pub looked_in: Vec<PathBuf>,
     /// A file of that name which is there, but may not be executed.
     pub not_executable: Option<PathBuf>,
+    /// Whether its environment had no `PATH`, so that only the directories of every system were searched.
+    pub has_no_path: bool,
 }
 
 /// Programs that servers are commonly started with.
@@ -193,8 +195,12 @@ mod tests {
             ("x", None),
             ("", None),
         ] {
-            let missing =
-                CommandNotFound { command: command.into(), looked_in: Vec::new(), not_executable: None };
+            let missing = CommandNotFound {
+                command: command.into(),
+                looked_in: Vec::new(),
+                not_executable: None,
+                has_no_path: false,
+            };
             assert_eq!(missing.did_you_mean(), meant, "{command}");
         }
     }

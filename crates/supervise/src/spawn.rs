@@ -25,7 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     command::find_command,
-    error::SpawnError,
+    error::{CommandNotFound, SpawnError},
     launch::{Launch, StderrPolicy, StopGrace},
     log_ring::LogRing,
     process::{Inner, Process, ProcessHandle, ProcessState, StopRequest},
@@ -139,11 +139,12 @@ fn prepare(launch: &Launch) -> Result<StartRequest, SpawnError> {
             .map_err(|source| SpawnError::WorkingDirectory { cwd: cwd.to_owned(), source })?;
     }
     let path = launch.env.get("PATH".as_ref() as &std::ffi::OsStr);
+    let has_no_path = path.is_none();
     let path = path.map_or(DEFAULT_PATH.as_ref(), |path| path.as_os_str());
     let program =
         find_command(&launch.command, path, cwd).map_err(|missing| match missing.not_executable {
             Some(program) => SpawnError::NotExecutable { program },
-            None => SpawnError::NotFound(missing),
+            None => SpawnError::NotFound(CommandNotFound { has_no_path, ..missing }),
         })?;
     Ok(StartRequest {
         program,

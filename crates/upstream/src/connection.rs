@@ -132,7 +132,11 @@ impl<'a> UpstreamConnection<'a> {
         wire: Connection,
         era: crate::RevisionPolicy,
     ) -> (ConnectionEnd, mpsc::Receiver<Incoming>) {
-        let (peer, orders) = Requester::new(around.outputs.ids.clone(), around.settings.chain.clone());
+        let (peer, orders) = Requester::new(
+            around.outputs.ids.clone(),
+            around.settings.chain.clone(),
+            around.settings.client.clone(),
+        );
         let (acknowledged, to_subscriber) = mpsc::channel(ACKNOWLEDGED);
         let Connection { outgoing, mut incoming } = wire;
         let timeouts = &around.settings.timeouts;

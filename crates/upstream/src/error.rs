@@ -6,7 +6,7 @@ use toolbay_protocol::{ParseError, ServerName};
 use toolbay_supervise::{CommandNotFound, Exit, SpawnError};
 use toolbay_transport::http::client::HttpError;
 
-use crate::{status::Phase, stderr_tail::StderrTail};
+use crate::{Hint, status::Phase, stderr_tail::StderrTail};
 
 /// Why the life of a server ended.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -76,32 +76,40 @@ impl Failure {
         })
     }
 
-    /// What to do about it.
+    /// What to do about it, in the words of the command line.
     pub fn hint(&self) -> Option<String> {
+        self.next_step().map(|hint| hint.to_string())
+    }
+
+    /// What to do about it.
+    pub fn next_step(&self) -> Option<Hint> {
+        let advice = |text| Some(Hint::advice(text));
         match self {
             _ if self.is_address_in_use() => {
-                Some("another process uses the server's port: stop it, or configure another port".to_owned())
+                advice("another process uses the server's port: stop it, or configure another port")
             }
-            Self::Spawn { source } => source.hint(),
+            Self::Spawn { source } => {
+                let hint = source.hint()?;
+                let has_no_path = self.missing_command().is_some_and(|missing| missing.has_no_path);
+                Some(if has_no_path { Hint::NoPath { otherwise: hint } } else { Hint::Advice(hint) })
+            }
             Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } | Self::Unresponsive { .. } => {
                 None
             }
             Self::Exited { stderr, .. } => Some(match stderr.missing_package() {
-                Some(package) => format!("no such package: `{package}`; check its name and version"),
-                None => "run the command by hand in a terminal to see what it needs".to_owned(),
+                Some(package) => {
+                    Hint::Advice(format!("no such package: `{package}`; check its name and version"))
+                }
+                None => Hint::advice("run the command by hand in a terminal to see what it needs"),
             }),
-            Self::Stopped => Some("it was stopped; start it and try again".to_owned()),
-            Self::StartTimeout { .. } => Some(
-                "check what the server logged; if it is just slow, raise its `startup_timeout`".to_owned(),
-            ),
-            Self::Handshake { .. } => {
-                Some("check that the command or URL is that of an MCP server".to_owned())
+            Self::Stopped => advice("it was stopped; start it and try again"),
+            Self::StartTimeout { .. } => {
+                advice("check what the server logged; if it is just slow, raise its `startup_timeout`")
             }
-            Self::Cycle { .. } => {
-                Some("remove the entry, or let it name a hub with another configuration".to_owned())
-            }
+            Self::Handshake { .. } => advice("check that the command or URL is that of an MCP server"),
+            Self::Cycle { .. } => advice("remove the entry, or let it name a hub with another configuration"),
             Self::Remote { why } => remote_hint(why),
-            Self::Neither { http, .. } => http.hint(),
+            Self::Neither { http, .. } => http.next_step(),
         }
     }
 
@@ -167,22 +175,24 @@ impl Failure {
     }
 }
 
-fn remote_hint(why: &HttpError) -> Option<String> {
+fn remote_hint(why: &HttpError) -> Option<Hint> {
+    let advice = |text| Some(Hint::advice(text));
     match why {
-        HttpError::Unreachable { is_unknown_host: true, .. } => Some(
-            "its host name cannot be resolved: check the URL for a typo, and the network or VPN".to_owned(),
-        ),
-        HttpError::Unreachable { .. } => Some("check that the server runs at that URL".to_owned()),
-        why if why.is_unauthorized() => Some(
-            "set what the server requires, such as `Authorization`, in `headers` of its entry".to_owned(),
-        ),
-        HttpError::TooLong { .. } => Some("raise `max_message` of the server, or request less".to_owned()),
+        HttpError::Unreachable { is_unknown_host: true, .. } => {
+            advice("its host name cannot be resolved: check the URL for a typo, and the network or VPN")
+        }
+        HttpError::Unreachable { .. } => advice("check that the server runs at that URL"),
+        why if why.is_unauthorized() => Some(Hint::Credentials),
+        HttpError::TooLong { .. } => advice(TOO_LONG),
         HttpError::Status { .. } | HttpError::ContentType { .. } => {
-            Some("check that the URL is that of an MCP endpoint; many end in `/mcp`".to_owned())
+            advice("check that the URL is that of an MCP endpoint; many end in `/mcp`")
         }
         _ => None,
     }
 }
+
+/// What to do about a message that is too long.
+const TOO_LONG: &str = "raise `max_message` of the server, or request less";
 
 /// Why a call failed without an answer of the server.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -250,26 +260,29 @@ impl CallError {
         }
     }
 
-    /// What to do about it.
+    /// What to do about it, in the words of the command line.
     pub fn hint(&self) -> Option<String> {
+        self.next_step().map(|hint| hint.to_string())
+    }
+
+    /// What to do about it.
+    pub fn next_step(&self) -> Option<Hint> {
+        let advice = |text| Some(Hint::advice(text));
         match self {
             Self::Died { failure, .. } => {
-                failure.hint().or_else(|| Some("it is being restarted; try again".into()))
+                failure.next_step().or_else(|| advice("it is being restarted; try again"))
             }
-            Self::Down { server, failure } => Some(match failure.hint() {
-                Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
-                None => format!("see `toolbay logs {server}`, then `toolbay restart {server}`"),
-            }),
-            Self::NotReady { server, .. } => Some(format!("see `toolbay logs {server}`")),
-            Self::Idle { .. } | Self::TooLong { .. } => Some(
-                "raise `idle_timeout` or `total_timeout` of the server if its calls are that slow".into(),
-            ),
-            Self::Busy { .. } | Self::Full { .. } => Some("try again later".into()),
-            Self::BadAnswer { why: ParseError::TooLong { .. }, .. } => {
-                Some("raise `max_message` of the server, or request less".into())
+            Self::Down { server, failure } => {
+                Some(Hint::Restart { server: server.clone(), cause: failure.next_step().map(Box::new) })
             }
+            Self::NotReady { server, .. } => Some(Hint::ShowLog(server.clone())),
+            Self::Idle { .. } | Self::TooLong { .. } => {
+                advice("raise `idle_timeout` or `total_timeout` of the server if its calls are that slow")
+            }
+            Self::Busy { .. } | Self::Full { .. } => advice("try again later"),
+            Self::BadAnswer { why: ParseError::TooLong { .. }, .. } => advice(TOO_LONG),
             Self::NoAnswer { why, .. } => remote_hint(why),
-            Self::Stopped { server } => Some(format!("start it with `toolbay start {server}`")),
+            Self::Stopped { server } => Some(Hint::Start(server.clone())),
             Self::BadAnswer { .. } => None,
         }
     }

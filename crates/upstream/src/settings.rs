@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use toolbay_protocol::ServerName;
 use toolbay_supervise::RestartMode;
+use toolbay_translate::ClientIdentity;
 
 use crate::{ByteBudget, Catalog, HubChain, PendingPath, StartGate, StatusObserver, capture::Capture};
 
@@ -42,6 +43,8 @@ pub struct ServerSettings {
     pub known: Arc<Catalog>,
     /// Through which hubs it is reached; without it, hubs behind it are not noticed.
     pub chain: Option<HubChain>,
+    /// The client that the server is told it is used by, in handshakes and in requests of our own; without it, Toolbay.
+    pub client: Option<Arc<ClientIdentity>>,
     /// Where its program is found, if that is still being asked for.
     pub path: Option<PendingPath>,
     /// Who is told of every change of its status.
@@ -84,6 +87,7 @@ impl ServerSettings {
             is_separate: false,
             known: Arc::default(),
             chain: None,
+            client: None,
             path: None,
             observer: None,
             capture: Capture::default(),

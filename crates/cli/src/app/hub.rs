@@ -220,6 +220,7 @@ impl HubPlan {
             cache: context.env.catalogs(),
             connector: Some(trees.connector(default)),
             chain: Some(self.chain.clone()),
+            client: None,
         };
         let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.

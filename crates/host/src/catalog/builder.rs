@@ -97,13 +97,15 @@ pub(crate) async fn maintain_table(
                 }
             }
             Some((server, notification)) = updated.recv() => {
+                let notification: Arc<Notification> = notification.into();
+                let _ = shared.notifications.send((server.clone(), notification.clone())); // nobody listening is fine
                 let change: fn(ServerName, Arc<Notification>) -> HostChange = match notification.method() {
                     method::TASK_STATUS => |server, notification| HostChange::Task { server, notification },
                     method::RESOURCE_UPDATED => |server, notification| HostChange::Resource { server, notification },
                     // Nothing tells for which of our clients it is.
                     _ => continue,
                 };
-                let _ = shared.changes.send(change(server, notification.into())); // nobody listening is fine
+                let _ = shared.changes.send(change(server, notification)); // nobody listening is fine
             }
             () = shared.stirred.notified(), if checking.is_none() => {
                 let moment = ServersSnapshot::now(&shared);

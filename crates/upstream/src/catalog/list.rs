@@ -9,7 +9,7 @@ use crate::{
     CacheHints, Catalog, CatalogKind, HubsBehind,
     connection::{
         handshake::ServerIdentity,
-        requester::{NoResponse, Requester, params_through},
+        requester::{NoResponse, Requester},
     },
 };
 
@@ -84,7 +84,6 @@ pub(crate) async fn list(
     revision: Revision,
     is_hub: bool,
 ) -> ListResult {
-    let chain = peer.chain.as_ref().filter(|_| is_hub);
     let mut listed = ListResult::default();
     let mut seen = HashSet::new();
     let mut known = HashSet::new();
@@ -92,7 +91,9 @@ pub(crate) async fn list(
     let mut bytes = 0;
     for _ in 0..MAX_PAGES {
         let more = cursor.as_deref().map(|cursor| format!("\"cursor\":{}", encode_string(cursor)));
-        let params = params_through(chain, revision, &more.unwrap_or_default());
+        let more = more.unwrap_or_default();
+        let params =
+            if is_hub { peer.params_through(revision, &more) } else { peer.our_params(revision, &more) };
         let response = match peer.request(kind.list_method(), params).await {
             Ok(response) => response,
             Err(NoResponse::Gone) => return ListResult { failed: true, ..listed },
@@ -105,7 +106,7 @@ pub(crate) async fn list(
             }
             return broken(listed, format!("error {}: {}", error.code, error.message));
         }
-        if let Some(chain) = chain {
+        if let Some(chain) = peer.chain.as_ref().filter(|_| is_hub) {
             let hubs = listed.hubs.insert(HubsBehind::of(&response));
             if let Some(reason) = chain.refusal(hubs) {
                 // Not a failure: else what it listed before would stay.

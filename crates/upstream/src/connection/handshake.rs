@@ -16,7 +16,7 @@ use toolbay_transport::http::client::HttpError;
 
 use crate::{
     CacheHints, CallError, Catalog, Failure, HubsBehind, RevisionPolicy,
-    connection::requester::{NoResponse, Requester, our_identity, params_through},
+    connection::requester::{NoResponse, Requester},
     status::Phase,
 };
 
@@ -115,8 +115,7 @@ enum Discovered {
 }
 
 async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
-    let asked =
-        peer.request(method::DISCOVER, params_through(peer.chain.as_ref(), Revision::LATEST, "")).await;
+    let asked = peer.request(method::DISCOVER, peer.params_through(Revision::LATEST, "")).await;
     let response = match asked {
         // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
         Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
@@ -174,9 +173,10 @@ fn has_legacy(versions: &[String]) -> bool {
 async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, Failure> {
     let meta = peer.chain.as_ref().map(|chain| format!(",\"_meta\":{{{}}}", chain.meta_field()));
     let params = format!(
-        r#"{{"protocolVersion":"{}","capabilities":{HUB_CAPABILITIES},"clientInfo":{}{}}}"#,
+        r#"{{"protocolVersion":"{}","capabilities":{},"clientInfo":{}{}}}"#,
         Revision::LATEST_LEGACY,
-        our_identity().info(),
+        if peer.is_hub { HUB_CAPABILITIES } else { peer.identity.capabilities() },
+        peer.identity.info(),
         meta.unwrap_or_default()
     );
     let response = answered(peer.request(method::INITIALIZE, Some(params)).await)?;

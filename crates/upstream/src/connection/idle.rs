@@ -10,7 +10,7 @@ use toolbay_protocol::{Revision, method};
 use super::{ConnectionEnd, UpstreamConnection};
 use crate::{
     Failure, ServerSettings,
-    connection::requester::{NoResponse, Requester, our_params},
+    connection::requester::{NoResponse, Requester},
 };
 
 /// How often a server that shall leave is looked at.
@@ -142,7 +142,7 @@ impl UpstreamConnection<'_> {
 /// Any answer is a sign of life, an error too.
 async fn pulse(peer: Requester, revision: Revision) -> bool {
     let method = if revision.features().has_ping() { method::PING } else { method::DISCOVER };
-    match peer.request(method, our_params(revision, "")).await {
+    match peer.request(method, peer.our_params(revision, "")).await {
         Ok(_) => true,
         Err(NoResponse::Gone | NoResponse::Failed(_)) => false,
     }

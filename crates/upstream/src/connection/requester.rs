@@ -18,6 +18,10 @@ pub(crate) struct Requester {
     ids: Arc<AtomicU64>,
     /// Through which hubs the server is reached.
     pub(crate) chain: Option<HubChain>,
+    /// Who we are to the server.
+    pub(crate) identity: Arc<ClientIdentity>,
+    /// Whether we stand between the server and clients of all kinds, whose capabilities are not known yet.
+    pub(crate) is_hub: bool,
 }
 
 /// Something that the conversation sends for us.
@@ -59,9 +63,12 @@ impl Requester {
     pub(crate) fn new(
         ids: Arc<AtomicU64>,
         chain: Option<HubChain>,
+        client: Option<Arc<ClientIdentity>>,
     ) -> (Self, mpsc::Receiver<RequesterCommand>) {
         let (orders, ordered) = mpsc::channel(8);
-        (Self { orders, ids, chain }, ordered)
+        let is_hub = client.is_none();
+        let identity = client.unwrap_or_else(|| Arc::new(hub_identity()));
+        (Self { orders, ids, chain, identity, is_hub }, ordered)
     }
 
     /// Sends a request and returns where its response arrives, or `None` when the connection is gone.
@@ -100,21 +107,26 @@ impl Requester {
     }
 }
 
-/// Who we are to servers.
-pub(crate) fn our_identity() -> ClientIdentity {
+/// Who a hub is to servers. Each request of a client brings the identity and the capabilities of that client.
+fn hub_identity() -> ClientIdentity {
     let info = concat!(r#"{"name":"toolbay","version":""#, env!("CARGO_PKG_VERSION"), "\"}");
     ClientIdentity::new(Revision::LATEST, info, "{}")
 }
 
-/// `params` of a request of our own: what the revision wants in `_meta`, then `more` (JSON fields without braces).
-pub(crate) fn our_params(revision: Revision, more: &str) -> Option<String> {
-    params_through(None, revision, more)
+impl Requester {
+    /// `params` of a request of our own: what the revision wants in `_meta`, then `more` (JSON fields without braces).
+    pub(crate) fn our_params(&self, revision: Revision, more: &str) -> Option<String> {
+        params(&self.identity, None, revision, more)
+    }
+
+    /// As [`Requester::our_params`], and asks a hub for the hubs that it consists of.
+    pub(crate) fn params_through(&self, revision: Revision, more: &str) -> Option<String> {
+        params(&self.identity, self.chain.as_ref(), revision, more)
+    }
 }
 
-/// As [`our_params`], and asks a hub for the hubs that it consists of.
-pub(crate) fn params_through(chain: Option<&HubChain>, revision: Revision, more: &str) -> Option<String> {
+fn params(us: &ClientIdentity, chain: Option<&HubChain>, revision: Revision, more: &str) -> Option<String> {
     let mut fields = Vec::new();
-    let us = our_identity();
     let us: &[(&str, String)] = if revision.features().has_request_meta() { us.fields() } else { &[] };
     let meta = us.iter().map(|(key, value)| format!("\"{key}\":{value}"));
     let meta: Vec<String> = meta.chain(chain.map(HubChain::meta_field)).collect();

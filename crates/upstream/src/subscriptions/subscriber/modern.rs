@@ -13,7 +13,7 @@ use toolbay_transport::http::client::HttpError;
 use super::{PATIENCE, Subscriber};
 use crate::{
     CallError, CatalogKind,
-    connection::requester::{OwnRequest, our_params},
+    connection::requester::OwnRequest,
     subscriptions::{SubscribeError, SubscriptionState},
 };
 
@@ -141,9 +141,8 @@ impl Subscriber {
     }
 
     async fn open(&mut self, wanted: BTreeSet<Arc<str>>) -> ListenOutcome {
-        let Some(mut asked) =
-            self.peer.send_request(method::LISTEN, our_params(Revision::LATEST, &filter(&wanted))).await
-        else {
+        let params = self.peer.our_params(Revision::LATEST, &filter(&wanted));
+        let Some(mut asked) = self.peer.send_request(method::LISTEN, params).await else {
             return ListenOutcome::Ended;
         };
         let deadline = Instant::now() + PATIENCE;
