@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn without_reports_files_are_polled_and_the_reason_is_told() {
+    async fn without_notifications_files_are_polled_and_the_reason_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("toolbay.toml");
         let tasks = TaskTracker::new();

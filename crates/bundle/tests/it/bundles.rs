@@ -60,7 +60,7 @@ impl Stage {
 }
 
 /// The whole chain of causes.
-fn said(error: &InstallError) -> String {
+fn error_text(error: &InstallError) -> String {
     let source = std::error::Error::source(error).map(|source| format!(": {source}"));
     format!("{error}{}", source.unwrap_or_default())
 }
@@ -123,11 +123,11 @@ fn s22_names_that_lead_elsewhere_are_refused_and_nothing_is_left() {
         let stage = Stage::new();
         let error = stage.install(&entries).unwrap_err();
         assert!(
-            matches!(&error, InstallError::Refused { .. }) && said(&error).contains(expected),
+            matches!(&error, InstallError::Refused { .. }) && error_text(&error).contains(expected),
             "{}",
-            said(&error)
+            error_text(&error)
         );
-        assert!(!said(&error).contains('\n'));
+        assert!(!error_text(&error).contains('\n'));
         assert_eq!(stage.left(), [""; 0], "{expected}");
     }
 }
@@ -146,13 +146,13 @@ fn s22_bombs_and_liars_are_given_up() {
     ] {
         let stage = Stage::new();
         let error = stage.install(&entries).unwrap_err();
-        assert!(said(&error).contains(expected), "{}", said(&error));
+        assert!(error_text(&error).contains(expected), "{}", error_text(&error));
         assert_eq!(stage.left(), [""; 0], "{expected}");
     }
 }
 
 #[test]
-fn what_is_no_bundle_says_so() {
+fn files_that_are_no_bundles_are_refused() {
     let manifest = |from: &str, to: &str| zip(&[file("manifest.json", MANIFEST.replace(from, to))]);
     let whole = zip(&[file("manifest.json", MANIFEST)]);
     for (bytes, expected) in [
@@ -171,7 +171,7 @@ fn what_is_no_bundle_says_so() {
     ] {
         let stage = Stage::new();
         let error = stage.install_bytes(&bytes, None).unwrap_err();
-        assert!(said(&error).contains(expected), "{expected}: {}", said(&error));
+        assert!(error_text(&error).contains(expected), "{expected}: {}", error_text(&error));
         assert_eq!(stage.left(), [""; 0]);
     }
 }
@@ -188,7 +188,7 @@ fn a_signed_bundle_is_one() {
 
 /// No name of one bundle is a working file of another.
 #[test]
-fn bundles_keep_out_of_each_others_way() {
+fn bundles_do_not_affect_each_other() {
     let stage = Stage::new();
     for round in 0..2 {
         for name in ["weather", "weather.old", "weather.unfinished", "weather.lock"] {

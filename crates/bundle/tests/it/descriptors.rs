@@ -152,7 +152,7 @@ fn r092_settings_that_do_not_fit_are_named_by_their_path() {
 }
 
 #[test]
-fn a_missing_command_comes_with_what_to_do() {
+fn a_missing_command_comes_with_a_hint() {
     let descriptors = manifest(FILESYSTEM);
     let id = "mcp-server-filesystem";
     let error = descriptors

@@ -97,7 +97,7 @@ fn packages_of_the_registry_become_commands() {
 }
 
 #[test]
-fn what_a_package_asks_for_is_a_schema() {
+fn inputs_of_a_package_become_a_schema() {
     let descriptors = registry(&entry(json!({"packages": [{
         "registryType": "npm", "identifier": "x",
         "packageArguments": [
@@ -258,7 +258,7 @@ fn a_bundle_in_the_registry_says_what_to_fetch() {
 }
 
 #[test]
-fn what_is_no_entry_of_the_registry_says_so() {
+fn files_that_are_no_registry_entries_are_refused() {
     for (text, expected) in [
         ("", "EOF"),
         ("{}", "missing field `name`"),

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hub_itself_is_told_from_others() {
+    fn the_hub_itself_is_recognized() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().canonicalize().unwrap().join("a.json");
         std::fs::write(&file, "{}").unwrap();

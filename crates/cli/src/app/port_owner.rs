@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_listens_is_found_in_both_families() {
+    fn the_listening_process_is_found_in_both_families() {
         for wanted in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"] {
             let Ok(socket) = TcpListener::bind(wanted) else { continue }; // a machine without IPv6
             let holder = PortOwner::of(socket.local_addr().unwrap()).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_blamed_for_a_free_address() {
+    fn a_free_address_has_no_owner() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         assert_eq!(PortOwner::of(free), None);
     }

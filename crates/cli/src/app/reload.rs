@@ -125,7 +125,7 @@ mod tests {
 
     /// A file that cannot be read for long, as on a network that is gone.
     #[tokio::test]
-    async fn a_read_that_hangs_holds_up_nobody_else_and_is_told() {
+    async fn a_read_that_hangs_blocks_no_other_and_is_reported() {
         let (release, stuck) = mpsc::channel::<u8>();
         let mut late = false;
         let began = Instant::now();

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_sees_where_words_begin_and_end() {
+    fn arguments_with_spaces_are_quoted() {
         for (words, line) in [
             (&["npx", "-y", "@a/b@1.2.3", "${HOME}/x"][..], "npx -y @a/b@1.2.3 ${HOME}/x"),
             (&["sh", "-c", "echo 'a b'", ""], r"sh -c 'echo '\''a b'\''' ''"),

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_found_in_every_way_of_writing_them() {
+    fn references_are_found_in_every_syntax() {
         let mut found = BTreeSet::new();
         references("a ${A} ${env:B_2} ${C:-x} ${input:d} ${} ${E ${file:f} $G ${H", &mut found);
         assert_eq!(Vec::from_iter(found), ["A", "B_2", "C"]);

@@ -124,7 +124,7 @@ fn a06_nothing_survives_a_killed_hub() -> Result<()> {
 }
 
 #[test]
-fn a08_names_that_look_alike_are_told_apart() -> Result<()> {
+fn a08_names_that_look_alike_are_distinguished() -> Result<()> {
     let folder = folder()?;
     let mut hub = setup(&folder)?.healthy("git").healthy("git-hub").start()?;
     hub.wait_for("git", "ready")?;

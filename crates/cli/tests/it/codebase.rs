@@ -70,27 +70,27 @@ impl Project {
     }
 
     /// The server alone, on stdio, with the handshake done.
-    pub(crate) fn talk(&self) -> Talk {
-        let mut talk = self.talk_with(&[]);
-        talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
-        talk
+    pub(crate) fn connect(&self) -> StdioClient {
+        let mut client = self.connect_with(&[]);
+        client.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
+        client
     }
 
-    pub(crate) fn talk_with(&self, args: &[&str]) -> Talk {
+    pub(crate) fn connect_with(&self, args: &[&str]) -> StdioClient {
         let args: Vec<&str> = ["codebase", "project"].iter().chain(args).copied().collect();
-        Talk::start(&self.home, &args)
+        StdioClient::start(&self.home, &args)
     }
 }
 
 /// A server on stdio.
-pub(crate) struct Talk {
+pub(crate) struct StdioClient {
     child: Child,
     stdin: ChildStdin,
     stdout: Option<BufReader<ChildStdout>>,
     id: u64,
 }
 
-impl Talk {
+impl StdioClient {
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         Self::run(home.command(args))
     }
@@ -153,7 +153,7 @@ impl Talk {
     }
 }
 
-impl Drop for Talk {
+impl Drop for StdioClient {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

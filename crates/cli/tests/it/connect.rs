@@ -30,7 +30,7 @@ fn a_client_on_pipes_uses_a_server_at_a_url_as_if_it_were_there() -> Result<()> 
 }
 
 #[test]
-fn what_was_typed_is_checked_and_secrets_are_not_shown() {
+fn typed_values_are_checked_and_secrets_not_shown() {
     let home = Home::new();
     let ran = home.run(&["connect", "ftp://example.org/"]).expect(2);
     assert!(ran.stderr.contains("`ftp`"), "{}", ran.stderr);

@@ -122,7 +122,7 @@ fn following_a_log_ends_with_an_interrupt() {
 }
 
 #[test]
-fn a_client_that_does_not_read_its_answers_is_not_read() {
+fn a_client_that_does_not_read_its_responses_is_not_read() {
     let home = Home::new();
     let _hub = home.serve(&[]);
     home.run(&["status"]).expect(0);

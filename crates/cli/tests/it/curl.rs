@@ -15,7 +15,7 @@ fn curl(args: &[&str]) -> String {
 }
 
 #[test]
-fn a_plain_post_is_answered() {
+fn a_plain_post_gets_a_response() {
     let home = Home::with_server();
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");
@@ -34,7 +34,7 @@ fn a_plain_post_is_answered() {
     let answer = post(call);
     assert_eq!(answer["id"], "a");
     assert!(answer["result"]["content"].is_array(), "{answer}");
-    // The era without sessions, as its specification shows it.
+    // A modern request, as the specification shows it.
     let modern = curl(&[
         "-H",
         "Content-Type: application/json",

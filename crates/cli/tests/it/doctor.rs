@@ -32,7 +32,7 @@ fn has(found: &[String], about: &str, text: &str) {
 }
 
 #[test]
-fn what_is_well_is_ticked() {
+fn passed_checks_are_ticked() {
     let home = Home::with_server();
     let ran = home.run(&["doctor", "--config", "mcp.json"]).expect(0);
     for said in [
@@ -132,7 +132,7 @@ fn files_are_looked_at_closely() {
 }
 
 #[test]
-fn one_server_can_be_looked_at_alone() {
+fn one_server_can_be_shown_alone() {
     let home = Home::new();
     let servers =
         format!(r#"{{"mcpServers": {{{}, "gone": {{"command": "no-such-program"}}}}}}"#, home.entry("small"));
@@ -144,7 +144,7 @@ fn one_server_can_be_looked_at_alone() {
 }
 
 #[test]
-fn a_running_hub_is_found_with_what_ails_it() {
+fn doctor_reports_problems_of_the_running_hub() {
     let home = Home::with_server();
     let mut hub = home.serve(&["--config", "mcp.json"]);
     hub.until("small ready");

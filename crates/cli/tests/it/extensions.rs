@@ -54,7 +54,7 @@ fn a_server_of_an_extension_is_checked_and_shown_like_any_other() {
 
 /// R086, R092.
 #[test]
-fn settings_that_do_not_fit_are_told_with_their_place() {
+fn invalid_settings_are_reported_with_their_location() {
     let home = home("python3", r#"{"level": "high"}"#);
     let ran = home.run(&["tools", "--config", "settings.json"]);
     assert!(ran.stderr.contains("settings.json:2:3"), "{ran:#?}");
@@ -65,7 +65,7 @@ fn settings_that_do_not_fit_are_told_with_their_place() {
 }
 
 #[test]
-fn a_missing_command_is_told_with_how_to_get_it() {
+fn a_missing_command_is_reported_with_how_to_install_it() {
     let home = home("no-such-program", r#"{"level": 1}"#);
     let ran = home.run(&["tools", "--config", "settings.json"]);
     assert!(ran.stderr.contains("Get python from your distribution."), "{ran:#?}");

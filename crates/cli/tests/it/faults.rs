@@ -3,17 +3,17 @@
 //! Every test runs the real hub with two servers: `bad`, which has the fault, and `good`, which a bystander calls all
 //! the while and which must never notice. In the end nothing may be left of what happened.
 
-mod bounds; // peers that would take all memory or time
-mod crowd; // slow ones, those who do not read, and thousands at once
-mod life;
+mod clients; // slow ones, those who do not read, and thousands at once
+mod crashes;
+mod limits; // peers that would take all memory or time
 mod lists;
 mod machine; // small, slow, or stopped for a while
+mod messages;
 mod network;
 mod reload; // the configuration changes while the hub runs
-mod remote_life;
+mod remote_restarts;
 mod stop;
 mod traffic;
-mod wire;
 
 use std::{
     path::Path,

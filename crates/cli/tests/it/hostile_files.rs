@@ -39,7 +39,7 @@ fn make_fifo(path: &Path) {
 }
 
 /// Asks for `/health` again and again for a while.
-fn answers_promptly(hub: &Serving, what: &str, time: Duration) {
+fn expect_prompt_responses(hub: &Serving, what: &str, time: Duration) {
     let until = Instant::now() + time;
     let mut took = Vec::new();
     while Instant::now() < until || took.len() < 20 {
@@ -54,7 +54,7 @@ fn answers_promptly(hub: &Serving, what: &str, time: Duration) {
 }
 
 #[test]
-fn a_running_hub_answers_whatever_a_project_brings() {
+fn a_running_hub_responds_whatever_a_project_contains() {
     within("the hub".to_owned(), || {
         let home = Home::new();
         make_fifo(&home.path("pipe"));
@@ -62,13 +62,13 @@ fn a_running_hub_answers_whatever_a_project_brings() {
         for entry in ENTRIES {
             write_project(&home, entry);
             // Changes are looked at half a second after the last one.
-            answers_promptly(&hub, entry, Duration::from_millis(700));
+            expect_prompt_responses(&hub, entry, Duration::from_millis(700));
         }
         for target in ["pipe", "/dev/zero", "/dev/tty"] {
             std::fs::remove_file(home.path(".mcp.json")).unwrap();
             symlink(target, home.path(".mcp.json")).unwrap();
             hub.until("it is not a regular file");
-            answers_promptly(&hub, target, Duration::ZERO);
+            expect_prompt_responses(&hub, target, Duration::ZERO);
             std::fs::remove_file(home.path(".mcp.json")).unwrap();
             write_project(&home, ENTRIES[0]);
             hub.until("is valid again");
@@ -108,7 +108,7 @@ fn commands_end_promptly_whatever_a_project_brings() {
 
 /// What an approved entry names is read, if it can be.
 #[test]
-fn files_that_are_none_are_told_once_an_entry_is_approved() {
+fn files_that_are_not_regular_are_reported_once_an_entry_is_approved() {
     let home = Home::new();
     make_fifo(&home.path("pipe"));
     for (entry, said) in [

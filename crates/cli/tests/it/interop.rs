@@ -26,7 +26,7 @@ enum Client {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Era {
+enum RevisionKind {
     /// A session that starts with `initialize`.
     Legacy,
     /// 2026-07-28: every request stands alone.
@@ -36,7 +36,7 @@ enum Era {
 #[derive(Clone, Copy, Debug)]
 struct Server {
     name: &'static str,
-    /// Whether it speaks the modern era itself; if not, the hub must bridge.
+    /// Whether it speaks the modern revision itself; if not, the hub must bridge.
     modern: bool,
     /// Tools that it registers only for clients with certain capabilities, so that either side may lack them.
     by_capability: &'static [&'static str],
@@ -66,43 +66,43 @@ const SERVERS: [Server; 5] = [
 ];
 
 /// Lists everything and makes every call of `tests/interop/calls`, on all five servers.
-fn everything_is_the_same(front: Front, client: Client, era: Era) {
-    let stage = Stage::new(&format!("{front:?}-{client:?}-{era:?}"));
+fn everything_is_the_same(front: Front, client: Client, revision: RevisionKind) {
+    let stage = Stage::new(&format!("{front:?}-{client:?}-{revision:?}"));
     let sets: Vec<(Server, Vec<Value>)> =
         SERVERS.into_iter().map(|server| (server, stage.calls(server.name))).collect();
-    check(&stage, front, client, era, &sets, None);
+    check(&stage, front, client, revision, &sets, None);
 }
 
-/// Makes calls in the middle of which the server asks the client something: in the modern era, the hub turns that
+/// Makes calls in the middle of which the server asks the client something: in the modern revision, the hub turns that
 /// into rounds of one call.
-fn questions_reach_the_client(front: Front, client: Client, era: Era) {
-    let stage = Stage::new(&format!("questions-{front:?}-{client:?}-{era:?}"));
-    check(&stage, front, client, era, &[(SERVERS[0], stage.calls("questions"))], None);
+fn questions_reach_the_client(front: Front, client: Client, revision: RevisionKind) {
+    let stage = Stage::new(&format!("questions-{front:?}-{client:?}-{revision:?}"));
+    check(&stage, front, client, revision, &[(SERVERS[0], stage.calls("questions"))], None);
 }
 
 /// A server that the hub reaches over Streamable HTTP answers, and asks, as on stdio.
-fn a_remote_server_is_the_same(front: Front, client: Client, era: Era) {
-    let stage = Stage::new(&format!("remote-{front:?}-{client:?}-{era:?}"));
+fn a_remote_server_is_the_same(front: Front, client: Client, revision: RevisionKind) {
+    let stage = Stage::new(&format!("remote-{front:?}-{client:?}-{revision:?}"));
     let server = SERVERS[0];
     let calls = [stage.calls(server.name), stage.calls("questions")].concat();
     let remote = Remote { server: server.name, speaks: "streamableHttp" };
-    check(&stage, front, client, era, &[(server, calls)], Some(remote));
+    check(&stage, front, client, revision, &[(server, calls)], Some(remote));
 }
 
 /// And so does one that knows HTTP+SSE of 2024-11-05 only.
-fn a_server_of_2024_is_the_same(front: Front, client: Client, era: Era) {
-    let stage = Stage::new(&format!("sse-{front:?}-{client:?}-{era:?}"));
+fn a_server_of_2024_is_the_same(front: Front, client: Client, revision: RevisionKind) {
+    let stage = Stage::new(&format!("sse-{front:?}-{client:?}-{revision:?}"));
     let server = SERVERS[0];
     let calls = [stage.calls(server.name), stage.calls("questions")].concat();
     let remote = Remote { server: server.name, speaks: "sse" };
-    check(&stage, front, client, era, &[(server, calls)], Some(remote));
+    check(&stage, front, client, revision, &[(server, calls)], Some(remote));
 }
 
 fn check(
     stage: &Stage,
     front: Front,
     client: Client,
-    era: Era,
+    revision: RevisionKind,
     sets: &[(Server, Vec<Value>)],
     remote: Option<Remote>,
 ) {
@@ -112,13 +112,13 @@ fn check(
         .collect();
     let hub = stage.hub(front, remote);
     stage.reset();
-    let seen = stage.drive(client, era, hub.target(), &through);
+    let seen = stage.drive(client, revision, hub.target(), &through);
 
-    let mut comparison = Comparison::new(era, &seen);
+    let mut comparison = Comparison::new(revision, &seen);
     let mut calls = seen["calls"].as_array().expect("the driver prints its calls").iter();
     for (server, made) in sets {
         stage.reset();
-        let spoken = if server.modern { era } else { Era::Legacy };
+        let spoken = if server.modern { revision } else { RevisionKind::Legacy };
         let direct = stage.drive(client, spoken, &Target::Stdio(stage.launch(server.name)), made);
         comparison.lists(server, &direct["lists"]);
         let answers = direct["calls"].as_array().expect("the driver prints its calls");
@@ -136,7 +136,7 @@ fn check(
         "{} differences between direct and through the hub:\n{}\n\nthe hub said:\n{}",
         differences.len(),
         differences.join("\n"),
-        hub.said()
+        hub.log_tail()
     );
 }
 
@@ -152,10 +152,10 @@ fn prefixed(server: &str, call: &Value) -> Value {
 }
 
 macro_rules! cases {
-    ($drive:ident: $($name:ident($front:ident, $client:ident, $era:ident);)*) => {
+    ($drive:ident: $($name:ident($front:ident, $client:ident, $revision:ident);)*) => {
         $(#[test]
         fn $name() {
-            $drive(Front::$front, Client::$client, Era::$era);
+            $drive(Front::$front, Client::$client, RevisionKind::$revision);
         })*
     };
 }

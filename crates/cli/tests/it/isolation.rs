@@ -31,7 +31,7 @@ const WEB: (&str, Revision) = ("web", Revision::LATEST_LEGACY);
 const AT_SHARED: usize = 8;
 
 #[test]
-fn f18_clients_with_the_same_ids_never_meet() -> Result<()> {
+fn f18_clients_with_the_same_ids_do_not_interfere() -> Result<()> {
     let scene = Scene::new()?;
     let address = scene.hub.address();
     thread::scope(|scope| {
@@ -155,45 +155,45 @@ impl Visitor {
         let steps = 1 + self.number % 7;
         let params = json!({ "name": format!("{server}__progress"), "_meta": { "progressToken": "p" },
             "arguments": { "steps": steps, "text": text } });
-        let talk = self.client.request("tools/call", params)?;
-        ensure!(talk.text()? == text, "{talk:?}");
+        let client = self.client.request("tools/call", params)?;
+        ensure!(client.text()? == text, "{client:?}");
         let expected: Vec<Value> = (1..=steps)
             .map(|step| json!({ "progressToken": "p", "progress": step, "total": steps }))
             .collect();
-        ensure!(talk.progress == expected, "{talk:?}");
+        ensure!(client.progress == expected, "{client:?}");
         Ok(())
     }
 
     /// On pipes that others use as well nothing says whose log message one is: then it is nobody's.
     fn log(&mut self, server: &str, text: &str) -> Result<()> {
         let arguments = json!({ "count": 2, "level": "warning", "text": text });
-        let talk = self.client.call(&format!("{server}__log"), arguments)?;
+        let client = self.client.call(&format!("{server}__log"), arguments)?;
         let own = |number| json!({ "level": "warning", "logger": "test", "data": { "number": number, "text": text } });
         let all = [own(1), own(2)];
         let is_right = match server {
-            "web" => talk.logs == all,
-            _ => talk.logs.iter().all(|log| all.contains(log)),
+            "web" => client.logs == all,
+            _ => client.logs.iter().all(|log| all.contains(log)),
         };
-        ensure!(talk.text()? == "logged" && is_right, "{talk:?}");
+        ensure!(client.text()? == "logged" && is_right, "{client:?}");
         Ok(())
     }
 
     fn ask(&mut self, server: &str, tool: &str, text: &str) -> Result<()> {
         *self.expected.lock().expect("nobody panics") = Some(text.to_owned());
-        let talk = self.client.call(&format!("{server}__{tool}"), json!({ "text": text, "rounds": 2 }))?;
+        let client = self.client.call(&format!("{server}__{tool}"), json!({ "text": text, "rounds": 2 }))?;
         *self.expected.lock().expect("nobody panics") = None;
         let me = format!("visitor-{}", self.number);
         let expected = match tool {
             "sample" => format!("sampled for {me}"),
             _ => format!("name of {me} then name of {me}"),
         };
-        match talk.text() {
+        match client.text() {
             Ok(answer) => {
-                ensure!(answer == expected, "{talk:?}");
+                ensure!(answer == expected, "{client:?}");
                 self.answered.fetch_add((server == "shared").into(), Ordering::Relaxed);
             }
             // Where nothing says whom a question is for, it is for nobody.
-            Err(_) if server == "shared" => ensure!(talk.failure()?.1.contains("refused"), "{talk:?}"),
+            Err(_) if server == "shared" => ensure!(client.failure()?.1.contains("refused"), "{client:?}"),
             Err(error) => bail!(error),
         }
         Ok(())

@@ -44,7 +44,7 @@ fn serve(home: &Home) -> Serving {
 }
 
 #[test]
-fn a_hub_of_the_desktop_finds_what_the_login_shell_finds() {
+fn a_hub_started_by_a_desktop_uses_the_path_of_the_login_shell() {
     let home = home("echo noise of a start-up file");
     let mut hub = serve(&home);
     hub.until("tool ready");
@@ -62,7 +62,7 @@ fn a_hub_of_the_desktop_finds_what_the_login_shell_finds() {
 }
 
 #[test]
-fn in_a_terminal_nobody_is_asked() {
+fn in_a_terminal_the_login_shell_is_not_run() {
     let home = home("touch ASKED");
     let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--config", "mcp.json"]);
     command.env("SHELL", home.path("shell"));
@@ -91,7 +91,7 @@ fn a_shell_that_hangs_delays_servers_for_a_while_and_the_hub_not_at_all() {
 }
 
 #[test]
-fn a_hub_on_stdio_answers_at_once_and_lets_calls_wait() {
+fn a_hub_on_stdio_responds_at_once_and_lets_calls_wait() {
     let home = home("sleep 0.5");
     let mut command = from_desktop(&home, home.command(&["stdio", "--alone", "--config", "mcp.json"]));
     let mut hub = command.stdin(Stdio::piped()).spawn().unwrap();

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use toolbay_protocol::Revision;
 use toolbay_testkit::features::{FEATURES, Seen};
 
-use crate::stage::{Back, Front, Stage};
+use crate::harness::{Back, Front, Stage};
 
 /// Other transports are tried in `transports.rs`, with fewer revisions.
 const FRONTS: [Front; 2] = [Front::Http, Front::Stdio];

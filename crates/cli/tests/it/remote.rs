@@ -52,7 +52,7 @@ fn health(hub: &crate::program::Serving) -> Vec<Value> {
 }
 
 #[test]
-fn servers_of_both_eras_at_urls_stand_beside_one_on_stdio() {
+fn legacy_and_modern_servers_at_urls_run_beside_one_on_stdio() {
     let (_beside, (old, new)) = Beside::start(async |tasks, stop| {
         let old = server(Era::Legacy).start_http(tasks, stop.clone()).await?;
         Ok((old, server(Era::Modern).start_http(tasks, stop.clone()).await?))
@@ -104,7 +104,7 @@ fn servers_of_both_eras_at_urls_stand_beside_one_on_stdio() {
 }
 
 #[test]
-fn what_servers_at_urls_speak_is_found_out_and_shown() {
+fn transports_of_urls_are_detected_and_shown() {
     let (_beside, (sse, ws)) = Beside::start(async |tasks, stop| {
         let sse = server(Era::Both).start_sse(tasks, stop.clone()).await?;
         Ok((sse, server(Era::Both).start_ws(tasks, stop.clone()).await?))

@@ -56,7 +56,7 @@ fn an_address_in_use_is_named_and_nothing_is_started() {
 }
 
 #[test]
-fn other_machines_are_let_in_only_when_asked() {
+fn other_machines_are_served_only_when_configured() {
     let ran = Home::new().run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
     assert!(ran.stderr.contains("--allow-unauthenticated"), "{ran:#?}");
     let ran = Home::new().run(&["serve", "--listen", "nonsense"]).expect(2);

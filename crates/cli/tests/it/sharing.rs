@@ -105,7 +105,7 @@ fn ten_clients_at_once_share_one_hub_and_one_set_of_servers() {
 }
 
 #[test]
-fn what_is_alone_shares_nothing() {
+fn stdio_with_alone_shares_nothing() {
     let home = home();
     let mut alone = SharingClient::start(home.command(&["stdio", "--alone"]));
     alone.initialize();
@@ -133,7 +133,7 @@ fn a_hub_that_cannot_start_does_not_keep_a_client_from_its_servers() {
 }
 
 #[test]
-fn on_a_terminal_it_says_what_it_is() {
+fn stdio_explains_itself_on_a_terminal() {
     let home = home();
     let said = home.run_on_terminal(&["stdio", "--alone"], "\u{4}").stdout;
     assert!(said.contains("MCP server") && said.contains("Ctrl-D"), "{said}");

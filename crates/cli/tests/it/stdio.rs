@@ -17,7 +17,7 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
 #[test]
-fn a_client_that_knows_only_a_command_gets_a_server() {
+fn connect_offers_a_url_on_stdio() {
     let home = Home::new();
     let ran = home.run_with_input(&[], &format!("{INITIALIZE}\n{INITIALIZED}\n")).expect(0);
     let answer: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
@@ -26,7 +26,7 @@ fn a_client_that_knows_only_a_command_gets_a_server() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_answered_and_logged_without_secrets() {
+fn an_invalid_line_gets_an_error_and_is_logged_without_secrets() {
     let home = Home::new();
     let input = format!("{INITIALIZE}\nnot JSON: DB_PASSWORD=hunter2\u{1b}[2J\n");
     let ran = home.run_with_input(&["stdio", "--alone"], &input).expect(0);

@@ -2,7 +2,7 @@
 //! ARCHITECTURE.md lists under "What changes on the way, and what does not".
 //!
 //! Each case runs over every front (HTTP with and without a session, stdio with and without a handshake) against a
-//! server of either era. Texts of values are compared, never trees: `1.0` is not `1`.
+//! server of either revision. Texts of values are compared, never trees: `1.0` is not `1`.
 
 mod cases;
 mod definitions;
@@ -14,22 +14,22 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use toolbay_testkit::harness::{Programs, Setup};
 
-use peers::{Door, Peer};
+use peers::{Front, Peer};
 use raw::{field, fields, one_line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Era {
+enum RevisionKind {
     Legacy,
     Modern,
 }
 
-/// What a request of the stateless era carries in `_meta`.
+/// What a request of the stateless revision carries in `_meta`.
 const MODERN_META: &str = concat!(
     r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
     r#""io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"#,
     r#""io.modelcontextprotocol/clientCapabilities":{},"#
 );
-/// Fields of `_meta` that differ between eras, or that are ours towards the server.
+/// Fields of `_meta` that differ between revisions, or that are ours towards the server.
 const META_THAT_CHANGES: [&str; 5] = [
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
@@ -37,25 +37,29 @@ const META_THAT_CHANGES: [&str; 5] = [
     "io.modelcontextprotocol/clientCapabilities",
     "io.modelcontextprotocol/logLevel",
 ];
-/// Fields of a result that one era has and the other has not.
+/// Fields of a result that one revision has and the other has not.
 const RESULT_THAT_CHANGES: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
-const DOORS: [Door; 4] =
-    [Door::Http(Era::Legacy), Door::Http(Era::Modern), Door::Stdio(Era::Legacy), Door::Stdio(Era::Modern)];
+const FRONTS: [Front; 4] = [
+    Front::Http(RevisionKind::Legacy),
+    Front::Http(RevisionKind::Modern),
+    Front::Stdio(RevisionKind::Legacy),
+    Front::Stdio(RevisionKind::Modern),
+];
 
-/// Runs `compare` for each front and each era of the server, with the server itself and the way through the hub.
+/// Runs `compare` for each front and each revision of the server, with the server itself and the way through the hub.
 fn everywhere(compare: impl Fn(&mut Pair) -> Result<()>) -> Result<()> {
     let programs = Programs::beside(Path::new(env!("CARGO_BIN_EXE_toolbay")))?;
-    for server in [Era::Legacy, Era::Modern] {
-        let flags = ["--era", if server == Era::Legacy { "legacy" } else { "modern" }];
-        for door in DOORS {
+    for server in [RevisionKind::Legacy, RevisionKind::Modern] {
+        let flags = ["--era", if server == RevisionKind::Legacy { "legacy" } else { "modern" }];
+        for front in FRONTS {
             let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
             let tuning = serde_json::json!({ "probe_timeout": "10s" });
             let setup = Setup::new(programs.clone(), folder.path());
             let setup = setup.server("s", "toolbay-test-server", &flags, tuning);
             let direct = Peer::direct(programs.pipe("toolbay-test-server", &flags)?, server)?;
-            let mut pair = Pair { server, direct, through: Peer::through(setup, door, "s__mirror")? };
-            compare(&mut pair).with_context(|| format!("{door:?}, server of the {server:?} era"))?;
+            let mut pair = Pair { server, direct, through: Peer::through(setup, front, "s__mirror")? };
+            compare(&mut pair).with_context(|| format!("{front:?}, {server:?} server"))?;
         }
     }
     Ok(())
@@ -63,19 +67,19 @@ fn everywhere(compare: impl Fn(&mut Pair) -> Result<()>) -> Result<()> {
 
 /// A server, and the same server behind the hub.
 struct Pair {
-    server: Era,
+    server: RevisionKind,
     direct: Peer,
     through: Peer,
 }
 
 impl Pair {
     fn is_bridged(&self) -> bool {
-        self.server != self.through.era()
+        self.server != self.through.revision()
     }
 
     /// Sends the same request both ways; gives both results as they were written.
     ///
-    /// `NAME` stands for the name of the tool or prompt, `META` for what the era puts into `_meta`.
+    /// `NAME` stands for the name of the tool or prompt, `META` for what the revision puts into `_meta`.
     fn ask(&mut self, id: &str, method: &str, name: &str, params: &str) -> Result<(String, String)> {
         let direct = self.direct.ask(id, method, name, params)?;
         let through = self.through.ask(id, method, &format!("s__{name}"), params)?;
@@ -136,8 +140,8 @@ fn results_reach_the_client_as_they_were_written() -> Result<()> {
     everywhere(|pair| {
         for result in cases::results() {
             let result = match pair.server {
-                Era::Modern => result.replacen("RESULT_TYPE", r#""resultType":"complete","#, 1),
-                Era::Legacy => result.replacen("RESULT_TYPE", "", 1),
+                RevisionKind::Modern => result.replacen("RESULT_TYPE", r#""resultType":"complete","#, 1),
+                RevisionKind::Legacy => result.replacen("RESULT_TYPE", "", 1),
             };
             let json = serde_json::Value::from(result.as_str()).to_string();
             let params =

@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use toolbay_protocol::Revision;
 use toolbay_testkit::features::{FEATURES, VOLUME};
 
-use crate::stage::{Back, Front, Stage};
+use crate::harness::{Back, Front, Stage};
 
-/// The newest revision of each era.
+/// The newest legacy and the newest modern revision.
 const REVISIONS: [Revision; 2] = [Revision::LATEST_LEGACY, Revision::LATEST];
 
 /// What a transport can get wrong; all else is tried with all revisions in `matrix.rs`.
@@ -38,7 +38,7 @@ fn every_front_with_every_server() -> Result<()> {
 /// Tries all fronts with servers behind one transport; gives what does not work.
 fn see_back(back: Back) -> Result<Vec<String>> {
     let mut red = Vec::new();
-    // HTTP+SSE ended with 2024-11-05; nobody offers the stateless era there.
+    // HTTP+SSE ended with 2024-11-05; no server offers a modern revision there.
     let servers = if back == Back::Sse { &REVISIONS[..1] } else { &REVISIONS[..] };
     let tried = || FEATURES.iter().filter(|feature| TRIED.contains(&feature.name));
     ensure!(tried().count() == TRIED.len(), "a feature has another name");

@@ -54,31 +54,31 @@ fn git() -> WrittenServer {
 }
 
 #[test]
-fn s22_what_came_with_a_project_waits_until_somebody_approves() {
+fn s22_servers_of_a_project_wait_for_approval() {
     let stage = Stage::new();
-    let standing =
+    let permission =
         |launch: &WrittenServer| stage.approvals().judge(&stage.project(), launch.permission, launch);
-    assert_eq!(standing(&git()), Permission::Pending);
+    assert_eq!(permission(&git()), Permission::Pending);
     stage.approve(&git());
-    assert_eq!(standing(&git()), Permission::Enabled);
+    assert_eq!(permission(&git()), Permission::Enabled);
     assert!(stage.approvals().is_approved(&stage.project(), &git()));
 
     // S11: edited on disk, it waits again.
     let edited =
         launch("git", r#"{"command": "uvx", "args": ["mcp-server-evil"], "env": {"TOKEN": "s3cret"}}"#);
-    assert_eq!(standing(&edited), Permission::Pending);
+    assert_eq!(permission(&edited), Permission::Pending);
 
     stage.approvals().reject(&stage.project(), &git()).unwrap();
-    assert_eq!(standing(&git()), Permission::Disabled);
-    assert_eq!(standing(&edited), Permission::Pending);
+    assert_eq!(permission(&git()), Permission::Disabled);
+    assert_eq!(permission(&edited), Permission::Pending);
     assert!(stage.approvals().forget(&stage.project(), "git").unwrap());
     assert!(!stage.approvals().forget(&stage.project(), "git").unwrap());
-    assert_eq!(standing(&git()), Permission::Pending);
+    assert_eq!(permission(&git()), Permission::Pending);
 
     // What is off stays off, approved or not.
     let off = WrittenServer { permission: Permission::Disabled, ..git() };
     stage.approve(&off);
-    assert_eq!(standing(&off), Permission::Disabled);
+    assert_eq!(permission(&off), Permission::Disabled);
 }
 
 #[test]

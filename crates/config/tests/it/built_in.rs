@@ -36,15 +36,15 @@ fn codebase(file: &ConfigFile) -> &CodebaseSettings {
     }
 }
 
-fn said(file: &ConfigFile) -> String {
+fn problem_text(file: &ConfigFile) -> String {
     file.problems.iter().map(|problem| format!("{problem}\n")).collect()
 }
 
 #[test]
-fn every_format_knows_it() {
+fn every_format_reads_built_in_servers() {
     for (path, text, format) in FILES {
         let file = parse(text, Path::new(path)).unwrap();
-        assert_eq!((said(&file), file.format), (String::new(), format), "{path}");
+        assert_eq!((problem_text(&file), file.format), (String::new(), format), "{path}");
         assert_eq!(codebase(&file).root, Path::new("/p/src"), "{path}");
         let shown = &file.normalised()[0];
         assert_eq!(
@@ -81,7 +81,7 @@ fn the_endpoint_may_hold_a_secret() {
     let env = BTreeMap::from([("EMBED_KEY".to_owned(), "hush".to_owned())]);
     let variables = Variables { env, home: Some("/h".into()), ..Variables::default() };
     let file = parse_with(WITH_ENDPOINT, Path::new("/p/toolbay.toml"), &variables).unwrap();
-    assert_eq!(said(&file), "");
+    assert_eq!(problem_text(&file), "");
     let codebase = codebase(&file);
     let embeddings = codebase.embeddings.as_ref().unwrap();
     assert_eq!((codebase.root.as_path(), codebase.s3_errors), (Path::new("/h/work"), true));
@@ -104,7 +104,7 @@ fn secrets_are_shown_only_where_a_file_says_so() {
         ("/p/.zed/settings.json", r#"{"context_servers":{"code":{"builtin":"codebase","secrets":true}}}"#),
     ] {
         let file = parse(text, Path::new(path)).unwrap();
-        assert_eq!(said(&file), "", "{path}");
+        assert_eq!(problem_text(&file), "", "{path}");
         assert!(codebase(&file).secrets, "{path}");
         assert!(json!(file.normalised()).to_string().contains(r#""secrets":true"#), "{path}");
         let text = text.replace("true", "false");
@@ -112,11 +112,11 @@ fn secrets_are_shown_only_where_a_file_says_so() {
     }
     let wrong =
         parse("[servers.code]\nbuiltin = \"codebase\"\nsecrets = 1", Path::new("/p/toolbay.toml")).unwrap();
-    assert!(said(&wrong).contains("`secrets`"), "{}", said(&wrong));
+    assert!(problem_text(&wrong).contains("`secrets`"), "{}", problem_text(&wrong));
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn problems_are_reported() {
     for (entry, expected) in [
         ("builtin = \"codebas\"", "unknown built-in server `codebas`; did you mean `codebase`?"),
         ("builtin = \"x\"", "unknown built-in server `x`; available: codebase"),
@@ -135,7 +135,7 @@ fn what_is_wrong_is_said() {
         ("command = \"x\"\nroot = \".\"", "`root` is for servers with `builtin`"),
     ] {
         let file = parse(&format!("[servers.code]\n{entry}\n"), Path::new("/p/toolbay.toml")).unwrap();
-        assert!(said(&file).contains(expected), "{entry}: {}", said(&file));
+        assert!(problem_text(&file).contains(expected), "{entry}: {}", problem_text(&file));
         assert!(file.servers.is_empty(), "{entry}");
     }
 }
@@ -153,7 +153,7 @@ fn another_folder_or_endpoint_is_another_launch() {
 }
 
 #[test]
-fn it_is_put_into_files_of_our_own_and_no_others() {
+fn built_in_servers_are_written_to_our_own_formats_only() {
     let file =
         parse(r#"{"mcpServers":{"code":{"builtin":"codebase","root":"src"}}}"#, Path::new("/p/mcp.json"))
             .unwrap();

@@ -40,7 +40,7 @@ naming = \"none\"
 ";
 
 #[test]
-fn toml_keeps_what_was_not_asked_for() {
+fn toml_edits_keep_everything_else() {
     for (edit, expected) in [
         (
             Edit::Add(&git()),
@@ -66,7 +66,7 @@ fn toml_keeps_what_was_not_asked_for() {
 }
 
 #[test]
-fn what_stands_apart_from_a_removed_server_stays() {
+fn comments_apart_from_a_removed_server_stay() {
     let after = changed(TOML, "toolbay.toml", &[Edit::Remove("a")]);
     assert!(after.starts_with("# My servers\n"), "{after}");
     assert!(!after.contains("about a") && after.contains("# about b\n[servers.b]"), "{after}");
@@ -96,7 +96,7 @@ const JSON: &str = r#"{
 "#;
 
 #[test]
-fn json_keeps_what_was_not_asked_for() {
+fn json_edits_keep_everything_else() {
     for (edit, expected) in [
         (
             Edit::Add(&git()),

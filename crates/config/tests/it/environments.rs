@@ -50,7 +50,7 @@ fn s23_a_server_gets_what_its_policy_says_and_none_of_our_secrets() {
 }
 
 #[test]
-fn what_is_declared_replaces_what_is_inherited() {
+fn declared_variables_replace_inherited_ones() {
     let server = server("s", r#"{"command": "c", "env": {"PATH": "/mine"}}"#);
     assert_eq!(server_environment(&ours(), &server)["PATH".as_ref() as &std::ffi::OsStr], "/mine");
 }
@@ -65,7 +65,7 @@ fn names_that_are_no_text_are_inherited_only_with_everything() {
 }
 
 #[test]
-fn the_shell_is_asked_only_by_who_was_not_started_in_a_terminal() {
+fn the_login_shell_is_run_only_outside_a_terminal() {
     for (pairs, expected) in [
         (&[("SHELL", "/bin/bash")][..], Some("/bin/bash")),
         (&[("SHELL", "/bin/bash"), ("TERM", "dumb")], Some("/bin/bash")),

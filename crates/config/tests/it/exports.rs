@@ -49,7 +49,7 @@ fn there_and_back() {
 }
 
 #[test]
-fn each_program_gets_its_own_words() {
+fn each_client_gets_its_own_format() {
     for (format, said) in [
         (
             Format::ClaudeCode,
@@ -105,7 +105,7 @@ enabled = false
 }
 
 #[test]
-fn what_cannot_be_said_is_told() {
+fn settings_without_a_counterpart_are_reported() {
     let servers = sample("toolbay.toml");
     for (server, format, said) in [
         (0, Format::Zed, "it uses the variable ${FILES_KEY}, which zed does not support"),
@@ -181,7 +181,7 @@ fn clients_are_found_by_the_names_that_people_type() {
 }
 
 #[test]
-fn what_the_program_added_to_our_entry_stays() {
+fn keys_that_the_client_added_stay() {
     let hub = r#"{"mcpServers": {"toolbay": {"command": "toolbay", "args": ["connect"]}}}"#;
     let hub = parse(hub, Path::new("mcp.json")).unwrap().written;
     let before = "{\n  \"mcpServers\": {\n    \"toolbay\": {\n      \"command\": \"old\",\n      \"autoApprove\": [\"x\"], // mine\n      \"cwd\": \"/x\"\n    }\n  }\n}\n";
@@ -200,7 +200,7 @@ fn what_the_program_added_to_our_entry_stays() {
 
 /// Codex knows no variables in texts, so what looks like one is none, and stays so.
 #[test]
-fn what_is_no_variable_does_not_become_one() {
+fn literal_text_does_not_become_a_variable() {
     let codex = "[mcp_servers.a]\ncommand = 'x'\nargs = ['${HOME}/y', '$${z']\n";
     let servers = parse(codex, Path::new("/h/.codex/config.toml")).unwrap().written;
     let native = exported(&servers, Format::Toolbay).unwrap();
@@ -269,7 +269,7 @@ fn an_extension_has_its_file_in_the_editor_that_it_runs_in() {
 }
 
 #[test]
-fn what_people_are_asked_for_becomes_a_variable() {
+fn inputs_become_variables() {
     let text = r#"{"inputs": [{"id": "level", "default": "debug"}], "servers": {
         "a": {"url": "https://h/mcp", "headers": {"A": "Bearer ${input:gh-token}", "B": "${input:level} ${input:2nd}"}}}}"#;
     let file = parse(text, Path::new("/p/.vscode/mcp.json")).unwrap();

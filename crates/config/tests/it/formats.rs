@@ -64,23 +64,23 @@ fn tuning(sample_name: &str) -> ServerOptions {
     sample(sample_name).servers[0].tuning.clone()
 }
 
-fn said(problems: &[Problem]) -> String {
+fn problem_text(problems: &[Problem]) -> String {
     problems.iter().map(|problem| format!("{problem}\n")).collect()
 }
 
 #[test]
-fn every_format_comes_to_the_same_servers() {
+fn every_format_is_read_as_the_same_servers() {
     let expected: Value = serde_json::from_str(&read("expected.json")).unwrap();
     for (name, path, format) in SAMPLES {
         let file = parse(&read(name), Path::new(path)).unwrap();
-        assert_eq!(said(&file.problems), "", "{name}");
+        assert_eq!(problem_text(&file.problems), "", "{name}");
         assert_eq!(file.format, format, "{name}");
         assert_eq!(json!(file.normalised()), expected, "{name}");
     }
 }
 
 #[test]
-fn the_same_server_is_known_in_any_words() {
+fn the_same_server_is_recognized_in_any_format() {
     let ours = sample("toolbay.toml").written;
     for name in ["cursor.json", "codex.toml", "opencode.json", "claude-code.json"] {
         let theirs = sample(name).written;
@@ -117,7 +117,7 @@ fn every_format_has_its_variables() {
             continue; // It has none.
         }
         let file = sample(name);
-        assert!(file.incomplete.is_empty(), "{name}: {}", said(&file.warnings));
+        assert!(file.incomplete.is_empty(), "{name}: {}", problem_text(&file.warnings));
         let [files, search, _] = &file.servers[..] else { panic!("{name}: {file:?}") };
         let ServerEndpoint::Command(command) = &files.endpoint else { panic!("{name}: {files:?}") };
         assert_eq!(command.env["FILES_KEY"], "f1", "{name}");
@@ -150,12 +150,16 @@ fn timeouts_have_the_unit_of_their_format() {
             (seconds(tuning.idle_timeout), seconds(tuning.total_timeout), seconds(tuning.startup_timeout));
         assert_eq!(found, (idle, total, start), "{name}");
     }
-    let warnings = said(&sample("cline.json").warnings);
+    let warnings = problem_text(&sample("cline.json").warnings);
     assert!(warnings.contains("3:5: server `files`: `timeout` is in seconds, at most 3600"), "{warnings}");
     let odd = r#"{"mcpServers": {"a": {"command": "x", "timeout": 30}}}"#;
     let file = parse(odd, Path::new(".mcp.json")).unwrap();
     assert_eq!(file.servers[0].tuning, ServerOptions::default());
-    assert!(said(&file.warnings).contains("30 is implausibly short"), "{}", said(&file.warnings));
+    assert!(
+        problem_text(&file.warnings).contains("30 is implausibly short"),
+        "{}",
+        problem_text(&file.warnings)
+    );
 }
 
 #[test]
@@ -185,7 +189,7 @@ fn lists_of_tools_become_filters() {
 }
 
 #[test]
-fn what_means_nothing_here_is_kept() {
+fn unknown_keys_are_kept() {
     for (name, server, kept) in [
         ("claude-code.json", 0, json!({"claude-code": {"alwaysLoad": true}})),
         ("claude-code.json", 1, json!({"claude-code": {"oauth": {"clientId": "abc", "callbackPort": 8080}}})),
@@ -203,18 +207,18 @@ fn what_means_nothing_here_is_kept() {
 }
 
 #[test]
-fn what_is_no_server_of_the_file_is_told_and_left_out() {
+fn entries_that_are_no_servers_are_reported_and_skipped() {
     let goose = sample("goose.yaml");
     assert!(
-        said(&goose.warnings).contains("server `developer`: `builtin` is built into goose"),
+        problem_text(&goose.warnings).contains("server `developer`: `builtin` is built into goose"),
         "{}",
-        said(&goose.warnings)
+        problem_text(&goose.warnings)
     );
     let opencode = sample("opencode.json");
     assert!(
-        said(&opencode.warnings).contains("server `elsewhere`: it only enables or disables"),
+        problem_text(&opencode.warnings).contains("server `elsewhere`: it only enables or disables"),
         "{}",
-        said(&opencode.warnings)
+        problem_text(&opencode.warnings)
     );
     let zed = sample("zed-project.json");
     let [extension] = &zed.extensions[..] else { panic!("{zed:?}") };
@@ -304,14 +308,14 @@ fn other_shapes_of_the_same_programs_are_known() {
     let opencode = r#"{"mcp": {"servers": {"a": {"type": "local", "command": ["x", "y"], "disabled": true,
                        "timeout": {"startup": 8000, "request": 9000}}}}}"#;
     let file = parse(opencode, Path::new("opencode.json")).unwrap();
-    assert_eq!((file.format, said(&file.problems).as_str()), (Format::OpenCode, ""));
+    assert_eq!((file.format, problem_text(&file.problems).as_str()), (Format::OpenCode, ""));
     let tuning = &file.servers[0].tuning;
     let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
     assert_eq!((seconds(tuning.startup_timeout), seconds(tuning.total_timeout)), (Some(8), Some(9)));
     assert_eq!(file.normalised()[0]["args"], json!(["y"]));
     let goose = "extensions:\n  a:\n    enabled: false\n    config:\n      type: stdio\n      name: a\n      cmd: x\n";
     let file = parse(goose, Path::new("config.yaml")).unwrap();
-    assert_eq!((file.format, said(&file.problems).as_str()), (Format::Goose, ""));
+    assert_eq!((file.format, problem_text(&file.problems).as_str()), (Format::Goose, ""));
     assert_eq!(
         (&file.normalised()[0]["command"], &file.normalised()[0]["enabled"]),
         (&json!("x"), &json!(false))

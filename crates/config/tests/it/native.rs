@@ -28,7 +28,7 @@ fn fits_schema(text: &str) -> bool {
 }
 
 #[test]
-fn a_mistake_is_told_where_it_stands() {
+fn a_mistake_is_reported_with_its_location() {
     for (text, said) in [
         ("[servers.a]\ncomand = 'x'\n", "2:1: server `a`: `comand` is unknown; did you mean `command`?\n"),
         (

@@ -17,7 +17,7 @@ fn layer(scope: Scope, path: &str, servers: Vec<ServerConfig>) -> Layer {
     Layer { file: ScopedFile { scope, path: path.into() }, servers }
 }
 
-/// One line per server: its name, command, standing and file.
+/// One line per server: its name, command, permission and file.
 fn lines(merged: &Merged) -> Vec<String> {
     let line = |placed: &Placed| {
         let ServerEndpoint::Command(command) = &placed.server.endpoint else { panic!("a command") };
@@ -67,17 +67,17 @@ fn of_one_scope_the_first_file_counts() {
 
 /// A repository must not replace, nor switch off, a server that the user trusts (S12, S22).
 #[test]
-fn s12_an_entry_that_nobody_approved_takes_nobodys_place() {
-    for standing in [Permission::Pending, Permission::Disabled] {
-        let evil = ServerConfig { permission: standing, ..server("github", r#"{"command": "evil"}"#) };
-        let fresh = ServerConfig { permission: standing, ..server("fresh", r#"{"command": "fresh"}"#) };
+fn s12_an_unapproved_entry_overrides_no_other() {
+    for permission in [Permission::Pending, Permission::Disabled] {
+        let evil = ServerConfig { permission, ..server("github", r#"{"command": "evil"}"#) };
+        let fresh = ServerConfig { permission, ..server("fresh", r#"{"command": "fresh"}"#) };
         let merged = merge([
             layer(Scope::Project, ".mcp.json", vec![evil, fresh]),
             layer(Scope::User, "user", servers(r#""github": {"command": "mine"}"#)),
         ]);
         assert_eq!(
             lines(&merged),
-            [format!("fresh fresh {standing:?} .mcp.json"), "github mine Enabled user".to_owned()]
+            [format!("fresh fresh {permission:?} .mcp.json"), "github mine Enabled user".to_owned()]
         );
         assert_eq!((merged.outranked[0].why, merged.outranked[0].by.to_str()), (Why::Inert, Some("user")));
     }
@@ -99,9 +99,9 @@ fn s12_an_entry_that_nobody_approved_takes_nobodys_place() {
 
 #[test]
 fn filters_of_two_scopes_allow_what_both_allow() {
-    let filtered = |higher: &str, lower: &str, standing| {
+    let filtered = |higher: &str, lower: &str, permission| {
         let entry = |tools: &str| format!(r#"{{"command": "c", "toolbay": {{"tools": {tools}}}}}"#);
-        let lower = ServerConfig { permission: standing, ..server("s", &entry(lower)) };
+        let lower = ServerConfig { permission, ..server("s", &entry(lower)) };
         let merged = merge([
             layer(Scope::Managed, "high", vec![server("s", &entry(higher))]),
             layer(Scope::Project, "low", vec![lower]),
@@ -129,7 +129,7 @@ fn filters_of_two_scopes_allow_what_both_allow() {
 }
 
 #[test]
-fn files_are_looked_for_where_people_put_them() {
+fn scoped_files_are_ordered_by_scope() {
     let files = scoped_files(Some(Path::new("/home/me/.config")), Some(Path::new("/work/p")));
     let found: Vec<_> = files.iter().map(|file| (file.scope, file.path.to_str().unwrap())).collect();
     assert_eq!(
@@ -155,7 +155,7 @@ fn files_are_looked_for_where_people_put_them() {
 }
 
 #[test]
-fn a_broken_file_or_entry_changes_nothing_and_is_told() {
+fn a_broken_file_or_entry_changes_nothing_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("project");
     fs::create_dir(&project).unwrap();
@@ -226,8 +226,8 @@ fn s22_files_that_a_project_names_are_read_after_the_approval() {
         match approved.merged.servers.first().map(|placed| placed.server.permission) {
             Some(Permission::Enabled) if approved.problems.is_empty() => {}
             // It is no certificate, and no URL.
-            standing => {
-                assert!(entry.contains("url") && approved.problems.len() == 1, "{entry}: {standing:?}")
+            permission => {
+                assert!(entry.contains("url") && approved.problems.len() == 1, "{entry}: {permission:?}")
             }
         }
     }
@@ -260,7 +260,7 @@ fn s22_an_env_file_of_a_project_does_not_choose_the_program() {
 
 /// A cloned repository enables nothing.
 #[test]
-fn s22_sections_of_a_project_other_than_servers_are_ignored_and_told() {
+fn s22_other_sections_of_a_project_are_ignored_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let origin = Origin::Project { is_approved: &|_| true };
     for (name, text, places) in [

@@ -87,7 +87,7 @@ fn without_a_value_a_server_is_incomplete_and_the_text_stays() {
 }
 
 #[test]
-fn nobody_is_bothered_about_a_server_that_is_off() {
+fn disabled_servers_are_not_reported() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "${NONE}"}, "disabled": true}}}"#;
     let file = read(text, "/p/.mcp.json");
     assert!(file.incomplete.is_empty() && file.warnings.is_empty(), "{:?}", file.warnings);
@@ -115,7 +115,7 @@ fn shells_have_variables_of_their_own() {
 }
 
 #[test]
-fn people_are_asked_for_inputs() {
+fn inputs_are_asked_for_on_a_terminal() {
     let text = r#"{"inputs": [{"id": "t", "type": "promptString", "description": "Token", "password": true},
                               {"id": "l", "type": "pickString", "options": ["a", {"label": "B", "value": "b"}], "default": "b"}],
                    "servers": {"a": {"command": "x", "args": ["${input:t}", "${input:l}"]}}}"#;
@@ -179,7 +179,7 @@ fn an_env_file_is_read_and_its_values_are_not_shown() {
 }
 
 #[test]
-fn what_is_shown_holds_no_secret() {
+fn output_contains_no_secret() {
     let text = r#"{"mcpServers": {"a": {"command": "x",
         "args": ["--api-key", "p4ss", "--token=p4ss", "--key", "${KEY}", "--token=${KEY}", "--max-tokens", "5", "plain"],
         "env": {"A": "p4ss", "B": "${KEY}", "C": "x${KEY}", "D": "${KEY:-p4ss}"}},

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_where_words_and_parts_of_names_begin() {
+    fn words_are_found_at_word_and_camel_case_boundaries() {
         let line = "let retry_limit = MaxRetry::retrying(entry, RETRY);";
         assert_eq!(found("how many retry", line), ["retry", "Retry", "retry", "RETRY"]);
         assert_eq!(found("retry retrying", "retrying"), ["retrying"], "the longest");

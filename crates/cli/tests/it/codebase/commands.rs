@@ -45,7 +45,7 @@ fn text_is_searched_as_with_ripgrep() {
 }
 
 #[test]
-fn questions_are_answered() {
+fn searches_by_meaning_find_code() {
     let project = Project::new();
     let ran = project.home.run(&["search", "how many retries", "project"]).expect(0);
     let first = ran.stdout.lines().next().unwrap();

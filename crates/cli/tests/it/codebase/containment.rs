@@ -15,7 +15,7 @@ fn no_path_leads_out() {
     symlink("/etc", project.path("etc")).unwrap();
     symlink("src/main.rs", project.path("inside.rs")).unwrap();
     let outside = project.home.path("secret.txt");
-    let mut talk = project.talk();
+    let mut client = project.connect();
     for path in [
         "../secret.txt",
         "src/../../secret.txt",
@@ -33,22 +33,22 @@ fn no_path_leads_out() {
         for (tool, key) in
             [("read_file", "file_path"), ("chunk_file", "file_path"), ("list_directory", "path")]
         {
-            let why = talk.failure(tool, json!({ key: path }));
+            let why = client.failure(tool, json!({ key: path }));
             assert!(!why.contains("the secret") && !why.contains("root:"), "{tool} {path}: {why}");
         }
-        let many = talk.call("chunk_files", json!({ "file_paths": [path] }));
+        let many = client.call("chunk_files", json!({ "file_paths": [path] }));
         assert_eq!(many["isError"], true, "{path}: {many}");
         for tool in ["search_code", "search_by_embedding"] {
-            let found = talk.call(tool, json!({ "query": "secret", "path": path }));
+            let found = client.call(tool, json!({ "query": "secret", "path": path }));
             let hits = &found["structuredContent"]["results"];
             assert!(found["isError"] == true || *hits == json!([]), "{tool} {path}: {found}");
         }
     }
-    assert_eq!(talk.list("search_code", json!({ "query": "the secret" })), [] as [serde_json::Value; 0]);
-    let inside = talk.call("read_file", json!({ "file_path": "inside.rs" }));
+    assert_eq!(client.list("search_code", json!({ "query": "the secret" })), [] as [serde_json::Value; 0]);
+    let inside = client.call("read_file", json!({ "file_path": "inside.rs" }));
     assert!(inside["content"][0]["text"].as_str().unwrap().contains("function add"), "links within are fine");
     let absolute = project.path("src/main.rs");
-    let absolute = talk.call("read_file", json!({ "file_path": absolute }));
+    let absolute = client.call("read_file", json!({ "file_path": absolute }));
     assert!(
         absolute["content"][0]["text"].as_str().unwrap().contains("function add"),
         "as are absolute paths to within"
@@ -56,7 +56,7 @@ fn no_path_leads_out() {
 }
 
 #[test]
-fn what_is_no_file_is_never_opened() {
+fn only_regular_files_are_opened() {
     let project = Project::new();
     let fifo = project.path("pipe");
     #[expect(clippy::disallowed_methods, reason = "std makes no pipes with names")]
@@ -64,14 +64,14 @@ fn what_is_no_file_is_never_opened() {
     assert!(made.success());
     symlink("/dev/zero", project.path("zero")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(project.path("socket")).unwrap();
-    let mut talk = project.talk();
+    let mut client = project.connect();
     for path in ["pipe", "zero", "socket"] {
-        let why = talk.failure("read_file", json!({ "file_path": path }));
+        let why = client.failure("read_file", json!({ "file_path": path }));
         assert!(why.starts_with("Reading failed: "), "{path}: {why}");
     }
     // Nobody waits for someone to write into the pipe.
-    assert!(talk.list("search_code", json!({ "query": "no such thing" })).is_empty());
-    let kinds: Vec<String> = talk
+    assert!(client.list("search_code", json!({ "query": "no such thing" })).is_empty());
+    let kinds: Vec<String> = client
         .list("list_directory", json!({ "path": "." }))
         .iter()
         .filter(|entry| entry["type"] == "other" || entry["type"] == "symlink")
@@ -81,13 +81,13 @@ fn what_is_no_file_is_never_opened() {
 }
 
 #[test]
-fn a_folder_that_goes_away_is_told() {
+fn a_removed_directory_is_reported() {
     let project = Project::new();
-    let mut talk = project.talk();
-    assert_eq!(talk.list("search_code", json!({ "query": "function add" })).len(), 1);
+    let mut client = project.connect();
+    assert_eq!(client.list("search_code", json!({ "query": "function add" })).len(), 1);
     fs::remove_dir_all(project.path("")).unwrap();
-    let gone = talk.call("read_file", json!({ "file_path": "src/main.rs" }));
+    let gone = client.call("read_file", json!({ "file_path": "src/main.rs" }));
     assert_eq!(gone["isError"], true, "{gone}");
-    let found = talk.call("search_code", json!({ "query": "function add" }));
+    let found = client.call("search_code", json!({ "query": "function add" }));
     assert!(found["isError"] == true || found["structuredContent"]["results"] == json!([]), "{found}");
 }

@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use serde_json::{Value, json};
 use toolbay_testkit::own_loopback;
 
-use super::{Project, Talk, list};
+use super::{Project, StdioClient, list};
 use crate::program::{Home, Serving, is_alive, within};
 
 fn body(answer: &str) -> Value {
@@ -25,16 +25,16 @@ fn tools(hub: &Serving) -> Vec<String> {
 }
 
 /// A client that starts Toolbay in a folder of the project.
-fn client(project: &Project, folder: &str) -> Talk {
+fn client(project: &Project, folder: &str) -> StdioClient {
     let mut command = project.home.command(&[]);
     command.current_dir(project.path(folder));
-    let mut talk = Talk::run(command);
-    talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
-    talk
+    let mut client = StdioClient::run(command);
+    client.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
+    client
 }
 
 /// The first entry of the folder that a client searches.
-fn first_entry(client: &mut Talk) -> String {
+fn first_entry(client: &mut StdioClient) -> String {
     let entries = list(&client.call("codebase__list_directory", json!({ "path": "." })));
     entries[0]["name"].as_str().unwrap().to_owned()
 }
@@ -83,7 +83,7 @@ fn clients_share_a_hub_with_no_configuration() {
 }
 
 #[test]
-fn a_whole_home_is_not_offered_unasked() {
+fn the_home_directory_is_not_offered_by_default() {
     let home = Home::new();
     std::fs::create_dir(home.path("home")).unwrap();
     let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
@@ -197,7 +197,7 @@ fn a_configuration_names_several_trees() {
 }
 
 #[test]
-fn what_a_project_brings_waits_for_approval() {
+fn servers_of_a_project_wait_for_approval() {
     let home = Home::new();
     home.write(".mcp.json", r#"{"mcpServers": {"code": {"builtin": "codebase", "root": "/"}}}"#);
     let shown = home.run(&["approve", "--diff"]);
@@ -209,7 +209,7 @@ fn what_a_project_brings_waits_for_approval() {
 
 /// Vectors may come from elsewhere; while they do not, the built-in model answers.
 #[test]
-fn an_endpoint_that_is_down_costs_nothing_but_a_word() {
+fn an_endpoint_that_is_down_costs_a_note_only() {
     let project = Project::new();
     let closed = std::net::TcpListener::bind((own_loopback(), 0)).unwrap().local_addr().unwrap();
     let embeddings =

@@ -4,30 +4,30 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Project, Talk, list};
+use super::{Project, StdioClient, list};
 
 /// A client with roots that is started in the home directory.
-fn client(project: &Project) -> Talk {
+fn client(project: &Project) -> StdioClient {
     std::fs::create_dir_all(project.home.path("home")).unwrap();
     let mut command = project.home.command(&["stdio"]);
     command.current_dir(project.home.path("home"));
-    let mut client = Talk::run(command);
+    let mut client = StdioClient::run(command);
     let capabilities = json!({ "roots": { "listChanged": true } });
     client.ask("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities }));
     client
 }
 
-fn tell(client: &mut Talk, method: &str) {
+fn tell(client: &mut StdioClient, method: &str) {
     client.send(&json!({ "jsonrpc": "2.0", "method": method }).to_string());
 }
 
-fn send_call(client: &mut Talk, id: &str) {
+fn send_call(client: &mut StdioClient, id: &str) {
     let params = json!({ "name": "codebase__list_directory", "arguments": { "path": "." } });
     client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
 }
 
 /// The next message that is no notification.
-fn next(client: &mut Talk) -> Value {
+fn next(client: &mut StdioClient) -> Value {
     loop {
         let message = client.next();
         if message.get("id").is_some() {
@@ -37,7 +37,7 @@ fn next(client: &mut Talk) -> Value {
 }
 
 /// Waits for the request for roots, and answers it.
-fn name_roots(client: &mut Talk, roots: &[&Path]) {
+fn name_roots(client: &mut StdioClient, roots: &[&Path]) {
     let request = next(client);
     assert_eq!(request["method"], "roots/list", "{request}");
     let roots: Vec<Value> =
@@ -68,7 +68,7 @@ fn the_first_folder_among_the_roots_is_searched() {
 }
 
 #[test]
-fn a_client_that_names_no_root_is_told_why_nothing_is_searched() {
+fn a_client_without_roots_learns_why_nothing_is_searched() {
     let project = Project::new();
     let mut client = client(&project);
     tell(&mut client, "notifications/initialized");
@@ -83,11 +83,11 @@ fn a_client_that_names_no_root_is_told_why_nothing_is_searched() {
 }
 
 #[test]
-fn a_client_in_a_project_is_not_asked() {
+fn a_client_in_a_project_is_not_asked_for_roots() {
     let project = Project::new();
     let mut command = project.home.command(&["stdio"]);
     command.current_dir(project.path("src"));
-    let mut client = Talk::run(command);
+    let mut client = StdioClient::run(command);
     let capabilities = json!({ "roots": {} });
     client.ask("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities }));
     tell(&mut client, "notifications/initialized");

@@ -163,21 +163,21 @@ fn converse(mut ask: impl FnMut(Value) -> Value) {
 #[test]
 fn over_stdio() {
     let project = Project::new();
-    let mut talk = project.talk_with(&[]);
+    let mut client = project.connect_with(&[]);
     // § 5.3: nothing comes before the handshake; but `ping` may, as the protocol says.
-    let early = talk.answer(&json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list" }));
+    let early = client.answer(&json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list" }));
     assert_eq!(early["error"], json!({ "code": -32000, "message": "Not initialized" }));
-    assert_eq!(talk.answer(&json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" }))["result"], json!({}));
-    converse(|message| talk.answer(&message));
-    let again = talk.answer(&initialize());
+    assert_eq!(client.answer(&json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" }))["result"], json!({}));
+    converse(|message| client.answer(&message));
+    let again = client.answer(&initialize());
     assert_eq!(again["error"], json!({ "code": -32000, "message": "Already initialized" }));
     // § 5.2: blank lines mean nothing, and only what has an id is answered.
-    talk.send("");
-    talk.send("   ");
-    talk.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client.send("");
+    client.send("   ");
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     // A line that is no message is told so: who sent it would wait for ever.
-    talk.send("{nonsense");
-    let refused = talk.next();
+    client.send("{nonsense");
+    let refused = client.next();
     assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32700), &Value::Null), "{refused}");
 }
 
@@ -206,10 +206,10 @@ fn serve(project: &Project) -> Serving {
 fn over_http() {
     let project = Project::new();
     let mut server = serve(&project);
-    for door in ["POST /", "POST /mcp"] {
-        converse(|message| body(&server.ask_with(door, "", &message.to_string())));
+    for path in ["POST /", "POST /mcp"] {
+        converse(|message| body(&server.ask_with(path, "", &message.to_string())));
         // § 6 and 9.3: every request stands alone, so a second handshake and none are both fine.
-        let again = body(&server.ask_with(door, "", &initialize().to_string()));
+        let again = body(&server.ask_with(path, "", &initialize().to_string()));
         assert_eq!(again["result"]["serverInfo"]["name"], "browser-mcp");
     }
     // § 6.3
@@ -250,13 +250,13 @@ fn failures_of_tools() {
         "jsonrpc": "2.0", "id": 2, "method": "tools/call",
         "params": { "name": "read_file", "arguments": { "file_path": "no/such.rs" } }
     });
-    let mut literal = project.talk_with(&["--s3-errors"]);
+    let mut literal = project.connect_with(&["--s3-errors"]);
     literal.answer(&initialize());
     let answer = literal.answer(&call);
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.starts_with("Reading failed: ") && message.contains("no/such.rs"), "{message}");
-    let mut usual = project.talk_with(&[]);
+    let mut usual = project.connect_with(&[]);
     usual.answer(&initialize());
     let answer = usual.answer(&call);
     assert_eq!(

@@ -35,9 +35,9 @@ fn project() -> Project {
 }
 
 #[test]
-fn no_tool_shows_a_secret_whatever_the_way_to_it() {
+fn no_tool_shows_a_secret_by_any_path() {
     let project = project();
-    let mut talk = project.talk();
+    let mut client = project.connect();
     let absolute = project.path(".env").display().to_string();
     let spelled =
         ["./.env", ".//.env", "harmless.txt", "chain.txt", "folder/config", "./home/./.aws//anything"];
@@ -48,60 +48,60 @@ fn no_tool_shows_a_secret_whatever_the_way_to_it() {
             ("search_code", json!({ "query": "password", "path": path })),
             ("search_by_embedding", json!({ "query": "password of the database", "path": path })),
         ] {
-            let why = talk.failure(tool, arguments);
+            let why = client.failure(tool, arguments);
             let said = "is hidden because its name indicates secrets; set `secrets = true` to include it";
             assert!(why.contains(said) && !why.contains("hunter2"), "{tool} {path}: {why}");
         }
-        let many = talk.call("chunk_files", json!({ "file_paths": [path, "src/main.rs"] }));
+        let many = client.call("chunk_files", json!({ "file_paths": [path, "src/main.rs"] }));
         assert!(!many.to_string().contains("hunter2"), "{path}: {many}");
     }
     for path in [".ssh", "folder", "home/.aws"] {
-        let why = talk.failure("list_directory", json!({ "path": path, "hidden": true }));
+        let why = client.failure("list_directory", json!({ "path": path, "hidden": true }));
         assert!(why.contains("indicates secrets"), "{path}: {why}");
     }
     // Nor is what `..` would lead to.
-    assert!(!talk.failure("read_file", json!({ "file_path": "src/../.env" })).contains("hunter2"));
+    assert!(!client.failure("read_file", json!({ "file_path": "src/../.env" })).contains("hunter2"));
     // That it is there is no secret.
-    let names = talk.list("list_directory", json!({ "path": ".", "hidden": true }));
+    let names = client.list("list_directory", json!({ "path": ".", "hidden": true }));
     assert!(names.iter().any(|entry| entry["name"] == ".env"), "{names:?}");
 }
 
 #[test]
 fn no_search_finds_one_and_no_list_of_files_has_one() {
     let project = project();
-    let mut talk = project.talk();
+    let mut client = project.connect();
     for glob in [json!(null), json!(".env*"), json!(["**/.*", "**/*"]), json!("*.pem"), json!(".ssh/**")] {
         for tool in ["search_code", "search_by_embedding"] {
             let mut arguments = json!({ "query": "the_password_of_the_database" });
             if !glob.is_null() {
                 arguments["glob"] = glob.clone();
             }
-            let found = talk.call(tool, arguments).to_string();
+            let found = client.call(tool, arguments).to_string();
             assert!(!found.contains("hunter2"), "{tool} {glob}: {found}");
         }
     }
     // An example is none.
-    let found = talk.list("search_code", json!({ "query": "changeme", "glob": ".env*" }));
+    let found = client.list("search_code", json!({ "query": "changeme", "glob": ".env*" }));
     assert_eq!(found[0]["file_path"], ".env.example");
-    let files = talk.ask("resources/read", json!({ "uri": "codebase://files" })).to_string();
+    let files = client.ask("resources/read", json!({ "uri": "codebase://files" })).to_string();
     assert!(files.contains("src/main.rs") && !files.contains("server.pem"), "{files}");
     // A file that is a secret from now on is one at once.
     project.write("notes.txt", SECRET);
-    assert_eq!(talk.list("search_code", json!({ "query": "hunter2" })).len(), 1);
+    assert_eq!(client.list("search_code", json!({ "query": "hunter2" })).len(), 1);
     fs::rename(project.path("notes.txt"), project.path("notes.key")).unwrap();
-    assert_eq!(talk.list("search_code", json!({ "query": "hunter2" })), [] as [Value; 0]);
+    assert_eq!(client.list("search_code", json!({ "query": "hunter2" })), [] as [Value; 0]);
 }
 
 #[test]
-fn whoever_says_so_sees_them() {
+fn secrets_are_shown_with_the_option() {
     let project = project();
-    let mut talk = project.talk_with(&["--secrets"]);
-    talk.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
-    let read = talk.call("read_file", json!({ "file_path": ".env" }));
+    let mut client = project.connect_with(&["--secrets"]);
+    client.ask("initialize", json!({ "protocolVersion": "2025-06-18" }));
+    let read = client.call("read_file", json!({ "file_path": ".env" }));
     assert!(read.to_string().contains("hunter2"), "{read}");
-    let found = talk.list("search_code", json!({ "query": "hunter2", "path": ".ssh" }));
+    let found = client.list("search_code", json!({ "query": "hunter2", "path": ".ssh" }));
     assert_eq!(found.len(), 1);
-    drop(talk);
+    drop(client);
     // What was indexed with secrets is not shown without.
     let shown =
         project.home.run(&["search", "password of the database", "project", "--secrets", "--full"]).expect(0);

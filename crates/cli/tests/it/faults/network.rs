@@ -16,7 +16,7 @@ use toolbay_testkit::{
 use super::{Bystander, folder, programs, says};
 use crate::remote::Beside;
 
-const ERAS: [&str; 2] = ["legacy", "modern"];
+const REVISIONS: [&str; 2] = ["legacy", "modern"];
 
 /// A hub with a server `far` at a URL, a bad network in between, and `good` beside it.
 pub(super) struct Far {
@@ -29,11 +29,11 @@ pub(super) struct Far {
 }
 
 impl Far {
-    fn new(era: &str, tuning: Value) -> Result<Self> {
+    fn new(revision: &str, tuning: Value) -> Result<Self> {
         let folder = folder()?;
         let received = folder.path().join("received").display().to_string();
         let program = programs()?.path("toolbay-test-server");
-        let server = WebServer::run(&program, &["--era", era, "--log-received", &received], "--http")?;
+        let server = WebServer::run(&program, &["--era", revision, "--log-received", &received], "--http")?;
         let address = server.address()?;
         let (beside, network) = Beside::start(async move |tasks, _| FaultProxy::start(tasks, address).await);
         let url = format!("http://{}/mcp", network.address());
@@ -76,22 +76,22 @@ impl Drop for Far {
 
 #[test]
 fn f20_a_client_that_goes_away_cancels_its_call_at_a_url() -> Result<()> {
-    for era in ERAS {
+    for revision in REVISIONS {
         for how in [Farewell::Fin, Farewell::Reset] {
-            let far = Far::new(era, json!({}))?;
+            let far = Far::new(revision, json!({}))?;
             let mut client = far.hub.client()?;
             client.start_call("far__hang", json!({ "key": "gone" }))?;
             far.wait_for_call()?;
             client.leave(how)?;
-            // The old era is told, the new one sees the end of the stream; the tool learns it in either.
+            // The old revision is told, the new one sees the end of the stream; the tool learns it in either.
             let mut other = far.hub.client()?;
             until("the tool learns it", || {
                 let fate = other.call("far__fate", json!({ "key": "gone" }))?;
                 Ok(fate.to_string().contains("cancelled").then_some(()))
             })
-            .context(era)?;
+            .context(revision)?;
             let told = far.received("notifications/cancelled").len();
-            ensure!(told == usize::from(era == "legacy"), "{era}: {told} notifications");
+            ensure!(told == usize::from(revision == "legacy"), "{revision}: {told} notifications");
             drop(other);
             far.end()?;
         }
@@ -101,8 +101,8 @@ fn f20_a_client_that_goes_away_cancels_its_call_at_a_url() -> Result<()> {
 
 #[test]
 fn f23_a_frozen_server_costs_one_call_its_deadline() -> Result<()> {
-    for era in ERAS {
-        let far = Far::new(era, json!({ "idle_timeout": "1s" }))?;
+    for revision in REVISIONS {
+        let far = Far::new(revision, json!({ "idle_timeout": "1s" }))?;
         let mut client = far.hub.client()?;
         ensure!(client.text("far__echo", json!({ "text": "before" }))? == "before");
         far.server.freeze()?;
@@ -110,15 +110,15 @@ fn f23_a_frozen_server_costs_one_call_its_deadline() -> Result<()> {
         far.server.thaw()?;
         ensure!(client.text("far__echo", json!({ "text": "after" }))? == "after");
         drop(client);
-        far.end().context(era)?;
+        far.end().context(revision)?;
     }
     Ok(())
 }
 
 #[test]
 fn f23_after_a_black_hole_calls_go_over_new_connections() -> Result<()> {
-    for era in ERAS {
-        let far = Far::new(era, json!({ "idle_timeout": "1s" }))?;
+    for revision in REVISIONS {
+        let far = Far::new(revision, json!({ "idle_timeout": "1s" }))?;
         let mut client = far.hub.client()?;
         keep_connections(&far)?;
         far.network.black_hole();
@@ -126,9 +126,9 @@ fn f23_after_a_black_hole_calls_go_over_new_connections() -> Result<()> {
         let before = far.network.accepted();
         far.network.heal();
         ensure!(client.text("far__echo", json!({ "text": "after" }))? == "after");
-        ensure!(far.network.accepted() > before, "{era}: a connection that was dead is used again");
+        ensure!(far.network.accepted() > before, "{revision}: a connection that was dead is used again");
         drop(client);
-        far.end().context(era)?;
+        far.end().context(revision)?;
     }
     Ok(())
 }
@@ -155,8 +155,8 @@ fn times_out(far: &Far) -> Result<()> {
 
 #[test]
 fn f24_a_stream_that_is_reset_fails_its_call_which_is_not_sent_again() -> Result<()> {
-    for era in ERAS {
-        let far = Far::new(era, json!({}))?;
+    for revision in REVISIONS {
+        let far = Far::new(revision, json!({}))?;
         let mut client = far.hub.client()?;
         let asked = Instant::now();
         client.start_call("far__sleep", json!({ "ms": 30_000, "progress_ms": 20 }))?;
@@ -165,12 +165,12 @@ fn f24_a_stream_that_is_reset_fails_its_call_which_is_not_sent_again() -> Result
         std::thread::sleep(Duration::from_millis(300));
         far.network.reset_all();
         says(&client.receive()?.messages.concat(), &["`far`", "was lost before the response"])
-            .context(era)?;
+            .context(revision)?;
         ensure!(asked.elapsed() < Duration::from_secs(20), "after {:?}", asked.elapsed());
         ensure!(client.text("far__echo", json!({ "text": "after" }))? == "after");
         let calls = far.received("tools/call");
         let sleeps = calls.iter().filter(|call| call["params"]["name"] == "sleep").count();
-        ensure!(sleeps == 1, "{era}: the call was made {sleeps} times");
+        ensure!(sleeps == 1, "{revision}: the call was made {sleeps} times");
         drop(client);
         far.end()?;
     }

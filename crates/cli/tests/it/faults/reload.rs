@@ -80,7 +80,7 @@ fn f28_half_written_files_change_nothing() -> Result<()> {
 }
 
 #[test]
-fn f29_mistakes_are_told_with_their_place_and_what_was_right_stays() -> Result<()> {
+fn f29_mistakes_are_reported_with_their_location_and_the_last_valid_state_stays() -> Result<()> {
     let edited = Edited::start(0)?;
     let before = edited.starts()?;
     for (mistake, told) in [

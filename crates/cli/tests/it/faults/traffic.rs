@@ -25,7 +25,7 @@ fn f17_a_storm_of_list_changed_is_gathered() -> Result<()> {
 }
 
 #[test]
-fn f18_confused_ids_never_mix_answers() -> Result<()> {
+fn f18_confused_ids_never_mix_responses() -> Result<()> {
     const CLIENTS: usize = 8;
     const CALLS: usize = 500;
     let scene = Scene::new(&[], json!({}))?;
@@ -102,7 +102,7 @@ fn f19_unknown_fields_arrive_as_they_were_written() -> Result<()> {
 }
 
 #[test]
-fn f19_what_nobody_knows_is_answered_or_dropped() -> Result<()> {
+fn f19_unknown_messages_get_an_error_or_are_dropped() -> Result<()> {
     let scene = Scene::new(&[], json!({ "roots": ["file:///somewhere"] }))?;
     let mut client = scene.client()?;
     ensure!(client.text("bad__unknown_notification", json!({}))? == "ok");
@@ -117,7 +117,7 @@ fn f19_what_nobody_knows_is_answered_or_dropped() -> Result<()> {
 }
 
 #[test]
-fn f19_answers_that_are_wrong_in_themselves_fail_one_call_at_once() -> Result<()> {
+fn f19_invalid_responses_fail_one_call_at_once() -> Result<()> {
     let scene = Scene::new(&[], json!({ "idle_timeout": "2s" }))?;
     let mut client = scene.client()?;
     for tool in ["two_envelopes_one_line", "wrong_jsonrpc", "no_jsonrpc", "result_and_error"] {

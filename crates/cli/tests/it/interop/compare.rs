@@ -1,14 +1,14 @@
 //! What may differ between a server and the same server behind the hub, and finding everything else.
 //!
 //! Allowed: names carry `server__`; `_meta` may name the server that answered; the hub adds caching hints, and in the
-//! modern era `resultType`, which a legacy server does not send. A call marked `volatile` has fields that change from
+//! modern revision `resultType`, which a legacy server does not send. A call marked `volatile` has fields that change from
 //! run to run; one marked `invalid` is refused by both, in their own words.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Era, SERVERS, Server};
+use super::{RevisionKind, SERVERS, Server};
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const HINTS: [&str; 2] = ["ttlMs", "cacheScope"];
@@ -23,7 +23,7 @@ const LISTS: [(&str, &str, bool); 4] = [
 /// Collects differences between direct documents and one made through the hub.
 #[derive(Debug)]
 pub(super) struct Comparison<'a> {
-    era: Era,
+    revision: RevisionKind,
     hub: &'a Value,
     /// What the servers themselves list, to find what the hub lists beyond that.
     listed: BTreeMap<&'static str, usize>,
@@ -31,8 +31,8 @@ pub(super) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(era: Era, hub: &'a Value) -> Self {
-        Self { era, hub, listed: BTreeMap::new(), differences: Vec::new() }
+    pub(super) fn new(revision: RevisionKind, hub: &'a Value) -> Self {
+        Self { revision, hub, listed: BTreeMap::new(), differences: Vec::new() }
     }
 
     /// Every item that the server lists is listed by the hub, unchanged, and no other in its name.
@@ -111,11 +111,13 @@ impl<'a> Comparison<'a> {
     /// Modern results say their type; legacy ones know none.
     fn result_type(&mut self, place: &str, hub: &Value) {
         let Some(result) = hub.get("result") else { return };
-        let wanted = (self.era == Era::Modern).then_some("complete");
+        let wanted = (self.revision == RevisionKind::Modern).then_some("complete");
         if result["resultType"].as_str() != wanted {
             let found = &result["resultType"];
-            self.differences
-                .push(format!("{place}: resultType is {found}, a {:?} client expects {wanted:?}", self.era));
+            self.differences.push(format!(
+                "{place}: resultType is {found}, a {:?} client expects {wanted:?}",
+                self.revision
+            ));
         }
     }
 
@@ -236,22 +238,22 @@ mod tests {
 
     use super::*;
 
-    fn differences(era: Era, call: &Value, direct: &Value, hub: &Value) -> Vec<String> {
+    fn differences(revision: RevisionKind, call: &Value, direct: &Value, hub: &Value) -> Vec<String> {
         let nothing = json!({});
-        let mut comparison = Comparison::new(era, &nothing);
+        let mut comparison = Comparison::new(revision, &nothing);
         comparison.call(&SERVERS[0], call, direct, hub);
         comparison.differences()
     }
 
     #[test]
-    fn what_the_hub_may_add_is_no_difference() {
+    fn documented_changes_of_the_hub_are_no_difference() {
         let call = json!({ "method": "tools/call", "params": { "name": "echo" }, "volatile": ["/result/content/0/text"] });
         let direct = json!({ "result": { "content": [{ "text": "at 12:00" }] }, "questions": [{ "method": "roots/list" }] });
         let meta = json!({ SERVER_INFO: { "name": "everything" } });
         let hub = json!({ "result": {
             "content": [{ "text": "at 12:01" }], "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": meta,
         } });
-        assert_eq!(differences(Era::Modern, &call, &direct, &hub), [""; 0]);
+        assert_eq!(differences(RevisionKind::Modern, &call, &direct, &hub), [""; 0]);
     }
 
     #[test]
@@ -260,7 +262,7 @@ mod tests {
         let direct = json!({ "result": { "content": [{ "text": "a", "annotations": null }], "x-own": 1 } });
         let hub =
             json!({ "result": { "content": [{ "text": "b" }], "resultType": "complete" }, "sdkError": "no" });
-        let found = differences(Era::Legacy, &call, &direct, &hub).join("\n");
+        let found = differences(RevisionKind::Legacy, &call, &direct, &hub).join("\n");
         for part in [
             "/content/0/text: \"a\" directly",
             "/annotations: null directly, nothing",
@@ -279,7 +281,7 @@ mod tests {
             "resources": [{ "uri": "demo://a" }, { "uri": "other://b" }],
         } });
         let direct = json!({ "tools": [{ "name": "echo", "title": "Echo" }, { "name": "gone" }], "resources": [{ "uri": "demo://a" }] });
-        let mut comparison = Comparison::new(Era::Legacy, &hub);
+        let mut comparison = Comparison::new(RevisionKind::Legacy, &hub);
         comparison.lists(&SERVERS[0], &direct);
         comparison.nothing_else();
         let found = comparison.differences().join("\n");

@@ -72,7 +72,7 @@ impl Hub {
     }
 
     /// The end of what it wrote, for a failure's message.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn log_tail(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
@@ -80,7 +80,7 @@ impl Hub {
 
     fn await_listening(&mut self, port: u16) {
         let listens = self.serving.as_mut().is_none_or(|child| await_listening(child, port));
-        assert!(listens, "`toolbay serve` does not listen:\n{}", self.said());
+        assert!(listens, "`toolbay serve` does not listen:\n{}", self.log_tail());
     }
 }
 

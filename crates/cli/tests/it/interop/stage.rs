@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::hub::{Front, Hub, await_listening, free_port, wait};
-use super::{Client, Era, SERVERS};
+use super::{Client, RevisionKind, SERVERS};
 
 const DRIVER_LIMIT: Duration = Duration::from_secs(180);
 
@@ -156,7 +156,13 @@ impl Stage {
     }
 
     /// Runs one client to its end and gives the document that it printed.
-    pub(super) fn drive(&self, client: Client, era: Era, target: &Target, calls: &[Value]) -> Value {
+    pub(super) fn drive(
+        &self,
+        client: Client,
+        revision: RevisionKind,
+        target: &Target,
+        calls: &[Value],
+    ) -> Value {
         let (printed, wanted) = (self.root.join("driver.json"), self.root.join("calls.json"));
         fs::write(&wanted, serde_json::to_vec(calls).expect("JSON is written"))
             .expect("calls can be written");
@@ -166,7 +172,7 @@ impl Stage {
             Client::TypeScript2 => self.driver("bin/node", "client.mjs", &["--sdk", "v2"]),
         };
         driver
-            .args(["--era", if era == Era::Modern { "modern" } else { "legacy" }])
+            .args(["--era", if revision == RevisionKind::Modern { "modern" } else { "legacy" }])
             .arg("--calls")
             .arg(&wanted);
         let file = |path: &Path| fs::File::create(path).expect("a log can be made");
@@ -194,7 +200,7 @@ impl Stage {
         let said = fs::read_to_string(&said).unwrap_or_default();
         assert!(
             status.is_some_and(|status| status.success()),
-            "{client:?} {era:?} on {target:?} ended with {status:?}:\n{said}"
+            "{client:?} {revision:?} on {target:?} ended with {status:?}:\n{said}"
         );
         let printed = fs::read_to_string(&printed).expect("the driver printed");
         serde_json::from_str(&printed)

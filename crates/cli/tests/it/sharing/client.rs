@@ -65,7 +65,7 @@ impl SharingClient {
     }
 
     /// The answer to a request; what comes before it must be no answer to anything.
-    pub(super) fn answer(&mut self, id: u64) -> Value {
+    pub(super) fn response(&mut self, id: u64) -> Value {
         loop {
             let message = self.next();
             if message["id"] == id {
@@ -81,7 +81,7 @@ impl SharingClient {
 
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.send(method, params);
-        self.answer(id)
+        self.response(id)
     }
 
     /// The text that a tool answers with.

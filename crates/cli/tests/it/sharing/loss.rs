@@ -52,7 +52,7 @@ fn a_call_in_flight_fails_once_and_is_not_sent_again() {
     echo(&mut client);
     let before = pid(&hub(&home, &[]));
     signal(before, "KILL");
-    let answer = client.answer(hanging);
+    let answer = client.response(hanging);
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("the hub exited") && message.contains("not sent again"), "{message}");
     echo(&mut client);
@@ -127,7 +127,7 @@ fn as_program(command: Command, program: &std::path::Path) -> Command {
 }
 
 #[test]
-fn a_question_that_a_lost_hub_asked_is_withdrawn() {
+fn a_server_request_of_a_lost_hub_is_cancelled() {
     let home = home();
     let mut client = clients(&home, 1).remove(0);
     client.ask("logging/setLevel", &json!({ "level": "error" }));

@@ -39,7 +39,7 @@ pub(super) fn params() -> Vec<String> {
     all
 }
 
-/// Results of a tool. `RESULT_TYPE` is what the stateless era wants in them, or nothing.
+/// Results of a tool. `RESULT_TYPE` is what the stateless revision wants in them, or nothing.
 pub(super) fn results() -> Vec<String> {
     let texts = [
         r#"{RESULT_TYPE"content":[{"type":"text","text":"ok","unknown":[1,{"a":null}],"_meta":{"b/l":1.0}}],"isError":false,"unknown":{"deep":{"x":null}},"_meta":{"r/r":-0}}"#,

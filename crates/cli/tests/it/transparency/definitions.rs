@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use toolbay_testkit::harness::{Programs, Setup};
 
 use super::{
-    DOORS, Era, Pair,
+    FRONTS, Pair, RevisionKind,
     peers::Peer,
     raw::{field, fields},
     tools,
@@ -20,12 +20,13 @@ fn definitions_of_tools_change_only_as_listed() -> Result<()> {
     let programs = Programs::beside(Path::new(env!("CARGO_BIN_EXE_toolbay")))?;
     let file = interop().join("odd_tools.json").canonicalize()?.display().to_string();
     let flags = ["--tools-file", &file];
-    for door in DOORS {
+    for front in FRONTS {
         let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
         let setup = Setup::new(programs.clone(), folder.path()).hostile("s", &flags, serde_json::json!({}));
-        let direct = Peer::direct(programs.pipe("toolbay-hostile", &flags)?, Era::Legacy)?;
-        let mut pair = Pair { server: Era::Legacy, direct, through: Peer::through(setup, door, "s__good")? };
-        compare(&mut pair).with_context(|| format!("{door:?}"))?;
+        let direct = Peer::direct(programs.pipe("toolbay-hostile", &flags)?, RevisionKind::Legacy)?;
+        let mut pair =
+            Pair { server: RevisionKind::Legacy, direct, through: Peer::through(setup, front, "s__good")? };
+        compare(&mut pair).with_context(|| format!("{front:?}"))?;
     }
     Ok(())
 }
@@ -44,7 +45,7 @@ fn compare(pair: &mut Pair) -> Result<()> {
         };
         if is_listed {
             let through = listed.next().with_context(|| format!("not listed: {direct}"))?;
-            same_definition(direct, through, odd, pair.through.era())
+            same_definition(direct, through, odd, pair.through.revision())
                 .with_context(|| format!("\ndirect:  {direct}\nthrough: {through}"))?;
         }
     }
@@ -57,7 +58,7 @@ fn is_named(through: &str, direct: &str) -> Result<bool> {
     Ok(field(through, "name")? == field(direct, "name")?.map(|name| name.replacen('"', "\"s__", 1)))
 }
 
-fn same_definition(direct: &str, through: &str, odd: &Odd, client: Era) -> Result<()> {
+fn same_definition(direct: &str, through: &str, odd: &Odd, client: RevisionKind) -> Result<()> {
     let mut expected = fields(direct)?;
     let mut shown = fields(through)?;
     // Names that do not fit are made to fit; other tests say how.
@@ -71,7 +72,7 @@ fn same_definition(direct: &str, through: &str, odd: &Odd, client: Era) -> Resul
         let schema = typed(take(&mut expected, "inputSchema"), take(&mut shown, "inputSchema"))?;
         ensure!(schema, "more of its schema than the type");
     }
-    if client == Era::Legacy {
+    if client == RevisionKind::Legacy {
         for_older(&mut expected)?;
     }
     ensure!(expected == shown, "expected {expected:?}");

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use toolbay_testkit::harness::{Client, Hub, PATIENCE, Pipe, Setup};
 
 use super::{
-    Era, MODERN_META,
+    MODERN_META, RevisionKind,
     raw::{field, one_line},
 };
 
@@ -18,46 +18,46 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 
 /// How the hub is reached.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Door {
-    Http(Era),
-    Stdio(Era),
+pub(super) enum Front {
+    Http(RevisionKind),
+    Stdio(RevisionKind),
 }
 
 /// Something that answers requests.
 pub(super) struct Peer {
-    era: Era,
-    way: Way,
+    revision: RevisionKind,
+    link: PeerLink,
     notifications: Vec<String>,
 }
 
-enum Way {
+enum PeerLink {
     Pipe(Pipe),
     Http(Box<(Client, Hub)>),
 }
 
 impl Peer {
     /// A server itself.
-    pub(super) fn direct(pipe: Pipe, era: Era) -> Result<Self> {
-        let mut peer = Self { era, way: Way::Pipe(pipe), notifications: Vec::new() };
+    pub(super) fn direct(pipe: Pipe, revision: RevisionKind) -> Result<Self> {
+        let mut peer = Self { revision, link: PeerLink::Pipe(pipe), notifications: Vec::new() };
         peer.shake_hands()?;
         Ok(peer)
     }
 
     /// A hub, once it offers this tool of its server.
-    pub(super) fn through(setup: Setup, door: Door, tool: &str) -> Result<Self> {
-        let (era, way) = match door {
-            Door::Stdio(era) => (era, Way::Pipe(setup.start_stdio()?)),
-            Door::Http(era) => {
+    pub(super) fn through(setup: Setup, front: Front, tool: &str) -> Result<Self> {
+        let (revision, link) = match front {
+            Front::Stdio(revision) => (revision, PeerLink::Pipe(setup.start_stdio()?)),
+            Front::Http(revision) => {
                 let hub = setup.start()?;
-                let client = match era {
-                    Era::Legacy => hub.client()?,
-                    Era::Modern => Client::new(hub.address()),
+                let client = match revision {
+                    RevisionKind::Legacy => hub.client()?,
+                    RevisionKind::Modern => Client::new(hub.address()),
                 };
-                (era, Way::Http(Box::new((client, hub))))
+                (revision, PeerLink::Http(Box::new((client, hub))))
             }
         };
-        let mut peer = Self { era, way, notifications: Vec::new() };
-        if matches!(door, Door::Stdio(_)) {
+        let mut peer = Self { revision, link, notifications: Vec::new() };
+        if matches!(front, Front::Stdio(_)) {
             peer.shake_hands()?;
         }
         let started = Instant::now();
@@ -69,25 +69,25 @@ impl Peer {
         Ok(peer)
     }
 
-    pub(super) fn era(&self) -> Era {
-        self.era
+    pub(super) fn revision(&self) -> RevisionKind {
+        self.revision
     }
 
     /// Sends a request; gives the answer as it was written.
     pub(super) fn ask(&mut self, id: &str, method: &str, name: &str, params: &str) -> Result<String> {
-        let meta = if self.era == Era::Modern { MODERN_META } else { "" };
+        let meta = if self.revision == RevisionKind::Modern { MODERN_META } else { "" };
         let params = params.replacen("META", meta, 1).replacen("NAME", name, 1);
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-        match &mut self.way {
-            Way::Pipe(pipe) => pipe.send(&one_line(&text))?,
-            Way::Http(pair) => {
+        match &mut self.link {
+            PeerLink::Pipe(pipe) => pipe.send(&one_line(&text))?,
+            PeerLink::Http(pair) => {
                 let (client, _) = &mut **pair;
                 let uri = field(&params, "uri")?;
                 let uri: Option<String> = uri.map(|uri| serde_json::from_str(&uri)).transpose()?;
                 let name = uri.as_deref().unwrap_or(name);
                 let modern =
                     [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method), ("Mcp-Name", name)];
-                let headers = if self.era == Era::Modern { &modern[..] } else { &[] };
+                let headers = if self.revision == RevisionKind::Modern { &modern[..] } else { &[] };
                 let mut messages = client.post_with(headers, &text)?.messages;
                 let answer = messages.pop().context("no answer")?;
                 self.notifications.extend(messages);
@@ -103,11 +103,11 @@ impl Peer {
     }
 
     fn shake_hands(&mut self) -> Result<()> {
-        let Way::Pipe(pipe) = &mut self.way else { bail!("a client of HTTP has shaken hands") };
-        if self.era == Era::Legacy {
+        let PeerLink::Pipe(pipe) = &mut self.link else { bail!("a client of HTTP has shaken hands") };
+        if self.revision == RevisionKind::Legacy {
             pipe.send(INITIALIZE)?;
             self.answer("\"hello\"")?;
-            let Way::Pipe(pipe) = &mut self.way else { bail!("it was a pipe") };
+            let PeerLink::Pipe(pipe) = &mut self.link else { bail!("it was a pipe") };
             pipe.send(INITIALIZED)?;
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Peer {
 
     /// The answer with this id; notifications before it are kept.
     fn answer(&mut self, id: &str) -> Result<String> {
-        let Way::Pipe(pipe) = &mut self.way else { bail!("HTTP has its answers already") };
+        let PeerLink::Pipe(pipe) = &mut self.link else { bail!("HTTP has its answers already") };
         loop {
             let line = pipe.line()?;
             if field(&line, "id")?.as_deref() == Some(id) {

@@ -38,7 +38,7 @@ fn tells(who: char, method: &str, params: Value) -> (char, Value) {
 }
 
 #[test]
-fn a_new_hub_is_told_what_the_old_one_knew_and_its_answers_are_not_handed_on() {
+fn a_new_hub_gets_the_replayed_state_and_its_responses_are_dropped() {
     let mut conversation = ReplayState::default();
     let verdicts = talk(
         &mut conversation,
@@ -81,7 +81,7 @@ fn a_new_hub_is_told_what_the_old_one_knew_and_its_answers_are_not_handed_on() {
 }
 
 #[test]
-fn what_was_not_answered_is_answered_with_one_error_and_not_sent_again() {
+fn pending_requests_get_one_error_and_are_not_sent_again() {
     let mut conversation = ReplayState::default();
     let said = [
         ('>', initialize()),
@@ -102,7 +102,7 @@ fn what_was_not_answered_is_answered_with_one_error_and_not_sent_again() {
 }
 
 #[test]
-fn what_the_hub_never_read_is_as_if_it_was_never_said() {
+fn lines_that_the_hub_never_read_are_sent_again() {
     let mut conversation = ReplayState::default();
     let said = [
         ('>', initialize()),
@@ -118,7 +118,7 @@ fn what_the_hub_never_read_is_as_if_it_was_never_said() {
 }
 
 #[test]
-fn a_handshake_that_was_not_answered_is_repeated_and_its_answer_handed_on() {
+fn a_pending_handshake_is_repeated_and_its_response_forwarded() {
     let mut conversation = ReplayState::default();
     talk(&mut conversation, &[('>', initialize())]);
     assert!(conversation.lose_hub().is_empty());
@@ -128,7 +128,7 @@ fn a_handshake_that_was_not_answered_is_repeated_and_its_answer_handed_on() {
 }
 
 #[test]
-fn a_question_of_a_lost_hub_is_withdrawn_and_its_answer_reaches_no_other() {
+fn a_server_request_of_a_lost_hub_is_cancelled_and_its_response_reaches_no_other_hub() {
     let mut conversation = ReplayState::default();
     let question = ('<', json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
     let answer = ('>', json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}));

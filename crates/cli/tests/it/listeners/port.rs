@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use crate::program::Home;
 
 #[test]
-fn whoever_has_the_address_is_named() {
+fn the_process_that_uses_the_address_is_named() {
     let home = Home::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

@@ -35,7 +35,7 @@ fn pages_of_other_ports_are_refused_unless_their_origin_is_allowed() {
 }
 
 #[test]
-fn what_is_no_origin_is_refused_at_the_start() {
+fn invalid_origins_are_refused_at_the_start() {
     for (origin, said) in [
         ("*", "would allow any page"),
         ("null", "would allow any page"),

@@ -95,7 +95,7 @@ fn everything_is_shown_before_anything_is_written() {
 }
 
 #[test]
-fn one_file_or_one_client_may_be_meant() {
+fn a_file_or_a_client_can_be_named() {
     let home = home();
     let ran = home.run(&["import", "--from", "codex", "--dry-run", "--json"]).expect(0);
     assert_eq!(found(&ran), json!(["new git codex", "new mine codex", "new late codex"]));
@@ -119,7 +119,7 @@ fn one_file_or_one_client_may_be_meant() {
 }
 
 #[test]
-fn what_our_file_cannot_hold_is_told() {
+fn what_toolbay_toml_cannot_express_is_reported() {
     let home = Home::new();
     home.write("mcp.json", r#"{"mcpServers": {"my.git": {"command": "a"}, "my-git": {"command": "b"}, "in": {"command": "c", "cwd": "sub"}}}"#);
     let ran = home.run(&["import", "mcp.json", "--dry-run", "--json"]).expect(0);
@@ -177,7 +177,7 @@ fn entries_of_vs_code_mean_the_same_after_an_import() {
 }
 
 #[test]
-fn what_is_common_and_harmless_takes_one_line() {
+fn common_warnings_take_one_line() {
     let home = Home::new();
     let entry = |name: &str| format!(r#""{name}": {{"command": "npx", "args": ["{name}"]}}"#);
     home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, {}}}}}"#, entry("a"), entry("b")));
@@ -235,7 +235,7 @@ fn where_the_file_of_a_client_is_not_known_nothing_is_written() {
 
 /// What an update replaces must not stand in files of others.
 #[test]
-fn the_hub_is_named_by_the_path_that_people_have() {
+fn export_names_the_hub_by_its_link_on_the_path() {
     let home = Home::new();
     fs::create_dir(home.path("bin")).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolbay"), home.path("bin/toolbay")).unwrap();
@@ -247,7 +247,7 @@ fn the_hub_is_named_by_the_path_that_people_have() {
 }
 
 #[test]
-fn secrets_that_others_can_read_are_told() {
+fn secrets_that_others_can_read_are_reported() {
     let home = home();
     home.write_user_config("[servers.a]\ncommand = 'a'\nenv = { API_KEY = 's3cret' }\n");
     let file = home.path("home/.cursor/mcp.json");

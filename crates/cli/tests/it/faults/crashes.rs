@@ -32,7 +32,7 @@ fn f01_crash_mid_call_fails_that_call_and_restarts() -> Result<()> {
 
 /// What a server wrote last goes to every caller, and to whoever looks at logs.
 #[test]
-fn f01_last_words_are_shown_without_secrets_and_control_characters() -> Result<()> {
+fn f01_stderr_is_shown_without_secrets_and_control_characters() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     let mut client = scene.client()?;
     let words = "refused\u{1b}]0;pwn\u{7} \u{202e}Authorization: Bearer hunter2-a; DB_PASSWORD=hunter2-b \
@@ -62,7 +62,7 @@ fn f01_last_words_are_shown_without_secrets_and_control_characters() -> Result<(
 }
 
 #[test]
-fn f01_crash_in_the_middle_of_an_answer_fails_that_call() -> Result<()> {
+fn f01_crash_in_the_middle_of_a_response_fails_that_call() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     let mut client = scene.client()?;
     says(&client.error("bad__half_answer", json!({ "code": 9 }))?, &["`bad`"])?;
@@ -134,7 +134,7 @@ fn f03_progress_keeps_a_call_alive_up_to_the_total() -> Result<()> {
 }
 
 #[test]
-fn f04_slow_start_delays_nobody_and_is_announced() -> Result<()> {
+fn f04_slow_start_delays_no_other_and_is_announced() -> Result<()> {
     // Longer than the first list waits for.
     let mut scene = Scene::starting(&["--start-delay-ms", "3500"], json!({ "probe_timeout": "10s" }))?;
     ensure!(scene.hub.listening < Duration::from_secs(3), "it listened after {:?}", scene.hub.listening);
@@ -174,7 +174,7 @@ fn f04_a_call_waits_for_a_start_no_longer_than_its_deadline() -> Result<()> {
 }
 
 #[test]
-fn f05_one_that_never_initialises_is_killed_with_its_tree() -> Result<()> {
+fn f05_a_server_that_never_initializes_is_killed_with_its_tree() -> Result<()> {
     let expected = without_bad()?;
     let tuning = json!({ "startup_timeout": "500ms", "restart_delay": "10ms" });
     let scene = Scene::starting(&["--never-initialize", "--grandchildren"], tuning)?;

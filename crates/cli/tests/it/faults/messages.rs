@@ -55,7 +55,7 @@ fn f07_a_line_of_100_mb_fails_one_call() -> Result<()> {
 }
 
 #[test]
-fn f08_an_endless_line_costs_its_server_its_life() -> Result<()> {
+fn f08_an_endless_line_ends_its_server() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     let mut client = scene.client()?;
     scene.hub.forget_peak();
@@ -87,7 +87,7 @@ fn f09_split_characters_arrive_whole_and_broken_ones_fail_one_call() -> Result<(
 }
 
 #[test]
-fn f10_a_flood_on_stderr_blocks_nobody() -> Result<()> {
+fn f10_a_flood_on_stderr_blocks_no_call() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     let (mut client, mut other) = (scene.client()?, scene.client()?);
     // Fills the ring first.

@@ -27,7 +27,7 @@ struct Load {
 }
 
 #[test]
-fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_none() -> Result<()> {
+fn f23_a_server_restarted_under_load_mixes_up_and_loses_no_response() -> Result<()> {
     let transports = [
         ("--http", "legacy"),
         ("--http", "modern"),
@@ -35,11 +35,12 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
         ("--ws", "legacy"),
         ("--ws", "modern"),
     ];
-    for (flag, era) in transports {
+    for (flag, revision) in transports {
         let folder = folder()?;
         let program = programs()?.path("toolbay-test-server");
         let log = folder.path().join("received");
-        let arguments = ["--era", era, "--log-received", log.to_str().context("a path of ours is text")?];
+        let arguments =
+            ["--era", revision, "--log-received", log.to_str().context("a path of ours is text")?];
         let mut server = WebServer::run(&program, &arguments, flag)?;
         let (port, url) = (server.address()?.port(), server.url().to_owned());
         let setup = Setup::new(programs()?, folder.path()).healthy("good").remote("far", &url);
@@ -53,25 +54,25 @@ fn f23_a_server_killed_and_restarted_under_load_gives_no_wrong_answer_and_loses_
             let callers: Vec<_> =
                 (0..CALLERS).map(|caller| scope.spawn(move || call(load, address, caller))).collect();
             let killing = (0..KILLS).try_for_each(|_| -> Result<()> {
-                answers(load, 50)?;
+                wait_for_responses(load, 50)?;
                 server.kill()?;
                 // So long nobody answers; what is called meanwhile waits, or fails with a reason.
                 thread::sleep(Duration::from_millis(300));
                 server = WebServer::run_on(&program, port, &arguments, flag)?;
                 Ok(())
             });
-            let recovered = killing.and_then(|()| answers(load, 200));
+            let recovered = killing.and_then(|()| wait_for_responses(load, 200));
             load.is_over.store(true, Relaxed);
             for caller in callers {
                 caller.join().expect("it returns its failures")?;
             }
             recovered
         });
-        outcome.with_context(|| format!("{flag} {era}\nthe hub said:\n{}", hub.said()))?;
+        outcome.with_context(|| format!("{flag} {revision}\nthe hub said:\n{}", hub.said()))?;
         // What a server had when it was killed is lost; what it had not is not.
         let (good, failed) = (load.good.load(Relaxed), load.failed.load(Relaxed));
-        ensure!(failed <= KILLS * CALLERS, "{flag} {era}: {failed} calls failed, {good} did not");
-        never_twice(&log).with_context(|| format!("{flag} {era}"))?;
+        ensure!(failed <= KILLS * CALLERS, "{flag} {revision}: {failed} calls failed, {good} did not");
+        never_twice(&log).with_context(|| format!("{flag} {revision}"))?;
         hub.wait_until("far", "has no calls", |far| far["counts"]["in_flight"] == 0)?;
         bystander.leave()?;
         hub.stop()?;
@@ -95,7 +96,7 @@ fn never_twice(log: &Path) -> Result<()> {
 }
 
 /// Waits for so many more good answers.
-fn answers(load: &Load, count: usize) -> Result<()> {
+fn wait_for_responses(load: &Load, count: usize) -> Result<()> {
     let wanted = load.good.load(Relaxed) + count;
     until("calls are answered again", || Ok((load.good.load(Relaxed) >= wanted).then_some(())))
 }

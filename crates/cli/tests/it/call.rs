@@ -28,7 +28,7 @@ fn typed(home: &Home, args: &[&str], input: &str) -> Ran {
 }
 
 #[test]
-fn forms_are_asked_on_a_terminal() {
+fn elicitation_forms_are_shown_on_a_terminal() {
     for revision in ["2025-11-25", "2026-07-28"] {
         let home = home(revision);
         let ran = typed(&home, &["it__elicit", "text=please"], "\n\nAda\n").expect(0);
@@ -55,7 +55,7 @@ fn pages_are_shown_and_nothing_is_opened() {
 }
 
 #[test]
-fn what_nobody_can_answer_is_refused() {
+fn server_requests_without_a_handler_are_refused() {
     let home = home("2025-11-25");
     // No terminal, so nobody can fill in a form; and there is never a model.
     for tool in ["it__elicit", "it__sample"] {

@@ -33,7 +33,7 @@ fn line(stream: &mut BufReader<TcpStream>, start: &str) -> String {
 }
 
 #[test]
-fn old_and_new_clients_find_a_door_they_know() {
+fn legacy_and_modern_clients_are_served_on_one_port() {
     let home = Home::new();
     let mut hub = home.serve(&[]);
     assert!(hub.post(PING).ends_with(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
@@ -49,7 +49,7 @@ fn old_and_new_clients_find_a_door_they_know() {
 }
 
 #[test]
-fn pages_of_other_sites_and_strangers_find_none() {
+fn the_token_and_the_origin_are_checked_on_every_path() {
     let home = Home::new();
     home.write_secret("token", "t0ken-0123456789abcdef");
     let hub = home.serve(&["--token-file", "token"]);

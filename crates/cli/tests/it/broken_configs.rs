@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use crate::program::Home;
 
 #[test]
-fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
+fn one_bad_entry_is_reported_with_its_location_and_the_others_work() {
     let home = Home::new();
     home.write(
         "mcp.json",
@@ -28,7 +28,7 @@ fn one_bad_entry_is_told_with_its_place_and_the_others_go_on() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_told_with_the_place() {
+fn an_invalid_file_is_reported_with_the_location() {
     for (text, said) in [
         ("{\n \"mcpServers\": {\n  \"a\": {\"command\": \"x\"} \"b\": 1\n }}", "mcp.json:3:"),
         ("[]", "a configuration must be a table"),

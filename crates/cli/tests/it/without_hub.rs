@@ -84,7 +84,7 @@ fn json_has_a_schema_version_and_keeps_what_it_does_not_know() {
 }
 
 #[test]
-fn words_of_servers_cannot_reach_the_terminal() {
+fn text_of_servers_cannot_control_the_terminal() {
     let home = Home::with_server();
     for args in [&["tools"][..], &["tools", "--json"], &["call", "small__evil"]] {
         let ran = home.run(&alone(args)).expect(0);

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_config::{ConfigWatch, WatchMethod, watch_files};
 
 /// Longer than any debounce; enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Long enough for a report that should not come.
 const SILENCE: Duration = Duration::from_millis(1200);
 
@@ -44,8 +44,8 @@ impl Stage {
     }
 }
 
-async fn told(watch: &mut ConfigWatch, what: &str) {
-    assert!(timeout(PATIENCE, watch.changed()).await.is_ok(), "not told: {what}");
+async fn expect_change(watch: &mut ConfigWatch, what: &str) {
+    assert!(timeout(TIMEOUT, watch.changed()).await.is_ok(), "not reported: {what}");
 }
 
 async fn silent(watch: &mut ConfigWatch, what: &str) {
@@ -57,23 +57,23 @@ async fn a_file_is_made_written_replaced_and_removed() {
     let stage = Stage::new();
     let mut watch = stage.watch(&["a.toml", "b.json"]);
     stage.write("a.toml", "1");
-    told(&mut watch, "made").await;
+    expect_change(&mut watch, "made").await;
     stage.write("a.toml", "2");
-    told(&mut watch, "rewritten").await;
+    expect_change(&mut watch, "rewritten").await;
     stage.write("b.json.tmp", "3");
     fs::rename(stage.path("b.json.tmp"), stage.path("b.json")).unwrap();
-    told(&mut watch, "put in place by a rename").await;
+    expect_change(&mut watch, "put in place by a rename").await;
     stage.write("a.toml~", "4");
     fs::rename(stage.path("a.toml~"), stage.path("a.toml")).unwrap();
-    told(&mut watch, "replaced by a rename").await;
+    expect_change(&mut watch, "replaced by a rename").await;
     fs::remove_file(stage.path("a.toml")).unwrap();
-    told(&mut watch, "removed").await;
+    expect_change(&mut watch, "removed").await;
     File::options().append(true).open(stage.path("b.json")).unwrap().write_all(b"5").unwrap();
-    told(&mut watch, "longer").await;
+    expect_change(&mut watch, "longer").await;
 }
 
 #[tokio::test]
-async fn a_file_written_in_pieces_is_told_when_it_is_whole() {
+async fn a_file_written_in_pieces_is_reported_once_complete() {
     let stage = Stage::new();
     stage.write("a.toml", "old");
     let mut watch = stage.watch(&["a.toml"]);
@@ -84,13 +84,13 @@ async fn a_file_written_in_pieces_is_told_when_it_is_whole() {
             sleep(Duration::from_millis(60)).await;
         }
     };
-    let ((), ()) = tokio::join!(writing, told(&mut watch, "written"));
+    let ((), ()) = tokio::join!(writing, expect_change(&mut watch, "written"));
     assert_eq!(fs::read_to_string(stage.path("a.toml")).unwrap(), "01234567");
     silent(&mut watch, "one time is enough").await;
 }
 
 #[tokio::test]
-async fn a_file_that_never_rests_is_told_all_the_same() {
+async fn a_file_that_keeps_changing_is_reported() {
     let stage = Stage::new();
     let mut watch = stage.watch(&["a.toml"]);
     let began = Instant::now();
@@ -102,9 +102,9 @@ async fn a_file_that_never_rests_is_told_all_the_same() {
     };
     tokio::select! {
         () = writing => {}
-        () = told(&mut watch, "it changes all the time") => {}
+        () = expect_change(&mut watch, "it changes all the time") => {}
     }
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TIMEOUT);
 }
 
 #[tokio::test]
@@ -113,9 +113,9 @@ async fn folders_may_come_later() {
     let mut watch = stage.watch(&["config/toolbay/toolbay.toml"]);
     fs::create_dir_all(stage.path("config/toolbay")).unwrap();
     stage.write("config/toolbay/toolbay.toml", "1");
-    told(&mut watch, "folders and file").await;
+    expect_change(&mut watch, "folders and file").await;
     stage.write("config/toolbay/toolbay.toml", "2");
-    told(&mut watch, "rewritten").await;
+    expect_change(&mut watch, "rewritten").await;
 }
 
 #[tokio::test]
@@ -126,23 +126,23 @@ async fn a_folder_may_go_and_come_again() {
     let mut watch = stage.watch(&["up/config/a.toml"]);
     for round in 0..3 {
         fs::remove_dir_all(stage.path("up")).unwrap();
-        told(&mut watch, "removed").await;
+        expect_change(&mut watch, "removed").await;
         fs::create_dir_all(stage.path("up/config")).unwrap();
         stage.write("up/config/a.toml", "2");
-        told(&mut watch, "made again").await;
+        expect_change(&mut watch, "made again").await;
         stage.write("up/config/a.toml", "3");
-        told(&mut watch, "written again").await;
+        expect_change(&mut watch, "written again").await;
         // At once, so that only the new one is there when we look.
         fs::rename(stage.path("up/config"), stage.path(&format!("old{round}"))).unwrap();
         fs::create_dir(stage.path("up/config")).unwrap();
         stage.write("up/config/a.toml", "4");
-        told(&mut watch, "another folder").await;
+        expect_change(&mut watch, "another folder").await;
         stage.write("up/config/a.toml", "5");
-        told(&mut watch, "written in the other folder").await;
+        expect_change(&mut watch, "written in the other folder").await;
         fs::rename(stage.path("up"), stage.path(&format!("older{round}"))).unwrap();
         fs::create_dir_all(stage.path("up/config")).unwrap();
         stage.write("up/config/a.toml", "6");
-        told(&mut watch, "another folder above").await;
+        expect_change(&mut watch, "another folder above").await;
     }
 }
 
@@ -157,24 +157,24 @@ async fn links_are_followed_and_may_turn() {
     symlink("../dotfiles/a.toml", stage.path("home/a.toml")).unwrap();
     let mut watch = stage.watch(&["home/a.toml"]);
     stage.write("dotfiles/a.toml", "2");
-    told(&mut watch, "the target was written").await;
+    expect_change(&mut watch, "the target was written").await;
     symlink(stage.path("other/a.toml"), stage.path("home/new")).unwrap();
     fs::rename(stage.path("home/new"), stage.path("home/a.toml")).unwrap();
-    told(&mut watch, "the link was turned").await;
+    expect_change(&mut watch, "the link was turned").await;
     stage.write("other/a.toml", "3");
-    told(&mut watch, "the new target was written").await;
+    expect_change(&mut watch, "the new target was written").await;
     stage.write("dotfiles/a.toml", "4");
     silent(&mut watch, "nobody links there any more").await;
     // A link that leads nowhere yet.
     fs::remove_file(stage.path("other/a.toml")).unwrap();
-    told(&mut watch, "the target is gone").await;
+    expect_change(&mut watch, "the target is gone").await;
     stage.write("other/a.toml", "5");
-    told(&mut watch, "the target is back").await;
+    expect_change(&mut watch, "the target is back").await;
 }
 
 /// As clusters deliver configurations: the file is a link into a folder that is a link, which is replaced.
 #[tokio::test]
-async fn a_link_in_the_middle_of_the_way_may_turn() {
+async fn a_link_in_the_middle_of_the_path_may_change() {
     let stage = Stage::new();
     for version in ["v1", "v2"] {
         fs::create_dir(stage.path(version)).unwrap();
@@ -185,14 +185,14 @@ async fn a_link_in_the_middle_of_the_way_may_turn() {
     let mut watch = stage.watch(&["a.toml"]);
     symlink("v2", stage.path("data.new")).unwrap();
     fs::rename(stage.path("data.new"), stage.path("data")).unwrap();
-    told(&mut watch, "the folder was turned").await;
+    expect_change(&mut watch, "the folder was turned").await;
     assert_eq!(fs::read_to_string(stage.path("a.toml")).unwrap(), "v2");
     stage.write("v2/a.toml", "v3");
-    told(&mut watch, "the new target was written").await;
+    expect_change(&mut watch, "the new target was written").await;
 }
 
 #[tokio::test]
-async fn what_is_beside_and_whoever_reads_is_not_told() {
+async fn other_files_and_reads_are_not_reported() {
     let stage = Stage::new();
     stage.write("a.toml", "1");
     let mut watch = stage.watch(&["a.toml", "no/such/folder/b.toml"]);
@@ -204,23 +204,23 @@ async fn what_is_beside_and_whoever_reads_is_not_told() {
 }
 
 #[tokio::test]
-async fn many_changes_are_told_once() {
+async fn many_changes_are_reported_once() {
     let stage = Stage::new();
     let mut watch = stage.watch(&["a.toml", "b.toml"]);
     for round in 0..200 {
         stage.write(if round % 2 == 0 { "a.toml" } else { "b.toml" }, &round.to_string());
     }
-    told(&mut watch, "many").await;
+    expect_change(&mut watch, "many").await;
     silent(&mut watch, "again").await;
 }
 
 #[tokio::test]
-async fn whoever_drops_the_watch_ends_its_task() {
+async fn dropping_the_watch_ends_its_task() {
     let stage = Stage::new();
     let watch = stage.watch(&["a.toml"]);
     drop(watch);
     stage.tasks.close();
-    timeout(PATIENCE, stage.tasks.wait()).await.expect("the task ends");
+    timeout(TIMEOUT, stage.tasks.wait()).await.expect("the task ends");
 }
 
 /// Nothing that exists on the way is needed: paths of any kind can be watched.
@@ -241,7 +241,7 @@ async fn odd_paths_are_no_trouble() {
     let mut watch = watch_files(&paths, &tasks);
     fs::remove_file(stage.path("file")).unwrap();
     fs::create_dir(stage.path("file")).unwrap();
-    told(&mut watch, "a file became a folder").await;
+    expect_change(&mut watch, "a file became a folder").await;
     stage.write("file/a.toml", "1");
-    told(&mut watch, "with the file in it").await;
+    expect_change(&mut watch, "with the file in it").await;
 }

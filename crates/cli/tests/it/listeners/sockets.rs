@@ -48,7 +48,7 @@ fn a_hub_always_has_one_for_its_user_alone() {
 }
 
 #[test]
-fn one_that_a_killed_hub_left_is_replaced() {
+fn a_socket_left_by_a_killed_hub_is_replaced() {
     let home = Home::new();
     let (own, chosen) = (mcp_sockets, home.path("chosen.sock"));
     let listen = format!("unix:{}", chosen.display());
@@ -66,7 +66,7 @@ fn one_that_a_killed_hub_left_is_replaced() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
+fn sockets_and_files_of_others_are_left_alone() {
     let home = Home::new();
     let taken = home.path("taken.sock");
     let listener = UnixListener::bind(&taken).unwrap();

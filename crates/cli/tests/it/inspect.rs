@@ -142,7 +142,7 @@ fn people_get_one_line_per_message_of_the_server_they_name() {
 }
 
 #[test]
-fn nothing_is_kept_while_nobody_watches() {
+fn nothing_is_kept_without_a_watcher() {
     let home = Home::with_server();
     let hub = hub(&home);
     hub.post(CALL);
@@ -168,7 +168,7 @@ fn nothing_is_kept_while_nobody_watches() {
 }
 
 #[test]
-fn the_log_shows_handshakes_and_calls_when_asked() {
+fn the_log_shows_handshakes_and_calls_with_debug() {
     let home = Home::with_server();
     for (variable, args, shows) in
         [("toolbay=debug", &[][..], true), ("", &["-vv"], true), ("info", &[], false)]

@@ -22,7 +22,7 @@ fn added(args: &[&str]) -> String {
 }
 
 #[test]
-fn servers_are_added_in_the_words_that_people_know() {
+fn servers_are_added_with_the_options_of_other_clients() {
     let npx = "[servers.gh]\ncommand = \"npx\"\nargs = [\"-y\", \"x@1.2.3\"]\n";
     let with_env = format!("{npx}env = {{ A = \"${{A}}\", B = \"1=2\" }}\n");
     let url = "[servers.gh]\nurl = \"https://h/mcp\"\n";
@@ -59,7 +59,7 @@ fn servers_are_added_in_the_words_that_people_know() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_and_not_written() {
+fn invalid_arguments_are_reported_and_not_written() {
     for (args, said) in [
         (&["add", "gh"][..], "COMMAND_OR_URL"),
         (&["add", "gh", "npx", "-y", "x"], "'-- -y'"),
@@ -185,7 +185,7 @@ fn a_named_file_of_any_format_is_changed() {
 }
 
 #[test]
-fn what_one_adds_to_the_project_oneself_is_approved() {
+fn servers_added_to_the_project_by_the_user_are_approved() {
     let home = Home::new();
     home.run(&["add", "gh", "--scope", "project", "--", "x", "1"]).expect(0);
     assert_eq!(text(&home, "toolbay.toml"), "[servers.gh]\ncommand = \"x\"\nargs = [\"1\"]\n");
@@ -216,7 +216,7 @@ fn a_running_hub_follows() {
 }
 
 #[test]
-fn whoever_sits_at_a_terminal_is_asked_before_an_entry_is_replaced() {
+fn replacing_an_entry_asks_for_confirmation_on_a_terminal() {
     let home = Home::new();
     home.write_user_config("[servers.gh]\ncommand = 'old'\n");
     let ran = home.run_on_terminal(&["add", "gh", "new"], "n\n").expect(1);
@@ -231,7 +231,7 @@ fn whoever_sits_at_a_terminal_is_asked_before_an_entry_is_replaced() {
 }
 
 #[test]
-fn what_people_paste_is_unwrapped() {
+fn pasted_wrappers_are_unwrapped() {
     let expected = "[servers.gh]\ncommand = \"x\"\n";
     for json in [
         r#"{"command": "x"}"#,
@@ -249,7 +249,7 @@ fn what_people_paste_is_unwrapped() {
 }
 
 #[test]
-fn a_command_that_is_not_found_is_told() {
+fn a_missing_command_is_reported() {
     let home = Home::new();
     let ran = home.run(&["add", "gh", "--", "nxp", "-y", "x@1.2.3"]).expect(0);
     assert!(

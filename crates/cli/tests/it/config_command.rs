@@ -51,7 +51,7 @@ fn servers_of_all_scopes_are_shown_with_their_files() {
 }
 
 #[test]
-fn mistakes_are_told_with_line_and_column() {
+fn mistakes_are_reported_with_line_and_column() {
     let home = Home::new();
     home.write(
         "toolbay.toml",
@@ -82,7 +82,7 @@ fn mistakes_are_told_with_line_and_column() {
 }
 
 #[test]
-fn what_is_odd_is_told_and_no_mistake() {
+fn unusual_keys_are_warnings_not_errors() {
     let home = Home::new();
     home.write(
         "mcp.json",

@@ -78,7 +78,7 @@ fn clients_of_http_1_and_2_come_in() {
 }
 
 #[test]
-fn who_speaks_no_tls_is_turned_away_and_harms_nobody() {
+fn clients_without_tls_are_refused_and_affect_no_others() {
     let home = home();
     let mut hub = serve(&home);
     let _silent = TcpStream::connect(("127.0.0.1", port(&hub))).unwrap();

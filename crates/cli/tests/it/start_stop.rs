@@ -90,7 +90,7 @@ fn all_means_all_that_may_run() {
 }
 
 #[test]
-fn one_that_cannot_obey_keeps_no_other_from_it() {
+fn one_failing_server_does_not_affect_the_others() {
     let home = Home::new();
     let _hub = hub(&home);
     let ran = home.run(&["restart", "off", "one", "twoo", "two", "one", "--json"]);
@@ -106,7 +106,7 @@ fn one_that_cannot_obey_keeps_no_other_from_it() {
 }
 
 #[test]
-fn what_may_not_run_says_what_to_do_about_it() {
+fn servers_that_may_not_run_come_with_a_hint() {
     let home = Home::new();
     let _hub = hub(&home);
     for (server, code, said) in [

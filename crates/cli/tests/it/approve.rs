@@ -22,14 +22,14 @@ fn project(home: &Home, args: &str) {
     );
 }
 
-fn standings(home: &Home) -> Value {
+fn permissions(home: &Home) -> Value {
     let shown = home.run(&["list", "--json"]).expect(0).json();
     let servers = shown["servers"].as_array().unwrap();
     servers.iter().map(|it| (it["name"].as_str().unwrap().to_owned(), it["standing"].clone())).collect()
 }
 
 #[test]
-fn nothing_is_approved_when_nobody_can_be_asked() {
+fn nothing_is_approved_without_a_terminal() {
     let home = home(r#"["-y", "lint@1.2.3"]"#);
     let ran = home.run(&["approve"]).expect(6);
     assert!(
@@ -48,18 +48,18 @@ fn nothing_is_approved_when_nobody_can_be_asked() {
         ran.stdout.contains(".mcp.json:2:3: not asked yet") && !ran.stdout.contains("s3cret"),
         "{ran:#?}"
     );
-    assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "needs approval"}));
+    assert_eq!(permissions(&home), json!({"docs": "needs approval", "lint": "needs approval"}));
     home.run(&["approve", "--yes"]).expect(2);
 }
 
 #[test]
-fn one_is_approved_and_a_change_asks_again() {
+fn a_change_after_approval_asks_again() {
     let home = home(r#"["-y", "lint@1.2.3"]"#);
     let ran = home.run(&["approve", "lint", "--yes"]).expect(0);
     assert!(ran.stderr.contains("lint: approved"), "{ran:#?}");
-    assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "enabled"}));
+    assert_eq!(permissions(&home), json!({"docs": "needs approval", "lint": "enabled"}));
     project(&home, r#"["-y", "lint"]"#);
-    assert_eq!(standings(&home)["lint"], "needs approval");
+    assert_eq!(permissions(&home)["lint"], "needs approval");
     let ran = home.run(&["approve", "lint", "--diff"]).expect(0);
     for line in ["changed since", "    - argument: lint@1.2.3", "    + argument: lint", "      argument: -y"]
     {
@@ -83,22 +83,22 @@ fn one_is_approved_and_a_change_asks_again() {
     let ran = home.run(&["approve"]).expect(0);
     assert!(ran.stderr.contains("no servers need approval"), "{ran:#?}");
     home.run(&["approve", "lint", "--reject"]).expect(0);
-    assert_eq!(standings(&home), json!({"docs": "enabled", "lint": "disabled"}));
+    assert_eq!(permissions(&home), json!({"docs": "enabled", "lint": "disabled"}));
 }
 
 #[test]
-fn whoever_sits_at_a_terminal_is_asked_for_each() {
+fn approve_asks_for_each_server_on_a_terminal() {
     let home = home(r#"["-y", "lint@1.2.3"]"#);
     let ran = home.run_on_terminal(&["approve"], "y\nno\n").expect(0);
     assert!(ran.stdout.contains("Approve `lint`?") && ran.stdout.contains("Approve `docs`?"), "{ran:#?}");
-    assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "enabled"}));
+    assert_eq!(permissions(&home), json!({"docs": "needs approval", "lint": "enabled"}));
     home.run_on_terminal(&["approve", "docs"], "r\n").expect(0);
-    assert_eq!(standings(&home)["docs"], "disabled");
+    assert_eq!(permissions(&home)["docs"], "disabled");
     project(&home, "[]");
     home.run_on_terminal(&["approve", "--all"], "\n").expect(0);
-    assert_eq!(standings(&home)["lint"], "needs approval");
+    assert_eq!(permissions(&home)["lint"], "needs approval");
     home.run_on_terminal(&["approve", "--all"], "y\n").expect(0);
-    assert_eq!(standings(&home)["lint"], "enabled");
+    assert_eq!(permissions(&home)["lint"], "enabled");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn names_that_wait_for_nothing() {
 }
 
 #[test]
-fn words_of_a_project_cannot_reach_the_terminal() {
+fn text_of_a_project_cannot_control_the_terminal() {
     let home = Home::new();
     home.write(
         ".mcp.json",
@@ -188,7 +188,7 @@ fn an_entry_that_takes_the_place_of_ones_own_is_named() {
 
 /// Characters that cannot be seen are, wherever an entry is shown.
 #[test]
-fn what_cannot_be_seen_is_shown_as_an_escape() {
+fn invisible_characters_are_shown_as_escapes() {
     let home = Home::new();
     home.write(
         ".mcp.json",
@@ -212,7 +212,7 @@ fn what_cannot_be_seen_is_shown_as_an_escape() {
 
 /// Approvals that were given when less was bound count no more, and everybody is told.
 #[test]
-fn old_approvals_are_asked_for_again() {
+fn outdated_approvals_must_be_given_again() {
     let home = home("[]");
     home.run(&["approve", "--all", "--yes"]).expect(0);
     let kept = std::fs::read_to_string(home.path("toolbay/approvals.json")).unwrap();
@@ -234,9 +234,9 @@ fn a_project_is_found_from_a_folder_below_it() {
     };
     assert!(below(&["list"]).contains("needs approval"));
     below(&["approve", "lint", "--yes"]);
-    assert_eq!(standings(&home), json!({"docs": "needs approval", "lint": "enabled"}));
+    assert_eq!(permissions(&home), json!({"docs": "needs approval", "lint": "enabled"}));
     below(&["add", "--scope", "project", "mine", "--", "x"]);
-    assert_eq!(standings(&home)["mine"], "enabled");
+    assert_eq!(permissions(&home)["mine"], "enabled");
 }
 
 #[test]

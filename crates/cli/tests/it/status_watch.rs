@@ -178,7 +178,7 @@ fn a_terminal_is_given_back_when_the_hub_ends() {
 
 /// F29: a mistake while the hub runs is told with its place and changes nothing.
 #[test]
-fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
+fn configuration_problems_are_warnings_until_fixed() {
     let home = Home::with_server();
     let right = std::fs::read_to_string(home.path("mcp.json")).unwrap();
     let mut hub = home.serve(&["--config", "mcp.json"]);
@@ -216,7 +216,7 @@ fn what_is_wrong_with_the_configuration_is_a_warning_until_it_is_right_again() {
 }
 
 #[test]
-fn what_was_wrong_from_the_start_is_told_once() {
+fn a_problem_from_the_start_is_reported_once() {
     let home = Home::new();
     home.write("mcp.json", &format!(r#"{{"mcpServers": {{{}, "bad": 1}}}}"#, home.entry("small")));
     let mut hub = home.serve(&["--config", "mcp.json"]);

@@ -21,7 +21,7 @@ fn status(hub: &Serving, what: &str, authorization: Option<&str>) -> u16 {
 }
 
 #[test]
-fn nobody_is_served_without_it_and_it_is_never_printed() {
+fn clients_without_the_token_are_refused_and_it_is_never_printed() {
     let home = home(&format!("{TOKEN}\nmore\n"), 0o600);
     let mut hub = home.serve(&["--token-file", "token", "-vv"]);
     assert_eq!(status(&hub, "POST /mcp", None), 401);
@@ -54,7 +54,7 @@ fn a_file_that_keeps_no_secret_is_refused() {
 }
 
 #[test]
-fn other_machines_are_let_in_with_it() {
+fn other_machines_are_served_with_the_token() {
     let refused = Home::new().run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
     assert!(refused.stderr.contains("--token-file"), "{refused:#?}");
     let home = home(TOKEN, 0o600);

@@ -70,7 +70,7 @@ fn pings_of_a_server_that_does_not_read_take_no_memory() -> Result<()> {
 
 /// Schemas that take for ever to check, called with arguments that make them so.
 #[test]
-fn schemas_that_take_for_ever_to_check_stop_nobody() -> Result<()> {
+fn schemas_that_take_for_ever_to_check_block_no_client() -> Result<()> {
     let scene = Scene::new(&["--endless-schemas"], json!({}))?;
     let items = vec![json!({}); 80_000];
     let calls = [("bad__plain_doubling", json!({ "x": {} })), ("bad__plain_wide", json!({ "list": items }))];

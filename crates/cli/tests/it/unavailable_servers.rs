@@ -44,7 +44,7 @@ fn a_running_hub_is_not_waited_for() {
 }
 
 #[test]
-fn whoever_wants_to_wait_can() {
+fn waiting_for_a_server_is_possible() {
     let home = Home::new();
     let script = home.path("server.py");
     let slow = format!(
@@ -85,7 +85,7 @@ fn without_a_hub_only_what_is_needed_is_started() {
 }
 
 #[test]
-fn lists_come_from_the_cache_unless_servers_are_to_be_asked() {
+fn lists_come_from_the_cache_unless_live() {
     let home = Home::with_server();
     let tools = |more: &[&str]| {
         let args: Vec<&str> = ["tools", "--config", "mcp.json"].iter().chain(more).copied().collect();
