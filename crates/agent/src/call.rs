@@ -97,7 +97,7 @@ impl CallSender {
             revision: Revision::LATEST_LEGACY,
             identity: identity.clone(),
             id: self.owner,
-            may_be_asked: !self.handlers.is_empty(),
+            accepts_server_requests: !self.handlers.is_empty(),
             logs: least.map_or(LogFilter::Nothing, LogFilter::AtLeast),
             root: None,
             awaits_tasks: false,

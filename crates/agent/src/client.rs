@@ -222,15 +222,10 @@ impl CallTarget for OpenClient {
         let only_as_task = request.call.param("task").is_some();
         Routed::Sent(self.handle.call(Call {
             request,
-            revision: caller.revision,
+            caller,
             renamed: Default::default(),
-            client: caller.identity,
-            caller: caller.id,
             events,
-            may_be_asked: caller.may_be_asked,
-            logs: caller.logs,
             only_as_task,
-            awaits_tasks: caller.awaits_tasks,
             timeouts: None,
         }))
     }

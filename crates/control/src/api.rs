@@ -87,7 +87,7 @@ impl Api {
             revision: Revision::LATEST_LEGACY,
             identity: Arc::new(identity),
             id: CallerId::new(),
-            may_be_asked: false,
+            accepts_server_requests: false,
             awaits_tasks: false,
             logs: LogFilter::Nothing,
             root: None,

@@ -31,7 +31,7 @@ pub use changes::{HostChange, HostChanges};
 pub use events::{ConfigProblem, HostEvent, HostEventKind, HostEvents};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use reconcile::{ApplyReport, ServerError, ServerStatus};
-pub use router::{Caller, HostRequest, Resume, Routed, Unavailable};
+pub use router::{HostRequest, Resume, Routed, Unavailable};
 pub use servers::auth::AuthenticationError;
 pub use servers::launch::{server_endpoint, server_settings};
 pub use servers::state::ServerState;
@@ -40,7 +40,7 @@ pub use toolbay_config::{Problem, ServerConfig, ServerOptions};
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
 pub use toolbay_transport::{Connection, memory};
 pub use toolbay_upstream::{
-    CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, CallerId,
+    CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, Caller, CallerId,
     Catalog, CatalogKind, ClientIdentity, ClientReply, Counts, Endpoint, Failure, Hint, HubChain, HubsBehind,
     InFlight, LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender, PendingPath, Phase,
     ResourceSubscription, RunningCall, ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus,

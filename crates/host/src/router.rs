@@ -3,50 +3,28 @@
 mod unavailable;
 pub(crate) mod wait_for_server;
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use smallvec::SmallVec;
 use toolbay_config::Validate;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, MethodCall, Request, Revision, Scanner, ServerName, Span, decode_string,
-    encode_string, header_params::HeaderParam, method,
+    ErrorCode, ErrorObject, MethodCall, Request, Scanner, ServerName, Span, decode_string, encode_string,
+    header_params::HeaderParam, method,
 };
-use toolbay_upstream::{
-    Call, CallEventSender, CallerId, ClientIdentity, InFlight, LogFilter, LogSource, ServerHandle, Timeouts,
-};
+use toolbay_upstream::{Call, CallEventSender, Caller, InFlight, LogSource, ServerHandle, Timeouts};
 
 pub use unavailable::Unavailable;
 
 use crate::{Host, ResourceRoute, Route};
-
-/// Who asks.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The revision in which the request is written.
-    pub revision: Revision,
-    /// Who the client is, for servers that want to know.
-    pub identity: Arc<ClientIdentity>,
-    /// Tells its calls from those of others.
-    pub id: CallerId,
-    /// Whether servers may ask it something before they answer.
-    pub may_be_asked: bool,
-    /// Which log messages it wants.
-    pub logs: LogFilter,
-    /// Whether whoever sends this waits for the end of tasks, where the client knows none.
-    pub awaits_tasks: bool,
-    /// The project in which the client works, where it is known.
-    pub root: Option<Arc<Path>>,
-}
 
 /// A request with what belongs to it.
 #[derive(Debug)]
 pub struct HostRequest {
     /// What the client sent.
     pub request: Arc<Request>,
-    /// Who asks.
     pub caller: Caller,
-    /// Where progress, log messages and questions go, if anyone wants them.
+    /// Receives progress, log messages and server requests.
     pub events: Option<CallEventSender>,
     /// Set when this goes on with something that a server began.
     pub resumes: Option<Resume>,
@@ -259,19 +237,7 @@ impl Host {
         } else {
             self.instance(server, caller.id, caller.root.as_deref())
         };
-        let call = instance.call(Call {
-            request,
-            revision: caller.revision,
-            renamed,
-            client: caller.identity,
-            caller: caller.id,
-            events,
-            may_be_asked: caller.may_be_asked,
-            logs: caller.logs,
-            only_as_task,
-            awaits_tasks: caller.awaits_tasks,
-            timeouts,
-        });
+        let call = instance.call(Call { request, caller, renamed, events, only_as_task, timeouts });
         Routed::Sent(match lease {
             Some(lease) => call.keeping(lease),
             None => call,

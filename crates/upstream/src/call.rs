@@ -10,6 +10,7 @@ pub(crate) mod write_queue;
 use std::{
     any::Any,
     future::Future,
+    path::Path,
     pin::Pin,
     sync::{
         Arc,
@@ -30,28 +31,36 @@ use crate::{CallError, CallEventSender, LogFilter, ServerRequest, Timeouts, call
 /// A request for a server.
 #[derive(Debug)]
 pub struct Call {
-    /// What the client sent.
+    /// What the client sent, in the caller's revision.
     pub request: Arc<Request>,
-    /// The revision in which it is written.
-    pub revision: Revision,
+    pub caller: Caller,
     /// Values that the server knows under another text.
     pub renamed: SmallVec<[(Span, Bytes); 1]>,
-    /// Who asks.
-    pub client: Arc<ClientIdentity>,
-    /// Tells the calls of one client from those of others.
-    pub caller: CallerId,
-    /// Where progress, log messages and questions go, if anyone wants them.
+    /// Receives progress, log messages and server requests.
     pub events: Option<CallEventSender>,
-    /// Whether the client may be asked something before it gets its answer.
-    pub may_be_asked: bool,
-    /// Which log messages go there.
-    pub logs: LogFilter,
     /// Whether the server does this only as a task.
     pub only_as_task: bool,
-    /// Whether tasks are awaited for the client where it knows none.
-    pub awaits_tasks: bool,
-    /// Limits of this call; else those of the server.
+    /// Timeouts of this call; else those of the server.
     pub timeouts: Option<Timeouts>,
+}
+
+/// The client on whose behalf a call is made.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Distinguishes its calls from those of other clients.
+    pub id: CallerId,
+    /// The revision of its requests.
+    pub revision: Revision,
+    /// Its client info and capabilities, as servers get them.
+    pub identity: Arc<ClientIdentity>,
+    /// Which log messages it gets.
+    pub logs: LogFilter,
+    /// Whether servers may send it requests before they respond.
+    pub accepts_server_requests: bool,
+    /// Whether tasks are awaited on its behalf where it does not know tasks.
+    pub awaits_tasks: bool,
+    /// The project in which it works, where it is known.
+    pub root: Option<Arc<Path>>,
 }
 
 /// One client, as far as its calls are concerned.

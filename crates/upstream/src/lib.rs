@@ -45,7 +45,7 @@ mod supervisor;
 pub use call::budget::ByteBudget;
 pub use call::events::{CallEventSender, CallEvents, EventRejected, events};
 pub use call::running::{CallUpdate, RunningCall};
-pub use call::{Call, CallEvent, CallResponse, CallerId, InFlight};
+pub use call::{Call, CallEvent, CallResponse, Caller, CallerId, InFlight};
 pub use catalog::freshness::CacheHints;
 pub use catalog::{Catalog, CatalogKind};
 pub use counts::Counts;

@@ -159,7 +159,8 @@ impl CallRun {
     /// Sends a request to its server.
     fn send(&mut self, request: Arc<Request>, resumes: Option<Resume>) -> OrResponse<RunningCall> {
         let caller = self.client.caller(self.method());
-        self.wants_events = self.token().is_some() || self.client.wants_logs() || caller.may_be_asked;
+        self.wants_events =
+            self.token().is_some() || self.client.wants_logs() || caller.accepts_server_requests;
         let (sender, events) = self.wants_events.then(events).unzip();
         match self.gateway.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
             Routed::Sent(call) => {

@@ -142,7 +142,7 @@ impl RequestClient {
             revision: self.revision,
             identity: self.identity.clone(),
             id: self.owner,
-            may_be_asked: may_ask(method) && self.can_be_asked(),
+            accepts_server_requests: may_ask(method) && self.can_be_asked(),
             awaits_tasks: true,
             logs: self.logs,
             root: self.root.clone(),

@@ -75,7 +75,7 @@ pub(crate) fn dispatch_in(host: &Host, root: Option<&Path>, method: &str, params
         revision: Revision::LATEST_LEGACY,
         identity: Arc::new(identity),
         id: CallerId::new(),
-        may_be_asked: false,
+        accepts_server_requests: false,
         awaits_tasks: false,
         logs: LogFilter::Nothing,
         root: root.map(Arc::from),

@@ -48,7 +48,7 @@ pub(crate) struct PendingCall {
     pub(crate) logs: LogFilter,
     /// The client that waits; nobody for subscriptions and requests of our own: handshake, lists.
     caller: Option<CallerId>,
-    may_be_asked: bool,
+    accepts_server_requests: bool,
     /// The task whose end it waits for, as the server wrote its id.
     task: Option<Bytes>,
     /// Questions that its client has not answered yet, and since when the clocks stand still for them.
@@ -209,14 +209,14 @@ impl CallTable {
             writes.began(queued.id);
         }
         // A subscription says nothing about what else the server does for its client.
-        let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.caller);
+        let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.caller.id);
         let pending = PendingCall {
             task: awaited_task(&queued.call),
             reply: queued.reply,
             events: queued.call.events.take(),
-            logs: queued.call.logs,
+            logs: queued.call.caller.logs,
             caller: owner,
-            may_be_asked: queued.call.may_be_asked,
+            accepts_server_requests: queued.call.caller.accepts_server_requests,
             open_server_requests: 0,
             asked: now,
             call: self.may_be_unsent.then_some(queued.call),
@@ -239,7 +239,7 @@ impl CallTable {
             events: None,
             logs: LogFilter::Nothing,
             caller: None,
-            may_be_asked: false,
+            accepts_server_requests: false,
             task: None,
             open_server_requests: 0,
             asked: Instant::now(),
@@ -303,7 +303,8 @@ impl CallTable {
 
     /// The call that waits for the end of a task, by the id as the server wrote it.
     pub(crate) fn waits_for(&self, task: &[u8]) -> Option<u64> {
-        let waits = |pending: &PendingCall| pending.task.as_deref() == Some(task) && pending.may_be_asked;
+        let waits =
+            |pending: &PendingCall| pending.task.as_deref() == Some(task) && pending.accepts_server_requests;
         self.pending.iter().find(|(_, pending)| waits(pending)).map(|(id, _)| *id)
     }
 
@@ -320,7 +321,8 @@ impl CallTable {
 
     /// Of several calls of one client, the oldest that can carry a question: the one that takes long asks, mostly.
     pub(crate) fn carrier(&self, owner: CallerId) -> Option<u64> {
-        let carries = |pending: &PendingCall| pending.may_be_asked && pending.caller == Some(owner);
+        let carries =
+            |pending: &PendingCall| pending.accepts_server_requests && pending.caller == Some(owner);
         self.pending.iter().filter(|(_, pending)| carries(pending)).map(|(id, _)| *id).min()
     }
 
@@ -331,7 +333,7 @@ impl CallTable {
 
     /// Where the questions of a call go, if its client may be asked.
     pub(crate) fn open_server_requests_of(&self, id: u64) -> Option<&CallEventSender> {
-        let pending = self.pending.get(&id).filter(|pending| pending.may_be_asked)?;
+        let pending = self.pending.get(&id).filter(|pending| pending.accepts_server_requests)?;
         pending.events.as_ref()
     }
 

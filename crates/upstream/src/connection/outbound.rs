@@ -25,7 +25,7 @@ impl UpstreamConnection<'_> {
         {
             let Ok(mut slot) = self.outgoing.try_reserve() else { return };
             let Some(queued) = self.around.calls.next_waiting() else { return };
-            if let Some(level) = self.verbosity.level_to_set(queued.call.logs) {
+            if let Some(level) = self.verbosity.level_to_set(queued.call.caller.logs) {
                 let text = set_level(&mut self.around, level);
                 self.capture_sent(&text, None);
                 slot.send(text);
@@ -127,7 +127,7 @@ fn text_of(queued: &QueuedCall, revision: Revision) -> Rope {
         renamed: &call.renamed,
         wants_progress: call.request.call.method() == method::TOOLS_CALL,
         only_as_task: call.only_as_task,
-        awaits_tasks: call.awaits_tasks,
+        awaits_tasks: call.caller.awaits_tasks,
     };
-    translate_request(&call.request, &change, call.revision, revision, &call.client)
+    translate_request(&call.request, &change, call.caller.revision, revision, &call.caller.identity)
 }

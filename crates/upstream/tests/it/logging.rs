@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolbay_protocol::LogLevel;
 use toolbay_testkit::{Era, TestServer};
-use toolbay_upstream::{Call, CallEvent, LogFilter};
+use toolbay_upstream::{Call, CallEvent, Caller, LogFilter};
 
 use crate::world::{World, call_with_events};
 
@@ -21,7 +21,7 @@ fn server(era: Era) -> TestServer {
 /// The levels that a caller with that wish gets.
 async fn heard(world: &World, logs: LogFilter) -> Vec<String> {
     let (call, mut events) = call_with_events("t");
-    world.server.call(Call { logs, ..call }).await.unwrap();
+    world.server.call(Call { caller: Caller { logs, ..call.caller }, ..call }).await.unwrap();
     let mut heard = Vec::new();
     while let Some(CallEvent::Log(message)) = events.recv().await {
         heard.push(message.string_param("level").unwrap().into_owned());
@@ -68,9 +68,10 @@ async fn a_modern_server_is_told_with_each_call() {
     let server = server(Era::Modern);
     let world = World::ready(&server).await;
     let (call, mut events) = call_with_events("t");
-    let identity = call.client.at_level(Some(LogLevel::Error));
+    let identity = call.caller.identity.at_level(Some(LogLevel::Error)).into();
     let logs = LogFilter::AtLeast(LogLevel::Error);
-    world.server.call(Call { client: identity.into(), logs, ..call }).await.unwrap();
+    let caller = Caller { identity, logs, ..call.caller };
+    world.server.call(Call { caller, ..call }).await.unwrap();
     let mut heard = 0;
     while events.recv().await.is_some() {
         heard += 1;

@@ -16,8 +16,8 @@ use toolbay_protocol::{Message, Notification, Revision, ServerName};
 use toolbay_testkit::TestServer;
 use toolbay_transport::{Connection, Incoming, memory};
 use toolbay_upstream::{
-    Call, CallError, CallEvents, CallResponse, CallerId, ClientIdentity, Endpoint, LogFilter, ServerHandle,
-    ServerSettings, UpstreamState, UpstreamStatus, events, start,
+    Call, CallError, CallEvents, CallResponse, Caller, CallerId, ClientIdentity, Endpoint, LogFilter,
+    ServerHandle, ServerSettings, UpstreamState, UpstreamStatus, events, start,
 };
 
 /// A running upstream.
@@ -161,15 +161,18 @@ pub(crate) fn call_with(tool: &str, arguments: &Value) -> Call {
     let identity = ClientIdentity::new(Revision::LATEST_LEGACY, info, "{}");
     Call {
         request: request.into(),
-        revision: Revision::LATEST_LEGACY,
+        caller: Caller {
+            id: CallerId::new(),
+            revision: Revision::LATEST_LEGACY,
+            identity: Arc::new(identity),
+            logs: LogFilter::Everything,
+            accepts_server_requests: false,
+            awaits_tasks: false,
+            root: None,
+        },
         renamed: Default::default(),
-        client: Arc::new(identity),
-        caller: CallerId::new(),
         events: None,
         only_as_task: false,
-        awaits_tasks: false,
-        may_be_asked: false,
-        logs: LogFilter::Everything,
         timeouts: None,
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::{sync::oneshot, time::timeout};
 use tokio_util::task::TaskTracker;
 use toolbay_testkit::HttpScript;
-use toolbay_upstream::{Call, CallEvent, CallerId, ClientReply};
+use toolbay_upstream::{Call, CallEvent, Caller, ClientReply};
 
 use super::{PATIENCE, at};
 use crate::world::{World, call_with_events, hello, tools, value};
@@ -67,7 +67,7 @@ async fn each_client_is_asked_what_its_own_call_needs() {
     let mut clients = Vec::new();
     for _ in 0..8 {
         let (call, events) = call_with_events("t");
-        let call = Call { caller: CallerId::new(), may_be_asked: true, ..call };
+        let call = Call { caller: Caller { accepts_server_requests: true, ..call.caller }, ..call };
         clients.push((world.server.call(call), events));
     }
     // The last is asked first.
