@@ -185,7 +185,7 @@ impl Api {
         let Some((page, next)) = table.page(kind, cursor.as_deref()) else {
             return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "the list has changed; start again"));
         };
-        Ok(format!("{{{}}}", list_page(kind.field(), page, next.as_deref())))
+        Ok(list_page(kind.field(), page, next.as_deref()).finish())
     }
 
     fn owners(&self, request: &Request) -> Result<String, ErrorObject> {

@@ -40,9 +40,9 @@ pub use toolbay_config::{Problem, ServerConfig, ServerOptions};
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
 pub use toolbay_transport::{Connection, memory};
 pub use toolbay_upstream::{
-    CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, Caller, CallerId,
-    Catalog, CatalogKind, ClientIdentity, ClientReply, Counts, Endpoint, Failure, Hint, HubChain, HubsBehind,
-    InFlight, LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender, PendingPath, Phase,
+    CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, Caller,
+    CallerId, Catalog, CatalogKind, ClientIdentity, ClientReply, Counts, Endpoint, Failure, Hint, HubChain,
+    HubsBehind, InFlight, LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender, PendingPath, Phase,
     ResourceSubscription, RunningCall, ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus,
     capture, custom, events, shim,
 };

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use toolbay_config::Validate;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, MethodCall, Request, Scanner, ServerName, Span, decode_string, encode_string,
+    ErrorCode, ErrorObject, MethodCall, ObjectBuilder, Request, Scanner, ServerName, Span, decode_string,
     header_params::HeaderParam, method,
 };
 use toolbay_upstream::{Call, CallEventSender, Caller, InFlight, LogSource, ServerHandle, Timeouts};
@@ -301,7 +301,8 @@ fn key_twice(object: &[u8]) -> Option<String> {
 /// The answer to arguments that do not fit: a failed result, so that the model can correct itself (R127).
 fn misfit(tool: &str, faults: &[String]) -> String {
     let text = format!("The arguments do not match the schema of `{tool}`:\n{}", faults.join("\n"));
-    format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, encode_string(&text))
+    let content = ObjectBuilder::new().string("type", "text").string("text", &text).finish();
+    ObjectBuilder::new().array("content", [content.as_str()]).raw("isError", "true").finish()
 }
 
 fn required(span: Option<Span>, name: &str) -> Result<Span, ErrorObject> {

@@ -1,7 +1,7 @@
 //! The methods: what each request is answered with.
 
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, MethodCall, ProtocolFeatures, Request, Revision, Rope, encode_string, error,
+    ErrorCode, ErrorObject, MethodCall, ObjectBuilder, ProtocolFeatures, Request, Revision, Rope, error,
     meta, method, result,
 };
 
@@ -38,19 +38,25 @@ pub(super) fn is_slow(method_name: &str) -> bool {
 
 /// Answers what needs no waiting.
 pub(super) fn answer(server: &dyn Server, request: &Request) -> Rope {
-    match fields(server, &request.call) {
-        Ok(fields) => result(&request.id, &format!("{{{fields}}}")).into(),
+    match quick_result(server, &request.call) {
+        Ok(object) => result(&request.id, &object.finish()).into(),
         Err(why) => error(Some(&request.id), &why).into(),
     }
 }
 
-fn fields(server: &dyn Server, call: &MethodCall) -> Result<String, ErrorObject> {
+fn quick_result(server: &dyn Server, call: &MethodCall) -> Result<ObjectBuilder, ErrorObject> {
     let resources = |list: &dyn Fn() -> String| server.resources().map(|_| list());
-    let list = |field: &str, items: String| format!("\"{field}\":{items}{}", list_fields(call));
+    let list = |field: &str, items: String| {
+        let result = ObjectBuilder::with_capacity(items.len() + 96).raw(field, &items);
+        match features(call).wants_result_type() {
+            true => not_cacheable(result.string("resultType", "complete")),
+            false => result,
+        }
+    };
     match call.method() {
         method::INITIALIZE => Ok(introduction(server, call)),
         method::DISCOVER => Ok(discovery(server)),
-        method::PING => Ok(String::new()),
+        method::PING => Ok(ObjectBuilder::new()),
         method::TOOLS_LIST => whole(call).map(|()| list("tools", server.tools())),
         method::RESOURCES_LIST => match server.resources() {
             Some(items) => whole(call).map(|()| list("resources", items)),
@@ -97,13 +103,11 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
     };
     match done {
         Ok(text) if features(call).wants_result_type() => {
-            let rest = text.strip_prefix('{').unwrap_or(&text).trim_start();
-            let caching = match call.method() {
-                method::RESOURCES_READ => ",\"ttlMs\":0,\"cacheScope\":\"private\"",
-                _ => "",
-            };
-            let comma = if rest.starts_with('}') { "" } else { "," };
-            result(&request.id, &format!("{{\"resultType\":\"complete\"{caching}{comma}{rest}")).into()
+            let mut object = ObjectBuilder::with_capacity(text.len() + 64).string("resultType", "complete");
+            if call.method() == method::RESOURCES_READ {
+                object = not_cacheable(object);
+            }
+            result(&request.id, &object.fields_of(&text).finish()).into()
         }
         Ok(text) => result(&request.id, &text).into(),
         Err(why) => error(Some(&request.id), &in_words_of(call, why)).into(),
@@ -127,48 +131,40 @@ fn arguments(call: &MethodCall) -> Result<&str, ErrorObject> {
     }
 }
 
-fn introduction(server: &dyn Server, call: &MethodCall) -> String {
+fn introduction(server: &dyn Server, call: &MethodCall) -> ObjectBuilder {
     let asked = call.string_param("protocolVersion").and_then(|version| version.parse::<Revision>().ok());
     let revision =
         asked.filter(|revision| revision.features().has_sessions()).unwrap_or(Revision::LATEST_LEGACY);
-    format!(
-        "\"protocolVersion\":\"{revision}\",{},\"serverInfo\":{}",
-        capabilities_and_instructions(server),
-        info(server)
-    )
+    let result = ObjectBuilder::new().string("protocolVersion", revision.as_str());
+    capabilities_and_instructions(result, server).raw("serverInfo", &info(server))
 }
 
-fn discovery(server: &dyn Server) -> String {
-    let versions: Vec<String> = Revision::ALL.iter().rev().map(|version| format!("\"{version}\"")).collect();
-    format!(
-        "\"resultType\":\"complete\",\"supportedVersions\":[{}],{},\"ttlMs\":0,\"cacheScope\":\"private\",\
-         \"_meta\":{{\"{}\":{}}}",
-        versions.join(","),
-        capabilities_and_instructions(server),
-        meta::SERVER_INFO,
-        info(server)
-    )
+fn discovery(server: &dyn Server) -> ObjectBuilder {
+    let versions: Vec<&str> = Revision::ALL.into_iter().rev().map(Revision::as_str).collect();
+    let result = ObjectBuilder::new().string("resultType", "complete").value("supportedVersions", &versions);
+    let meta = ObjectBuilder::new().raw(meta::SERVER_INFO, &info(server));
+    not_cacheable(capabilities_and_instructions(result, server)).raw("_meta", &meta.finish())
 }
 
-fn capabilities_and_instructions(server: &dyn Server) -> String {
-    let resources = if server.resources().is_some() { "\"resources\":{}," } else { "" };
-    let capabilities = format!("\"capabilities\":{{{resources}\"tools\":{{}}}}");
+fn capabilities_and_instructions(result: ObjectBuilder, server: &dyn Server) -> ObjectBuilder {
+    let mut capabilities = ObjectBuilder::new();
+    if server.resources().is_some() {
+        capabilities = capabilities.raw("resources", "{}");
+    }
+    let result = result.raw("capabilities", &capabilities.raw("tools", "{}").finish());
     match server.instructions() {
-        Some(text) => format!("{capabilities},\"instructions\":{}", encode_string(text)),
-        None => capabilities,
+        Some(text) => result.string("instructions", text),
+        None => result,
     }
 }
 
 fn info(server: &dyn Server) -> String {
-    format!("{{\"name\":{},\"version\":\"{}\"}}", encode_string(server.name()), env!("CARGO_PKG_VERSION"))
+    ObjectBuilder::new().string("name", server.name()).string("version", env!("CARGO_PKG_VERSION")).finish()
 }
 
-/// The fields that a list has beside its items: `resultType` and the hints for caches, where the revision has them.
-fn list_fields(call: &MethodCall) -> &'static str {
-    match features(call).wants_result_type() {
-        true => ",\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"",
-        false => "",
-    }
+/// Adds the hints that nothing of a result may be cached.
+fn not_cacheable(result: ObjectBuilder) -> ObjectBuilder {
+    result.raw("ttlMs", "0").string("cacheScope", "private")
 }
 
 /// What the revision of a request has. One that names its revision stands alone, and only modern requests do.

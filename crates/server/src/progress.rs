@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolbay_protocol::{Request, Rope, meta, method, notification};
+use toolbay_protocol::{ObjectBuilder, Request, Rope, meta, method, notification};
 
 /// Reports the progress of a call to its client. May be used on any thread, and never blocks.
 #[derive(Debug, Clone, Default)]
@@ -39,9 +39,8 @@ impl Progress {
     /// as with [`report`](Self::report), when the client does not keep up.
     pub fn send(&self, fields: &Value) {
         let Some((token, notes)) = &self.told else { return };
-        let fields = fields.to_string();
-        let fields = fields.strip_prefix('{').unwrap_or_default();
-        let note = notification(method::PROGRESS, Some(&format!("{{\"progressToken\":{token},{fields}")));
+        let params = ObjectBuilder::new().raw("progressToken", token).fields_of(&fields.to_string());
+        let note = notification(method::PROGRESS, Some(&params.finish()));
         let _ = notes.try_send(note.into()); // full: the next one says more
     }
 }

@@ -8,7 +8,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use toolbay_protocol::{Response, meta, model::Item};
+use toolbay_protocol::{ObjectBuilder, Response, meta, model::Item};
 
 /// How many hubs may stand behind each other.
 pub const MAX_HUBS: usize = 8;
@@ -82,8 +82,8 @@ impl HubChain {
     }
 
     /// The field of `_meta` with which a server is asked for its hubs.
-    pub(crate) fn meta_field(&self) -> String {
-        format!("\"{}\":\"{self}\"", meta::VIA)
+    pub(crate) fn add_to(&self, meta: ObjectBuilder) -> ObjectBuilder {
+        meta.string(meta::VIA, &self.to_string())
     }
 }
 

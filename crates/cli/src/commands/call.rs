@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use toolbay_control::{ControlClient, ControlError};
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
-    ErrorObject, encode_string, method,
+    ErrorObject, ObjectBuilder, method,
     model::{CallToolResult, Tool},
 };
 
@@ -58,17 +58,15 @@ async fn send(
     name: &str,
     arguments: &str,
 ) -> Result<Result<String, ErrorObject>, CliError> {
-    let name_text = encode_string(name);
+    let params = ObjectBuilder::new().string("name", name).raw("arguments", arguments);
     let server = session.owner(CatalogKind::Tools, name).await?.unwrap_or_else(|| name.to_owned());
     note_other_folder(context, session, &server).await?;
     if let Some(mut connection) = HubConnection::open(context, session, &server).await? {
-        let params =
-            format!("{{\"name\":{name_text},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}");
+        let params = params.raw("_meta", r#"{"progressToken":1}"#).finish();
         let mut progress = CallProgress::new(context, name);
         return connection.ask(method::TOOLS_CALL, &params, &mut progress).await;
     }
-    let params = format!("{{\"name\":{name_text},\"arguments\":{arguments}}}");
-    match session.request(method::TOOLS_CALL, &params).await {
+    match session.request(method::TOOLS_CALL, &params.finish()).await {
         Err(ControlError::Answered { error, .. }) => Ok(Err(error)),
         result => Ok(Ok(result?)),
     }
@@ -96,7 +94,7 @@ fn show(context: &Context, args: &CallArgs, text: &str) -> Result<(), CliError> 
         save(context, file, &result)?;
     }
     if out.json {
-        out.json_fields(&format!("\"tool\":{},\"result\":{text}", encode_string(tool)))?;
+        out.json_fields(ObjectBuilder::new().string("tool", tool).raw("result", text))?;
     } else {
         let said = result.to_text();
         let said = if args.raw { said.into() } else { clean(&said) };

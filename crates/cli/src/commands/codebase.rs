@@ -105,7 +105,7 @@ fn greet(context: &Context, doors: &Listeners) -> Result<(), CliError> {
     let out = &context.out;
     for url in doors.urls() {
         if out.json {
-            out.json_fields(&format!("\"event\":\"listening\",\"url\":{}", json!(url)))?;
+            out.json_object(&json!({ "event": "listening", "url": url }))?;
         } else {
             out.note(&format!("The codebase server listens on {}", out.paint_status.bold(&url)));
         }

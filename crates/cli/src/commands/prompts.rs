@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolbay_control::ControlError;
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
-    encode_string, method,
+    ObjectBuilder, method,
     model::{GetPromptResult, Prompt},
 };
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
         args.filter(&mut offers);
         if context.out.json {
             let prompts: Vec<&str> = offers.iter().map(|offer| offer.json.as_str()).collect();
-            return Ok(context.out.json_fields(&format!("\"prompts\":[{}]", prompts.join(",")))?);
+            return Ok(context.out.json_fields(ObjectBuilder::new().array("prompts", prompts))?);
         }
         listing::print(context, args, "prompt", &offers)
     })
@@ -69,7 +69,7 @@ pub(crate) async fn get(context: &Context, args: &PromptArgs) -> Result<(), CliE
         let name = &args.name;
         let arguments = tool_arguments::of_prompt(&args.arguments)?;
         session.ready(Some(&json!({ "prompt": name }).to_string())).await?;
-        let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", encode_string(name));
+        let params = ObjectBuilder::new().string("name", name).raw("arguments", &arguments).finish();
         let text = match session.request(method::PROMPTS_GET, &params).await {
             Err(ControlError::Answered { error, .. }) => {
                 let texts = session.client.list(CatalogKind::Prompts).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn get(context: &Context, args: &PromptArgs) -> Result<(), CliE
 fn show(context: &Context, name: &str, text: &str) -> Result<(), CliError> {
     let out = &context.out;
     if out.json {
-        return Ok(out.json_fields(&format!("\"prompt\":{},\"result\":{text}", encode_string(name)))?);
+        return Ok(out.json_fields(ObjectBuilder::new().string("prompt", name).raw("result", text))?);
     }
     let result: GetPromptResult =
         serde_json::from_str(text).map_err(|error| CliError::BadResult { why: error.to_string() })?;

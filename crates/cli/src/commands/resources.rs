@@ -4,7 +4,7 @@ use serde_json::json;
 use toolbay_control::{ControlError, Reason};
 use toolbay_host::CatalogKind;
 use toolbay_protocol::{
-    encode_string, method,
+    ObjectBuilder, method,
     model::{ReadResourceResult, Resource, ResourceTemplate},
 };
 
@@ -38,14 +38,10 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
         args.filter(&mut templates);
         let out = &context.out;
         if out.json {
-            let all = |offers: &[Offer]| {
-                offers.iter().map(|offer| offer.json.as_str()).collect::<Vec<_>>().join(",")
-            };
-            return Ok(out.json_fields(&format!(
-                "\"resources\":[{}],\"resourceTemplates\":[{}]",
-                all(&resources),
-                all(&templates)
-            ))?);
+            let object = ObjectBuilder::new()
+                .array("resources", resources.iter().map(|offer| offer.json.as_str()))
+                .array("resourceTemplates", templates.iter().map(|offer| offer.json.as_str()));
+            return Ok(out.json_fields(object)?);
         }
         resources.extend(templates);
         listing::print(context, args, "resource", &resources)
@@ -106,7 +102,7 @@ pub(crate) async fn read(context: &Context, args: &ReadArgs) -> Result<(), CliEr
 fn show(context: &Context, uri: &str, text: &str) -> Result<(), CliError> {
     let out = &context.out;
     if out.json {
-        return Ok(out.json_fields(&format!("\"uri\":{},\"result\":{text}", encode_string(uri)))?);
+        return Ok(out.json_fields(ObjectBuilder::new().string("uri", uri).raw("result", text))?);
     }
     let result: ReadResourceResult =
         serde_json::from_str(text).map_err(|error| CliError::BadResult { why: error.to_string() })?;

@@ -80,8 +80,7 @@ fn greet(context: &Context, plan: &HubPlan, doors: &Listeners) -> Result<(), Cli
     let urls = doors.urls();
     if out.json {
         for url in &urls {
-            let url = serde_json::Value::from(url.as_str());
-            out.json_fields(&format!("\"event\":\"listening\",\"url\":{url}"))?;
+            out.json_object(&serde_json::json!({ "event": "listening", "url": url }))?;
         }
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolbay_host::CatalogKind;
-use toolbay_protocol::model::Tool;
+use toolbay_protocol::{ObjectBuilder, model::Tool};
 
 use super::listing::{self, Offer};
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
         args.filter(&mut offers);
         if context.out.json {
             let tools: Vec<&str> = offers.iter().map(|offer| offer.json.as_str()).collect();
-            return Ok(context.out.json_fields(&format!("\"tools\":[{}]", tools.join(",")))?);
+            return Ok(context.out.json_fields(ObjectBuilder::new().array("tools", tools))?);
         }
         listing::print(context, args, "tool", &offers)
     })
@@ -67,7 +67,7 @@ fn named(offers: &[Offer], name: &str, server: Option<&str>) -> Option<usize> {
 fn show(context: &Context, offer: &Offer) -> Result<(), CliError> {
     let out = &context.out;
     if out.json {
-        return Ok(out.json_fields(&format!("\"tools\":[{}]", offer.json))?);
+        return Ok(out.json_fields(ObjectBuilder::new().array("tools", [offer.json.as_str()]))?);
     }
     let Ok(tool) = Tool::parse(offer.json.clone().into()) else {
         return Err(CliError::BadResult { why: "the definition of the tool is not valid".to_owned() });

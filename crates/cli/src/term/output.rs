@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use toolbay_protocol::ObjectBuilder;
 
 use crate::term::style::{Palette, clean, escape_json};
 
@@ -60,18 +61,19 @@ impl Output {
         stdout.flush()
     }
 
-    /// One JSON object on one line, given as its fields: the schema version comes first.
-    pub(crate) fn json_fields(&self, fields: &str) -> io::Result<()> {
-        let comma = if fields.is_empty() { "" } else { "," };
-        let text = format!("{{\"schema_version\":{SCHEMA_VERSION}{comma}{fields}}}\n");
-        self.data(&escape_json(&text))
+    /// One JSON object on one line, after the schema version.
+    pub(crate) fn json_fields(&self, object: ObjectBuilder) -> io::Result<()> {
+        self.json_text(&object.finish())
     }
 
-    /// As [`Output::json_fields`], of plain data that serialises as an object.
+    /// As [`Output::json_fields`], of plain data that serializes as an object.
     pub(crate) fn json_object(&self, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string(value).map_err(io::Error::other)?;
-        let fields = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or("");
-        self.json_fields(fields)
+        self.json_text(&serde_json::to_string(value).map_err(io::Error::other)?)
+    }
+
+    fn json_text(&self, object: &str) -> io::Result<()> {
+        let text = ObjectBuilder::new().value("schema_version", &SCHEMA_VERSION).fields_of(object).finish();
+        self.data(&escape_json(&(text + "\n")))
     }
 
     /// How things are going; not with `--quiet`.

@@ -4,6 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use toolbay_control::{ServerSnapshot, ServerState};
 use toolbay_host::{Host, HostEvents, ServerStatus};
+use toolbay_protocol::ObjectBuilder;
 
 use crate::term::{
     output::{Output, size, to_stderr},
@@ -131,9 +132,10 @@ impl<'a> StartupTable<'a> {
             }
             self.said.insert(server.name.clone(), key);
             if self.form == StartupView::Events {
-                let fields = serde_json::to_string(server).unwrap_or_default();
                 // Nobody reading is no reason to stop serving.
-                let _ = self.out.json_fields(&format!("\"event\":\"server\",\"server\":{fields}"));
+                let _ = self
+                    .out
+                    .json_fields(ObjectBuilder::new().string("event", "server").value("server", server));
                 continue;
             }
             self.out.note(&line(server, self.out.paint_status));

@@ -21,7 +21,8 @@ use toolbay_host::{
     CallEvent, CallResponse, CallUpdate, HostRequest, Resume, Routed, RunningCall, ServerRequest, events,
 };
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Message, Request, RequestId, Revision, Rope, ServerName, meta, method,
+    ErrorCode, ErrorObject, Message, ObjectBuilder, Request, RequestId, Revision, Rope, ServerName, meta,
+    method,
 };
 use toolbay_translate::{InputRequest, InputRequired, progress, translate_response, url_elicitations};
 
@@ -297,7 +298,6 @@ pub(crate) fn complete(result: &str, revision: Revision) -> String {
     if !revision.features().wants_result_type() {
         return result.to_owned();
     }
-    let rest = result.strip_prefix('{').unwrap_or(result);
-    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-    format!("{{\"resultType\":\"complete\"{comma}{rest}")
+    let object = ObjectBuilder::with_capacity(result.len() + 32);
+    object.string("resultType", "complete").fields_of(result).finish()
 }

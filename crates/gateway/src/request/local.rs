@@ -105,11 +105,11 @@ impl Gateway {
         let page = if kind == CatalogKind::Tools { tools_for(page, client.revision) } else { page.clone() };
         // Looked at for every client: what ran out is asked for again, whoever looks.
         let hints = self.host.list_hints(kind);
-        let mut fields = list_page(kind.field(), &page, next.as_deref());
+        let mut result = list_page(kind.field(), &page, next.as_deref());
         let mut about = json!({});
         if client.revision.features().has_cache_hints() {
             let (ttl, scope) = caching(hints);
-            fields.push_str(&format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{scope}\""));
+            result = result.value("ttlMs", &ttl).string("cacheScope", scope);
         }
         if client.revision.features().has_server_info_in_results() {
             about[meta::SERVER_INFO] = self.server_info();
@@ -118,9 +118,9 @@ impl Gateway {
             about[meta::HUBS] = json!(hubs);
         }
         if about != json!({}) {
-            fields.push_str(&format!(",\"_meta\":{about}"));
+            result = result.value("_meta", &about);
         }
-        Ok(complete(&format!("{{{fields}}}"), client.revision))
+        Ok(complete(&result.finish(), client.revision))
     }
 
     fn capabilities(&self, revision: Revision) -> Value {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::broadcast::error::RecvError, time::timeout};
 use toolbay_host::{CatalogKind, Host, HostChange, HostChanges, ResourceWatch};
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Rope, ServerName, encode_string, meta,
+    ErrorCode, ErrorObject, Message, Notification, ObjectBuilder, Request, RequestId, Rope, ServerName, meta,
     method,
 };
 use toolbay_translate::tagged;
@@ -123,27 +123,25 @@ impl Subscription {
     fn acknowledgement(&mut self) -> Rope {
         let mut filter = self.filter.clone();
         filter.resource_subscriptions = self.watched.iter().map(ResourceWatch::uri).collect();
-        let filter = serde_json::to_string(&filter).unwrap_or_default();
-        let params =
-            format!("{{\"_meta\":{{\"{}\":{}}},\"notifications\":{filter}}}", meta::SUBSCRIPTION_ID, self.id);
-        toolbay_protocol::notification(method::LISTEN_ACKNOWLEDGED, Some(&params)).into()
+        let params = ObjectBuilder::new().raw("_meta", &self.meta()).value("notifications", &filter);
+        toolbay_protocol::notification(method::LISTEN_ACKNOWLEDGED, Some(&params.finish())).into()
     }
 
     /// The answer that ends the stream on our side.
     pub(crate) fn farewell(&self) -> Rope {
-        let result = format!(
-            "{{\"resultType\":\"complete\",\"_meta\":{{\"{}\":{}}}}}",
-            meta::SUBSCRIPTION_ID,
-            self.id
-        );
-        toolbay_protocol::result(&self.id, &result).into()
+        let result = ObjectBuilder::new().string("resultType", "complete").raw("_meta", &self.meta());
+        toolbay_protocol::result(&self.id, &result.finish()).into()
+    }
+
+    /// `_meta` of what belongs to this subscription.
+    fn meta(&self) -> String {
+        ObjectBuilder::new().raw(meta::SUBSCRIPTION_ID, self.id.as_raw()).finish()
     }
 
     /// The notification that ends it as well, for clients whose messages share one channel: the specification asks for
     /// both, and a client that knows one of them ignores the other.
     pub(crate) fn cancellation(&self) -> Rope {
-        let params = format!("{{\"requestId\":{},\"reason\":\"the subscription was closed\"}}", self.id);
-        toolbay_protocol::notification(method::CANCELLED, Some(&params)).into()
+        toolbay_protocol::cancelled(&self.id, Some("the subscription was closed")).into()
     }
 
     fn tell_list(&mut self, kind: CatalogKind) {
@@ -240,7 +238,7 @@ fn list_changed(kind: CatalogKind) -> Box<Notification> {
 }
 
 fn updated(uri: &str) -> Box<Notification> {
-    ours(method::RESOURCE_UPDATED, Some(&format!("{{\"uri\":{}}}", encode_string(uri))))
+    ours(method::RESOURCE_UPDATED, Some(&ObjectBuilder::new().string("uri", uri).finish()))
 }
 
 fn ours(method: &str, params: Option<&str>) -> Box<Notification> {

@@ -1,7 +1,7 @@
 //! A task that somebody waits for.
 
 use toolbay_host::{CallEventSender, Host, HostRequest, InFlight, Resume, Routed};
-use toolbay_protocol::{ErrorObject, method};
+use toolbay_protocol::{ErrorObject, ObjectBuilder, method};
 
 use super::{Task, our_request};
 use crate::request::client::RequestClient;
@@ -29,15 +29,18 @@ impl AwaitedTask {
         &self.task
     }
 
-    /// Sends a request about the task to its server. `more` are JSON fields, each behind a comma.
+    /// Sends a request about the task to its server, with the input that the server requires (JSON text of an object).
     pub(crate) fn request(
         &self,
         asked: &str,
-        more: &str,
+        input: Option<&str>,
         events: Option<CallEventSender>,
     ) -> Result<InFlight, ErrorObject> {
-        let params = format!("\"taskId\":{}{more}", self.task.id);
-        let request = our_request(&self.client, asked, &params).ok_or_else(crate::error::unknown_task)?;
+        let mut params = ObjectBuilder::new().raw("taskId", &self.task.id);
+        if let Some(input) = input {
+            params = params.raw("inputResponses", input);
+        }
+        let request = our_request(&self.client, asked, params).ok_or_else(crate::error::unknown_task)?;
         let resumes = Some(Resume { server: self.task.server.clone(), state: None });
         let caller = self.client.caller(asked);
         match self.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
@@ -52,7 +55,7 @@ impl Drop for AwaitedTask {
     fn drop(&mut self) {
         // At the end of the process there may be no runtime any more, and then no server either.
         let (false, Ok(runtime)) = (self.ended, tokio::runtime::Handle::try_current()) else { return };
-        if let Ok(call) = self.request(method::TASKS_CANCEL, "", None) {
+        if let Ok(call) = self.request(method::TASKS_CANCEL, None, None) {
             // Nobody waits for the answer, but a call that is dropped is not sent.
             self.host.tasks().spawn_on(async move { drop(call.await) }, &runtime);
         }

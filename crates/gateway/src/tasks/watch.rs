@@ -9,7 +9,7 @@ use futures_util::future::{join_all, select_all};
 use serde::Deserialize;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 use toolbay_host::{CallEvent, CallUpdate, HostRequest, Resume, Routed, RunningCall, events};
-use toolbay_protocol::{Notification, ServerName, decode_string, method};
+use toolbay_protocol::{Notification, ObjectBuilder, ServerName, decode_string, method};
 
 use super::{Sealing, Task, TaskProtocol, our_request};
 use crate::{gateway::Gateway, request::client::RequestClient};
@@ -166,9 +166,9 @@ fn listen(
     ids: &BTreeMap<String, String>,
     pause: Duration,
 ) -> TaskSource {
-    let ids: Vec<&str> = ids.keys().map(String::as_str).collect();
-    let params = format!("\"notifications\":{{\"taskIds\":[{}]}}", ids.join(","));
-    let sent = our_request(client, method::LISTEN, &params).map(|request| {
+    let filter = ObjectBuilder::new().array("taskIds", ids.keys().map(String::as_str));
+    let params = ObjectBuilder::new().raw("notifications", &filter.finish());
+    let sent = our_request(client, method::LISTEN, params).map(|request| {
         let (sender, told) = events();
         let resumes = Some(Resume { server: server.clone(), state: None });
         let caller = client.caller(method::LISTEN);

@@ -1,7 +1,7 @@
 //! Merged lists, cut into pages.
 
 use bytes::{Bytes, BytesMut};
-use toolbay_protocol::Rope;
+use toolbay_protocol::{ObjectBuilder, Rope};
 
 /// How long the items of one page may be together.
 const PAGE: usize = 1024 * 1024;
@@ -59,11 +59,12 @@ impl Pages {
     }
 }
 
-/// The fields of a list result: the page under its name, and the cursor of the next one.
-pub fn list_page(field: &str, page: &Bytes, next: Option<&str>) -> String {
+/// The result of a list: the page under its name, and the cursor of the next one.
+pub fn list_page(field: &str, page: &Bytes, next: Option<&str>) -> ObjectBuilder {
     let page = std::str::from_utf8(page).unwrap_or("[]");
+    let result = ObjectBuilder::with_capacity(page.len() + 64).raw(field, page);
     match next {
-        Some(next) => format!("\"{field}\":{page},\"nextCursor\":\"{next}\""),
-        None => format!("\"{field}\":{page}"),
+        Some(next) => result.string("nextCursor", next),
+        None => result,
     }
 }

@@ -6,7 +6,9 @@ use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::{ErrorCode, Message, ParseError, RequestId, encode_string, json::rope::on_one_line};
+use crate::{
+    ErrorCode, Message, ObjectBuilder, ParseError, RequestId, encode_string, json::rope::on_one_line, method,
+};
 
 /// The `error` of a JSON-RPC response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -107,6 +109,15 @@ pub fn notification(method: &str, params: Option<&str>) -> Bytes {
         params.unwrap_or(""),
         "}",
     ])
+}
+
+/// The notification that cancels a request.
+pub fn cancelled(id: &RequestId, reason: Option<&str>) -> Bytes {
+    let mut params = ObjectBuilder::new().raw("requestId", id.as_raw());
+    if let Some(reason) = reason {
+        params = params.string("reason", reason);
+    }
+    notification(method::CANCELLED, Some(&params.finish()))
 }
 
 /// A response with a result; `result` is JSON text.

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use bytes::Bytes;
-use toolbay_protocol::{ErrorCode, Revision, decode_string, encode_string, model::list_items};
+use toolbay_protocol::{ErrorCode, ObjectBuilder, Revision, decode_string, model::list_items};
 
 use crate::{
     CacheHints, Catalog, CatalogKind, HubsBehind,
@@ -90,10 +90,12 @@ pub(crate) async fn list(
     let mut cursor: Option<String> = None;
     let mut bytes = 0;
     for _ in 0..MAX_PAGES {
-        let more = cursor.as_deref().map(|cursor| format!("\"cursor\":{}", encode_string(cursor)));
-        let more = more.unwrap_or_default();
+        let more = match &cursor {
+            Some(cursor) => ObjectBuilder::new().string("cursor", cursor),
+            None => ObjectBuilder::new(),
+        };
         let params =
-            if is_hub { peer.params_through(revision, &more) } else { peer.our_params(revision, &more) };
+            if is_hub { peer.params_through(revision, more) } else { peer.our_params(revision, more) };
         let response = match peer.request(kind.list_method(), params).await {
             Ok(response) => response,
             Err(NoResponse::Gone) => return ListResult { failed: true, ..listed },

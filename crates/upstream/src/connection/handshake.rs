@@ -10,7 +10,9 @@ mod self_description;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use toolbay_protocol::{ErrorObject, Response, Revision, decode_string, meta, method, model::Item};
+use toolbay_protocol::{
+    ErrorObject, ObjectBuilder, Response, Revision, decode_string, meta, method, model::Item,
+};
 use toolbay_translate::HUB_CAPABILITIES;
 use toolbay_transport::http::client::HttpError;
 
@@ -115,7 +117,8 @@ enum Discovered {
 }
 
 async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
-    let asked = peer.request(method::DISCOVER, peer.params_through(Revision::LATEST, "")).await;
+    let asked =
+        peer.request(method::DISCOVER, peer.params_through(Revision::LATEST, ObjectBuilder::new())).await;
     let response = match asked {
         // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
         Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
@@ -171,15 +174,14 @@ fn has_legacy(versions: &[String]) -> bool {
 }
 
 async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, Failure> {
-    let meta = peer.chain.as_ref().map(|chain| format!(",\"_meta\":{{{}}}", chain.meta_field()));
-    let params = format!(
-        r#"{{"protocolVersion":"{}","capabilities":{},"clientInfo":{}{}}}"#,
-        Revision::LATEST_LEGACY,
-        if peer.is_hub { HUB_CAPABILITIES } else { peer.identity.capabilities() },
-        peer.identity.info(),
-        meta.unwrap_or_default()
-    );
-    let response = answered(peer.request(method::INITIALIZE, Some(params)).await)?;
+    let mut params = ObjectBuilder::new()
+        .string("protocolVersion", Revision::LATEST_LEGACY.as_str())
+        .raw("capabilities", if peer.is_hub { HUB_CAPABILITIES } else { peer.identity.capabilities() })
+        .raw("clientInfo", peer.identity.info());
+    if let Some(chain) = &peer.chain {
+        params = params.raw("_meta", &chain.add_to(ObjectBuilder::new()).finish());
+    }
+    let response = answered(peer.request(method::INITIALIZE, Some(params.finish())).await)?;
     if let Some(error) = response.error() {
         return Err(refused(method::INITIALIZE, &error));
     }

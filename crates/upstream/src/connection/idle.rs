@@ -5,7 +5,7 @@
 use std::{pin::Pin, time::Duration};
 
 use tokio::time::Instant;
-use toolbay_protocol::{Revision, method};
+use toolbay_protocol::{ObjectBuilder, Revision, method};
 
 use super::{ConnectionEnd, UpstreamConnection};
 use crate::{
@@ -142,7 +142,7 @@ impl UpstreamConnection<'_> {
 /// Any answer is a sign of life, an error too.
 async fn pulse(peer: Requester, revision: Revision) -> bool {
     let method = if revision.features().has_ping() { method::PING } else { method::DISCOVER };
-    match peer.request(method, peer.our_params(revision, "")).await {
+    match peer.request(method, peer.our_params(revision, ObjectBuilder::new())).await {
         Ok(_) => true,
         Err(NoResponse::Gone | NoResponse::Failed(_)) => false,
     }

@@ -74,8 +74,7 @@ impl UpstreamConnection<'_> {
     }
 
     pub(super) fn notify_cancelled(&mut self, id: u64, reason: &str) {
-        let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
-        self.send_within_capacity(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into());
+        self.send_within_capacity(toolbay_protocol::cancelled(&id.into(), Some(reason)).into());
     }
 
     /// For what must not wait: a server that does not read its input misses it, which it would anyway.

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use tokio::sync::{mpsc, oneshot};
-use toolbay_protocol::{Response, Revision};
+use toolbay_protocol::{ObjectBuilder, Response, Revision};
 use toolbay_translate::ClientIdentity;
 
 use crate::{CallError, HubChain, call::CallOutcome};
@@ -114,27 +114,34 @@ fn hub_identity() -> ClientIdentity {
 }
 
 impl Requester {
-    /// `params` of a request of our own: what the revision wants in `_meta`, then `more` (JSON fields without braces).
-    pub(crate) fn our_params(&self, revision: Revision, more: &str) -> Option<String> {
+    /// `params` of a request of our own: what the revision wants in `_meta`, then the fields of `more`.
+    pub(crate) fn our_params(&self, revision: Revision, more: ObjectBuilder) -> Option<String> {
         params(&self.identity, None, revision, more)
     }
 
     /// As [`Requester::our_params`], and asks a hub for the hubs that it consists of.
-    pub(crate) fn params_through(&self, revision: Revision, more: &str) -> Option<String> {
+    pub(crate) fn params_through(&self, revision: Revision, more: ObjectBuilder) -> Option<String> {
         params(&self.identity, self.chain.as_ref(), revision, more)
     }
 }
 
-fn params(us: &ClientIdentity, chain: Option<&HubChain>, revision: Revision, more: &str) -> Option<String> {
-    let mut fields = Vec::new();
-    let us: &[(&str, String)] = if revision.features().has_request_meta() { us.fields() } else { &[] };
-    let meta = us.iter().map(|(key, value)| format!("\"{key}\":{value}"));
-    let meta: Vec<String> = meta.chain(chain.map(HubChain::meta_field)).collect();
+fn params(
+    us: &ClientIdentity,
+    chain: Option<&HubChain>,
+    revision: Revision,
+    more: ObjectBuilder,
+) -> Option<String> {
+    let mut meta = ObjectBuilder::new();
+    if revision.features().has_request_meta() {
+        meta = us.fields().iter().fold(meta, |meta, (key, value)| meta.raw(key, value));
+    }
+    if let Some(chain) = chain {
+        meta = chain.add_to(meta);
+    }
+    let mut params = ObjectBuilder::new();
     if !meta.is_empty() {
-        fields.push(format!("\"_meta\":{{{}}}", meta.join(",")));
+        params = params.raw("_meta", &meta.finish());
     }
-    if !more.is_empty() {
-        fields.push(more.to_owned());
-    }
-    (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(",")))
+    let params = params.fields_of(&more.finish());
+    (!params.is_empty()).then(|| params.finish())
 }

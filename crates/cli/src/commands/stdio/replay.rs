@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use bytes::Bytes;
 use toolbay_gateway::GOODBYE;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Message, Notification, Outcome, Request, RequestId, Response, error, meta,
-    method, notification, parse_batch, request,
+    ErrorCode, ErrorObject, Message, Notification, Outcome, Request, RequestId, Response, cancelled, error,
+    meta, method, notification, parse_batch, request,
 };
 
 /// How many requests of lost hubs are remembered, so that the client's answers reach no other hub.
@@ -136,8 +136,7 @@ impl ReplayState {
             goes_on
         });
         for id in self.asked.drain() {
-            let params = format!(r#"{{"requestId":{id},"reason":"the hub ended"}}"#);
-            told.push(notification(method::CANCELLED, Some(&params)));
+            told.push(cancelled(&id, Some("the hub ended")));
             if self.orphans.len() < MAX_ORPHANS {
                 self.orphans.insert(id);
             }

@@ -9,7 +9,7 @@ use std::{
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::sleep;
 use toolbay_host::{CallError, CallEvent, CallResponse, CallUpdate, ClientReply, RunningCall, ServerRequest};
-use toolbay_protocol::{Revision, Rope, method};
+use toolbay_protocol::{Revision, Rope};
 use toolbay_translate as translate;
 
 use super::{CallRun, FinalResponse};
@@ -110,8 +110,7 @@ async fn reply(
             None
         }
         () = request.withdrawn() => {
-            let params = format!(r#"{{"requestId":{}}}"#, pending.id);
-            Some(toolbay_protocol::notification(method::CANCELLED, Some(&params)).into())
+            Some(toolbay_protocol::cancelled(&pending.id.into(), None).into())
         }
     }
 }

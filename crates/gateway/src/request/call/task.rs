@@ -6,7 +6,8 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, sleep, timeout_at};
 use toolbay_host::{CallError, CallResponse, RunningCall, events};
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Message, Notification, Response, Revision, decode_string, meta, method,
+    ErrorCode, ErrorObject, Message, Notification, ObjectBuilder, Response, Revision, decode_string, meta,
+    method,
 };
 use toolbay_translate as translate;
 
@@ -42,7 +43,7 @@ impl CallRun {
             TaskProtocol::Experiment => {
                 let (sender, events) = self.wants_events.then(events).unzip();
                 let call =
-                    task.request(method::TASKS_RESULT, "", sender).map_err(|error| self.failed(&error))?;
+                    task.request(method::TASKS_RESULT, None, sender).map_err(|error| self.failed(&error))?;
                 let response = self.follow(RunningCall::new(call, events), Some(task)).await?;
                 Ok(self.translated(&response))
             }
@@ -61,7 +62,7 @@ impl CallRun {
         let mut seen = HashSet::new(); // a server may show a request until it has the response
         loop {
             self.before(deadline, total, &task, sleep(pause).map(Ok)).await?;
-            let call = task.request(method::TASKS_GET, "", None).map_err(|error| self.failed(&error))?;
+            let call = task.request(method::TASKS_GET, None, None).map_err(|error| self.failed(&error))?;
             let state = self.before(deadline, total, &task, call).await?;
             if state.response.error().is_some() {
                 return Ok(self.translated(&state)); // the server forgot the task, or refuses it
@@ -83,9 +84,10 @@ impl CallRun {
             let asked = Instant::now();
             let input = self.ask_for_input(requests).await.map_err(|error| self.failed(&error))?;
             deadline += asked.elapsed(); // the time of the client is not the server's
-            let input = format!(",\"inputResponses\":{}", translate::input_responses(&input));
-            let call =
-                task.request(method::TASKS_UPDATE, &input, None).map_err(|error| self.failed(&error))?;
+            let input = translate::input_responses(&input);
+            let call = task
+                .request(method::TASKS_UPDATE, Some(&input), None)
+                .map_err(|error| self.failed(&error))?;
             let updated = self.before(deadline, total, &task, call).await?;
             if updated.response.error().is_some() {
                 return Ok(self.translated(&updated));
@@ -167,7 +169,8 @@ fn interval_of(task: &Response) -> Option<Duration> {
 fn end_of(task: &Response) -> Option<Result<String, ErrorObject>> {
     let field = |name| task.result_field(name).map(|span| task.raw(span));
     let message = |outcome: &str, value: &str| {
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"{outcome}\":{value}}}").replace(['\n', '\r'], " ")
+        let message = ObjectBuilder::new().string("jsonrpc", "2.0").raw("id", "0").raw(outcome, value);
+        message.finish().replace(['\n', '\r'], " ")
     };
     Some(match (status_of(task)?.as_ref(), field("result"), field("error")) {
         ("completed", Some(result), _) => Ok(message("result", result)),

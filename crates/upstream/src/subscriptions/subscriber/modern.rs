@@ -7,7 +7,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
-use toolbay_protocol::{ErrorCode, ErrorObject, Notification, Revision, encode_string, method};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, Notification, ObjectBuilder, Revision, encode_string, method,
+};
 use toolbay_transport::http::client::HttpError;
 
 use super::{PATIENCE, Subscriber};
@@ -141,7 +143,7 @@ impl Subscriber {
     }
 
     async fn open(&mut self, wanted: BTreeSet<Arc<str>>) -> ListenOutcome {
-        let params = self.peer.our_params(Revision::LATEST, &filter(&wanted));
+        let params = self.peer.our_params(Revision::LATEST, filter(&wanted));
         let Some(mut asked) = self.peer.send_request(method::LISTEN, params).await else {
             return ListenOutcome::Ended;
         };
@@ -201,12 +203,12 @@ impl Subscriber {
 }
 
 /// The filter as JSON fields.
-fn filter(wanted: &BTreeSet<Arc<str>>) -> String {
-    let lists = r#""toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true"#;
-    let uris: Vec<String> = wanted.iter().map(|uri| encode_string(uri)).collect();
-    if uris.is_empty() {
-        format!("\"notifications\":{{{lists}}}")
-    } else {
-        format!("\"notifications\":{{{lists},\"resourceSubscriptions\":[{}]}}", uris.join(","))
+fn filter(wanted: &BTreeSet<Arc<str>>) -> ObjectBuilder {
+    let lists = ["toolsListChanged", "promptsListChanged", "resourcesListChanged"];
+    let mut filter = lists.iter().fold(ObjectBuilder::new(), |filter, list| filter.raw(list, "true"));
+    if !wanted.is_empty() {
+        let uris: Vec<String> = wanted.iter().map(|uri| encode_string(uri)).collect();
+        filter = filter.array("resourceSubscriptions", uris.iter().map(String::as_str));
     }
+    ObjectBuilder::new().raw("notifications", &filter.finish())
 }
