@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
+use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_host::Host;
+use toolbay_host::{CatalogKind, Host};
 use toolbay_transport::{
     Connection,
     http::{ConnectionLimits, Tls, serve, serve_tls},
@@ -15,13 +16,17 @@ use toolbay_transport::{
 
 use crate::{
     connected_clients::{ClientTransport, Clients, ConnectedClient},
-    identity::GatewayIdentity,
-    listener::{connection, http::HttpListener, send_queue::SendLimits, sse_inboxes::SseInboxes},
-    request::first_list::FirstList,
+    listener::{
+        connection,
+        http::{HttpListener, legacy_sse::SseInboxes},
+        send_queue::SendLimits,
+    },
+    request::serve::FirstList,
     seal::StateSeal,
     security::{
-        local_user::LocalUsers, origin::Origin, origin_guard::OriginGuard, token::Token,
-        token_failures::TokenFailures,
+        local_user::LocalUsers,
+        origin::{Origin, OriginGuard},
+        token::{Token, TokenFailures},
     },
     session::registry::Sessions,
     suspended::SuspendedCalls,
@@ -212,5 +217,56 @@ impl Gateway {
     /// The names of the environment variables that are set for some client on stdio.
     pub fn client_variables(&self) -> BTreeSet<String> {
         self.clients.variables()
+    }
+}
+
+/// One server with a gateway of its own: clients see that server, and nothing of a hub.
+#[derive(Debug, Clone)]
+pub struct GatewayIdentity {
+    /// Its name and version, as in `serverInfo`.
+    pub server_info: Value,
+    /// What it can do.
+    pub capabilities: Value,
+    /// What it tells models about itself.
+    pub instructions: Option<String>,
+    /// What `GET /health` says.
+    pub health: Value,
+}
+
+impl Gateway {
+    /// Ok, the version, and each server's state.
+    pub(crate) fn health(&self) -> Value {
+        if let Some(face) = &self.options.identity {
+            return face.health.clone();
+        }
+        let servers: Vec<Value> = self
+            .host
+            .statuses()
+            .iter()
+            .map(|status| {
+                let offers: serde_json::Map<String, Value> = CatalogKind::ALL
+                    .into_iter()
+                    .map(|kind| (kind.field().to_owned(), status.catalog.list(kind).len().into()))
+                    .collect();
+                json!({
+                    "name": status.name.as_str(),
+                    "state": status.state.word(),
+                    "transport": status.transport,
+                    "revision": status.revision.map(|revision| revision.as_str()),
+                    "offers": offers,
+                    "counts": status.counts,
+                    "starts": status.starts,
+                    "pid": status.pid,
+                    "error": status.state.failure().map(ToString::to_string),
+                })
+            })
+            .collect();
+        json!({
+            "status": "ok",
+            "service": "toolbay",
+            "version": self.options.version,
+            "sessions": self.sessions.len(),
+            "servers": servers,
+        })
     }
 }

@@ -16,14 +16,11 @@
 
 #![forbid(unsafe_code)]
 
-mod capabilities;
 mod capture;
 mod client_roots;
 mod connected_clients;
 mod error;
 mod gateway;
-mod health;
-mod identity;
 mod listener;
 mod request;
 mod seal;
@@ -33,8 +30,7 @@ mod suspended;
 mod tasks;
 
 pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
-pub use gateway::{Gateway, GatewayOptions};
-pub use identity::GatewayIdentity;
+pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
 pub use security::local_user::LocalUsers;
 pub use security::origin::{InvalidOrigin, Origin};
 pub use security::token::{InvalidToken, Token};

@@ -1,11 +1,9 @@
 //! Accepting clients: HTTP, legacy SSE, WebSocket, Unix sockets and stdio.
 
-pub(crate) mod byte_bound;
 pub(crate) mod connection;
 pub(crate) mod cors;
 pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod response;
 pub(crate) mod send_queue;
-pub(crate) mod sse_inboxes;
 pub(crate) mod unix;

@@ -2,9 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod client;
-pub(crate) mod first_list;
 pub(crate) mod local;
-pub(crate) mod resource_subscription;
 pub(crate) mod revision;
 pub(crate) mod serve;
 pub(crate) mod subscription;

@@ -6,17 +6,15 @@
 
 mod awaited;
 mod ids;
-mod known;
-mod request;
 mod watch;
 
-use toolbay_protocol::{Revision, ServerName, method};
+use toolbay_protocol::{Message, ObjectBuilder, Request, Revision, ServerName, method};
+
+use crate::request::client::RequestClient;
 
 pub(crate) use self::{
     awaited::AwaitedTask,
-    ids::{Sealing, task_of},
-    known::KnownTasks,
-    request::our_request,
+    ids::{KnownTasks, Sealing, task_of},
     watch::TaskWatch,
 };
 pub(crate) use crate::seal::task_id::TaskSeal;
@@ -60,5 +58,22 @@ impl TaskProtocol {
                 matches!(asked, method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL)
             }
         }
+    }
+}
+
+/// A request of our own, in the revision of the client it is sent for.
+pub(crate) fn our_request(
+    client: &RequestClient,
+    method: &str,
+    mut params: ObjectBuilder,
+) -> Option<Box<Request>> {
+    if client.revision.features().has_request_meta() {
+        let fields = client.identity.fields().iter();
+        let meta = fields.fold(ObjectBuilder::new(), |meta, (key, value)| meta.raw(key, value));
+        params = params.raw("_meta", &meta.finish());
+    }
+    match Message::parse(toolbay_protocol::request(&0.into(), method, Some(&params.finish()))) {
+        Ok(Message::Request(request)) => Some(request),
+        _ => None, // what is in it was part of messages before
     }
 }

@@ -9,7 +9,8 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::{self, error::RecvError};
-use toolbay_protocol::ServerName;
+use toolbay_protocol::{Notification, ServerName};
+use toolbay_upstream::CatalogKind;
 
 use crate::ServerState;
 
@@ -180,3 +181,17 @@ impl EventLog {
         let _ = self.events.send(HostEvent { revision: written.revision, kind: news });
     }
 }
+
+/// Something that clients may want to know.
+#[derive(Debug, Clone)]
+pub enum HostChange {
+    /// A merged list is another now.
+    List(CatalogKind),
+    /// A resource was updated; the server's own notification.
+    Resource { server: ServerName, notification: Arc<Notification> },
+    /// A task of 2025-11-25 stands otherwise; the server's own notification.
+    Task { server: ServerName, notification: Arc<Notification> },
+}
+
+/// Changes from now on. A reader that falls behind is told how many it missed.
+pub type HostChanges = broadcast::Receiver<HostChange>;

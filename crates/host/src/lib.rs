@@ -15,7 +15,6 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
-mod changes;
 mod events;
 mod host;
 mod reconcile;
@@ -27,8 +26,7 @@ pub use catalog::{
     Naming, Quarantined, ResourceRoute, Route, RouteTable, ServerPart, Validator, list_page, qualified_uri,
     slugs,
 };
-pub use changes::{HostChange, HostChanges};
-pub use events::{ConfigProblem, HostEvent, HostEventKind, HostEvents};
+pub use events::{ConfigProblem, HostChange, HostChanges, HostEvent, HostEventKind, HostEvents};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use reconcile::{ApplyReport, ServerError, ServerStatus};
 pub use router::{HostRequest, Resume, Routed, Unavailable};

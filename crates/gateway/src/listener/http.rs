@@ -1,8 +1,7 @@
 //! The HTTP front: which request means what.
 
 mod batch;
-mod legacy_sse;
-mod negotiate;
+pub(crate) mod legacy_sse;
 mod post;
 mod streams;
 mod websocket;
@@ -10,7 +9,7 @@ mod websocket;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request as HttpRequest, StatusCode};
+use http::{HeaderMap, Method, Request as HttpRequest, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -27,9 +26,8 @@ use crate::{
     },
     security::{
         local_user::{LocalUsers, PeerUser},
-        origin_guard::{OriginGuard, OriginVerdict},
-        token::PresentedToken,
-        token_failures::TooManyFailures,
+        origin::{OriginGuard, OriginVerdict},
+        token::{PresentedToken, TooManyFailures},
     },
     session::{Session, registry::SessionId},
 };
@@ -197,4 +195,58 @@ impl HttpListener {
         );
         early(StatusCode::NOT_FOUND, None, &error)
     }
+}
+
+/// Whether a client can read a stream of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Accepts {
+    Streams,
+    Json,
+}
+
+const JSON: &str = "application/json";
+/// How nearly every client says that it reads both.
+const JSON_OR_STREAM: &str = "application/json, text/event-stream";
+
+/// Only JSON is taken: a form or a text is what a page could send without asking.
+fn check_content_type(headers: &HeaderMap) -> EarlyResponse<()> {
+    // Two of them, and whoever stands between us and the client may have looked at the other.
+    let value = single(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
+    if value == JSON {
+        return Ok(());
+    }
+    let kind = value.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case(JSON) {
+        return Ok(());
+    }
+    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Content-Type must be application/json");
+    early(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, &error)
+}
+
+/// What the client can read. A client that says nothing reads JSON.
+fn accepted(headers: &HeaderMap) -> EarlyResponse<Accepts> {
+    let mut any = false;
+    let mut json = false;
+    let mut accepts = Accepts::Json;
+    for value in headers.get_all(header::ACCEPT) {
+        if value == JSON_OR_STREAM {
+            return Ok(Accepts::Streams);
+        }
+        for part in value.to_str().unwrap_or_default().split(',') {
+            any = true;
+            match part.split(';').next().unwrap_or_default().trim() {
+                "text/event-stream" => accepts = Accepts::Streams,
+                JSON | "application/*" | "*/*" => json = true,
+                _ => {}
+            }
+        }
+    }
+    if any && !json && accepts == Accepts::Json {
+        let error = ErrorObject::new(
+            ErrorCode::INVALID_REQUEST,
+            "the client must accept application/json and text/event-stream",
+        );
+        return early(StatusCode::NOT_ACCEPTABLE, None, &error);
+    }
+    Ok(accepts)
 }

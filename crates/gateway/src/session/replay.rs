@@ -10,7 +10,6 @@
 //!                              ▲ nobody reads for 60 s: it ends, and so does the call
 //! ```
 
-mod reader;
 mod stream;
 
 use std::{
@@ -22,8 +21,8 @@ use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::Rope;
 
-pub(crate) use self::reader::StreamReader;
 use self::stream::ReplayStream;
+pub(crate) use self::stream::StreamReader;
 use crate::{
     request::{
         call::{CallStep, ClientCall},

@@ -1,7 +1,5 @@
 //! From a checked configuration to a running server.
 
-mod absent;
-
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
@@ -14,14 +12,19 @@ use toolbay_config::{
     Command, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint, Sharing, Stderr, Transport,
     environment_names, server_environment,
 };
+use toolbay_protocol::{ErrorCode, ErrorObject, Message, error};
 use toolbay_transport::{
+    Incoming,
     http::client::{ConnectOptions, HttpTimeouts, Proxies, Target},
+    memory,
     stdio::MAX_MESSAGE,
 };
 use toolbay_upstream::{
     Endpoint, HubChain, Launch, ProcessEndpoint, RestartMode, RevisionPolicy, ServerSettings, Shim,
     StderrPolicy, StopGrace, Timeouts,
 };
+
+use crate::InProcess;
 
 /// Commands that fetch packages before anything starts.
 const PACKAGE_RUNNERS: [&str; 10] =
@@ -51,7 +54,7 @@ pub fn server_endpoint(
             Endpoint::Process(Box::new(process))
         }
         // Whoever brings built-in servers says so with a `Connector`.
-        ServerEndpoint::BuiltIn(_) => Endpoint::InProcess(absent::server()),
+        ServerEndpoint::BuiltIn(_) => Endpoint::InProcess(absent_builtin()),
         ServerEndpoint::Url(remote) => {
             let mut headers = remote.headers.clone();
             let via = chain.and_then(|chain| HeaderValue::from_str(&chain.to_string()).ok());
@@ -167,4 +170,26 @@ pub fn server_settings(config: &ServerConfig) -> ServerSettings {
 fn is_package_runner(command: &str) -> bool {
     let name = Path::new(command).file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
+}
+
+/// Stands in for a built-in server that this program does not bring: refuses everything and says why, which is then what its
+/// status tells.
+fn absent_builtin() -> InProcess {
+    std::sync::Arc::new(|tasks| {
+        let (mut inside, outside) = memory::pair(tasks);
+        tasks.spawn(async move {
+            let why = ErrorObject::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                "this program has no built-in servers; run `toolbay`, or give the host a `Connector` that brings them",
+            );
+            while let Some(message) = inside.incoming.recv().await {
+                if let Incoming::Message(Message::Request(request)) = message
+                    && inside.outgoing.send(error(Some(&request.id), &why).into()).await.is_err()
+                {
+                    return;
+                }
+            }
+        });
+        outside
+    })
 }

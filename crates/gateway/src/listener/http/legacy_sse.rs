@@ -2,9 +2,12 @@
 //!
 //! Both together are a wire, so such a client is served as one on a pipe is, in any revision.
 
+use std::{collections::HashMap, sync::Arc};
+
 use futures_util::stream::unfold;
 use http::{HeaderMap, Request as HttpRequest, StatusCode};
 use hyper::body::Incoming as HttpBody;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope};
 use toolbay_transport::{
@@ -12,18 +15,14 @@ use toolbay_transport::{
     http::{Body, event, keep_alive},
 };
 
-use super::{
-    EarlyResponse, HttpListener, KEEP_ALIVE, early,
-    negotiate::{accepted, check_content_type},
-};
 use crate::{
     connected_clients::ClientTransport,
     error,
     listener::{
-        byte_bound::AHEAD,
         connection,
+        http::{EarlyResponse, HttpListener, KEEP_ALIVE, accepted, check_content_type, early},
         response::{HttpResponse, empty, sse, too_many},
-        send_queue::{self, ForwardEnd, QueueReader},
+        send_queue::{self, AHEAD, ForwardEnd, QueueReader},
     },
     session::registry::SessionId,
 };
@@ -95,4 +94,46 @@ fn events(first: Rope, reader: QueueReader) -> Body {
         };
         Some((text, (None, reader)))
     }))
+}
+
+/// One mailbox per open stream, under an id that nobody can guess.
+#[derive(Debug)]
+pub(crate) struct SseInboxes {
+    limit: usize,
+    by_id: Mutex<HashMap<SessionId, mpsc::Sender<Incoming>>>,
+}
+
+/// A mailbox is there for as long as this is.
+#[derive(Debug)]
+pub(crate) struct SseInbox {
+    pub(crate) id: SessionId,
+    all: Arc<SseInboxes>,
+}
+
+impl SseInboxes {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, by_id: Mutex::default() })
+    }
+
+    /// A new mailbox and what arrives in it, unless there are too many.
+    pub(crate) fn open(self: &Arc<Self>) -> Option<(SseInbox, mpsc::Receiver<Incoming>)> {
+        let id = SessionId::random()?;
+        let mut by_id = self.by_id.lock();
+        if by_id.len() >= self.limit {
+            return None;
+        }
+        let (messages, incoming) = mpsc::channel(Connection::QUEUE);
+        by_id.insert(id, messages);
+        Some((SseInbox { id, all: self.clone() }, incoming))
+    }
+
+    pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Incoming>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+}
+
+impl Drop for SseInbox {
+    fn drop(&mut self) {
+        self.all.by_id.lock().remove(&self.id);
+    }
 }

@@ -8,17 +8,16 @@ use toolbay_protocol::{
 };
 use toolbay_transport::http::read_body;
 
-use super::{
-    EarlyResponse, HttpListener, KEEP_ALIVE, early,
-    negotiate::{Accepts, accepted, check_content_type},
-    streams::{read, stream},
-};
 use crate::{
     capture::{CapturedClient, ClientCapture},
     connected_clients::name_of,
     error,
     listener::{
         headers,
+        http::{
+            Accepts, EarlyResponse, HttpListener, KEEP_ALIVE, accepted, check_content_type, early,
+            streams::{read, stream},
+        },
         response::{HttpResponse, empty, final_response, json, json_error, too_many},
     },
     request::{

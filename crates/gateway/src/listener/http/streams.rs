@@ -5,14 +5,11 @@ use http::{HeaderMap, StatusCode};
 use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
 use toolbay_transport::http::{Body, event, keep_alive};
 
-use super::{
-    EarlyResponse, HttpListener, KEEP_ALIVE, early,
-    negotiate::{Accepts, accepted},
-};
 use crate::{
     capture::{CapturedClient, ClientCapture},
     listener::{
         headers::{self, Unreadable, single},
+        http::{Accepts, EarlyResponse, HttpListener, KEEP_ALIVE, accepted, early},
         response::{HttpResponse, not_allowed, sse, too_many},
     },
     request::{

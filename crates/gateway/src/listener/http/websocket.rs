@@ -13,15 +13,15 @@ use toolbay_transport::{
     websocket,
 };
 
-use super::{EarlyResponse, HttpListener, early};
 use crate::{
     connected_clients::ClientTransport,
     gateway::Gateway,
     listener::{
-        byte_bound::{AHEAD, pass},
         connection,
         headers::{single, words},
+        http::{EarlyResponse, HttpListener, early},
         response::{HttpResponse, empty, json_error, too_many},
+        send_queue::{AHEAD, pass},
     },
 };
 
