@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::json;
 use toolbay_host::CallError;
-use toolbay_protocol::{ErrorCode, ErrorObject, ParseError, Revision, extension};
+use toolbay_protocol::{ErrorCode, ErrorObject, ParseError, Revision, meta};
 use toolbay_transport::http::ReadBodyError;
 
 use crate::session::EnterError;
@@ -74,8 +74,8 @@ pub(crate) fn missing_capability(asked: &str) -> ErrorObject {
 
 /// A request about tasks of a client that does not say it knows what they are.
 pub(crate) fn needs_tasks() -> ErrorObject {
-    let data = json!({ "requiredCapabilities": { "extensions": { extension::TASKS: {} } } });
-    let message = format!("the client must declare the extension `{}`", extension::TASKS);
+    let data = json!({ "requiredCapabilities": { "extensions": { meta::TASKS_EXTENSION: {} } } });
+    let message = format!("the client must declare the extension `{}`", meta::TASKS_EXTENSION);
     ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message).with_data(&data)
 }
 

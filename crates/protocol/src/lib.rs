@@ -6,8 +6,7 @@
 //!
 //! The parser validates every byte in one pass and is strict where leniency would be a hole: see [`ParseError`].
 
-mod error_code;
-pub mod extension;
+mod error;
 pub mod header_params;
 mod id;
 mod json;
@@ -19,10 +18,9 @@ pub mod model;
 pub mod printable;
 pub mod redact;
 mod revision;
-mod server_name;
 
-pub use error_code::ErrorCode;
-pub use id::RequestId;
+pub use error::{ErrorCode, ErrorObject, ParseError};
+pub use id::{RequestId, ServerName};
 pub use json::fields::{Field, Fields, Span};
 pub use json::id_recovery::IdRecovery;
 pub use json::object_builder::ObjectBuilder;
@@ -31,8 +29,6 @@ pub use json::scanner::{MAX_DEPTH, Scanner};
 pub use json::splice::Splice;
 pub use json::string::{decode_string, encode_string};
 pub use log_level::{LogLevel, UnknownLogLevel};
-pub use message::build::{ErrorObject, cancelled, error, notification, request, result};
-pub use message::parse_error::ParseError;
+pub use message::build::{cancelled, error, notification, request, result};
 pub use message::{Message, MethodCall, Notification, Outcome, Request, Response, parse_batch};
 pub use revision::{ProtocolFeatures, Revision};
-pub use server_name::ServerName;

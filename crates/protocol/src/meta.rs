@@ -1,4 +1,4 @@
-//! Keys of `_meta`: those that the specification reserves, and our own.
+//! Keys of `_meta` and of `extensions`: those that the specification reserves, and our own.
 
 /// Opts a request into progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -20,3 +20,6 @@ pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 pub const VIA: &str = "toolbay/via";
 /// The hubs that answer: the one that was asked, and those behind it.
 pub const HUBS: &str = "toolbay/hubs";
+
+/// Calls that go on as tasks, in the stateless era.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";

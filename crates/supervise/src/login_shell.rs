@@ -15,8 +15,8 @@ use tokio::{io::AsyncReadExt, time::timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    command::{Launch, StderrPolicy, StopGrace},
     error::SpawnError,
-    launch::{Launch, StderrPolicy, StopGrace},
     process::ChildStdout,
     shim::Shim,
     spawn::spawn,

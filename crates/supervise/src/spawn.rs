@@ -24,9 +24,8 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    command::find_command,
+    command::{Launch, StderrPolicy, StopGrace, find_command},
     error::{CommandNotFound, SpawnError},
-    launch::{Launch, StderrPolicy, StopGrace},
     log_ring::LogRing,
     process::{Inner, Process, ProcessHandle, ProcessState, StopRequest},
     shim::{

@@ -19,9 +19,9 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    command::StopGrace,
     error::SpawnError,
     exit::{Exit, ExitCause},
-    launch::StopGrace,
     process::{ProcessState, StopRequest},
     shim::protocol::{Request, ShimMessage},
     spawn::refused,

@@ -1,6 +1,6 @@
 //! What clients can be asked, and what the hub says of itself.
 
-use toolbay_protocol::{Revision, extension, method};
+use toolbay_protocol::{Revision, meta, method};
 
 use crate::{
     json::{Object, changed},
@@ -67,14 +67,14 @@ pub fn declares_tasks(client_capabilities: &str) -> bool {
     let declared = Object::parse(client_capabilities);
     let extensions =
         declared.as_ref().and_then(|declared| declared.get("extensions")).and_then(Object::parse);
-    extensions.is_some_and(|extensions| extensions.has_object(extension::TASKS))
+    extensions.is_some_and(|extensions| extensions.has_object(meta::TASKS_EXTENSION))
 }
 
 /// Capabilities (JSON text) that say so, too.
 pub(crate) fn with_tasks(capabilities: &str) -> String {
     let mut declared = Object::parse(capabilities).unwrap_or_default();
     let mut extensions = declared.get("extensions").and_then(Object::parse).unwrap_or_default();
-    extensions.set(extension::TASKS, "{}");
+    extensions.set(meta::TASKS_EXTENSION, "{}");
     let extensions = extensions.text();
     declared.set("extensions", extensions);
     declared.text()

@@ -11,23 +11,17 @@ mod content;
 mod input_required;
 mod json;
 mod meta;
-mod related;
 mod revisions;
 mod server_request;
 mod to_client;
 mod to_server;
-mod tools;
-mod untagged;
 
 pub use capabilities::{ClientCapabilities, HUB_CAPABILITIES, capabilities_for_server, declares_tasks};
 pub use input_required::{
     InputRequest, InputRequired, input_requests, input_responses, retry, task_input_requests,
     url_elicitations,
 };
-pub use meta::ClientIdentity;
-pub use related::{related_task, with_related_task};
+pub use meta::{ClientIdentity, related_task, with_related_task};
 pub use server_request::{UnsupportedServerRequest, translate_client_response, translate_server_request};
-pub use to_client::{progress, tagged, translate_response};
+pub use to_client::{progress, tagged, tool_for, tools_for, translate_response, untagged};
 pub use to_server::{RequestEdits, request};
-pub use tools::{tool_for, tools_for};
-pub use untagged::untagged;

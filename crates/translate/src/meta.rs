@@ -1,13 +1,17 @@
-//! The per-request fields that the stateless era carries in `_meta`.
+//! What `_meta` carries: the fields of modern requests, and the task that a message is about.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use toolbay_protocol::{
-    Field, Fields, LogLevel, MethodCall, Revision, Splice, encode_string, meta, on_one_line,
+    Field, Fields, LogLevel, MethodCall, Outcome, Response, Revision, Splice, encode_string, meta,
+    on_one_line,
 };
 
-use crate::capabilities::{capabilities_for_server, with_tasks};
+use crate::{
+    capabilities::{capabilities_for_server, with_tasks},
+    json::{Object, changed},
+};
 
 /// Who asks, for servers that want to be told with every request.
 #[derive(Debug, Clone)]
@@ -104,4 +108,40 @@ pub(crate) fn rebuild(
     let kept = kept.map(|field| (&text[field.key.range()], &text[field.value.range()]));
     let added = add.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()));
     splice.replace_object(there.span, kept.chain(added));
+}
+
+/// What a server request or its response (JSON text) says about its task: the id, a JSON string. In 2025-11-25, all that
+/// belongs to a task says so in `_meta`; other revisions have no such field.
+pub fn related_task(message: &str) -> Option<String> {
+    let message = Object::parse(message)?;
+    let fields = Object::parse(message.get("_meta")?)?;
+    let related = Object::parse(fields.get(meta::RELATED_TASK)?)?;
+    related.get("taskId").map(str::to_owned)
+}
+
+/// A question or an answer (JSON text) that says it is about that task: the id, a JSON string.
+pub fn with_related_task(message: &str, id: &str) -> String {
+    let with = |message: &mut Object<'_>| {
+        let mut fields = message.get("_meta").and_then(Object::parse).unwrap_or_default();
+        fields.set(meta::RELATED_TASK, format!("{{\"taskId\":{id}}}"));
+        let fields = fields.text();
+        message.set("_meta", fields);
+    };
+    changed(message, with).unwrap_or_else(|| message.to_owned())
+}
+
+/// Removes what is said about a task.
+pub(crate) fn remove_related_task(message: &mut Object<'_>) {
+    message.change("_meta", |fields| changed(fields, |fields| fields.remove(meta::RELATED_TASK)));
+}
+
+/// An answer that says nothing about a task; nothing if it did not before.
+pub(crate) fn without_related_task(response: &Response) -> Option<Bytes> {
+    let Outcome::Result { meta: Some(fields), .. } = &response.outcome else { return None };
+    let mut splice = Splice::new(&response.text);
+    let cuts = fields.cuts(&response.text, &[meta::RELATED_TASK]);
+    for span in &cuts {
+        splice.replace(*span, "");
+    }
+    (!cuts.is_empty()).then(|| response.edited(splice).into_bytes())
 }

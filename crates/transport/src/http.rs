@@ -6,7 +6,6 @@ mod server;
 
 pub use crate::event_stream::{Event, EventReader, EventTooLong};
 pub use server::accept::{ConnectionLimits, RejectConnection, Respond, serve, serve_tls};
-pub use server::body::{Body, ReadBodyError, read_body};
-pub use server::event_writer::{event, keep_alive, numbered_event, priming_event};
+pub use server::body::{Body, ReadBodyError, event, keep_alive, numbered_event, priming_event, read_body};
 pub use server::tls::{Tls, TlsError};
 pub use server::upgrade::{UpgradedStream, take_over};

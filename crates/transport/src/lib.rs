@@ -12,9 +12,8 @@ mod event_stream;
 pub mod http;
 pub mod legacy_sse;
 pub mod memory;
-mod rejection_log;
 pub mod stdio;
 pub mod websocket;
 
+pub use connection::RejectionLog;
 pub use connection::{Connection, Incoming, RejectedMessage};
-pub use rejection_log::RejectionLog;

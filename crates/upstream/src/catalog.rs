@@ -2,7 +2,6 @@
 
 mod disk;
 pub(crate) mod freshness;
-pub(crate) mod header_rules;
 pub(crate) mod list;
 
 use bytes::Bytes;

@@ -6,7 +6,7 @@ mod inbound;
 mod outbound;
 mod refresh;
 pub(crate) mod requester;
-mod server_requests;
+pub(crate) mod server_requests;
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -25,8 +25,7 @@ use crate::{
     capture::ConnectionId,
     catalog::{
         freshness::Freshness,
-        header_rules::sort,
-        list::{ListResult, announced, catalog, declared},
+        list::{ListResult, announced, catalog, declared, sort},
     },
     connection::{
         handshake::{ServerIdentity, identify},

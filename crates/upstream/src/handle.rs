@@ -24,7 +24,7 @@ use crate::{
         budget::{CallSize, OverBudget},
         table::QueuedCall,
     },
-    counts::Counts,
+    status::Counts,
     subscriptions::ResourceSubscriptions,
     supervisor::{CommandDone, Supervisor, SupervisorCommand, SupervisorInputs, SupervisorOutputs},
 };

@@ -1,7 +1,6 @@
 //! All the lives of one server.
 
 mod backoff;
-pub(crate) mod pending_path;
 pub(crate) mod start_gate;
 
 use std::sync::{
@@ -28,12 +27,11 @@ use crate::{
     },
     catalog::freshness::Freshness,
     connection::{ConnectionContext, ConnectionEnd, UpstreamConnection},
-    counts::Gauges,
     endpoint::{
         OpenedConnection,
         detect::{ProtocolDetection, ServerProtocol},
     },
-    status::StatusPublisher,
+    status::{Gauges, StatusPublisher},
     stderr_tail::StderrTail,
     subscriptions::ResourceSubscriptions,
 };

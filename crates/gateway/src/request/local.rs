@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolbay_host::{CacheHints, CatalogKind, Host, HubsBehind, list_page};
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, MethodCall, Request, Revision, UnknownLogLevel, extension, meta, method,
+    ErrorCode, ErrorObject, MethodCall, Request, Revision, UnknownLogLevel, meta, method,
 };
 use toolbay_translate::tools_for;
 
@@ -201,8 +201,8 @@ pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
     for (declared, spoken) in declared(host) {
         let spoken = spoken.features();
         for (name, settings) in declared["extensions"].as_object().into_iter().flatten() {
-            let fits =
-                name != extension::TASKS || (spoken.has_task_extension() && features.has_task_extension());
+            let fits = name != meta::TASKS_EXTENSION
+                || (spoken.has_task_extension() && features.has_task_extension());
             if fits && !extensions.contains_key(name) {
                 extensions.insert(name.clone(), settings.clone());
             }

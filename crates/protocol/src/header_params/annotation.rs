@@ -8,7 +8,8 @@ use bytes::Bytes;
 
 use super::HeaderParam;
 use crate::{
-    Fields, Rope, Scanner, Span, Splice, decode_string, json::string::decode_inner, message::plain_fields,
+    Fields, Rope, Scanner, Span, Splice, decode_string, json::string::decode_inner,
+    message::envelope::plain_fields,
 };
 
 const ANNOTATION: &str = "x-mcp-header";

@@ -3,37 +3,12 @@
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use crate::{
-    ErrorCode, Message, ObjectBuilder, ParseError, RequestId, encode_string, json::rope::on_one_line, method,
+    ErrorObject, Message, ObjectBuilder, ParseError, RequestId, encode_string, json::rope::on_one_line,
+    method,
 };
-
-/// The `error` of a JSON-RPC response.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ErrorObject {
-    /// What kind of failure.
-    pub code: ErrorCode,
-    /// One sentence for people.
-    pub message: String,
-    /// More, for programs; kept as it was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Box<RawValue>>,
-}
-
-impl ErrorObject {
-    /// An error without data.
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
-    }
-
-    /// Adds data.
-    pub fn with_data(mut self, data: &impl Serialize) -> Self {
-        self.data = serde_json::value::to_raw_value(data).ok();
-        self
-    }
-}
 
 /// Messages as values, for programs that bring their own transport or server. Null as `params` means none.
 impl Message {

@@ -2,18 +2,18 @@
 //!
 //! Icons, descriptions of implementations and `execution` of tools are overlooked by older readers.
 
-mod form;
-mod sampling;
+use std::collections::HashSet;
 
 use bytes::Bytes;
-use toolbay_protocol::{ErrorCode, Response, Revision, encode_string, method};
+use toolbay_protocol::{ErrorCode, Response, Revision, decode_string, encode_string, method};
 
-use super::{RevisionStep, with_outcome};
 use crate::{
+    content::text_block,
     input_required::url_elicitations,
-    json::Object,
-    related,
-    server_request::{ElicitationMode, UnsupportedServerRequest},
+    json::{FieldEdit, Object, array, items},
+    meta::{remove_related_task, without_related_task},
+    revisions::{RevisionStep, with_outcome},
+    server_request::{ElicitationMode, UnsupportedServerRequest, wants_tools},
 };
 
 pub(super) struct Changes;
@@ -31,7 +31,7 @@ impl RevisionStep for Changes {
     }
 
     fn response_for_older(&self, response: &Response, _: &str) -> Option<Bytes> {
-        page_as_plain_error(response).or_else(|| related::cut(response))
+        page_as_plain_error(response).or_else(|| without_related_task(response))
     }
 
     fn server_request_for_older(
@@ -41,24 +41,24 @@ impl RevisionStep for Changes {
         _: &str,
     ) -> Result<(), UnsupportedServerRequest> {
         params.remove(TASK);
-        related::remove(params);
+        remove_related_task(params);
         match method {
             method::ELICIT => match ElicitationMode::of(params) {
                 ElicitationMode::Form => {
                     params.remove("mode");
-                    form::for_older(params)
+                    form_for_older(params)
                 }
                 ElicitationMode::Url => Err(lacks("elicitation in URL mode")),
                 ElicitationMode::Unknown => Err(lacks("such mode of elicitation")),
             },
-            method::SAMPLE => sampling::server_request_for_older(params),
+            method::SAMPLE => sampling_for_older(params),
             _ => Ok(()),
         }
     }
 
     fn client_response_for_older(&self, method: &str, answer: &mut Object<'_>) {
         if method == method::SAMPLE {
-            answer.change("content", sampling::one_block);
+            answer.change("content", one_block);
         }
     }
 }
@@ -78,4 +78,123 @@ pub(super) fn page_as_plain_error(response: &Response) -> Option<Bytes> {
     error.set("code", ErrorCode::INTERNAL_ERROR.to_string());
     error.set("message", encode_string(&message));
     Some(with_outcome(response, &error.text()))
+}
+
+/// A form in the words of 2025-06-18. A choice of several has no words there: it goes if it may be left out.
+fn form_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
+    let Some(mut schema) = params.get("requestedSchema").and_then(Object::parse) else { return Ok(()) };
+    let Some(mut properties) = schema.get("properties").and_then(Object::parse) else { return Ok(()) };
+    let required = schema.get("required").and_then(items).unwrap_or_default();
+    let required: HashSet<_> =
+        required.into_iter().filter_map(|name| decode_string(name.as_bytes())).collect();
+    let mut must_choose_several = false;
+    properties.sift(|name, property| {
+        if is_choice_of_several(property) {
+            must_choose_several |= required.contains(name);
+            return FieldEdit::Goes;
+        }
+        titles_beside_values(property).map_or(FieldEdit::Stays, FieldEdit::Becomes)
+    });
+    if must_choose_several {
+        return Err(lacks("multi-select in a form"));
+    }
+    if let Some(properties) = properties.changed_text() {
+        schema.set("properties", properties);
+        let schema = schema.text();
+        params.set("requestedSchema", schema);
+    }
+    Ok(())
+}
+
+fn is_choice_of_several(property: &str) -> bool {
+    Object::parse(property)
+        .is_some_and(|property| property.string("type").is_some_and(|kind| kind == "array"))
+}
+
+/// `oneOf` with a title for each value, as `enum` with `enumNames`.
+fn titles_beside_values(property: &str) -> Option<String> {
+    let mut property = Object::parse(property)?;
+    let options: Vec<Object<'_>> =
+        items(property.get("oneOf")?)?.into_iter().map(Object::parse).collect::<Option<_>>()?;
+    let values: Vec<&str> = options.iter().map(|option| option.get("const")).collect::<Option<_>>()?;
+    let titles: Vec<&str> =
+        options.iter().map(|option| option.get("title").or(option.get("const"))).collect::<Option<_>>()?;
+    let (values, titles) = (array(&values), array(&titles));
+    property.remove("oneOf");
+    property.set("enum", values);
+    property.set("enumNames", titles);
+    Some(property.text())
+}
+
+/// A sampling question without tools, each message of one block.
+fn sampling_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
+    if wants_tools(params) {
+        return Err(lacks("tools in sampling"));
+    }
+    params.remove("tools");
+    params.remove("toolChoice");
+    let Some(messages) = params.get("messages").and_then(items) else { return Ok(()) };
+    let mut apart = Vec::new();
+    for text in &messages {
+        let message = Object::parse(text);
+        let content = message.as_ref().and_then(|message| message.get("content"));
+        let (Some(message), Some(content)) = (&message, content) else {
+            apart.push((*text).to_owned());
+            continue;
+        };
+        let blocks = blocks(content);
+        if blocks.as_deref().unwrap_or(&[content]).iter().any(|block| is_about_tools(block)) {
+            return Err(lacks("tools in sampling"));
+        }
+        match blocks {
+            Some(blocks) => take_apart(message, &blocks, &mut apart),
+            None => apart.push((*text).to_owned()),
+        }
+    }
+    if apart != messages {
+        params.set("messages", array(&apart));
+    }
+    Ok(())
+}
+
+/// The blocks of a message that holds several.
+fn blocks(content: &str) -> Option<Vec<&str>> {
+    items(content).filter(|blocks| blocks.iter().all(|block| block.starts_with('{')))
+}
+
+fn is_about_tools(block: &str) -> bool {
+    let kind = Object::parse(block);
+    let kind = kind.as_ref().and_then(|block| block.string("type"));
+    matches!(kind.as_deref(), Some("tool_use" | "tool_result"))
+}
+
+/// A message for each block, all of the same role. What else a message says is said once.
+fn take_apart(message: &Object<'_>, blocks: &[&str], apart: &mut Vec<String>) {
+    let role = message.get("role").filter(|role| matches!(*role, "\"user\"" | "\"assistant\""));
+    let mut whole = message.clone();
+    for (index, block) in blocks.iter().enumerate() {
+        if index == 0 {
+            whole.set("content", (*block).to_owned());
+            apart.push(whole.text());
+        } else {
+            apart.push(format!("{{\"role\":{},\"content\":{block}}}", role.unwrap_or("\"user\"")));
+        }
+    }
+}
+
+/// A model's answer as one block: the only one, else all text in one, else the first.
+fn one_block(content: &str) -> Option<String> {
+    let blocks = blocks(content)?;
+    if let [block] = blocks.as_slice() {
+        return Some((*block).to_owned());
+    }
+    let text = |block: &&str| {
+        let block = Object::parse(block)?;
+        Some(block.string("text")?.into_owned())
+    };
+    let texts: Vec<String> = blocks.iter().filter_map(text).collect();
+    match blocks.first() {
+        Some(first) if texts.is_empty() => Some((*first).to_owned()),
+        _ => Some(text_block(&texts.join("\n"))),
+    }
 }

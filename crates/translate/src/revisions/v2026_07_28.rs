@@ -4,21 +4,22 @@
 //! result may be any value; some error codes are new. Removed methods, subscriptions and lists are not forwarded: the
 //! hub answers those itself.
 
-mod errors;
-mod result;
-
 use bytes::Bytes;
-use toolbay_protocol::{Outcome, Response, encode_string, meta, method};
+use smallvec::SmallVec;
+use toolbay_protocol::{ErrorCode, ErrorObject, Outcome, Response, Splice, encode_string, meta, method};
 
-use super::{RevisionStep, v2025_11_25::TASK};
 use crate::{
-    input_required::RETRY_FIELDS,
+    content::put_structured_text,
+    input_required::{MAY_ASK, RETRY_FIELDS, url_elicitations},
     json::{FieldEdit, Object, changed, mapped},
-    related,
+    meta::{remove_related_task, without_related_task},
+    revisions::{
+        RevisionStep,
+        v2025_11_25::{TASK, page_as_plain_error},
+        with_outcome,
+    },
     server_request::{ElicitationMode, UnsupportedServerRequest},
 };
-
-pub(crate) use result::{add_fields, cut_fields};
 
 pub(super) struct Changes;
 
@@ -35,13 +36,13 @@ impl RevisionStep for Changes {
 
     fn response_for_older(&self, response: &Response, asked: &str) -> Option<Bytes> {
         match &response.outcome {
-            Outcome::Result { .. } => result::for_older(response, asked),
-            Outcome::Error { .. } => errors::for_older(response, asked),
+            Outcome::Result { .. } => result_for_older(response, asked),
+            Outcome::Error { .. } => error_for_older(response, asked),
         }
     }
 
     fn response_for_newer(&self, response: &Response, asked: &str) -> Option<Bytes> {
-        errors::for_newer(response, asked).or_else(|| related::cut(response))
+        error_for_newer(response, asked).or_else(|| without_related_task(response))
     }
 
     fn server_request_for_older(
@@ -74,7 +75,7 @@ impl RevisionStep for Changes {
 
     fn server_request_for_newer(&self, method: &str, params: &mut Object<'_>) {
         params.remove(TASK);
-        related::remove(params);
+        remove_related_task(params);
         if method == method::ELICIT {
             params.remove("elicitationId");
         }
@@ -124,4 +125,95 @@ fn objects_for_booleans(properties: &str) -> Option<String> {
             _ => FieldEdit::Stays,
         });
     })
+}
+
+fn error_for_older(response: &Response, asked: &str) -> Option<Bytes> {
+    let error = response.error()?;
+    let names_uri = || {
+        let data = error.data.as_ref().and_then(|data| Object::parse(data.get()));
+        data.is_some_and(|data| data.string("uri").is_some())
+    };
+    let code = match error.code {
+        ErrorCode::INVALID_PARAMS if asked == method::RESOURCES_READ && names_uri() => {
+            ErrorCode::RESOURCE_NOT_FOUND
+        }
+        ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => ErrorCode::INVALID_REQUEST,
+        // What the handshake said of a version that nobody speaks.
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => ErrorCode::INVALID_PARAMS,
+        _ => return None,
+    };
+    with_code(response, code)
+}
+
+fn error_for_newer(response: &Response, asked: &str) -> Option<Bytes> {
+    match response.error()?.code {
+        ErrorCode::RESOURCE_NOT_FOUND => with_code(response, ErrorCode::INVALID_PARAMS),
+        ErrorCode::URL_ELICITATION_REQUIRED => {
+            let asks = url_elicitations(response).filter(|_| MAY_ASK.contains(&asked));
+            match (asks, &response.id) {
+                (Some(asks), Some(id)) => Some(toolbay_protocol::result(id, &asks.to_result())),
+                _ => page_as_plain_error(response),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The error under another code; message and data stay.
+fn with_code(response: &Response, code: ErrorCode) -> Option<Bytes> {
+    let Outcome::Error { span } = response.outcome else { return None };
+    let mut error = Object::parse(response.raw(span))?;
+    error.set("code", code.to_string());
+    Some(with_outcome(response, &error.text()))
+}
+
+const TYPE: &str = "resultType";
+const COMPLETE: &str = "\"complete\"";
+
+/// What every result of the stateless era says, where a server with a handshake did not.
+pub(crate) fn add_fields(response: &Response, asked: &str, splice: &mut Splice<'_>) {
+    let Outcome::Result { fields, .. } = &response.outcome else { return };
+    let mut add: SmallVec<[(&str, &str); 3]> = SmallVec::new();
+    let mut missing = |key, value| {
+        if response.result_field(key).is_none() {
+            add.push((key, value));
+        }
+    };
+    missing(TYPE, COMPLETE);
+    let asks = response.result_field(TYPE).is_some_and(|kind| response.raw(kind) == "\"input_required\"");
+    if asked == method::RESOURCES_READ && !asks {
+        // A server with a handshake says nothing about caching: so nobody may.
+        missing("ttlMs", "0");
+        missing("cacheScope", "\"private\"");
+    }
+    if !add.is_empty() {
+        splice.insert_fields(fields, &add);
+    }
+}
+
+/// Removes what only the stateless era says.
+pub(crate) fn cut_fields(response: &Response, splice: &mut Splice<'_>) {
+    let Outcome::Result { fields, .. } = &response.outcome else { return };
+    for cut in fields.cuts(&response.text, &[TYPE, "ttlMs", "cacheScope"]) {
+        splice.replace(cut, "");
+    }
+}
+
+fn result_for_older(response: &Response, asked: &str) -> Option<Bytes> {
+    if let Some(kind) =
+        response.result_field(TYPE).map(|kind| response.raw(kind)).filter(|kind| *kind != COMPLETE)
+    {
+        // To cut the type would pass it off as a complete result.
+        let why = format!("the server's result has the type {kind}, which legacy clients do not support");
+        let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, why);
+        return Some(toolbay_protocol::error(response.id.as_ref(), &error));
+    }
+    let structured = response.result_field("structuredContent")?;
+    if asked != method::TOOLS_CALL || response.text[structured.range()].starts_with(b"{") {
+        return None;
+    }
+    let mut result = Object::parse(response.result_text()?)?;
+    put_structured_text(&mut result);
+    result.remove("structuredContent");
+    Some(with_outcome(response, &result.text()))
 }

@@ -19,35 +19,26 @@
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
 //! - Answers may be compressed; limits count what comes out.
 
-mod connect_options;
 mod connector;
 pub(crate) mod decompress;
 pub(crate) mod error;
-mod get_stream;
-mod header_rules;
 mod headers;
 pub(crate) mod origin_client;
-pub(crate) mod pool;
 mod post;
-mod proxies;
 pub(crate) mod response;
-pub(crate) mod response_kind;
-mod service;
 mod session;
 pub(crate) mod target;
 mod task;
-mod tls;
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-pub use connect_options::{ConnectOptions, HttpTimeouts};
+pub use connector::{ConnectOptions, HttpTimeouts, Proxies};
 pub use error::HttpError;
-pub use header_rules::HeaderRules;
-pub use proxies::Proxies;
-pub use service::JsonService;
+pub use headers::HeaderRules;
+pub use origin_client::JsonService;
 pub use target::Target;
 
 use crate::Connection;

@@ -2,7 +2,6 @@
 
 pub(crate) mod accept;
 pub(crate) mod body;
-pub(crate) mod event_writer;
 pub(crate) mod limits;
 pub(crate) mod tls;
 pub(crate) mod upgrade;

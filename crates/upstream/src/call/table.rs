@@ -1,20 +1,20 @@
 //! The calls of one server: those that wait, and those it has.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
+    hash::{BuildHasherDefault, Hasher},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
-use crate::call::write_queue::WriteQueue;
 use bytes::Bytes;
 use tokio::{sync::oneshot, time::Instant};
 use toolbay_protocol::{ServerName, method};
 
 use crate::{
     Call, CallError, CallEventSender, CallerId, Catalog, LogFilter, ServerSettings, Timeouts,
-    call::{CallOutcome, CallResponse, id_map::IdMap},
-    counts::Gauges,
+    call::{CallOutcome, CallResponse, write_queue::WriteQueue},
+    status::Gauges,
 };
 
 /// A call that was not sent yet.
@@ -485,4 +485,25 @@ fn awaited_task(call: &Call) -> Option<Bytes> {
     let span = (asked.method() == method::TASKS_RESULT).then(|| asked.param("taskId"))??;
     let renamed = call.renamed.iter().find(|(renamed, _)| *renamed == span);
     Some(renamed.map_or_else(|| asked.text.slice(span.range()), |(_, id)| id.clone()))
+}
+
+/// What is known of each id. Nobody else chooses the ids, so nobody can make them collide.
+pub(crate) type IdMap<T> = HashMap<u64, T, BuildHasherDefault<SequentialIdHasher>>;
+
+/// Ids are counted up: one product tells them apart, in its low bits as well as in its high ones.
+#[derive(Debug, Default)]
+pub(crate) struct SequentialIdHasher(u64);
+
+impl Hasher for SequentialIdHasher {
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id.wrapping_mul(0x9e37_79b9_7f4a_7c15); // 2^64 by the golden ratio
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("ids are numbers");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }

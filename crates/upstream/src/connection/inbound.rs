@@ -9,7 +9,7 @@ use toolbay_transport::{Incoming, RejectedMessage, http::client::HttpError};
 use super::{GATHER, NOISE_SHOWN, UpstreamConnection};
 use crate::{
     CallError, CallEvent, CallEventSender, CatalogKind, Failure, call::CallResponse, capture::Direction,
-    catalog::list::declared, counts::Gauges, endpoint::detect::ServerProtocol,
+    catalog::list::declared, endpoint::detect::ServerProtocol, status::Gauges,
     subscriptions::subscriber::Acknowledged,
 };
 

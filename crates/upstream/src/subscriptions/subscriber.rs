@@ -3,17 +3,16 @@
 //! One loop per life of the server, beside its calls. It looks at all that is wanted whenever that changes, so changes
 //! that come while the server is being asked are gathered by themselves, and a new life starts with all of them.
 
-mod legacy;
 mod modern;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
-use toolbay_protocol::{Notification, Revision};
+use tokio::{sync::mpsc, time::timeout};
+use toolbay_protocol::{Notification, Revision, encode_string, method};
 use toolbay_supervise::{LogRing, LogSource};
 
 use crate::{
-    connection::requester::Requester,
+    connection::requester::{NoResponse, Requester},
     status::StatusPublisher,
     subscriptions::{ResourceSubscriptions, SubscribeError, SubscriptionState},
 };
@@ -88,5 +87,56 @@ impl Subscriber {
 
     fn note(&self, text: &str) {
         self.log.push(LogSource::Event, text);
+    }
+}
+
+impl Subscriber {
+    async fn subscribe(&mut self) {
+        if !self.declares_subscribe() {
+            // Said only when someone wants it: most servers are never asked.
+            while self.interests.to_ask().is_empty() {
+                self.interests.changed.notified().await;
+            }
+            self.note_unsupported();
+            return self.refuse_all(&SubscribeError::Unsupported).await;
+        }
+        let mut held: BTreeSet<Arc<str>> = BTreeSet::new();
+        loop {
+            let wanted = self.interests.to_ask();
+            if wanted == held {
+                self.interests.changed.notified().await;
+                continue;
+            }
+            for uri in held.difference(&wanted) {
+                // What is no longer wanted is also filtered out, so nobody waits for this to succeed.
+                let _ = self.request(method::RESOURCES_UNSUBSCRIBE, uri).await;
+            }
+            held.retain(|uri| wanted.contains(uri));
+            for uri in wanted.difference(&held.clone()) {
+                match self.request(method::RESOURCES_SUBSCRIBE, uri).await {
+                    Ok(()) => {
+                        held.insert(uri.clone());
+                        self.interests.settle(uri, SubscriptionState::Watched);
+                    }
+                    Err(why) => {
+                        self.note(&format!("cannot subscribe to the resource {uri}: {why}"));
+                        self.interests.settle(uri, SubscriptionState::Refused(why));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn request(&self, method: &'static str, uri: &str) -> Result<(), SubscribeError> {
+        let params = format!("{{\"uri\":{}}}", encode_string(uri));
+        match timeout(PATIENCE, self.peer.request(method, Some(params))).await {
+            Ok(Ok(response)) => match response.error() {
+                None => Ok(()),
+                Some(error) => Err(SubscribeError::Refused(Box::new(error))),
+            },
+            // The next life asks again; until then it is as good as unanswered.
+            Ok(Err(NoResponse::Gone)) | Err(_) => Err(SubscribeError::Unanswered),
+            Ok(Err(NoResponse::Failed(error))) => Err(SubscribeError::Down(error)),
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! How a connection comes about: directly or through a proxy, with TLS where the URL says so, and in time.
 
 use std::{
-    io,
+    ffi::OsStr,
+    fmt, io,
+    net::IpAddr,
     pin::Pin,
+    sync::{Arc, LazyLock},
     task::{Context, Poll},
     time::Duration,
 };
@@ -11,23 +14,24 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
-    client::legacy::connect::{
-        Connected, Connection, HttpConnector,
-        dns::{GaiAddrs, GaiResolver, Name},
-        proxy::Tunnel,
+    client::{
+        legacy::connect::{
+            Connected, Connection, HttpConnector,
+            dns::{GaiAddrs, GaiResolver, Name},
+            proxy::Tunnel,
+        },
+        proxy::matcher::{Intercept, Matcher},
     },
-    client::proxy::matcher::Intercept,
     rt::TokioIo,
 };
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
-use super::{
-    ConnectOptions, Proxies,
+use crate::http::client::{
     error::{UnknownHost, reason},
-    pool::Purpose,
+    origin_client::Purpose,
     target::shown,
-    tls,
 };
 
 /// A peer that is gone without a word is noticed after a minute, however quiet a stream is.
@@ -45,8 +49,8 @@ pub(super) struct Connector {
 impl Connector {
     pub(super) fn new(scheme: Option<&str>, route: &ConnectOptions, purpose: Purpose) -> Self {
         let config = match scheme {
-            Some("https" | "wss") => tls::trusting(&route.ca),
-            _ => tls::trusting_nobody(),
+            Some("https" | "wss") => trusting(&route.ca),
+            _ => trusting_nobody(),
         };
         let mut tcp = HttpConnector::new_with_resolver(Resolver(GaiResolver::new()));
         tcp.enforce_http(false);
@@ -214,5 +218,160 @@ impl Write for PlainStream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write_vectored(context, pieces)
+    }
+}
+
+/// Trusts whom this machine trusts, and `extra` besides.
+pub(super) fn trusting(extra: &[CertificateDer<'static>]) -> ClientConfig {
+    let mut roots = MACHINE.clone();
+    let (_, ignored) = roots.add_parsable_certificates(extra.iter().cloned());
+    if ignored > 0 {
+        tracing::warn!(ignored, "some certificates in the file `toolbay.ca` are invalid");
+    }
+    if roots.is_empty() {
+        tracing::warn!("no trusted certificates are installed, so no `https` server can be reached");
+    }
+    config(roots)
+}
+
+/// For servers without TLS.
+pub(super) fn trusting_nobody() -> ClientConfig {
+    config(RootCertStore::empty())
+}
+
+/// Read when first needed: there are many.
+static MACHINE: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let found = rustls_native_certs::load_native_certs();
+    for error in found.errors {
+        tracing::debug!(%error, "cannot read a trusted certificate of this machine");
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    roots
+});
+
+fn config(roots: RootCertStore) -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider speaks the usual versions of TLS")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// The way to a server.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectOptions {
+    /// Trusted besides those whom the machine trusts.
+    pub ca: Vec<CertificateDer<'static>>,
+    /// Proxies that may lie on the way.
+    pub proxies: Proxies,
+    /// How long things may take.
+    pub timeouts: HttpTimeouts,
+}
+
+/// How long things may take on the way to a server. Calls have deadlines of their own, which mostly end them sooner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpTimeouts {
+    /// Until there is a connection, TLS and proxy included.
+    pub connect: Duration,
+    /// From sending a request until the head of its answer.
+    pub first_byte: Duration,
+    /// How long a stream of events may be silent. Servers need not say anything for hours, so by default it may be for
+    /// ever: a peer that is gone is noticed by the keep-alive of TCP.
+    pub stream_idle: Option<Duration>,
+}
+
+impl Default for HttpTimeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), first_byte: Duration::from_secs(600), stream_idle: None }
+    }
+}
+
+/// The proxies that a machine's environment names. Loopback is never reached through one.
+#[derive(Clone, Default)]
+pub struct Proxies(Option<Arc<Matcher>>);
+
+impl Proxies {
+    /// Takes them from environment variables as curl does: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, each
+    /// also in lower case.
+    pub fn from_variables<'a>(get: impl Fn(&str) -> Option<&'a OsStr>) -> Self {
+        let get = |name: &str| {
+            let named = get(name).or_else(|| get(&name.to_ascii_lowercase()));
+            named.and_then(OsStr::to_str).unwrap_or_default().to_owned()
+        };
+        let [http, https, all] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(get);
+        if [&http, &https, &all].into_iter().all(String::is_empty) {
+            return Self::default();
+        }
+        let matcher = Matcher::builder().http(http).https(https).all(all).no(get("NO_PROXY"));
+        Self(Some(Arc::new(matcher.build())))
+    }
+
+    /// The proxy for a URL, if there is one.
+    pub(super) fn of(&self, url: &Uri) -> Option<Intercept> {
+        let matcher = self.0.as_ref()?;
+        let host = url.host()?.trim_matches(['[', ']']);
+        let is_loopback = host.parse::<IpAddr>().map_or_else(
+            |_| {
+                let host = host.trim_end_matches('.').to_ascii_lowercase();
+                host == "localhost" || host.ends_with(".localhost")
+            },
+            |address| address.to_canonical().is_loopback(),
+        );
+        if is_loopback { None } else { matcher.intercept(url) }
+    }
+}
+
+impl fmt::Debug for Proxies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // URLs of proxies may hold passwords.
+        f.debug_tuple("Proxies").field(&self.0.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxy(variables: &[(&str, &'static str)], url: &str) -> Option<String> {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+        let proxies = Proxies::from_variables(|name| find(name).map(|(_, value)| OsStr::new(*value)));
+        proxies.of(&url.parse().unwrap()).map(|proxy| proxy.uri().to_string())
+    }
+
+    #[test]
+    fn variables_count_in_either_case_and_by_scheme() {
+        let both = [("https_proxy", "http://safe:1"), ("HTTP_PROXY", "plain:2")];
+        assert_eq!(proxy(&both, "https://host/x").as_deref(), Some("http://safe:1/"));
+        assert_eq!(proxy(&both, "http://host/x").as_deref(), Some("http://plain:2/"));
+        let all = [("ALL_PROXY", "http://all:3"), ("no_proxy", "a.example, 10.0.0.0/8")];
+        assert_eq!(proxy(&all, "http://host/x").as_deref(), Some("http://all:3/"));
+        for beside in ["https://a.example/x", "https://b.a.example/x", "http://10.1.2.3/x"] {
+            assert_eq!(proxy(&all, beside), None, "{beside}");
+        }
+        assert_eq!(proxy(&[], "http://host/x"), None);
+    }
+
+    #[test]
+    fn loopback_is_never_reached_through_a_proxy() {
+        let all = [("ALL_PROXY", "http://all:3")];
+        for url in [
+            "http://127.0.0.1:4100/mcp",
+            "http://127.8.9.1/",
+            "https://localhost/",
+            "http://LOCALHOST.:1/",
+            "http://x.localhost/",
+            "http://[::1]:1/",
+            "http://[::ffff:127.0.0.1]/",
+        ] {
+            assert_eq!(proxy(&all, url), None, "{url}");
+        }
+        assert!(proxy(&all, "http://localhost.example/").is_some());
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let proxies = Proxies::from_variables(|_| Some(OsStr::new("http://me:s3cret@proxy:1")));
+        assert!(!format!("{proxies:?}").contains("s3cret"));
     }
 }

@@ -1,9 +1,14 @@
 //! Headers that say again what a message says.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use toolbay_protocol::{MethodCall, decode_string, header_params::encode_header_value, meta, method};
+use std::{collections::HashMap, sync::Arc};
 
-use super::HeaderRules;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use parking_lot::RwLock;
+use toolbay_protocol::{
+    MethodCall, decode_string,
+    header_params::{HeaderParam, encode_header_value},
+    meta, method,
+};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -39,4 +44,27 @@ pub(super) fn mirror(call: &MethodCall, rules: &HeaderRules, headers: &mut Heade
 /// A text as a header can carry it.
 fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(&encode_header_value(text)).expect("encoded, it is plain ASCII")
+}
+
+/// What all tools of a server want repeated, by name. Whoever knows its tools keeps it up to date.
+#[derive(Debug, Default)]
+pub struct HeaderRules(RwLock<Arc<HashMap<String, Vec<HeaderParam>>>>);
+
+impl HeaderRules {
+    /// Puts other rules in place.
+    pub fn replace(&self, rules: HashMap<String, Vec<HeaderParam>>) {
+        *self.0.write() = Arc::new(rules);
+    }
+
+    /// The headers for a call, with their values.
+    pub(super) fn apply(&self, tool: &str, arguments: &[u8]) -> Vec<(HeaderName, String)> {
+        let rules = self.0.read().clone();
+        let Some(params) = rules.get(tool) else { return Vec::new() };
+        let header = |param: &HeaderParam| {
+            // Arguments that are ambiguous are for the server to refuse.
+            let value = param.value_in(arguments).ok()??;
+            Some((param.header_name().parse().ok()?, value.into_owned()))
+        };
+        params.iter().filter_map(header).collect()
+    }
 }

@@ -1,23 +1,30 @@
 //! Sending requests to one origin, and to no other.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
-    header::{ACCEPT_ENCODING, LOCATION, PROXY_AUTHORIZATION, USER_AGENT},
+    header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, LOCATION, PROXY_AUTHORIZATION, USER_AGENT},
 };
 use http_body_util::Full;
+use hyper_util::{client::legacy::Client, rt::TokioTimer};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-use super::{
-    HttpError, Target,
-    decompress::{DecompressedBody, UNDERSTOOD},
-    error::{is_unknown_host, reason},
-    pool::{Pool, Purpose, pool},
-    target::{over_http, resolve, same_origin, shown},
+use crate::http::{
+    ReadBodyError,
+    client::{
+        HttpError, Target,
+        connector::Connector,
+        decompress::{DecompressedBody, UNDERSTOOD},
+        error::{is_unknown_host, reason},
+        response::explain,
+        target::{over_http, resolve, same_origin, shown},
+    },
+    read_body,
+    server::accept::TrackedExecutor,
 };
 
 /// How often a request may be sent on within its origin.
@@ -174,5 +181,88 @@ fn redirection(url: &Uri, response: &Response<DecompressedBody>) -> Result<Optio
     match status {
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Ok(Some(to)),
         _ => refuse(shown(&to).to_string(), "which is not meant for a POST; use that URL"),
+    }
+}
+
+/// How long an unused connection is kept. Common servers close theirs after 5 s, and a request that crosses that end
+/// would be lost.
+const IDLE: Duration = Duration::from_secs(4);
+/// How often a peer that speaks HTTP/2 is asked whether it is still there, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(20);
+const PONG: Duration = Duration::from_secs(10);
+
+pub(super) type Pool = Client<Connector, Full<Bytes>>;
+
+/// What connections are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Requests and their answers. Over TLS they speak HTTP/2 with those who can, and then there is one connection for
+    /// everything.
+    Requests,
+    /// To become something else, which only HTTP/1.1 can, and only when it ends at the server itself.
+    Upgrade,
+}
+
+impl Purpose {
+    /// Whether a proxy on the way to that URL reads requests and sends them on; otherwise it digs a tunnel.
+    pub(super) fn is_sent_on(self, url: &Uri) -> bool {
+        self == Self::Requests && url.scheme_str() != Some("https")
+    }
+}
+
+/// A pool of its own for one server; its connections are tasks of `tasks` and end with it.
+pub(super) fn pool(target: &Target, purpose: Purpose, tasks: &TaskTracker) -> Pool {
+    Client::builder(TrackedExecutor(tasks.clone()))
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(PONG)
+        .build(Connector::new(target.url.scheme_str(), &target.route, purpose))
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A service that takes a JSON text by POST and answers with another.
+///
+/// It has what servers have: proxies, certificates, a pool of connections, limits, and a URL that is never shown with its
+/// secrets.
+pub struct JsonService(OriginClient);
+
+impl JsonService {
+    /// Nothing is sent before the first question is.
+    pub fn new(target: Target, tasks: &TaskTracker) -> Self {
+        Self(OriginClient::new(target, Purpose::Requests, tasks))
+    }
+
+    /// Asks, and waits for the whole answer, but no longer than `patience`.
+    pub async fn post(&self, question: Bytes, patience: Duration) -> Result<Bytes, HttpError> {
+        match timeout(patience, self.exchange(question, patience)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(HttpError::Slow { url: self.0.shown(), after: patience }),
+        }
+    }
+
+    async fn exchange(&self, question: Bytes, patience: Duration) -> Result<Bytes, HttpError> {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, JSON)]);
+        let response = self.0.send(Method::POST, headers, question).await?;
+        let url = self.0.shown();
+        if !response.status().is_success() {
+            return Err(explain(url, response).await.1);
+        }
+        match read_body(response.into_body(), self.0.target().max_message, patience).await {
+            Ok(answer) => Ok(answer),
+            Err(ReadBodyError::TooSlow { limit }) => Err(HttpError::Slow { url, after: limit }),
+            Err(ReadBodyError::TooLong { limit }) => {
+                Err(HttpError::Broken { url, reason: format!("its response is longer than {limit} bytes") })
+            }
+            Err(ReadBodyError::Broken(error)) => Err(HttpError::Broken { url, reason: reason(&*error) }),
+        }
+    }
+}
+
+impl std::fmt::Debug for JsonService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Service({})", self.0.shown())
     }
 }

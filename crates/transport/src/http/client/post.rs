@@ -12,9 +12,9 @@ use super::{
     decompress::DecompressedBody,
     headers::SESSION,
     response::{ResponseStream, under},
-    response_kind::{EVENT_STREAM, explain, is_stream, media_type},
     session::HttpSession,
 };
+use crate::http::client::response::{EVENT_STREAM, explain, is_stream, media_type};
 use crate::{
     Incoming,
     http::{ReadBodyError, read_body},

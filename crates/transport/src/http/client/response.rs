@@ -1,19 +1,26 @@
 //! What an answer carries, message by message.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderValue, header::CONTENT_TYPE};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolbay_protocol::{IdRecovery, Message, ParseError, RequestId, Response, decode_string, parse_batch};
 
-use super::{
-    decompress::DecompressedBody,
-    error::reason,
-    session::{HttpSession, Negotiated},
+use crate::{
+    Incoming, RejectedMessage,
+    http::{
+        EventReader,
+        client::{
+            HttpError,
+            decompress::DecompressedBody,
+            error::reason,
+            session::{HttpSession, Negotiated},
+        },
+        read_body,
+    },
 };
-use crate::{Incoming, RejectedMessage, http::EventReader};
 
 /// How long a stream may go on behind its answer: if it ends soon, its connection can be used again.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -179,4 +186,41 @@ pub(crate) fn under(response: &Response, id: &RequestId) -> Box<Response> {
         Ok(Message::Response(response)) => response,
         _ => Box::new(response.clone()),
     }
+}
+
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
+/// How long a refusal may take to explain itself, and how much of it is read.
+const EXPLAIN: Duration = Duration::from_secs(5);
+const MAX_EXPLANATION: usize = 64 * 1024;
+/// How much of it people see.
+const MAX_SHOWN: usize = 200;
+
+/// What a refusal says: a message if it is one, and what people may see of it.
+pub(crate) async fn explain(
+    url: Arc<str>,
+    response: http::Response<DecompressedBody>,
+) -> (Option<Message>, HttpError) {
+    let status = response.status();
+    let text = read_body(response.into_body(), MAX_EXPLANATION, EXPLAIN).await.unwrap_or_default();
+    let shown = String::from_utf8_lossy(&text);
+    let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = match shown.char_indices().nth(MAX_SHOWN) {
+        _ if shown.is_empty() => String::new(),
+        Some((end, _)) => format!(": {}…", &shown[..end]),
+        None => format!(": {shown}"),
+    };
+    let why = HttpError::Status { url, status, said };
+    (Message::parse(text).ok(), why)
+}
+
+/// Whether it is a stream of events.
+pub(crate) fn is_stream(response: &http::Response<DecompressedBody>) -> bool {
+    response.status().is_success() && media_type(response) == EVENT_STREAM
+}
+
+/// Its media type in lower case, without parameters; empty when there is none.
+pub(crate) fn media_type(response: &http::Response<DecompressedBody>) -> String {
+    let value =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }

@@ -14,7 +14,8 @@ use tokio::{
 };
 use toolbay_protocol::{Message, Notification, RequestId, Rope, method};
 
-use super::{HttpError, get_stream::listen, headers::mirror, post::Post, session::HttpSession};
+use super::{HttpError, headers::mirror, post::Post, session::HttpSession};
+use crate::http::client::session::listen;
 use crate::{Incoming, connection::unsent};
 
 /// When the server seems lost, how long other requests may take to end in the same way.
