@@ -9,6 +9,7 @@ mod fit;
 mod packages;
 mod pairs;
 mod quality;
+mod ranking;
 mod semble;
 mod speed;
 mod text;

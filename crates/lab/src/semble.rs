@@ -14,9 +14,11 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use toolbay_search::{
-    semantic::{Index, Query, Ranking},
+    semantic::{Index, Query},
     tree::{FileEntry, Tree, TreeOptions, TreeRoot},
 };
+
+use crate::ranking::Ranking;
 
 /// What the benchmark calls code. Its figures are made with these files alone.
 const CODE: &[&str] = &[
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let [data, trees, out, rest @ ..] = args else {
         bail!("usage: toolbay-lab semble DATA TREES RUN [RANKING]")
     };
-    let ranking = ranking(rest.first().map_or("full", String::as_str))?;
+    let ranking = Ranking::parse(rest.first().map_or("full", String::as_str))?;
     let mut results = Vec::new();
     let mut means = Vec::new();
     let mut categories: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -64,12 +66,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         chunks += index.size().chunks;
         let mut figures = Vec::new();
         for task in &repository.tasks {
-            let query = Query { ranking, ..Query::new(&task.query, TOP) };
+            let query = Query::new(&task.query, TOP);
             let start = Instant::now();
-            let answer = index.search(&query, &repository.entries, &repository.tree)?;
+            let hits = ranking.search(&index, &query, &repository.entries, &repository.tree)?;
             searching += start.elapsed().as_secs_f64();
-            let found: Vec<Found> = answer
-                .hits
+            let found: Vec<Found> = hits
                 .iter()
                 .map(|hit| repository.found(&hit.path.to_str_lossy(), hit.start_line, hit.end_line))
                 .collect();
@@ -89,16 +90,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     println!("NDCG@10, mean of the repositories: {:.4}", mean(&means));
     println!("{} questions in {searching:.1} s, {chunks} chunks indexed in {indexing:.1} s", results.len());
     fs::write(out, serde_json::to_string(&results)?).with_context(|| format!("cannot write {out}"))
-}
-
-fn ranking(name: &str) -> Result<Ranking> {
-    Ok(match name {
-        "bm25" => Ranking::Bm25,
-        "vectors" => Ranking::Vectors,
-        "hybrid" => Ranking::Hybrid,
-        "full" => Ranking::Full,
-        other => bail!("no ranking `{other}`: bm25, vectors, hybrid or full"),
-    })
 }
 
 /// The repositories of the benchmark that there are trees of.

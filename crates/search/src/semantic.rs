@@ -25,7 +25,7 @@ pub use self::{
     embed::{Code, EmbedError, Embedder},
     error::SemanticError,
     index::{Answer, Index, Size},
-    query::{Query, Ranking},
+    query::Query,
     rank::{
         order::{RankedCandidate, list},
         weights::{Feature, Features, Weights},

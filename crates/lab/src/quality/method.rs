@@ -12,9 +12,11 @@ use std::{
 use anyhow::Result;
 use toolbay_search::{
     chunk::{self, Chunk},
-    semantic::{Index, Query, Ranking},
+    semantic::{Index, Query},
     tree::{FileEntry, Tree, TreeOptions, TreeRoot},
 };
+
+use crate::ranking::Ranking;
 
 use super::{
     bm25::Bm25,
@@ -124,8 +126,7 @@ impl Searcher {
             Method::Hybrid => Ranking::Hybrid,
             Method::Full => Ranking::Full,
         };
-        let query = Query { ranking, ..Query::new(question, most) };
-        let hits = self.index.search(&query, &self.entries, &self.tree)?.hits;
+        let hits = ranking.search(&self.index, &Query::new(question, most), &self.entries, &self.tree)?;
         Ok(hits
             .into_iter()
             .map(|hit| Hit {

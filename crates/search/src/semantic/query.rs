@@ -18,30 +18,14 @@ pub struct Query {
     pub globs: Vec<String>,
     /// Only files of this language, by any name that it goes by.
     pub language: Option<String>,
-    /// By what to rank.
-    pub ranking: Ranking,
 }
 
 impl Query {
     /// A question about the whole tree.
     pub fn new(text: impl Into<String>, limit: usize) -> Self {
         let text = text.into();
-        Self { text, offset: 0, limit, path: None, globs: Vec::new(), language: None, ranking: Ranking::Full }
+        Self { text, offset: 0, limit, path: None, globs: Vec::new(), language: None }
     }
-}
-
-/// By what results are ranked. All but the last are there to be measured against.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Ranking {
-    /// Words alone.
-    Bm25,
-    /// Vectors alone.
-    Vectors,
-    /// Both, each brought to 0..1 over its best hundred, added.
-    Hybrid,
-    /// Everything that is known.
-    #[default]
-    Full,
 }
 
 /// A word of a question.

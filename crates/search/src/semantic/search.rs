@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     embed::{self, Embedder},
-    query::{ParsedQuery, Query, Ranking},
+    query::{ParsedQuery, Query},
     rank::{
         features::{Candidate, Judge},
         order::{RankedCandidate, list},
@@ -20,7 +20,7 @@ use super::{
     term::Terms,
     vector::{self, Probe},
     verify::{Confirmed, confirm},
-    view::{Place, View},
+    view::View,
 };
 use crate::tree::RelPath;
 
@@ -30,8 +30,6 @@ const READ: usize = 80;
 const LITERAL: f32 = 100.0;
 /// For the words of a question that is a name, while it is decided which chunks are read.
 const NAME: f32 = 20.0;
-/// The best of each kind that the plain hybrid mixes.
-const HYBRID: usize = 100;
 
 /// A chunk that answers a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,22 +96,15 @@ impl SearchContext<'_> {
     pub(super) fn answer(&self, query: &Query, asked: &ParsedQuery) -> Result<Page, Damaged> {
         let (dense, notice) = self.dense(&query.text);
         let wanted = query.offset.saturating_add(query.limit);
-        let mut page = match query.ranking {
-            Ranking::Full => {
-                let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
-                let candidates: Vec<_> = explained.iter().map(ExplainedCandidate::standing).collect();
-                let order = list(self.weights, &candidates, wanted);
-                let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
-                    let mut hit = explained[at].hit.clone();
-                    hit.score = for_people(score);
-                    hit
-                });
-                Page { hits: hits.collect(), total, notice: None }
-            }
-            plain => self.plain(query, asked, &dense, plain)?,
-        };
-        page.notice = notice;
-        Ok(page)
+        let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
+        let candidates: Vec<_> = explained.iter().map(ExplainedCandidate::standing).collect();
+        let order = list(self.weights, &candidates, wanted);
+        let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
+            let mut hit = explained[at].hit.clone();
+            hit.score = for_people(score);
+            hit
+        });
+        Ok(Page { hits: hits.collect(), total, notice })
     }
 
     /// Candidates that are on disk, with all that is known about them; and how many there were.
@@ -188,40 +179,6 @@ impl SearchContext<'_> {
         }
     }
 
-    /// By words, by vectors, or by both in the plainest way.
-    fn plain(
-        &self,
-        query: &Query,
-        asked: &ParsedQuery,
-        dense: &Dense,
-        ranking: Ranking,
-    ) -> Result<Page, Damaged> {
-        let wanted = query.offset.saturating_add(query.limit);
-        let lexical = Lexical::new(self.view, &asked.terms)?;
-        let by_words = |most| {
-            let places = lexical.top_chunks(self.view, most, 0);
-            places.into_iter().map(|place| (lexical.chunk(place), place)).collect::<Vec<_>>()
-        };
-        let order = match ranking {
-            Ranking::Bm25 => by_words(wanted),
-            Ranking::Vectors => dense.top_chunks(self.view, wanted)?,
-            Ranking::Hybrid | Ranking::Full => mix(&by_words(HYBRID), &dense.top_chunks(self.view, HYBRID)?),
-        };
-        let total = order.len();
-        let mut hits = Vec::new();
-        for (score, place) in order.into_iter().take(wanted) {
-            let segment = &self.view.part(place).segment;
-            let row = segment.chunk(place.chunk)?;
-            let labels = segment.labels(&row)?;
-            let candidate = Candidate { place, row, labels, features: Features::default() };
-            let confirmed = confirm(self.view, std::slice::from_ref(&candidate), self.source).pop().flatten();
-            if let Some(confirmed) = confirmed {
-                hits.push(Hit { score, ..self.hit(candidate, confirmed) });
-            }
-        }
-        Ok(Page { hits: hits.into_iter().skip(query.offset).collect(), total, notice: None })
-    }
-
     fn hit(&self, candidate: Candidate, confirmed: Confirmed) -> Hit {
         let file = &self.view.part(candidate.place).files.rows[candidate.row.file as usize];
         Hit {
@@ -235,22 +192,6 @@ impl SearchContext<'_> {
             language: file.language.name().to_owned(),
         }
     }
-}
-
-/// Min-max of both lists, added.
-fn mix(words: &[(f32, Place)], vectors: &[(f32, Place)]) -> Vec<(f32, Place)> {
-    let mut mixed: std::collections::BTreeMap<Place, f32> = std::collections::BTreeMap::new();
-    for list in [words, vectors] {
-        let most = list.first().map_or(0.0, |(score, _)| *score);
-        let least = list.last().map_or(0.0, |(score, _)| *score);
-        let range = most - least;
-        for (score, place) in list {
-            *mixed.entry(*place).or_default() += if range > 0.0 { (score - least) / range } else { 1.0 };
-        }
-    }
-    let mut mixed: Vec<(f32, Place)> = mixed.into_iter().map(|(place, score)| (score, place)).collect();
-    mixed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    mixed
 }
 
 /// Sums of weights as something between 0 and 1: about one half for what is hardly about the question.

@@ -6,7 +6,7 @@ mod robust;
 mod trees;
 
 use toolbay_search::{
-    semantic::{Query, Ranking},
+    semantic::{Feature, Features, Query, Weights},
     tree::RelPath,
 };
 
@@ -51,9 +51,8 @@ fn every_part_of_a_long_function_is_known_by_its_name() {
     let body: String =
         (0..120).map(|number| format!("    total_{number} = first({number}) + second({number})\n")).collect();
     files.write("src/aside.py", &format!("def paint_window():\n{body}\n\ndef compact_journal():\n{body}"));
-    let index = files.indexed();
-    let query = Query { ranking: Ranking::Vectors, ..Query::new("compact the journal", 4) };
-    let answer = files.ask(&index, &query);
+    let index = files.indexed().with_weights(only(Feature::Cosine));
+    let answer = files.ask(&index, &Query::new("compact the journal", 4));
     let symbols: Vec<_> = answer.hits.iter().map(|hit| hit.symbol.clone().unwrap_or_default()).collect();
     assert!(symbols.iter().all(|symbol| symbol.contains("compact_journal")), "{symbols:?}");
 }
@@ -139,13 +138,20 @@ fn pages_follow_each_other() {
     }
 }
 
+/// Weights by which one feature alone decides.
+fn only(feature: Feature) -> Weights {
+    let mut features = Features::default();
+    features[feature as usize] = 1.0;
+    Weights { features, repeat: 0.0, again: 0.0 }
+}
+
 #[test]
-fn every_ranking_finds_the_plain_case() {
+fn words_and_vectors_alone_find_the_plain_case() {
     let files = sample();
-    let index = files.indexed();
-    for ranking in [Ranking::Bm25, Ranking::Vectors, Ranking::Hybrid, Ranking::Full] {
-        let answer = files.ask(&index, &Query { ranking, ..Query::new("limit retries", 5) });
-        assert_eq!(paths(&answer)[0], "src/http/retry.rs", "{ranking:?}");
+    for weights in [only(Feature::Words), only(Feature::Cosine), Weights::FITTED] {
+        let index = files.indexed().with_weights(weights);
+        let answer = files.ask(&index, &Query::new("limit retries", 5));
+        assert_eq!(paths(&answer)[0], "src/http/retry.rs", "{weights:?}");
     }
 }
 

@@ -5,9 +5,12 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use toolbay_search::semantic::{Code, EmbedError, Embedder, Index, Query, Ranking};
+use toolbay_search::semantic::{Code, EmbedError, Embedder, Feature, Index, Query};
 
-use super::trees::{paths, sample};
+use super::{
+    only,
+    trees::{paths, sample},
+};
 
 /// Knows two topics: colours and everything else.
 #[derive(Debug, Default)]
@@ -43,18 +46,19 @@ impl Embedder for Colours {
     }
 }
 
-fn by_vectors(question: &str) -> Query {
-    Query { ranking: Ranking::Vectors, ..Query::new(question, 5) }
+/// An index that ranks by vectors alone.
+fn by_vectors(embedder: &Arc<Colours>) -> Index {
+    Index::in_memory(Some(embedder.clone())).with_weights(only(Feature::Cosine))
 }
 
 #[test]
 fn its_vectors_are_used() {
     let files = sample();
     let colours = Arc::new(Colours::default());
-    let index = Index::in_memory(Some(colours.clone()));
+    let index = by_vectors(&colours);
     assert_eq!(files.update(&index).notice, None);
     // No word in common: only the embedder can know.
-    let answer = files.ask(&index, &by_vectors("hue"));
+    let answer = files.ask(&index, &Query::new("hue", 5));
     assert_eq!(paths(&answer)[0], "docs/guide.md");
     assert_eq!(answer.notices, Vec::<String>::new());
 }
@@ -63,11 +67,11 @@ fn its_vectors_are_used() {
 fn the_built_in_model_answers_while_it_is_down() {
     let files = sample();
     let colours = Arc::new(Colours::default());
-    let index = Index::in_memory(Some(colours.clone()));
+    let index = by_vectors(&colours);
     colours.down.store(true, Ordering::Relaxed);
     let report = files.update(&index);
     assert!(report.notice.is_some_and(|notice| notice.contains("connection refused")));
-    let answer = files.ask(&index, &by_vectors("limit retries"));
+    let answer = files.ask(&index, &Query::new("limit retries", 5));
     assert_eq!(paths(&answer)[0], "src/http/retry.rs");
     assert!(answer.notices[0].contains("built-in model"), "{:?}", answer.notices);
 
@@ -77,11 +81,11 @@ fn the_built_in_model_answers_while_it_is_down() {
         files.count(),
         "what it could not do is done when it is up again"
     );
-    assert_eq!(paths(&files.ask(&index, &by_vectors("hue")))[0], "docs/guide.md");
+    assert_eq!(paths(&files.ask(&index, &Query::new("hue", 5)))[0], "docs/guide.md");
     assert_eq!(files.update(&index).done.of, 0);
 
     colours.down.store(true, Ordering::Relaxed);
-    let answer = files.ask(&index, &by_vectors("limit retries"));
+    let answer = files.ask(&index, &Query::new("limit retries", 5));
     assert_eq!(paths(&answer)[0], "src/http/retry.rs");
     assert!(answer.notices[0].contains("connection refused"), "{:?}", answer.notices);
 }
@@ -90,10 +94,10 @@ fn the_built_in_model_answers_while_it_is_down() {
 fn vectors_of_another_length_are_not_compared() {
     let files = sample();
     let colours = Arc::new(Colours::default());
-    let index = Index::in_memory(Some(colours.clone()));
+    let index = by_vectors(&colours);
     files.update(&index);
     colours.short.store(true, Ordering::Relaxed);
-    let answer = files.ask(&index, &by_vectors("limit retries"));
+    let answer = files.ask(&index, &Query::new("limit retries", 5));
     assert_eq!(paths(&answer)[0], "src/http/retry.rs");
     assert!(answer.notices[0].contains("another length"), "{:?}", answer.notices);
 }
