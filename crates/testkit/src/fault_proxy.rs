@@ -90,7 +90,8 @@ impl FaultProxy {
 
     /// Accepts everything and forwards nothing, neither bytes nor ends.
     pub fn black_hole(&self) {
-        self.state.send_modify(|state| (state.to_server, state.to_client) = (Toxics::held(), Toxics::held()));
+        self.state
+            .send_modify(|state| (state.to_server, state.to_client) = (Toxics::paused(), Toxics::paused()));
     }
 
     /// Takes all faults away; what was held flows on.

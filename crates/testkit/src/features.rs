@@ -13,10 +13,10 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use toolbay_protocol::Revision;
 
-use crate::harness::{Profile, RevisionClient, Talk};
+use crate::harness::{Exchange, Profile, RevisionClient};
 
 /// A client and a server.
-pub struct Place<'a> {
+pub struct FeatureContext<'a> {
     pub client: &'a mut RevisionClient,
     /// The revision that the server speaks.
     pub server: Revision,
@@ -30,7 +30,7 @@ pub struct Place<'a> {
 
 /// What was seen of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum Support {
     Works,
     /// The server's revision has no such thing: nobody can ask for it.
     ServerLacksIt,
@@ -42,11 +42,11 @@ pub enum Seen {
 #[derive(Debug, Clone, Copy)]
 pub struct Feature {
     pub name: &'static str,
-    pub see: fn(&mut Place<'_>) -> Result<Seen>,
+    pub check: fn(&mut FeatureContext<'_>) -> Result<Support>,
 }
 
-const fn feature(name: &'static str, see: fn(&mut Place<'_>) -> Result<Seen>) -> Feature {
-    Feature { name, see }
+const fn feature(name: &'static str, see: fn(&mut FeatureContext<'_>) -> Result<Support>) -> Feature {
+    Feature { name, check: see }
 }
 
 /// All of them. Those that change lists come last: the others need not care.
@@ -84,13 +84,13 @@ pub const FEATURES: &[Feature] = &[
 pub const VOLUME: &[Feature] =
     &[feature("big payloads", volume::big), feature("64 calls at once", volume::many)];
 
-impl Place<'_> {
+impl FeatureContext<'_> {
     /// The name of a tool or prompt at this place.
     fn named(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Result<Talk> {
+    fn call(&mut self, tool: &str, arguments: Value) -> Result<Exchange> {
         self.client.call(&self.named(tool), arguments)
     }
 
@@ -99,7 +99,7 @@ impl Place<'_> {
     }
 
     /// Calls a tool with a progress token.
-    fn call_with_token(&mut self, tool: &str, arguments: Value, token: Value) -> Result<Talk> {
+    fn call_with_token(&mut self, tool: &str, arguments: Value, token: Value) -> Result<Exchange> {
         let name = self.named(tool);
         let params = json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": token } });
         self.client.request("tools/call", params)
@@ -107,23 +107,23 @@ impl Place<'_> {
 
     /// Calls a tool that asks what exists since a revision. Where a side is older, checks what is told instead, and
     /// says so.
-    fn ask(&mut self, since: Revision, tool: &str, arguments: Value) -> Result<Result<Talk, Seen>> {
+    fn ask(&mut self, since: Revision, tool: &str, arguments: Value) -> Result<Result<Exchange, Support>> {
         let talk = self.call(tool, arguments)?;
         let seen = match (self.client.revision() >= since, self.server >= since) {
             (true, true) => return Ok(Ok(talk)),
-            (_, false) => Seen::ServerLacksIt,
-            (false, true) => Seen::ClientLacksIt,
+            (_, false) => Support::ServerLacksIt,
+            (false, true) => Support::ClientLacksIt,
         };
-        ensure!(talk.questions.is_empty(), "it was asked: {talk:?}");
+        ensure!(talk.server_requests.is_empty(), "it was asked: {talk:?}");
         let (code, message) = talk.failure()?;
-        if seen == Seen::ServerLacksIt {
+        if seen == Support::ServerLacksIt {
             ensure!(code == 0 && message.contains("has no `"), "{code} {message}");
         }
         Ok(Err(seen))
     }
 }
 
-impl std::fmt::Debug for Place<'_> {
+impl std::fmt::Debug for FeatureContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Place")
             .field("client", &self.client)

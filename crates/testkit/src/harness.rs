@@ -20,31 +20,32 @@ use std::{
 
 use anyhow::{Result, bail};
 
-pub use client::{Client, Events, Farewell, Reply};
+pub use client::{Client, Disconnect, Events, Reply};
 pub use http2::Http2Request;
-pub use hub::{Expected, Hub, kill};
+pub use hub::{Baseline, Hub, kill};
 pub use lines::Lines;
 pub use pipe::Pipe;
 pub use process::{Process, cpu_time, fds, processes};
 pub use revision_client::{
-    Pending, Profile, Respond, RevisionClient, Said, Talk, Wanted, declining, refusing, willing,
+    ClientResponse, Exchange, Pending, Profile, Respond, RevisionClient, Subscriptions, accepting, declining,
+    refusing,
 };
 pub use setup::{Programs, Setup};
 pub use web_server::WebServer;
 
 /// Far more than anything takes on the slowest machine; only what never comes takes that long.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Looks again and again until there is something to see, and gives it.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let start = Instant::now();
     loop {
         if let Some(seen) = look()? {
             return Ok(seen);
         }
-        if start.elapsed() > PATIENCE {
-            bail!("not within {} s: {what}", PATIENCE.as_secs());
+        if start.elapsed() > TIMEOUT {
+            bail!("not within {} s: {what}", TIMEOUT.as_secs());
         }
         thread::sleep(LOOK_EVERY);
     }

@@ -15,12 +15,12 @@ use tokio_util::task::TaskTracker;
 pub struct HttpScript {
     /// Where it is.
     pub url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 /// A request as it arrived.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct RecordedRequest {
     /// `POST`, …
     pub method: String,
     /// Path and query.
@@ -31,7 +31,7 @@ pub struct Asked {
     pub body: Value,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// A header, empty when it is not there.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
@@ -45,9 +45,9 @@ impl Asked {
 
 /// The other end of a request; dropping it closes the connection.
 #[derive(Debug)]
-pub struct Answering(TcpStream);
+pub struct Responder(TcpStream);
 
-impl Answering {
+impl Responder {
     /// Sends a text as it is.
     pub async fn raw(&mut self, text: &str) {
         self.bytes(text.as_bytes()).await;
@@ -59,7 +59,7 @@ impl Answering {
     }
 
     /// A whole answer.
-    pub async fn answer(mut self, status: &str, headers: &[(&str, &str)], body: &str) {
+    pub async fn respond(mut self, status: &str, headers: &[(&str, &str)], body: &str) {
         let mut head =
             format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
         for (name, value) in headers {
@@ -70,11 +70,11 @@ impl Answering {
 
     /// A whole answer in JSON.
     pub async fn json(self, status: &str, body: &Value) {
-        self.answer(status, &[("content-type", "application/json")], &body.to_string()).await;
+        self.respond(status, &[("content-type", "application/json")], &body.to_string()).await;
     }
 
     /// The result of a request.
-    pub async fn result(self, asked: &Asked, result: Value) {
+    pub async fn result(self, asked: &RecordedRequest, result: Value) {
         self.json("200 OK", &serde_json::json!({"jsonrpc": "2.0", "id": asked.body["id"], "result": result}))
             .await;
     }
@@ -100,12 +100,12 @@ impl HttpScript {
     /// Serves on a free port of this machine, on `tasks`.
     pub async fn start<F, R>(tasks: &TaskTracker, script: F) -> io::Result<Self>
     where
-        F: Fn(Asked, Answering) -> R + Clone + Send + Sync + 'static,
+        F: Fn(RecordedRequest, Responder) -> R + Clone + Send + Sync + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let asked = Arc::<Mutex<Vec<RecordedRequest>>>::default();
         let this = Self { url, asked };
         let (seen, connections) = (this.clone(), tasks.clone());
         tasks.spawn(async move {
@@ -114,7 +114,7 @@ impl HttpScript {
                 connections.spawn(async move {
                     if let Some(asked) = read(&mut stream).await {
                         seen.asked.lock().push(asked.clone());
-                        script(asked, Answering(stream)).await;
+                        script(asked, Responder(stream)).await;
                     }
                 });
             }
@@ -123,19 +123,22 @@ impl HttpScript {
     }
 
     /// What arrived so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.asked.lock().clone()
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<RecordedRequest> {
     let mut text = Vec::new();
     loop {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut head = httparse::Request::new(&mut headers);
         if let Ok(httparse::Status::Complete(length)) = head.parse(&text) {
-            let mut asked =
-                Asked { method: head.method?.to_owned(), path: head.path?.to_owned(), ..Asked::default() };
+            let mut asked = RecordedRequest {
+                method: head.method?.to_owned(),
+                path: head.path?.to_owned(),
+                ..RecordedRequest::default()
+            };
             for header in head.headers.iter() {
                 let value = String::from_utf8_lossy(header.value).into_owned();
                 asked.headers.insert(header.name.to_ascii_lowercase(), value);

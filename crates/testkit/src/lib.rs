@@ -19,10 +19,11 @@ mod test_server;
 mod tls_front;
 
 pub use fault_proxy::{Cut, End, FaultProxy, Toxics};
-pub use http_script::{Answering, Asked, HttpScript};
+pub use http_script::{HttpScript, RecordedRequest, Responder};
 pub use loopback::own_loopback;
 pub use ping_flood::PingFlood;
 pub use test_server::{
-    AskError, Elicited, Era, Question, TestServer, TestServerHandle, ToolContext, ToolError, ToolResult,
+    ElicitResult, ServerRequest, ServerRequestError, SupportedRevisions, TestServer, TestServerHandle,
+    ToolContext, ToolError, ToolResult,
 };
 pub use tls_front::TlsFront;

@@ -6,14 +6,14 @@ mod change;
 mod connection;
 mod context;
 mod demo;
-mod era;
 mod handle;
 mod http;
 mod listen;
 mod methods;
 mod offers;
 mod page;
-mod question;
+mod revisions;
+mod server_request;
 mod session;
 mod shared;
 mod template;
@@ -28,11 +28,11 @@ use toolbay_protocol::Revision;
 use toolbay_transport::{Connection, memory, stdio};
 
 pub use context::ToolContext;
-pub use era::Era;
-use era::Spoken;
 pub use handle::TestServerHandle;
 use offers::{Completion, Prompt, Run, Template, Tool, at_once, in_time};
-pub use question::{AskError, Elicited, Question};
+use revisions::RevisionSet;
+pub use revisions::SupportedRevisions;
+pub use server_request::{ElicitResult, ServerRequest, ServerRequestError};
 use shared::Shared;
 
 use crate::listen as wires;
@@ -215,14 +215,14 @@ impl TestServer {
     }
 
     /// Which clients it understands.
-    pub fn era(self, era: Era) -> Self {
-        self.shared.settings().spoken = Spoken::era(era);
+    pub fn revisions(self, era: SupportedRevisions) -> Self {
+        self.shared.settings().spoken = RevisionSet::era(era);
         self
     }
 
     /// Speaks this revision alone, in its own era and as it says.
     pub fn revision(self, revision: Revision) -> Self {
-        self.shared.settings().spoken = Spoken::only(revision);
+        self.shared.settings().spoken = RevisionSet::only(revision);
         self
     }
 
@@ -239,7 +239,7 @@ impl TestServer {
     }
 
     /// Announces changes of its tools only, not of its other lists.
-    pub fn announces_tools_only(self) -> Self {
+    pub fn with_tool_changes_only(self) -> Self {
         self.shared.offers().announces_tools_only = true;
         self
     }

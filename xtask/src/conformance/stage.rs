@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Client, until};
+use toolbay_testkit::harness::{Client, wait_until};
 
 use super::Places;
 use super::cells::{Cell, ClientPlay, Play, Server, ServerPlay, Suite, TASKS, Upstream, Way};
@@ -140,12 +140,12 @@ fn hub(
     command.env("HOME", folder).env("TOOLBAY_RUNTIME_DIR", folder).env("TMPDIR", folder).current_dir(folder);
     let stderr = File::create(log)?;
     let running = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn()?);
-    let address = until("the hub listens", || {
+    let address = wait_until("the hub listens", || {
         let said = fs::read_to_string(log)?;
         let url = said.lines().find_map(|line| Some(line.split_once("http://")?.1.to_owned()));
         Ok(url.and_then(|url| url.split('/').next()?.parse().ok()))
     })?;
-    until("the fixture is ready", || {
+    wait_until("the fixture is ready", || {
         let health = Client::new(address).get("/health")?;
         Ok((health["servers"][0]["state"] == "ready").then_some(()))
     })?;

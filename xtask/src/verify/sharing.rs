@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Process, kill, until};
+use toolbay_testkit::harness::{Process, kill, wait_until};
 
 use self::crowd::{Crowd, Kind};
 use super::clients;
@@ -127,7 +127,7 @@ impl Stage {
         crowd.leave()?;
 
         let left = Instant::now();
-        until("the hub and its servers are gone", || {
+        wait_until("the hub and its servers are gone", || {
             Ok((self.hubs().is_empty() && self.servers().is_empty()).then_some(()))
         })?;
         let gone_after = left.elapsed();
@@ -137,7 +137,7 @@ impl Stage {
 
     /// Waits until what a killed hub left is gone, and gives the hub that is there.
     fn one_hub_and_set_of_servers(&self) -> Result<u32> {
-        until("one set of servers", || Ok((self.servers().len() == SERVERS.len()).then_some(())))?;
+        wait_until("one set of servers", || Ok((self.servers().len() == SERVERS.len()).then_some(())))?;
         match self.hubs()[..] {
             [hub] => Ok(hub),
             ref hubs => anyhow::bail!("{} hubs run: {hubs:?}", hubs.len()),

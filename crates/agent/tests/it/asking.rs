@@ -13,15 +13,15 @@ use toolbay_agent::{
     },
 };
 use toolbay_protocol::{Message, ServerName};
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_transport::{Incoming, memory};
 
 use crate::agent;
 
-const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+const ERAS: [SupportedRevisions; 2] = [SupportedRevisions::Legacy, SupportedRevisions::Modern];
 
-async fn demo(era: Era) -> Agent {
-    agent(&[("demo", &TestServer::demo().era(era))], Naming::Prefix).await
+async fn demo(era: SupportedRevisions) -> Agent {
+    agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await
 }
 
 struct Parrot;
@@ -149,7 +149,7 @@ async fn a_slow_answer_keeps_nothing_waiting() {
             }
         })
     };
-    let agent = demo(Era::Legacy).await.handlers(handlers);
+    let agent = demo(SupportedRevisions::Legacy).await.handlers(handlers);
     let (slow, ()) = tokio::join!(agent.call_tool("demo__elicit", Value::Null), async {
         crate::bay::eventually("somebody is asked", || *seen.lock().unwrap() == 1).await;
         let sum = agent.call_tool("demo__add", json!({"a": 1, "b": 2})).await.unwrap();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
 use toolbay_agent::{Agent, CallOptions, CompletionReference, Error, InProcess, Naming};
 use toolbay_protocol::LogLevel;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::{
     agent,
@@ -18,8 +18,8 @@ use crate::{
 
 #[tokio::test(start_paused = true)]
 async fn everything_a_server_offers_can_be_used() {
-    for era in [Era::Legacy, Era::Modern] {
-        let agent = agent(&[("demo", &TestServer::demo().era(era))], Naming::Prefix).await;
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let agent = agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await;
         let sum = agent.call_tool("demo__add", json!({"a": 1, "b": 2})).await.unwrap();
         assert_eq!(sum.structured_value().unwrap()["sum"], 3);
         assert_eq!(sum.server().as_str(), "demo");
@@ -136,8 +136,8 @@ async fn a_call_waits_for_a_server_that_may_bring_the_name() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_and_logs_reach_whoever_wants_them() {
-    for era in [Era::Legacy, Era::Modern] {
-        let agent = agent(&[("demo", &TestServer::demo().era(era))], Naming::Prefix).await;
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let agent = agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await;
         let (steps, logs) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let options = {
             let (steps, logs) = (steps.clone(), logs.clone());
@@ -182,13 +182,13 @@ async fn calls_run_beside_each_other() {
 /// Whoever asks for progress gets it from prompts and resources, too.
 #[tokio::test(start_paused = true)]
 async fn progress_is_told_for_everything_that_takes_time() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = TestServer::new("s")
             .with_async_resource("s://slow", async |context| {
                 context.progress(1.0, 2.0).await;
                 Ok(json!("read"))
             })
-            .era(era);
+            .revisions(era);
         let agent = agent(&[("s", &server)], Naming::Prefix).await;
         let steps = Arc::new(Mutex::new(Vec::new()));
         let told = steps.clone();

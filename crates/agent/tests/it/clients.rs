@@ -13,7 +13,7 @@ use toolbay_agent::{
 };
 use toolbay_config::ServerOptions;
 use toolbay_protocol::{Revision, ServerName};
-use toolbay_testkit::{Era, TestServer, ToolContext};
+use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
 
 use crate::bay::eventually;
 
@@ -32,8 +32,11 @@ pub(crate) fn test_server() -> PathBuf {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_does_everything_in_both_eras() {
-    for (era, revision) in [(Era::Legacy, Revision::LATEST_LEGACY), (Era::Modern, Revision::LATEST)] {
-        let server = TestServer::demo().era(era).page_size(2);
+    for (era, revision) in [
+        (SupportedRevisions::Legacy, Revision::LATEST_LEGACY),
+        (SupportedRevisions::Modern, Revision::LATEST),
+    ] {
+        let server = TestServer::demo().revisions(era).page_size(2);
         let client = Client::in_process(in_memory(&server)).name("demo").build();
         assert!(!client.is_connected() && client.server_info().is_none() && client.cached_tools().is_empty());
         let info = client.initialize().await.unwrap();
@@ -135,9 +138,9 @@ async fn what_the_server_says_comes_as_a_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_stream() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server =
-            TestServer::new("s").era(era).with_async_tool("t", |_, context: ToolContext| async move {
+            TestServer::new("s").revisions(era).with_async_tool("t", |_, context: ToolContext| async move {
                 context.notify("notifications/acme/step", json!({"n": 1})).await;
                 Ok(json!(1))
             });
@@ -146,7 +149,7 @@ async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_strea
         client.call_tool("t", json!({})).await.unwrap();
         let Some(ServerNotification::Custom(step)) = said.recv().await else { panic!("{era:?}") };
         assert_eq!((step.method(), step.params_text()), ("notifications/acme/step", Some(r#"{"n":1}"#)));
-        if era == Era::Modern {
+        if era == SupportedRevisions::Modern {
             continue; // it says nothing outside of calls and subscriptions
         }
         server.handle().notify("acme/idle", json!({}));
@@ -160,10 +163,10 @@ async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_strea
 
 #[tokio::test(start_paused = true)]
 async fn handlers_and_options_are_the_same_as_with_a_host() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let handlers = Handlers::new()
             .elicitation(|_: ElicitRequest| async { ElicitResult::accept(json!({"name": "Ada"})) });
-        let server = TestServer::demo().era(era);
+        let server = TestServer::demo().revisions(era);
         let client = Client::in_process(in_memory(&server)).handlers(handlers).connect().await.unwrap();
         assert_eq!(client.call_tool("elicit", Value::Null).await.unwrap().to_text(), "Ada", "{era:?}");
         let quick = client.with(CallOptions::new().timeout(Duration::from_secs(1)));

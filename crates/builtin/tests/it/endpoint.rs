@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::EmbeddingEndpoint;
 use toolbay_search::semantic::{Code, Embedder};
-use toolbay_testkit::{Answering, Asked, HttpScript};
+use toolbay_testkit::{HttpScript, RecordedRequest, Responder};
 use toolbay_transport::http::client::{ConnectOptions, Target};
 
 /// Answers with the length of each text, last text first, as servers may.
-async fn embed(asked: Asked, answering: Answering) {
+async fn embed(asked: RecordedRequest, answering: Responder) {
     let texts = asked.body["input"].as_array().cloned().unwrap_or_default();
     if asked.header("authorization") != "Bearer key" || asked.body["model"] != "tiny" {
         return answering.json("401 Unauthorized", &json!({"error": {"message": "who are you"}})).await;
@@ -48,7 +48,7 @@ async fn every_piece_of_code_gets_its_own_vector() {
         assert_eq!(endpoint.name(), "tiny at 127.0.0.1");
     });
     asked.await.unwrap();
-    assert_eq!(server.asked().len(), 4, "70 texts in three batches, and a question");
+    assert_eq!(server.requests().len(), 4, "70 texts in three batches, and a question");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Client, Hub, Programs, Setup, kill, until};
+use toolbay_testkit::harness::{Client, Hub, Programs, Setup, kill, wait_until};
 
 fn setup(folder: &tempfile::TempDir) -> Result<Setup> {
     let programs = Programs::beside(std::path::Path::new(env!("CARGO_BIN_EXE_toolbay")))?;
@@ -120,7 +120,7 @@ fn a06_nothing_survives_a_killed_hub() -> Result<()> {
     hub.wait_for("tree", "ready")?;
     hub.wait_for("other", "ready")?;
     hub.kill()?;
-    until("everything is gone", || Ok(hub.family().is_empty().then_some(())))
+    wait_until("everything is gone", || Ok(hub.processes().is_empty().then_some(())))
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a08_names_that_look_alike_are_distinguished() -> Result<()> {
         let has = |name: &str| tools.iter().any(|tool| tool["name"] == name);
         Ok(has("git__hub_x") && has("git-hub__x"))
     };
-    until("both are listed", || Ok(listed(&mut client)?.then_some(())))?;
+    wait_until("both are listed", || Ok(listed(&mut client)?.then_some(())))?;
     for name in ["git__hub_x", "git-hub__x"] {
         let answer: Value = client.call(name, json!({}))?;
         ensure!(answer.get("result").is_some(), "{name}: {answer}");

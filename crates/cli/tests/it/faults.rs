@@ -28,7 +28,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolbay_testkit::harness::{Client, Expected, Hub, Programs, Setup};
+use toolbay_testkit::harness::{Baseline, Client, Hub, Programs, Setup};
 
 /// Sooner than whatever is waited for in vain, with slack for busy machines.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ struct Scene {
     hub: Hub,
     bystander: Bystander,
     /// What everything must come back to.
-    expected: Option<Expected>,
+    expected: Option<Baseline>,
     folder: TempDir,
 }
 
@@ -67,7 +67,7 @@ impl Scene {
     /// Waits until `bad` is ready, and remembers what is there then.
     fn settle(&mut self) -> Result<()> {
         self.hub.wait_for("bad", "ready")?;
-        let mut expected = self.hub.expected()?;
+        let mut expected = self.hub.baseline()?;
         expected.fds -= 1; // the bystander's connection, which will be gone
         self.expected = Some(expected);
         Ok(())
@@ -101,9 +101,9 @@ impl Scene {
     }
 
     /// As [`Self::end`], for a scene that does not come back to what it was.
-    fn end_as(mut self, expected: Expected) -> Result<()> {
+    fn end_as(mut self, expected: Baseline) -> Result<()> {
         self.bystander.leave()?;
-        self.hub.quiet(expected)?;
+        self.hub.expect_idle(expected)?;
         self.hub.stop()?;
         Ok(())
     }
@@ -112,16 +112,16 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         // Shown only when the test fails.
-        eprintln!("the hub said:\n{}", self.hub.said());
+        eprintln!("the hub said:\n{}", self.hub.stderr());
     }
 }
 
 /// What is there when only `good` runs.
-fn without_bad() -> Result<Expected> {
+fn without_bad() -> Result<Baseline> {
     let folder = folder()?;
     let mut hub = Setup::new(programs()?, folder.path()).healthy("good").start()?;
     hub.wait_for("good", "ready")?;
-    let expected = hub.expected()?;
+    let expected = hub.baseline()?;
     hub.stop()?;
     Ok(expected)
 }
@@ -188,7 +188,7 @@ fn folder() -> Result<TempDir> {
 
 /// The process of `bad` itself.
 fn server_pid(hub: &Hub) -> Result<u32> {
-    let family = hub.family();
+    let family = hub.processes();
     let server = family.iter().find(|one| {
         let has = |wanted: &str| one.arguments.iter().any(|argument| argument.contains(wanted));
         has("toolbay-hostile") && !has("--descendant")

@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use toolbay_protocol::Revision;
 use toolbay_testkit::{
-    features::{Feature, Place, Seen},
+    features::{Feature, FeatureContext, Support},
     harness::{Hub, Profile, Programs, RevisionClient, Setup, WebServer},
 };
 
@@ -86,7 +86,7 @@ impl Stage {
 
     /// Opens a client that sees the server.
     pub(crate) fn open(&self, front: Front, profile: Profile) -> Result<RevisionClient> {
-        let profile = profile.patience(PATIENCE);
+        let profile = profile.timeout(PATIENCE);
         let address = match &self.hub {
             AnyHub::Process(process) => process.hub.address(),
             AnyHub::Memory(memory) => memory.address(),
@@ -108,18 +108,23 @@ impl Stage {
         front: Front,
         client: Revision,
         features: impl IntoIterator<Item = &'a Feature>,
-    ) -> Vec<(&'static str, Result<Seen>)> {
+    ) -> Vec<(&'static str, Result<Support>)> {
         let open = |profile: Profile| self.open(front, profile);
         let tag = format!("{front:?}-{client}").to_lowercase();
         let mut kept = None;
-        let mut see = |feature: &Feature| -> Result<Seen> {
+        let mut see = |feature: &Feature| -> Result<Support> {
             let mut client = match kept.take() {
                 Some(client) => client,
                 None => open(Profile::new(client, "Ada"))?,
             };
-            let mut place =
-                Place { client: &mut client, server: self.server, prefix: "it__", tag: &tag, open: &open };
-            let seen = (feature.see)(&mut place)?;
+            let mut place = FeatureContext {
+                client: &mut client,
+                server: self.server,
+                prefix: "it__",
+                tag: &tag,
+                open: &open,
+            };
+            let seen = (feature.check)(&mut place)?;
             kept = Some(client); // one that saw something wrong is not used again
             Ok(seen)
         };

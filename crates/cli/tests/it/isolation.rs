@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolbay_protocol::Revision;
 use toolbay_testkit::harness::{
-    Hub, Profile, Programs, RevisionClient, Said, Setup, WebServer, until, willing,
+    ClientResponse, Hub, Profile, Programs, RevisionClient, Setup, WebServer, accepting, wait_until,
 };
 
 const CLIENTS: usize = 200;
@@ -83,7 +83,7 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         // Shown only when the test fails.
-        eprintln!("the hub said:\n{}", self.hub.said());
+        eprintln!("the hub said:\n{}", self.hub.stderr());
     }
 }
 
@@ -103,13 +103,13 @@ impl Visitor {
         let revision = Revision::ALL[number % Revision::ALL.len()];
         let (expected, foreign) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
         let (own, strange) = (expected.clone(), foreign.clone());
-        let mut answer = willing(&format!("visitor-{number}"));
+        let mut answer = accepting(&format!("visitor-{number}"));
         let profile = Profile::new(revision, "visitor").respond(Box::new(move |method, params| {
             let own: Option<String> = own.lock().expect("nobody panics").clone();
             let text = params.to_string();
             if own.is_none_or(|own| method != "roots/list" && !text.contains(&own)) {
                 strange.lock().expect("nobody panics").push(json!({ "method": method, "params": params }));
-                return Said::Error { code: -1, message: "not my question".to_owned() };
+                return ClientResponse::Error { code: -1, message: "not my question".to_owned() };
             }
             answer(method, params)
         }));
@@ -212,11 +212,11 @@ impl Visitor {
         let params = json!({ "name": format!("{server}__hang"), "arguments": { "key": text },
             "_meta": { "progressToken": "p" } });
         let mut pending = self.client.start("tools/call", params)?;
-        let heard = self.client.heard_of(&mut pending)?;
+        let heard = self.client.next_message_of(&mut pending)?;
         ensure!(heard["method"] == "notifications/progress", "{heard}");
         self.client.cancel(pending)?;
         let tool = format!("{server}__fate");
-        until("it is cancelled", || {
+        wait_until("it is cancelled", || {
             let fate: Value = serde_json::from_str(&self.client.text(&tool, json!({ "key": text }))?)?;
             if fate["fate"] == "cancelled" {
                 return Ok(Some(()));

@@ -9,7 +9,7 @@ use std::{path::Path, thread};
 
 use anyhow::{Context, Result, ensure};
 use toolbay_protocol::Revision;
-use toolbay_testkit::features::{FEATURES, Seen};
+use toolbay_testkit::features::{FEATURES, Support};
 
 use crate::harness::{Back, Front, Stage};
 
@@ -50,7 +50,7 @@ fn every_revision_in_front_of_every_other() -> Result<()> {
     table::check(&seen)
 }
 
-type Outcome = (Cell, Result<Seen>);
+type Outcome = (Cell, Result<Support>);
 
 /// Tries all clients and features with a server of one revision.
 fn see_server(server: Revision, back: Back) -> Result<Vec<Outcome>> {

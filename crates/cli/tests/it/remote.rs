@@ -4,7 +4,7 @@ use std::{io, thread};
 
 use serde_json::{Value, json};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_testkit::{Era, TestServer, TlsFront};
+use toolbay_testkit::{SupportedRevisions, TestServer, TlsFront};
 
 use crate::program::Home;
 
@@ -41,8 +41,8 @@ impl Drop for Beside {
     }
 }
 
-fn server(era: Era) -> TestServer {
-    TestServer::new("remote").era(era).with_tool("where", move |_| Ok(json!(format!("{era:?}"))))
+fn server(era: SupportedRevisions) -> TestServer {
+    TestServer::new("remote").revisions(era).with_tool("where", move |_| Ok(json!(format!("{era:?}"))))
 }
 
 fn health(hub: &crate::program::Serving) -> Vec<Value> {
@@ -54,8 +54,8 @@ fn health(hub: &crate::program::Serving) -> Vec<Value> {
 #[test]
 fn legacy_and_modern_servers_at_urls_run_beside_one_on_stdio() {
     let (_beside, (old, new)) = Beside::start(async |tasks, stop| {
-        let old = server(Era::Legacy).start_http(tasks, stop.clone()).await?;
-        Ok((old, server(Era::Modern).start_http(tasks, stop.clone()).await?))
+        let old = server(SupportedRevisions::Legacy).start_http(tasks, stop.clone()).await?;
+        Ok((old, server(SupportedRevisions::Modern).start_http(tasks, stop.clone()).await?))
     });
     let home = Home::new();
     let remote =
@@ -106,8 +106,8 @@ fn legacy_and_modern_servers_at_urls_run_beside_one_on_stdio() {
 #[test]
 fn transports_of_urls_are_detected_and_shown() {
     let (_beside, (sse, ws)) = Beside::start(async |tasks, stop| {
-        let sse = server(Era::Both).start_sse(tasks, stop.clone()).await?;
-        Ok((sse, server(Era::Both).start_ws(tasks, stop.clone()).await?))
+        let sse = server(SupportedRevisions::Both).start_sse(tasks, stop.clone()).await?;
+        Ok((sse, server(SupportedRevisions::Both).start_ws(tasks, stop.clone()).await?))
     });
     let home = Home::new();
     home.write(
@@ -157,10 +157,10 @@ fn a_server_that_is_not_there_is_named_with_its_url() {
 #[test]
 fn tls_is_spoken_with_those_whom_the_machine_trusts() {
     let (_beside, (https, wss)) = Beside::start(async |tasks, stop| {
-        let http = server(Era::Both).start_http(tasks, stop.clone()).await?;
+        let http = server(SupportedRevisions::Both).start_http(tasks, stop.clone()).await?;
         let behind = http.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
         let https = TlsFront::start(tasks, behind, &["h2"]).await?.url;
-        let ws = server(Era::Both).start_ws(tasks, stop.clone()).await?;
+        let ws = server(SupportedRevisions::Both).start_ws(tasks, stop.clone()).await?;
         let behind = ws.trim_start_matches("ws://").trim_end_matches("/ws").parse().unwrap();
         let wss = TlsFront::start(tasks, behind, &["http/1.1"]).await?.url;
         Ok((https, wss.replace("https", "wss")))
@@ -186,7 +186,7 @@ fn tls_is_spoken_with_those_whom_the_machine_trusts() {
 #[test]
 fn https_is_spoken_with_those_whom_the_configuration_trusts() {
     let (_beside, url) = Beside::start(async |tasks, stop| {
-        let plain = server(Era::Both).start_http(tasks, stop.clone()).await?;
+        let plain = server(SupportedRevisions::Both).start_http(tasks, stop.clone()).await?;
         let behind = plain.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
         Ok(TlsFront::start(tasks, behind, &["h2", "http/1.1"]).await?.url)
     });
@@ -202,8 +202,9 @@ fn https_is_spoken_with_those_whom_the_configuration_trusts() {
 #[test]
 fn a_server_is_reached_through_the_proxy_that_the_environment_names() {
     // A server of ours takes whole URLs, so it does for a proxy.
-    let (_beside, proxy) =
-        Beside::start(async |tasks, stop| server(Era::Both).start_http(tasks, stop.clone()).await);
+    let (_beside, proxy) = Beside::start(async |tasks, stop| {
+        server(SupportedRevisions::Both).start_http(tasks, stop.clone()).await
+    });
     let home = Home::new();
     home.write("mcp.json", r#"{"mcpServers": {"far": {"url": "http://server.invalid/mcp"}}}"#);
     let call = ["call", "far__where", "--config", "mcp.json"];

@@ -230,7 +230,9 @@ async fn batches_exist_in_one_revision_only() {
 /// A handshake written on several lines must not become several messages to a server that reads lines.
 #[tokio::test]
 async fn what_a_client_says_about_itself_reaches_servers_on_one_line() {
-    let hub = Hub::of(server().era(toolbay_testkit::Era::Modern), GatewayOptions::default()).await;
+    let hub =
+        Hub::of(server().revisions(toolbay_testkit::SupportedRevisions::Modern), GatewayOptions::default())
+            .await;
     let injected = r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"hang"}}"#;
     let hello = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\",\

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 use toolbay_gateway::GatewayOptions;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::{
     http::Ask,
     hub::{Hub, eventually, modern, rpc},
 };
 
-fn server(era: Era) -> TestServer {
+fn server(era: SupportedRevisions) -> TestServer {
     let server = TestServer::new("s").with_tool("t", |_| Ok(json!(1))).with_resource("test://r", "text");
-    server.announces_tools_only().era(era)
+    server.with_tool_changes_only().revisions(era)
 }
 
 async fn hub(servers: Vec<(&str, TestServer)>) -> Hub {
@@ -42,15 +42,15 @@ async fn tool_hints(hub: &Hub, expected: (u64, &str)) {
 
 #[tokio::test]
 async fn a_merged_list_lasts_as_long_as_its_shortest_part() {
-    let modern = |ttl, is_public| server(Era::Modern).caching(ttl, is_public);
+    let modern = |ttl, is_public| server(SupportedRevisions::Modern).caching(ttl, is_public);
     tool_hints(&hub(vec![("a", modern(20_000, true)), ("b", modern(9000, true))]).await, (9000, "public"))
         .await;
     tool_hints(&hub(vec![("a", modern(20_000, true)), ("b", modern(9000, false))]).await, (9000, "private"))
         .await;
     tool_hints(&hub(vec![("a", modern(9_000_000, true))]).await, (60_000, "public")).await;
-    let with_legacy = hub(vec![("a", modern(9000, true)), ("b", server(Era::Legacy))]).await;
+    let with_legacy = hub(vec![("a", modern(9000, true)), ("b", server(SupportedRevisions::Legacy))]).await;
     tool_hints(&with_legacy, (9000, "private")).await;
-    let legacy = hub(vec![("a", server(Era::Legacy))]).await;
+    let legacy = hub(vec![("a", server(SupportedRevisions::Legacy))]).await;
     assert_eq!(hints(&legacy, "tools/list").await, (60_000, "private".to_owned()), "it announces changes");
     assert_eq!(hints(&legacy, "resources/list").await, (5000, "private".to_owned()), "it does not");
     assert_eq!(hints(&legacy, "prompts/list").await, (60_000, "private".to_owned()), "it has none");
@@ -61,7 +61,7 @@ async fn a_merged_list_lasts_as_long_as_its_shortest_part() {
 
 #[tokio::test]
 async fn a_list_that_ran_out_is_listed_again_for_the_next_one_who_looks() {
-    let hub = hub(vec![("a", server(Era::Modern).caching(0, false))]).await;
+    let hub = hub(vec![("a", server(SupportedRevisions::Modern).caching(0, false))]).await;
     let count = |result: &Value| result["resources"].as_array().unwrap().len();
     let listed = || hub.server.count("resources/list");
     eventually("it is listed once more when the hub listens", || listed() == 2).await;
@@ -79,7 +79,7 @@ async fn a_list_that_ran_out_is_listed_again_for_the_next_one_who_looks() {
 
 #[tokio::test]
 async fn clients_that_know_nothing_of_caching_have_lists_refreshed_too() {
-    let hub = hub(vec![("a", server(Era::Modern).caching(0, false))]).await;
+    let hub = hub(vec![("a", server(SupportedRevisions::Modern).caching(0, false))]).await;
     let listed = || hub.server.count("resources/list");
     eventually("it is listed once more when the hub listens", || listed() == 2).await;
     let session = hub.session("2025-11-25").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolbay_gateway::GatewayOptions;
-use toolbay_testkit::{Era, TestServer, ToolContext};
+use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
 
 use crate::{
     http::{Answer, Ask},
@@ -12,7 +12,7 @@ use crate::{
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// Its tool logs `debug`, `info` and `error`, and reports progress.
-async fn hub(era: Era) -> Hub {
+async fn hub(era: SupportedRevisions) -> Hub {
     let server = TestServer::new("s").with_async_tool("t", |_, context: ToolContext| async move {
         for level in ["debug", "info", "error"] {
             context.log(level, json!(level)).await;
@@ -20,7 +20,7 @@ async fn hub(era: Era) -> Hub {
         context.progress(1.0, 1.0).await;
         Ok(json!(1))
     });
-    Hub::of(server.era(era), GatewayOptions::default()).await
+    Hub::of(server.revisions(era), GatewayOptions::default()).await
 }
 
 /// The levels of the log messages before the answer; a plain answer has none.
@@ -60,8 +60,10 @@ fn ask_modern(level: Option<&str>) -> Ask {
 
 #[tokio::test]
 async fn a_session_has_a_level_of_its_own() {
-    for (era, without) in [(Era::Legacy, &["debug", "info", "error"][..]), (Era::Modern, &["info", "error"])]
-    {
+    for (era, without) in [
+        (SupportedRevisions::Legacy, &["debug", "info", "error"][..]),
+        (SupportedRevisions::Modern, &["info", "error"]),
+    ] {
         let hub = hub(era).await;
         let (first, second) = (hub.session("2025-11-25").await, hub.session("2025-03-26").await);
         assert_eq!(call_of(&hub, &first).await, without, "{era:?}: what the server sends by itself");
@@ -76,7 +78,7 @@ async fn a_session_has_a_level_of_its_own() {
 
 #[tokio::test]
 async fn a_request_of_the_stateless_era_says_itself_what_it_wants() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let hub = hub(era).await;
         assert_eq!(levels(hub.send(ask_modern(None)).await).await, [""; 0], "{era:?}");
         assert_eq!(levels(hub.send(ask_modern(Some("warning"))).await).await, ["error"], "{era:?}");
@@ -91,7 +93,7 @@ async fn a_request_of_the_stateless_era_says_itself_what_it_wants() {
 
 #[tokio::test]
 async fn levels_that_there_are_not_are_refused() {
-    let hub = hub(Era::Both).await;
+    let hub = hub(SupportedRevisions::Both).await;
     let session = hub.session("2025-11-25").await;
     for level in [json!("verbose"), json!("INFO"), json!(1), Value::Null] {
         assert_eq!(set_level(&hub, &session, level.clone()).await["error"]["code"], -32602, "{level}");
@@ -112,7 +114,7 @@ async fn what_the_protocol_does_not_know_goes_to_the_client_whose_call_it_is_abo
         })
         .with_async_tool("hang", |_, _| async { std::future::pending().await });
     let handle = server.handle();
-    let hub = Hub::of(server.era(Era::Legacy), GatewayOptions::default()).await;
+    let hub = Hub::of(server.revisions(SupportedRevisions::Legacy), GatewayOptions::default()).await;
     let (first, second) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
     let methods = async |id| {
         let mut answer =

@@ -15,7 +15,7 @@ use crate::{
 async fn hub() -> Hub {
     let server = crate::hub::server().with_async_tool("wait", |args, context: ToolContext| async move {
         context.progress(1.0, 9.0).await;
-        while !context.is_over() && !gate(&args).is_open() {
+        while !context.is_cancelled() && !gate(&args).is_open() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         context.progress(2.0, 9.0).await;

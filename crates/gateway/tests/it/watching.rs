@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbay_gateway::GatewayOptions;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::{
     http::{Answer, Ask},
@@ -37,8 +37,8 @@ fn updated(uri: &str) -> Value {
 
 #[tokio::test]
 async fn updates_reach_exactly_those_who_asked_in_every_combination_of_eras() {
-    for era in [Era::Legacy, Era::Modern] {
-        let hub = Hub::of(server().era(era), GatewayOptions::default()).await;
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let hub = Hub::of(server().revisions(era), GatewayOptions::default()).await;
         let (asks, other) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
         assert_eq!(subscribe(&hub, &asks, "resources/subscribe", URI).await["result"], json!({}));
         let (mut asking, mut not_asking) = (stream_of(&hub, &asks).await, stream_of(&hub, &other).await);
@@ -69,7 +69,7 @@ fn asked(hub: &Hub) -> (usize, usize) {
 
 #[tokio::test]
 async fn one_client_that_has_heard_enough_ends_nobody_elses_subscription() {
-    let hub = Hub::of(server().era(Era::Legacy), GatewayOptions::default()).await;
+    let hub = Hub::of(server().revisions(SupportedRevisions::Legacy), GatewayOptions::default()).await;
     let (first, second) = (hub.session("2025-11-25").await, hub.session("2025-06-18").await);
     subscribe(&hub, &first, "resources/subscribe", URI).await;
     subscribe(&hub, &second, "resources/subscribe", URI).await;
@@ -93,9 +93,9 @@ async fn one_client_that_has_heard_enough_ends_nobody_elses_subscription() {
 
 #[tokio::test]
 async fn what_cannot_be_watched_is_refused_or_left_out() {
-    for era in [Era::Legacy, Era::Modern] {
-        let mute = TestServer::new("mute").with_tool("t", |_| Ok(json!(1))).era(era);
-        let servers = vec![("s", server().era(era)), ("mute", mute)];
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let mute = TestServer::new("mute").with_tool("t", |_| Ok(json!(1))).revisions(era);
+        let servers = vec![("s", server().revisions(era)), ("mute", mute)];
         let hub = Hub::of_all(servers, GatewayOptions::default()).await;
         let session = hub.session("2025-11-25").await;
         let nobody = subscribe(&hub, &session, "resources/subscribe", "nowhere://x").await;
@@ -133,8 +133,10 @@ async fn each_client_hears_of_a_resource_under_the_uri_it_used() {
 
 #[tokio::test]
 async fn a_part_of_what_is_watched_is_told_of_and_what_only_looks_like_it_is_not() {
-    let folder =
-        server().with_resource("test://folder", "").with_resource("test://folders", "").era(Era::Legacy);
+    let folder = server()
+        .with_resource("test://folder", "")
+        .with_resource("test://folders", "")
+        .revisions(SupportedRevisions::Legacy);
     // The server of the test tells only what was subscribed to, so it is asked for the parts as well.
     let hub = Hub::of(folder, GatewayOptions::default()).await;
     let (session, other) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
@@ -151,8 +153,8 @@ async fn a_part_of_what_is_watched_is_told_of_and_what_only_looks_like_it_is_not
 
 #[tokio::test]
 async fn a_restart_of_the_server_is_not_noticed() {
-    for era in [Era::Legacy, Era::Modern] {
-        let hub = Hub::of(server().era(era), GatewayOptions::default()).await;
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let hub = Hub::of(server().revisions(era), GatewayOptions::default()).await;
         let session = hub.session("2025-11-25").await;
         subscribe(&hub, &session, "resources/subscribe", URI).await;
         let mut stream = stream_of(&hub, &session).await;
@@ -161,7 +163,7 @@ async fn a_restart_of_the_server_is_not_noticed() {
         let upstream = hub.host.server("s").unwrap();
         upstream.restart().await;
         eventually("it is asked again", || match era {
-            Era::Legacy => hub.server.count("resources/subscribe") > before.0,
+            SupportedRevisions::Legacy => hub.server.count("resources/subscribe") > before.0,
             _ => hub.server.count("subscriptions/listen") > before.1,
         })
         .await;

@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use toolbay_host::{CacheHints, CatalogKind, Host, HostOptions, InProcess};
 use toolbay_protocol::ServerName;
-use toolbay_testkit::Era;
+use toolbay_testkit::SupportedRevisions;
 use toolbay_transport::memory;
 
 use crate::bay::server;
 
 #[tokio::test(start_paused = true)]
 async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
-    let quick = server("quick", &["t"]).era(Era::Legacy);
+    let quick = server("quick", &["t"]).revisions(SupportedRevisions::Legacy);
     let quick: InProcess = Arc::new(move |tasks| quick.in_memory(tasks));
     // It never says a word.
     let silent: InProcess = Arc::new(|tasks| {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 
 const USAGE: &str = "usage: toolbay-test-server [--era legacy|modern|both] [--revision YYYY-MM-DD] [--page-size N] \
                      [--log-received FILE] [--http PORT | --sse PORT | --ws PORT]";
@@ -33,7 +33,7 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
         let value = arguments.next().ok_or_else(|| format!("{flag} is unknown or wants a value"))?;
         let not_a_number = |_| format!("{flag} {value}: not a number that fits");
         server = match flag.as_str() {
-            "--era" => server.era(era(&value)?),
+            "--era" => server.revisions(era(&value)?),
             "--revision" => {
                 server.revision(value.parse().map_err(|error| format!("{flag} {value}: {error}"))?)
             }
@@ -71,11 +71,11 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
     Ok(())
 }
 
-fn era(name: &str) -> Result<Era, String> {
+fn era(name: &str) -> Result<SupportedRevisions, String> {
     match name {
-        "legacy" => Ok(Era::Legacy),
-        "modern" => Ok(Era::Modern),
-        "both" => Ok(Era::Both),
+        "legacy" => Ok(SupportedRevisions::Legacy),
+        "modern" => Ok(SupportedRevisions::Modern),
+        "both" => Ok(SupportedRevisions::Both),
         other => Err(format!("--era {other}: legacy, modern or both")),
     }
 }

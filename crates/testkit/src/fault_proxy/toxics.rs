@@ -54,7 +54,7 @@ impl Toxics {
     }
 
     /// Nothing passes.
-    pub fn held() -> Self {
+    pub fn paused() -> Self {
         Self { hold: true, ..Self::default() }
     }
 

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use toolbay_protocol::Revision;
 
-use super::{Place, Seen};
+use super::{FeatureContext, Support};
 
-pub(super) fn tools(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn tools(place: &mut FeatureContext<'_>) -> Result<Support> {
     let listed = place.client.list("tools")?;
     let add = listed.iter().find(|tool| tool["name"] == place.named("add").as_str());
     let add = add.with_context(|| format!("no `add`: {listed:?}"))?;
@@ -29,13 +29,13 @@ pub(super) fn tools(place: &mut Place<'_>) -> Result<Seen> {
     let talk = place.call("add", json!({ "a": 1, "b": 2 }))?;
     ensure!(talk.text()? == r#"{"sum":3}"#, "{talk:?}");
     if both >= Revision::V2025_06_18 {
-        ensure!(talk.answer["result"]["structuredContent"] == json!({ "sum": 3 }), "{talk:?}");
+        ensure!(talk.response["result"]["structuredContent"] == json!({ "sum": 3 }), "{talk:?}");
     }
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
 /// What a client does not know it gets as something that it does.
-pub(super) fn kinds(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn kinds(place: &mut FeatureContext<'_>) -> Result<Support> {
     let client = place.client.revision();
     let kinds = [
         ("text", Revision::V2024_11_05, ""),
@@ -48,32 +48,32 @@ pub(super) fn kinds(place: &mut Place<'_>) -> Result<Seen> {
     let expected: Vec<&str> =
         sent.map(|(kind, since, instead)| if client >= since { kind } else { instead }).collect();
     let talk = place.call("kinds", json!({}))?;
-    let blocks = talk.answer["result"]["content"].as_array().with_context(|| format!("{talk:?}"))?;
+    let blocks = talk.response["result"]["content"].as_array().with_context(|| format!("{talk:?}"))?;
     let received: Vec<&str> = blocks.iter().filter_map(|block| block["type"].as_str()).collect();
     ensure!(received == expected, "{talk:?}");
     let is_readable = |block: &Value| block["type"] != "text" || block["text"].is_string();
     ensure!(blocks.iter().all(is_readable), "{talk:?}");
     ensure!(blocks[2]["resource"]["uri"] == "test://readme", "{talk:?}");
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-pub(super) fn errors(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn errors(place: &mut FeatureContext<'_>) -> Result<Support> {
     let failed = place.call("fail", json!({ "text": "no luck" }))?;
     ensure!(failed.failure()? == (0, "no luck".to_owned()), "{failed:?}");
     ensure!(place.call("none", json!({}))?.failure()?.0 == -32602, "an unknown tool");
     let code = if place.client.revision().is_modern() { -32602 } else { -32002 };
     // A hub knows whom to ask for the first one, and nobody for the second.
     for uri in ["test://readme/none", "test://none"] {
-        let missing = place.client.request("resources/read", json!({ "uri": uri }))?.answer;
+        let missing = place.client.request("resources/read", json!({ "uri": uri }))?.response;
         ensure!(missing["error"]["code"] == code, "{missing}");
         ensure!(missing["error"]["data"]["uri"] == uri, "{missing}");
     }
     let unknown = place.client.request("no/such/method", json!({}))?;
     ensure!(unknown.failure()?.0 == -32601, "{unknown:?}");
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-pub(super) fn progress(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn progress(place: &mut FeatureContext<'_>) -> Result<Support> {
     for token in [json!("p"), json!(7)] {
         let arguments = json!({ "steps": 3, "text": "done" });
         let talk = place.call_with_token("progress", arguments, token.clone())?;
@@ -83,18 +83,18 @@ pub(super) fn progress(place: &mut Place<'_>) -> Result<Seen> {
         ensure!(talk.progress == steps, "{talk:?}");
     }
     ensure!(place.call("progress", json!({}))?.progress.is_empty(), "nobody asked for progress");
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-pub(super) fn cancel(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn cancel(place: &mut FeatureContext<'_>) -> Result<Support> {
     cancel_hanging(place, json!({ "key": format!("cancel {}", place.tag) }), &["notifications/progress"])
 }
 
 /// Only with a handshake on both sides does a call go on while its client is asked.
-pub(super) fn cancel_while_asked(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn cancel_while_asked(place: &mut FeatureContext<'_>) -> Result<Support> {
     match (place.client.revision().is_modern(), place.server.is_modern()) {
-        (_, true) => return Ok(Seen::ServerLacksIt),
-        (true, _) => return Ok(Seen::ClientLacksIt),
+        (_, true) => return Ok(Support::ServerLacksIt),
+        (true, _) => return Ok(Support::ClientLacksIt),
         (false, false) => {}
     }
     let arguments = json!({ "key": format!("cancel while asked {}", place.tag), "ask": true });
@@ -102,21 +102,21 @@ pub(super) fn cancel_while_asked(place: &mut Place<'_>) -> Result<Seen> {
 }
 
 /// Cancels a call that hangs after these messages.
-fn cancel_hanging(place: &mut Place<'_>, arguments: Value, messages: &[&str]) -> Result<Seen> {
+fn cancel_hanging(place: &mut FeatureContext<'_>, arguments: Value, messages: &[&str]) -> Result<Support> {
     let key = arguments["key"].as_str().unwrap_or_default().to_owned();
     let params =
         json!({ "name": place.named("hang"), "arguments": arguments, "_meta": { "progressToken": "h" } });
     let mut pending = place.client.start("tools/call", params)?;
     for expected in messages {
-        let heard = place.client.heard_of(&mut pending)?;
+        let heard = place.client.next_message_of(&mut pending)?;
         ensure!(heard["method"] == *expected, "not {expected}: {heard}");
     }
     place.client.cancel(pending)?;
     wait_for_fate(place, &key, "cancelled")?;
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-fn wait_for_fate(place: &mut Place<'_>, key: &str, expected: &str) -> Result<()> {
+fn wait_for_fate(place: &mut FeatureContext<'_>, key: &str, expected: &str) -> Result<()> {
     let start = Instant::now();
     loop {
         let fate: Value = serde_json::from_str(&place.text("fate", json!({ "key": key }))?)?;
@@ -130,29 +130,29 @@ fn wait_for_fate(place: &mut Place<'_>, key: &str, expected: &str) -> Result<()>
     }
 }
 
-pub(super) fn resources(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn resources(place: &mut FeatureContext<'_>) -> Result<Support> {
     let listed = place.client.list("resources")?;
     ensure!(listed.iter().any(|resource| resource["uri"] == "test://readme"), "{listed:?}");
     reads(place, "test://readme", "Read me.")
 }
 
-pub(super) fn templates(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn templates(place: &mut FeatureContext<'_>) -> Result<Support> {
     let listed = place.client.list("resourceTemplates")?;
     ensure!(listed.iter().any(|template| template["uriTemplate"] == "test://user/{id}"), "{listed:?}");
     reads(place, "test://user/7", "The user 7")
 }
 
-fn reads(place: &mut Place<'_>, uri: &str, text: &str) -> Result<Seen> {
+fn reads(place: &mut FeatureContext<'_>, uri: &str, text: &str) -> Result<Support> {
     let result = place.client.result("resources/read", json!({ "uri": uri }))?;
     let expected = json!({ "uri": uri, "mimeType": "text/plain", "text": text });
     ensure!(result["contents"] == json!([expected]), "{result}");
     let hints = (result.get("ttlMs").is_some(), result.get("cacheScope").is_some());
     let modern = place.client.revision().is_modern();
     ensure!(hints == (modern, modern), "how long it may be kept is for the stateless era: {result}");
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-pub(super) fn prompts(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn prompts(place: &mut FeatureContext<'_>) -> Result<Support> {
     let name = place.named("greet");
     let listed = place.client.list("prompts")?;
     let greet = listed.iter().find(|prompt| prompt["name"] == name.as_str());
@@ -163,10 +163,10 @@ pub(super) fn prompts(place: &mut Place<'_>) -> Result<Seen> {
     ensure!(result["messages"][0]["content"]["text"] == "Greet Ada.", "{result}");
     let incomplete = place.client.request("prompts/get", json!({ "name": name }))?;
     ensure!(incomplete.failure()?.0 == -32602, "{incomplete:?}");
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-pub(super) fn completion(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn completion(place: &mut FeatureContext<'_>) -> Result<Support> {
     let cases = [
         (json!({ "type": "ref/prompt", "name": place.named("greet") }), "name", "A", json!(["Ada", "Alan"])),
         (json!({ "type": "ref/resource", "uri": "test://user/{id}" }), "id", "1", json!(["1", "10"])),
@@ -176,10 +176,10 @@ pub(super) fn completion(place: &mut Place<'_>) -> Result<Seen> {
         let result = place.client.result("completion/complete", params)?;
         ensure!(result["completion"]["values"] == expected, "{reference}: {result}");
     }
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }
 
-pub(super) fn logging(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn logging(place: &mut FeatureContext<'_>) -> Result<Support> {
     if place.client.revision().is_modern() {
         let talk = place.call("log", json!({ "count": 2, "level": "emergency" }))?;
         ensure!(talk.logs.is_empty(), "nobody asked for log messages: {talk:?}");
@@ -195,5 +195,5 @@ pub(super) fn logging(place: &mut Place<'_>) -> Result<Seen> {
     place.client.set_level("debug")?;
     let all = place.call("log", json!({ "count": 1, "level": "debug" }))?;
     ensure!(all.logs.len() == 1, "{all:?}");
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }

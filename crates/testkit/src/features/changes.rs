@@ -3,24 +3,24 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Place, Seen};
-use crate::harness::Wanted;
+use super::{FeatureContext, Support};
+use crate::harness::Subscriptions;
 
-pub(super) fn subscriptions(place: &mut Place<'_>) -> Result<Seen> {
+pub(super) fn subscriptions(place: &mut FeatureContext<'_>) -> Result<Support> {
     let [first, second] = ["test://readme", "test://license"];
-    place.client.listen(Wanted { lists: false, resources: &[first] })?;
+    place.client.listen(Subscriptions { lists: false, resources: &[first] })?;
     place.text("update", json!({ "uri": second }))?;
     tells(place, first)?;
-    place.client.unlisten(&[first])?;
+    place.client.unsubscribe(&[first])?;
     place.text("update", json!({ "uri": first }))?;
-    place.client.listen(Wanted { lists: false, resources: &[second] })?;
+    place.client.listen(Subscriptions { lists: false, resources: &[second] })?;
     tells(place, second)?;
-    place.client.unlisten(&[second])?;
-    Ok(Seen::Works)
+    place.client.unsubscribe(&[second])?;
+    Ok(Support::Works)
 }
 
 /// Changes a resource; that must be the next one that the client is told of.
-fn tells(place: &mut Place<'_>, uri: &str) -> Result<()> {
+fn tells(place: &mut FeatureContext<'_>, uri: &str) -> Result<()> {
     place.text("update", json!({ "uri": uri }))?;
     loop {
         let change = place.client.next_change()?;
@@ -33,8 +33,8 @@ fn tells(place: &mut Place<'_>, uri: &str) -> Result<()> {
     }
 }
 
-pub(super) fn lists(place: &mut Place<'_>) -> Result<Seen> {
-    place.client.listen(Wanted { lists: true, resources: &[] })?;
+pub(super) fn lists(place: &mut FeatureContext<'_>) -> Result<Support> {
+    place.client.listen(Subscriptions { lists: true, resources: &[] })?;
     let name = format!("new-{}", place.tag);
     for list in ["tools", "resources", "prompts"] {
         place.text("change", json!({ "list": list, "name": name }))?;
@@ -55,5 +55,5 @@ pub(super) fn lists(place: &mut Place<'_>) -> Result<Seen> {
         }
         missing = still;
     }
-    Ok(Seen::Works)
+    Ok(Support::Works)
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::{
-    PATIENCE,
+    TIMEOUT,
     http1::{Connection, data_of},
 };
 
@@ -32,7 +32,7 @@ pub struct Reply {
 
 /// How a client goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Farewell {
+pub enum Disconnect {
     /// Closes its side.
     Fin,
     /// Breaks the connection.
@@ -169,9 +169,9 @@ impl Client {
     }
 
     /// Goes away, whatever is still to come.
-    pub fn leave(mut self, how: Farewell) -> Result<()> {
+    pub fn disconnect(mut self, how: Disconnect) -> Result<()> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
-        if how == Farewell::Reset {
+        if how == Disconnect::Reset {
             rustix::net::sockopt::set_socket_linger(connection.socket(), Some(Duration::ZERO))?;
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Client {
 
     fn write(&mut self, text: &str) -> Result<()> {
         if self.connection.is_none() {
-            self.connection = Some(Connection::open(self.address, PATIENCE)?);
+            self.connection = Some(Connection::open(self.address, TIMEOUT)?);
         }
         self.connection.as_mut().context("just connected")?.write(text)
     }

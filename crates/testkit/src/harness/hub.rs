@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{Client, PATIENCE, Process, Programs, Setup, fds, process, processes, until};
+use super::{Client, Process, Programs, Setup, TIMEOUT, fds, process, processes, wait_until};
 
 /// The variable that marks all processes of one hub, however far they went from it.
 const MARK: &str = "TOOLBAY_HARNESS";
@@ -45,7 +45,7 @@ pub struct Hub {
 
 /// What is there when nothing happens.
 #[derive(Debug, Clone, Copy)]
-pub struct Expected {
+pub struct Baseline {
     /// Open files of the hub.
     pub fds: usize,
     /// Servers that run, each with its shim.
@@ -78,7 +78,7 @@ impl Hub {
                 *heard.lock() += &(line + "\n");
             }
         });
-        let Ok(address) = urls.recv_timeout(PATIENCE) else {
+        let Ok(address) = urls.recv_timeout(TIMEOUT) else {
             let _ = child.kill();
             let _ = child.wait();
             bail!("the hub does not listen: {}", said.lock());
@@ -107,7 +107,7 @@ impl Hub {
     }
 
     /// What it wrote to stderr so far.
-    pub fn said(&self) -> String {
+    pub fn stderr(&self) -> String {
         self.said.lock().clone()
     }
 
@@ -135,11 +135,11 @@ impl Hub {
     /// Waits until something is true of a server.
     pub fn wait_until(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut last = Value::Null;
-        let seen = until(&format!("{name}: {what}"), || {
+        let seen = wait_until(&format!("{name}: {what}"), || {
             last = self.server(name)?;
             Ok(is(&last).then(|| last.clone()))
         });
-        seen.with_context(|| format!("{last}\nthe hub said:\n{}", self.said()))
+        seen.with_context(|| format!("{last}\nthe hub said:\n{}", self.stderr()))
     }
 
     /// Stops the hub where it is, until [`Hub::resume`].
@@ -161,7 +161,7 @@ impl Hub {
     }
 
     /// Processes below it, and those that left it: shims, servers and what they started. No zombies.
-    pub fn family(&self) -> Vec<Process> {
+    pub fn processes(&self) -> Vec<Process> {
         let mut all = processes();
         all.retain(|one| one.pid != self.pid() && !one.is_zombie && one.has_variable(&self.mark));
         all
@@ -169,7 +169,7 @@ impl Hub {
 
     /// Dead children of it, or of its family, that nobody has asked for yet.
     pub fn zombies(&self) -> usize {
-        let family: Vec<u32> = self.family().iter().map(|one| one.pid).chain([self.pid()]).collect();
+        let family: Vec<u32> = self.processes().iter().map(|one| one.pid).chain([self.pid()]).collect();
         processes().iter().filter(|one| one.is_zombie && family.contains(&one.parent)).count()
     }
 
@@ -183,22 +183,22 @@ impl Hub {
         process::memory_kib(self.pid(), "VmHWM")
     }
 
-    pub fn forget_peak(&self) {
+    pub fn reset_peak(&self) {
         process::forget_peak(self.pid());
     }
 
     /// What is there now, to be compared with later. To be taken when all servers are ready.
-    pub fn expected(&self) -> Result<Expected> {
+    pub fn baseline(&self) -> Result<Baseline> {
         let ready = self.ready()?;
         // Until the connection that asked is closed.
         let mut last = usize::MAX;
-        let fds = until("a steady number of open files", || {
+        let fds = wait_until("a steady number of open files", || {
             let now = fds(self.pid());
             thread::sleep(Duration::from_millis(20));
             Ok((std::mem::replace(&mut last, now) == now).then_some(now))
         })?;
-        let family = self.family().len();
-        Ok(Expected { fds, servers: ready, others: family.saturating_sub(2 * ready) })
+        let family = self.processes().len();
+        Ok(Baseline { fds, servers: ready, others: family.saturating_sub(2 * ready) })
     }
 
     fn ready(&self) -> Result<usize> {
@@ -208,16 +208,16 @@ impl Hub {
     }
 
     /// Waits until nothing is left of what happened: no calls, no files, no processes, no zombies.
-    pub fn quiet(&self, expected: Expected) -> Result<()> {
+    pub fn expect_idle(&self, expected: Baseline) -> Result<()> {
         let mut last = String::new();
-        let quiet = until("quiescence", || {
+        let quiet = wait_until("quiescence", || {
             last = self.unrest(expected)?.unwrap_or_default();
             Ok(last.is_empty().then_some(()))
         });
-        quiet.with_context(|| format!("{last}\nthe hub said:\n{}", self.said()))
+        quiet.with_context(|| format!("{last}\nthe hub said:\n{}", self.stderr()))
     }
 
-    fn unrest(&self, expected: Expected) -> Result<Option<String>> {
+    fn unrest(&self, expected: Baseline) -> Result<Option<String>> {
         let health = self.health()?;
         let busy = |server: &&Value| server["counts"]["in_flight"] != 0 || server["counts"]["waiting"] != 0;
         if let Some(server) = health["servers"].as_array().into_iter().flatten().find(busy) {
@@ -227,7 +227,7 @@ impl Hub {
         if open.abs_diff(expected.fds) > FD_SLACK {
             return Ok(Some(format!("{open} open files, {} expected", expected.fds)));
         }
-        let family = self.family();
+        let family = self.processes();
         let shims = family.iter().filter(|one| one.is_shim()).count();
         if shims != expected.servers || family.len() != 2 * expected.servers + expected.others {
             return Ok(Some(format!("processes: {family:?}, expected {expected:?}")));
@@ -242,8 +242,8 @@ impl Hub {
         signal(self.pid(), Signal::TERM)?;
         let status = self.ended()?;
         let took = started.elapsed();
-        ensure!(status.success(), "it stopped with {status}: {}", self.said());
-        let left = self.family();
+        ensure!(status.success(), "it stopped with {status}: {}", self.stderr());
+        let left = self.processes();
         ensure!(left.is_empty(), "left behind: {left:?}");
         Ok(took)
     }
@@ -253,12 +253,12 @@ impl Hub {
         let started = Instant::now();
         signal(self.pid(), Signal::KILL)?;
         self.ended()?;
-        until("all processes are gone", || Ok(self.family().is_empty().then_some(())))?;
+        wait_until("all processes are gone", || Ok(self.processes().is_empty().then_some(())))?;
         Ok(started.elapsed())
     }
 
     fn ended(&mut self) -> Result<ExitStatus> {
-        until("the hub ends", || Ok(self.child.try_wait()?))
+        wait_until("the hub ends", || Ok(self.child.try_wait()?))
     }
 }
 
@@ -266,7 +266,7 @@ impl Drop for Hub {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        for left in self.family() {
+        for left in self.processes() {
             let _ = signal(left.pid, Signal::KILL); // it may just have ended
         }
     }

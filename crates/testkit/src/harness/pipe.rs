@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A program that speaks MCP on its pipes; killed when dropped.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Pipe {
 
     /// The next line.
     pub fn line(&self) -> Result<String> {
-        self.line_within(PATIENCE)
+        self.line_within(TIMEOUT)
     }
 
     /// The next line, if it comes in time.

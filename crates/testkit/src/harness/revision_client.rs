@@ -3,12 +3,12 @@
 //! It speaks raw JSON-RPC as its revision says, answers what it is asked in the middle of a call, and keeps all that it
 //! hears. What no client of its revision should ever see fails the request in which it is seen.
 
-mod answers;
 mod changes;
+mod exchange;
 mod http;
 mod link;
 mod mirrored;
-mod talk;
+mod responses;
 
 use std::{collections::VecDeque, fmt, net::SocketAddr, time::Duration};
 
@@ -16,14 +16,14 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value, json};
 use toolbay_protocol::{Revision, meta};
 
-pub use answers::{Said, declining, refusing, willing};
-pub use changes::Wanted;
+pub use changes::Subscriptions;
+pub use exchange::Exchange;
 use http::HttpLink;
 use link::{Link, Started};
-pub use talk::Talk;
+pub use responses::{ClientResponse, accepting, declining, refusing};
 
 use super::{
-    Lines, PATIENCE,
+    Lines, TIMEOUT,
     lines::{SseLines, WebSocketLines},
 };
 
@@ -31,7 +31,7 @@ use super::{
 const MOST_ROUNDS: usize = 10;
 
 /// Answers questions: from method and parameters to what is said.
-pub type Respond = Box<dyn FnMut(&str, &Value) -> Said + Send>;
+pub type Respond = Box<dyn FnMut(&str, &Value) -> ClientResponse + Send>;
 
 /// A client that has introduced itself.
 pub struct RevisionClient {
@@ -69,9 +69,9 @@ impl Profile {
     pub fn new(revision: Revision, name: &str) -> Self {
         Self {
             revision,
-            capabilities: answers::capabilities(revision),
-            respond: willing(name),
-            patience: PATIENCE,
+            capabilities: responses::capabilities(revision),
+            respond: accepting(name),
+            patience: TIMEOUT,
             is_lenient: false,
         }
     }
@@ -89,7 +89,7 @@ impl Profile {
     }
 
     /// How long it waits for anything.
-    pub fn patience(mut self, patience: Duration) -> Self {
+    pub fn timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
@@ -179,13 +179,13 @@ impl RevisionClient {
     }
 
     /// Sends a request and tells all that happened until its answer.
-    pub fn request(&mut self, method: &str, params: Value) -> Result<Talk> {
-        let mut talk = Talk::default();
+    pub fn request(&mut self, method: &str, params: Value) -> Result<Exchange> {
+        let mut talk = Exchange::default();
         let mut params = params;
         for _ in 0..MOST_ROUNDS {
             let message = self.message(method, params.clone());
             self.exchange(&message, &mut talk).with_context(|| format!("{method} {params}"))?;
-            if talk.answer["result"]["resultType"] != "input_required" {
+            if talk.response["result"]["resultType"] != "input_required" {
                 return Ok(talk);
             }
             self.come_back(&mut params, &mut talk)?;
@@ -196,12 +196,12 @@ impl RevisionClient {
     /// Sends a request that succeeds, and gives its result.
     pub fn result(&mut self, method: &str, params: Value) -> Result<Value> {
         let mut talk = self.request(method, params)?;
-        ensure!(talk.answer.get("result").is_some(), "{method} failed: {}", talk.answer);
-        Ok(talk.answer["result"].take())
+        ensure!(talk.response.get("result").is_some(), "{method} failed: {}", talk.response);
+        Ok(talk.response["result"].take())
     }
 
     /// Calls a tool and tells all that happened.
-    pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Talk> {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Exchange> {
         self.request("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
@@ -237,7 +237,7 @@ impl RevisionClient {
     }
 
     /// The next message about a request that was not waited for. Nothing else may be expected meanwhile.
-    pub fn heard_of(&mut self, pending: &mut Pending) -> Result<Value> {
+    pub fn next_message_of(&mut self, pending: &mut Pending) -> Result<Value> {
         match pending.0.connection.as_mut() {
             Some(connection) => http::next_event(connection),
             None => self.next_heard(),
@@ -245,7 +245,7 @@ impl RevisionClient {
     }
 
     /// The answers to requests that were not waited for, in their order. Nothing else may be expected meanwhile.
-    pub fn answers(&mut self, pending: Vec<Pending>) -> Result<Vec<Value>> {
+    pub fn responses(&mut self, pending: Vec<Pending>) -> Result<Vec<Value>> {
         let mut early: Vec<Value> = Vec::new();
         let mut answers = Vec::new();
         for Pending(started) in pending {
@@ -301,39 +301,39 @@ impl RevisionClient {
     }
 
     /// Sends a request and hears all until its answer.
-    fn exchange(&mut self, message: &Value, talk: &mut Talk) -> Result<()> {
+    fn exchange(&mut self, message: &Value, talk: &mut Exchange) -> Result<()> {
         let Self { link, respond, changes, capabilities, revision, .. } = self;
         let answer = link.exchange(message, &mut |heard| {
             talk.hear(heard, changes, |method, params| {
-                answers::check(method, params, *revision, capabilities)?;
+                responses::check(method, params, *revision, capabilities)?;
                 ensure!(!revision.is_modern(), "a request of the server in the stateless era: {method}");
                 Ok(respond(method, params))
             })
         })?;
-        talk.answer = answer;
-        let has_type = talk.answer["result"].get("resultType").is_some();
-        if talk.answer.get("result").is_some() && (has_type || !self.is_lenient) {
-            ensure!(has_type == self.revision.is_modern(), "not of {}: {}", self.revision, talk.answer);
+        talk.response = answer;
+        let has_type = talk.response["result"].get("resultType").is_some();
+        if talk.response.get("result").is_some() && (has_type || !self.is_lenient) {
+            ensure!(has_type == self.revision.is_modern(), "not of {}: {}", self.revision, talk.response);
         }
         Ok(())
     }
 
     /// Answers the questions of a result, and makes the parameters to come back with.
-    fn come_back(&mut self, params: &mut Value, talk: &mut Talk) -> Result<()> {
+    fn come_back(&mut self, params: &mut Value, talk: &mut Exchange) -> Result<()> {
         talk.rounds += 1;
-        let result = talk.answer["result"].take();
+        let result = talk.response["result"].take();
         let questions = result["inputRequests"].as_object().cloned().unwrap_or_default();
         let state = result.get("requestState");
         ensure!(!questions.is_empty() || state.is_some(), "it asks for nothing: {result}");
         let mut answers = Map::new();
         for (key, question) in questions {
             let method = question["method"].as_str().with_context(|| format!("no question: {question}"))?;
-            answers::check(method, &question["params"], self.revision, &self.capabilities)?;
+            responses::check(method, &question["params"], self.revision, &self.capabilities)?;
             // Nothing but an answer can be said in this era.
-            if let Said::Result(answer) = (self.respond)(method, &question["params"]) {
+            if let ClientResponse::Result(answer) = (self.respond)(method, &question["params"]) {
                 answers.insert(key, answer);
             }
-            talk.questions.push(question);
+            talk.server_requests.push(question);
         }
         let retry = params.as_object_mut().context("parameters are an object")?;
         retry.remove("requestState");

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, Outcome, Request, Revision, Rope, meta, request};
 
 use super::{
-    question::{AskError, Question},
+    server_request::{ServerRequest, ServerRequestError},
     session::Session,
 };
 
@@ -62,12 +62,12 @@ impl Asking {
     }
 
     /// Whether this client can be asked this.
-    pub(super) fn check(&self, question: &Question) -> Result<(), AskError> {
+    pub(super) fn check(&self, question: &ServerRequest) -> Result<(), ServerRequestError> {
         question.check(self.revision, &self.capabilities)
     }
 
     /// Asks all at once; gives an answer for each, in order.
-    pub(super) async fn ask(&self, questions: &[Question]) -> Result<Vec<Value>, AskError> {
+    pub(super) async fn ask(&self, questions: &[ServerRequest]) -> Result<Vec<Value>, ServerRequestError> {
         questions.iter().try_for_each(|question| self.check(question))?;
         match &self.way {
             Way::Requests { session, sink } => {
@@ -92,15 +92,15 @@ impl Asking {
         &self,
         session: &Session,
         sink: &mpsc::Sender<Rope>,
-        question: &Question,
+        question: &ServerRequest,
         number: u64,
-    ) -> Result<Value, AskError> {
+    ) -> Result<Value, ServerRequestError> {
         let id = number.into();
         let waiting = session.expect_answer(&id);
         let params = question.legacy_params(self.revision, number).map(|params| params.to_string());
         let text = request(&id, question.method, params.as_deref());
-        sink.send(text.into()).await.map_err(|_| AskError::Gone)?;
-        let response = waiting.answer().await.ok_or(AskError::Gone)?;
+        sink.send(text.into()).await.map_err(|_| ServerRequestError::Gone)?;
+        let response = waiting.answer().await.ok_or(ServerRequestError::Gone)?;
         match &response.outcome {
             Outcome::Result { fields, .. } => {
                 Ok(serde_json::from_str(response.raw(fields.span)).unwrap_or_default())
@@ -109,14 +109,14 @@ impl Asking {
                 let error = response.error();
                 let (code, message) = error
                     .map_or((ErrorCode::INTERNAL_ERROR, String::new()), |error| (error.code, error.message));
-                Err(AskError::Refused { method: question.method, code, message })
+                Err(ServerRequestError::Refused { method: question.method, code, message })
             }
         }
     }
 }
 
 impl Rounds {
-    async fn ask(&self, questions: &[Question]) -> Vec<Value> {
+    async fn ask(&self, questions: &[ServerRequest]) -> Vec<Value> {
         let keys: Vec<String> = questions.iter().map(|_| self.next_key()).collect();
         let answers: Option<Vec<Value>> = keys.iter().map(|key| self.given.get(key).cloned()).collect();
         if let Some(answers) = answers {

@@ -8,7 +8,7 @@ use toolbay_protocol::{Revision, Rope, method, notification};
 use super::{
     TestServerHandle,
     asking::Asking,
-    question::{AskError, Elicited, Question},
+    server_request::{ElicitResult, ServerRequest, ServerRequestError},
 };
 
 pub(super) const LEVELS: [&str; 8] =
@@ -62,8 +62,12 @@ impl ToolContext {
     }
 
     /// Has the person fill in a form; `schema` is a flat object.
-    pub async fn elicit(&self, message: impl Into<String>, schema: Value) -> Result<Elicited, AskError> {
-        self.ask(Question::form(message, schema)).await.map(Elicited::from_answer)
+    pub async fn elicit(
+        &self,
+        message: impl Into<String>,
+        schema: Value,
+    ) -> Result<ElicitResult, ServerRequestError> {
+        self.send_request(ServerRequest::form(message, schema)).await.map(ElicitResult::from_answer)
     }
 
     /// Has the person visit a page.
@@ -71,46 +75,50 @@ impl ToolContext {
         &self,
         message: impl Into<String>,
         url: impl Into<String>,
-    ) -> Result<Elicited, AskError> {
-        self.ask(Question::url(message, url)).await.map(Elicited::from_answer)
+    ) -> Result<ElicitResult, ServerRequestError> {
+        self.send_request(ServerRequest::url(message, url)).await.map(ElicitResult::from_answer)
     }
 
     /// Goes on only when the person has agreed to visit a page. Where a revision has an error for that, the call fails
     /// with it; the person is taken to have visited the page when the client tries again.
-    pub async fn visit(&self, message: &str, url: &str) -> Result<(), AskError> {
-        let question = Question::url(message, url);
+    pub async fn visit(&self, message: &str, url: &str) -> Result<(), ServerRequestError> {
+        let question = ServerRequest::url(message, url);
         if self.revision().is_modern() {
-            let answer = Elicited::from_answer(self.ask(question).await?);
-            return if matches!(answer, Elicited::Accepted(_)) { Ok(()) } else { Err(AskError::NotVisited) };
+            let answer = ElicitResult::from_answer(self.send_request(question).await?);
+            return if matches!(answer, ElicitResult::Accepted(_)) {
+                Ok(())
+            } else {
+                Err(ServerRequestError::NotVisited)
+            };
         }
         self.asking.check(&question)?;
         let number = self.server.shared.visit(url);
         match number.and_then(|number| question.legacy_params(self.revision(), number)) {
-            Some(elicitation) => Err(AskError::VisitFirst { elicitation }),
+            Some(elicitation) => Err(ServerRequestError::VisitFirst { elicitation }),
             None => Ok(()),
         }
     }
 
     /// Has the client's model continue after a text of the user; gives the message it made.
-    pub async fn sample(&self, text: impl Into<String>) -> Result<Value, AskError> {
-        self.ask(Question::sample(text)).await
+    pub async fn sample(&self, text: impl Into<String>) -> Result<Value, ServerRequestError> {
+        self.send_request(ServerRequest::sample(text)).await
     }
 
     /// The URIs of the folders that the client works in.
-    pub async fn roots(&self) -> Result<Vec<String>, AskError> {
-        let answer = self.ask(Question::roots()).await?;
+    pub async fn roots(&self) -> Result<Vec<String>, ServerRequestError> {
+        let answer = self.send_request(ServerRequest::roots()).await?;
         let roots = answer["roots"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(roots.iter().filter_map(|root| root["uri"].as_str().map(str::to_owned)).collect())
     }
 
     /// Asks anything; gives the result as the client wrote it.
-    pub async fn ask(&self, question: Question) -> Result<Value, AskError> {
+    pub async fn send_request(&self, question: ServerRequest) -> Result<Value, ServerRequestError> {
         let mut answers = self.asking.ask(&[question]).await?;
         Ok(answers.pop().unwrap_or_default())
     }
 
     /// Asks several things at once; gives the results in the same order.
-    pub async fn ask_all(&self, questions: &[Question]) -> Result<Vec<Value>, AskError> {
+    pub async fn send_requests(&self, questions: &[ServerRequest]) -> Result<Vec<Value>, ServerRequestError> {
         self.asking.ask(questions).await
     }
 
@@ -131,12 +139,12 @@ impl ToolContext {
 
     /// Whether the call is over: cancelled, abandoned or answered. The tool's own future is dropped then, so this is
     /// for clones that outlive it.
-    pub fn is_over(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.ended.is_cancelled()
     }
 
     /// Waits until the call is over: cancelled, abandoned or answered.
-    pub async fn over(&self) {
+    pub async fn cancelled(&self) {
         self.ended.cancelled().await;
     }
 

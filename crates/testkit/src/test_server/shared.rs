@@ -12,10 +12,10 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use super::{
-    Era,
+    SupportedRevisions,
     change::Change,
-    era::Spoken,
     offers::{Offers, at_once},
+    revisions::RevisionSet,
     session::Session,
 };
 
@@ -34,7 +34,7 @@ pub(super) struct Shared {
 
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
-    pub(super) spoken: Spoken,
+    pub(super) spoken: RevisionSet,
     pub(super) page_size: usize,
     /// `ttlMs`, and whether `cacheScope` is `public`.
     pub(super) caching: (u64, bool),
@@ -48,7 +48,7 @@ impl Shared {
             name,
             changes: broadcast::Sender::new(1024),
             settings: Mutex::new(Settings {
-                spoken: Spoken::era(Era::default()),
+                spoken: RevisionSet::era(SupportedRevisions::default()),
                 page_size: usize::MAX,
                 caching: (0, false),
                 instructions: None,

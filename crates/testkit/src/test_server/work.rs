@@ -12,7 +12,7 @@ use super::{
     context::level_of,
     methods::{arguments, invalid, uri},
     offers::{Run, Work},
-    question::AskError,
+    server_request::ServerRequestError,
     template,
 };
 
@@ -165,7 +165,7 @@ fn context(call: &Call, revision: Revision) -> Result<(ToolContext, Required), E
 
 /// Reasons that the protocol has errors of its own for.
 fn as_answer(error: &ToolError, revision: Revision) -> Option<ErrorObject> {
-    error.downcast_ref::<AskError>()?.as_answer(revision)
+    error.downcast_ref::<ServerRequestError>()?.as_answer(revision)
 }
 
 fn failed(error: &ToolError) -> ErrorObject {

@@ -132,7 +132,7 @@ async fn half_open_means_one_way_only() {
     let (proxy, _tasks) = echo().await;
     let mut client = connect(&proxy).await;
     says(&mut client, "hello").await;
-    proxy.to_client(Toxics::held());
+    proxy.to_client(Toxics::paused());
     client.write_all(b"?").await.unwrap();
     client.shutdown().await.unwrap(); // the server's own end is held, too
     assert!(is_silent(&mut client).await);

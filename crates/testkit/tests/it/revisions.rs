@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context, Result, ensure};
 use toolbay_protocol::Revision;
 use toolbay_testkit::{
-    features::{FEATURES, Place, Seen},
+    features::{FEATURES, FeatureContext, Support},
     harness::{Pipe, Profile, RevisionClient, WebServer},
 };
 
@@ -16,13 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 fn lacking(
     revision: Revision,
     open: &dyn Fn(Profile) -> Result<RevisionClient>,
-) -> Result<Vec<(&'static str, Seen)>> {
+) -> Result<Vec<(&'static str, Support)>> {
     let mut client = open(Profile::new(revision, "Ada"))?;
     let mut lacking = Vec::new();
     for feature in FEATURES {
-        let mut place = Place { client: &mut client, server: revision, prefix: "", tag: "here", open };
-        let seen = (feature.see)(&mut place).with_context(|| format!("{revision}: {}", feature.name))?;
-        if seen != Seen::Works {
+        let mut place =
+            FeatureContext { client: &mut client, server: revision, prefix: "", tag: "here", open };
+        let seen = (feature.check)(&mut place).with_context(|| format!("{revision}: {}", feature.name))?;
+        if seen != Support::Works {
             lacking.push((feature.name, seen));
         }
     }
@@ -30,19 +31,19 @@ fn lacking(
 }
 
 /// Which features a revision lacks when both sides speak it.
-fn expected(revision: Revision) -> Vec<(&'static str, Seen)> {
+fn expected(revision: Revision) -> Vec<(&'static str, Support)> {
     let lack = |name: &'static str| {
         let (is_there, seen) = match name {
             "elicitation: URL" | "elicitation: URL first" => {
-                (revision >= Revision::V2025_11_25, Seen::ServerLacksIt)
+                (revision >= Revision::V2025_11_25, Support::ServerLacksIt)
             }
-            "come back without a question" => (revision.is_modern(), Seen::ServerLacksIt),
-            "cancel while a question is open" => (!revision.is_modern(), Seen::ServerLacksIt),
-            "questions answered with an error" => (!revision.is_modern(), Seen::ClientLacksIt),
+            "come back without a question" => (revision.is_modern(), Support::ServerLacksIt),
+            "cancel while a question is open" => (!revision.is_modern(), Support::ServerLacksIt),
+            "questions answered with an error" => (!revision.is_modern(), Support::ClientLacksIt),
             name if name.starts_with("elicitation") || name.starts_with("questions") => {
-                (revision >= Revision::V2025_06_18, Seen::ServerLacksIt)
+                (revision >= Revision::V2025_06_18, Support::ServerLacksIt)
             }
-            _ => (true, Seen::Works),
+            _ => (true, Support::Works),
         };
         (!is_there).then_some((name, seen))
     };
@@ -54,7 +55,7 @@ fn each_revision_on_stdio() -> Result<()> {
     for revision in Revision::ALL {
         let open = |profile: Profile| {
             let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()])?;
-            profile.patience(PATIENCE).over(pipe)
+            profile.timeout(PATIENCE).over(pipe)
         };
         assert_eq!(lacking(revision, &open)?, expected(revision), "{revision}");
     }
@@ -65,7 +66,7 @@ fn each_revision_on_stdio() -> Result<()> {
 fn each_revision_over_http() -> Result<()> {
     for revision in Revision::ALL {
         let server = WebServer::run(Path::new(TEST_SERVER), &["--revision", revision.as_str()], "--http")?;
-        let open = |profile: Profile| profile.patience(PATIENCE).over_http(server.address()?);
+        let open = |profile: Profile| profile.timeout(PATIENCE).over_http(server.address()?);
         assert_eq!(lacking(revision, &open)?, expected(revision), "{revision}");
     }
     Ok(())
@@ -76,7 +77,7 @@ fn a_server_of_one_revision_speaks_no_other() -> Result<()> {
     for server in Revision::ALL {
         for client in Revision::ALL.into_iter().filter(|client| *client != server) {
             let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", server.as_str()])?;
-            let error = Profile::new(client, "Ada").patience(PATIENCE).over(pipe).err();
+            let error = Profile::new(client, "Ada").timeout(PATIENCE).over(pipe).err();
             let error = format!("{:#}", error.with_context(|| format!("{client} at {server}"))?);
             let (client_era, server_era) = (client.is_modern(), server.is_modern());
             let expected = match (client_era, server_era) {

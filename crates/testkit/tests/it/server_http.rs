@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::http_client::{Answer, post, send};
 
@@ -91,7 +91,7 @@ async fn modern(url: &str, method: &str, mut params: Value) -> Answer {
 
 #[tokio::test]
 async fn modern_requests_stand_alone() {
-    let server = TestServer::demo().era(Era::Modern);
+    let server = TestServer::demo().revisions(SupportedRevisions::Modern);
     let url = start(&server).await;
     let found = modern(&url, "server/discover", json!({})).await;
     assert!(found.header("mcp-session-id").is_none());
@@ -159,7 +159,7 @@ async fn subscriptions_are_streams_and_clients_that_leave_cancel() {
         _ = modern(&url, "tools/call", json!({"name": "hang"})) => unreachable!("it hangs"),
         context = contexts.recv() => context.unwrap(),
     };
-    context.over().await;
+    context.cancelled().await;
 }
 
 #[tokio::test]

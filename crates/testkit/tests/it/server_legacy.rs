@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_testkit::{Era, TestServer, ToolContext};
+use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
 
 use crate::memory_client::Client;
 
@@ -27,7 +27,7 @@ async fn the_handshake_declares_what_is_there() {
 
 #[tokio::test]
 async fn discover_is_unknown_to_a_legacy_server() {
-    let server = TestServer::new("old").era(Era::Legacy);
+    let server = TestServer::new("old").revisions(SupportedRevisions::Legacy);
     let mut client = Client::modern(&server);
     assert_eq!(client.ask("server/discover", json!({})).await["error"]["code"], -32601);
 }
@@ -140,10 +140,10 @@ async fn calls_run_side_by_side_and_can_be_cancelled() {
     let hanging = client.request("tools/call", json!({"name": "hang"})).await;
     client.call("quick", json!({})).await;
     let context = seen.lock().unwrap()[0].clone();
-    assert!(!context.is_over());
+    assert!(!context.is_cancelled());
     let params = json!({"requestId": hanging});
     client.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
-    context.over().await;
+    context.cancelled().await;
     client.call("quick", json!({})).await; // and no answer came before this one
     assert_eq!(handle.count("notifications/cancelled"), 1);
     assert_eq!(handle.count("tools/call"), 3);
@@ -151,7 +151,7 @@ async fn calls_run_side_by_side_and_can_be_cancelled() {
     client.call("quick", json!({})).await;
     let context = seen.lock().unwrap()[1].clone();
     drop(client);
-    context.over().await; // a client that is gone wants no answer
+    context.cancelled().await; // a client that is gone wants no answer
 }
 
 #[tokio::test]

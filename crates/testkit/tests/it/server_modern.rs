@@ -1,13 +1,13 @@
 //! The test server and clients that do not shake hands.
 
 use serde_json::json;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::memory_client::Client;
 
 #[tokio::test]
 async fn discover_tells_all() {
-    let server = TestServer::new("new").era(Era::Modern).instructions("Be kind.");
+    let server = TestServer::new("new").revisions(SupportedRevisions::Modern).instructions("Be kind.");
     let mut client = Client::modern(&server);
     let result = client.ask("server/discover", json!({})).await["result"].take();
     assert_eq!(result["resultType"], "complete");
@@ -20,7 +20,7 @@ async fn discover_tells_all() {
 
 #[tokio::test]
 async fn unknown_versions_and_handshakes_are_refused() {
-    let server = TestServer::new("new").era(Era::Modern);
+    let server = TestServer::new("new").revisions(SupportedRevisions::Modern);
     let mut client = Client::legacy_like(&server);
     let params = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "1900-01-01"}});
     let refused = client.ask("tools/list", params).await["error"].take();

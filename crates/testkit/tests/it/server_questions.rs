@@ -1,7 +1,7 @@
 //! The test server's questions, as they stand on the wire.
 
 use serde_json::{Value, json};
-use toolbay_testkit::{Question, TestServer, ToolContext};
+use toolbay_testkit::{ServerRequest, TestServer, ToolContext};
 
 use crate::memory_client::Client;
 
@@ -88,8 +88,8 @@ const NOT_DECLARED: &str = "the client did not declare {\"sampling\":{}}";
 #[tokio::test]
 async fn legacy_questions_are_requests_with_ids_of_their_own() {
     let server = TestServer::new("asking").with_async_tool("ask", async |_, context: ToolContext| {
-        let questions = [Question::roots(), Question::sample("Go on.")];
-        Ok(json!({"answers": context.ask_all(&questions).await?}))
+        let questions = [ServerRequest::roots(), ServerRequest::sample("Go on.")];
+        Ok(json!({"answers": context.send_requests(&questions).await?}))
     });
     let capabilities = json!({"roots": {}, "sampling": {}});
     let mut client = Client::legacy_with(&server, "2024-11-05", capabilities).await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Message;
-use toolbay_testkit::{Answering, Asked, HttpScript};
+use toolbay_testkit::{HttpScript, RecordedRequest, Responder};
 use toolbay_transport::{
     Connection, Incoming,
     http::client::{ConnectOptions, HeaderRules, HttpError, Target, connect},
@@ -33,7 +33,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn new<F, R>(script: F) -> Self
     where
-        F: Fn(Asked, Answering) -> R + Clone + Send + Sync + 'static,
+        F: Fn(RecordedRequest, Responder) -> R + Clone + Send + Sync + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
         let server = HttpScript::start(&TaskTracker::new(), script).await.unwrap();
@@ -109,16 +109,19 @@ pub(crate) fn modern(id: u64, method: &str, mut params: Value) -> Value {
 }
 
 /// Answers like a server with sessions; gives back what is left to the test.
-pub(crate) async fn legacy(asked: Asked, answering: Answering) -> Option<(Asked, Answering)> {
+pub(crate) async fn legacy(
+    asked: RecordedRequest,
+    answering: Responder,
+) -> Option<(RecordedRequest, Responder)> {
     let json = ("content-type", "application/json");
     match (asked.method.as_str(), asked.rpc()) {
         ("POST", "initialize") => {
             let result = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
             let body = json!({"jsonrpc": "2.0", "id": asked.body["id"], "result": result});
-            answering.answer("200 OK", &[json, ("Mcp-Session-Id", "s-1")], &body.to_string()).await;
+            answering.respond("200 OK", &[json, ("Mcp-Session-Id", "s-1")], &body.to_string()).await;
         }
-        ("POST", "notifications/initialized") => answering.answer("202 Accepted", &[], "").await,
-        ("DELETE", _) => answering.answer("204 No Content", &[], "").await,
+        ("POST", "notifications/initialized") => answering.respond("202 Accepted", &[], "").await,
+        ("DELETE", _) => answering.respond("204 No Content", &[], "").await,
         _ => return Some((asked, answering)),
     }
     None

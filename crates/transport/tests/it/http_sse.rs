@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_testkit::{Answering, Asked, HttpScript, TestServer};
+use toolbay_testkit::{HttpScript, RecordedRequest, Responder, TestServer};
 use toolbay_transport::{
     Connection, Incoming,
     http::client::{HttpError, Target},
@@ -57,27 +57,28 @@ async fn lost(wire: &mut Connection) -> (HttpError, Vec<u64>) {
 }
 
 /// The open stream of a script, to be written to and cut.
-type Open = Arc<Mutex<Option<Answering>>>;
+type Open = Arc<Mutex<Option<Responder>>>;
 
 /// A server that opens a stream with `head`, keeps it in `open`, and answers POSTs with `status`.
 async fn script(head: &'static str, status: &'static str) -> (HttpScript, Open, Arc<Notify>) {
     let (open, opened) = (Open::default(), Arc::new(Notify::new()));
     let (kept, told) = (open.clone(), opened.clone());
-    let server = HttpScript::start(&TaskTracker::new(), move |asked: Asked, mut answering: Answering| {
-        let (kept, told) = (kept.clone(), told.clone());
-        async move {
-            if asked.method == "GET" {
-                answering.stream().await;
-                answering.raw(head).await;
-                *kept.lock().unwrap() = Some(answering);
-                told.notify_one();
-            } else {
-                answering.answer(status, &[], "").await;
+    let server =
+        HttpScript::start(&TaskTracker::new(), move |asked: RecordedRequest, mut answering: Responder| {
+            let (kept, told) = (kept.clone(), told.clone());
+            async move {
+                if asked.method == "GET" {
+                    answering.stream().await;
+                    answering.raw(head).await;
+                    *kept.lock().unwrap() = Some(answering);
+                    told.notify_one();
+                } else {
+                    answering.respond(status, &[], "").await;
+                }
             }
-        }
-    })
-    .await
-    .unwrap();
+        })
+        .await
+        .unwrap();
     (server, open, opened)
 }
 
@@ -128,7 +129,7 @@ async fn messages_go_to_the_endpoint_with_the_configured_headers() {
         drop(wire);
         tasks.close();
         timeout(PATIENCE, tasks.wait()).await.expect("it goes on without its wire");
-        let asked = server.asked();
+        let asked = server.requests();
         assert_eq!(asked[0].header("accept"), "text/event-stream");
         assert!(asked.iter().all(|asked| asked.header("authorization") == "Bearer s3cret"));
         let posts: Vec<_> = asked.iter().filter(|asked| asked.method == "POST").collect();
@@ -159,7 +160,7 @@ async fn an_endpoint_of_another_origin_is_refused() {
         assert!(matches!(why, HttpError::Garbled { .. }) && why.to_string().contains(said), "{said}: {why}");
         assert!(!why.to_string().contains("s3cret"), "{why}");
         assert_eq!(unsent, [1]);
-        assert_eq!(server.asked().len(), 1, "nothing was posted");
+        assert_eq!(server.requests().len(), 1, "nothing was posted");
     }
 }
 
@@ -170,7 +171,7 @@ async fn what_is_no_stream_is_told() {
         ("200 OK\r\ncontent-type: text/html\r\ncontent-length: 0\r\n\r\n", "returned `text/html`"),
         ("401 Unauthorized\r\ncontent-length: 0\r\n\r\n", "returned 401"),
     ] {
-        let server = HttpScript::start(&TaskTracker::new(), move |_, mut answering: Answering| async move {
+        let server = HttpScript::start(&TaskTracker::new(), move |_, mut answering: Responder| async move {
             answering.raw(&format!("HTTP/1.1 {head}")).await;
         })
         .await
@@ -187,7 +188,7 @@ async fn a_stream_that_breaks_loses_what_the_server_had() {
     let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     opened.notified().await;
     send(&wire, &request(1)).await;
-    while !server.asked().iter().any(|asked| asked.method == "POST") {
+    while !server.requests().iter().any(|asked| asked.method == "POST") {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     drop(open.lock().unwrap().take());
@@ -220,22 +221,23 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
     assert!(why.to_string().contains("/m returned 404"), "{why}");
 
     let accepted = Arc::new(Mutex::new(false));
-    let server = HttpScript::start(&TaskTracker::new(), move |asked: Asked, mut answering: Answering| {
-        let was_accepted = std::mem::replace(&mut *accepted.lock().unwrap(), asked.method == "POST");
-        async move {
-            match asked.method.as_str() {
-                "GET" => {
-                    answering.stream().await;
-                    answering.raw("event: endpoint\ndata: /m\n\n").await;
-                    answering.closed().await;
+    let server =
+        HttpScript::start(&TaskTracker::new(), move |asked: RecordedRequest, mut answering: Responder| {
+            let was_accepted = std::mem::replace(&mut *accepted.lock().unwrap(), asked.method == "POST");
+            async move {
+                match asked.method.as_str() {
+                    "GET" => {
+                        answering.stream().await;
+                        answering.raw("event: endpoint\ndata: /m\n\n").await;
+                        answering.closed().await;
+                    }
+                    _ if was_accepted => answering.respond("404 Not Found", &[], "").await,
+                    _ => answering.respond("202 Accepted", &[], "").await,
                 }
-                _ if was_accepted => answering.answer("404 Not Found", &[], "").await,
-                _ => answering.answer("202 Accepted", &[], "").await,
             }
-        }
-    })
-    .await
-    .unwrap();
+        })
+        .await
+        .unwrap();
     let mut wire = legacy_sse::connect(target(&server.url), &TaskTracker::new());
     send(&wire, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     send(&wire, &request(7)).await;
@@ -274,7 +276,7 @@ async fn a_silent_stream_is_checked_and_a_dead_one_is_given_up() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     a_while(31).await;
     let pinged = |server: &HttpScript| {
-        let asked = server.asked().into_iter().filter(|asked| asked.rpc() == "ping");
+        let asked = server.requests().into_iter().filter(|asked| asked.rpc() == "ping");
         asked.map(|asked| asked.body["id"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(pinged(&server), [json!("toolbay-ping-1")]);

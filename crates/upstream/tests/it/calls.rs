@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{ByteBudget, Call, CallError, RevisionPolicy, Timeouts};
 
 use crate::world::{World, call, call_with, eventually, hanging, in_memory, scripted};
@@ -188,13 +188,20 @@ async fn calls_are_sent_in_the_order_in_which_they_were_made() {
 #[tokio::test(start_paused = true)]
 async fn calls_are_translated_to_the_era_of_the_server() {
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    for (era, policy) in [(Era::Legacy, RevisionPolicy::Legacy), (Era::Modern, RevisionPolicy::Modern)] {
-        let server = TestServer::new("s").era(era).with_tool("t", |_| Ok(json!({})));
+    for (era, policy) in [
+        (SupportedRevisions::Legacy, RevisionPolicy::Legacy),
+        (SupportedRevisions::Modern, RevisionPolicy::Modern),
+    ] {
+        let server = TestServer::new("s").revisions(era).with_tool("t", |_| Ok(json!({})));
         let world = World::new(in_memory(&server), |settings| settings.revision = policy);
         world.call("t").await.unwrap();
         let sent = &received(&server, "tools/call")[0];
         assert_eq!(sent["params"]["_meta"]["progressToken"], sent["id"]);
-        assert_eq!(sent["params"]["_meta"].get(VERSION).is_some(), era == Era::Modern, "{sent}");
+        assert_eq!(
+            sent["params"]["_meta"].get(VERSION).is_some(),
+            era == SupportedRevisions::Modern,
+            "{sent}"
+        );
     }
 }
 

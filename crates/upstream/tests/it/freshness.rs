@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::sleep;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{CacheHints, CatalogKind, UpstreamStatus};
 
 use crate::world::{World, eventually};
 
-fn server(era: Era) -> TestServer {
+fn server(era: SupportedRevisions) -> TestServer {
     TestServer::new("s")
         .with_tool("t", |_| Ok(json!(1)))
         .with_prompt("p", |_| json!("Hello."))
         .caching(30_000, true)
-        .announces_tools_only()
-        .era(era)
+        .with_tool_changes_only()
+        .revisions(era)
 }
 
 fn hints(status: &UpstreamStatus, kind: CatalogKind) -> Option<(f32, bool)> {
@@ -26,7 +26,7 @@ fn hints(status: &UpstreamStatus, kind: CatalogKind) -> Option<(f32, bool)> {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_modern_server_says_holds_as_long_as_it_announces_changes() {
-    let server = server(Era::Modern);
+    let server = server(SupportedRevisions::Modern);
     let world = World::ready(&server).await;
     sleep(Duration::from_secs(10)).await;
     let status = world.until_ready().await;
@@ -44,7 +44,7 @@ async fn what_a_modern_server_says_holds_as_long_as_it_announces_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_says_nothing_so_what_it_announces_decides() {
-    let server = server(Era::Legacy);
+    let server = server(SupportedRevisions::Legacy);
     let status = World::ready(&server).await.until_ready().await;
     assert_eq!(status.list_hints(CatalogKind::Tools), Some(CacheHints { ttl: None, is_public: false }));
     assert_eq!(hints(&status, CatalogKind::Prompts), Some((5.0, false)));
@@ -57,7 +57,7 @@ async fn a_legacy_server_says_nothing_so_what_it_announces_decides() {
 
 #[tokio::test(start_paused = true)]
 async fn what_ran_out_is_asked_for_again_but_not_by_everyone_who_looks() {
-    let server = server(Era::Modern);
+    let server = server(SupportedRevisions::Modern);
     let world = World::ready(&server).await;
     sleep(Duration::from_secs(40)).await;
     let before = (server.handle().count("prompts/list"), server.handle().count("server/discover"));

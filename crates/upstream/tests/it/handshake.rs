@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use toolbay_protocol::Revision;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{Failure, RevisionPolicy, UpstreamState};
 
 use crate::world::{World, discovery, hello, in_memory, scripted, tools};
 
 /// What the server of an era gets from us until it is ready, with the revision we end up with.
-async fn heard(era: Era, policy: RevisionPolicy) -> (Option<Revision>, Vec<String>) {
-    let server = TestServer::new("s").era(era).with_tool("t", |_| Ok(json!(1)));
+async fn heard(era: SupportedRevisions, policy: RevisionPolicy) -> (Option<Revision>, Vec<String>) {
+    let server = TestServer::new("s").revisions(era).with_tool("t", |_| Ok(json!(1)));
     let world = World::new(in_memory(&server), |settings| settings.revision = policy);
     let status = world.until_ready().await;
     let method = |text: &String| {
@@ -31,12 +31,12 @@ async fn each_era_is_spoken_as_it_wants() {
     let probed = ["server/discover", "initialize", "notifications/initialized", "tools/list"];
     let asked = ["server/discover", "tools/list"];
     for (era, policy, revision, methods) in [
-        (Era::Legacy, RevisionPolicy::Legacy, legacy, &shaken[..]),
-        (Era::Both, RevisionPolicy::Legacy, legacy, &shaken),
-        (Era::Legacy, RevisionPolicy::Auto, legacy, &probed),
-        (Era::Both, RevisionPolicy::Auto, modern, &asked),
-        (Era::Modern, RevisionPolicy::Auto, modern, &asked),
-        (Era::Modern, RevisionPolicy::Modern, modern, &asked),
+        (SupportedRevisions::Legacy, RevisionPolicy::Legacy, legacy, &shaken[..]),
+        (SupportedRevisions::Both, RevisionPolicy::Legacy, legacy, &shaken),
+        (SupportedRevisions::Legacy, RevisionPolicy::Auto, legacy, &probed),
+        (SupportedRevisions::Both, RevisionPolicy::Auto, modern, &asked),
+        (SupportedRevisions::Modern, RevisionPolicy::Auto, modern, &asked),
+        (SupportedRevisions::Modern, RevisionPolicy::Modern, modern, &asked),
     ] {
         let (found, heard) = heard(era, policy).await;
         assert_eq!(found, revision, "{era:?} {policy:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{CatalogKind, UpstreamStatus};
 
 use crate::world::{Script, World, discovery, eventually, scripted, tools};
@@ -117,10 +117,10 @@ async fn a_list_that_is_none_is_a_problem_of_that_list_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_is_listed_again_in_both_eras() {
-    for era in [Era::Legacy, Era::Modern] {
-        let server = server_with_tools(1).era(era);
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let server = server_with_tools(1).revisions(era);
         let world = World::ready(&server).await;
-        if era == Era::Modern {
+        if era == SupportedRevisions::Modern {
             eventually("we listen", || server.handle().count("subscriptions/listen") == 1).await;
         }
         server.handle().add_tool("new", |_| Ok(json!(1)));

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 use toolbay_protocol::LogLevel;
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{Call, CallEvent, Caller, LogFilter};
 
 use crate::world::{World, call_with_events};
 
 /// Its tool logs once at each level.
-fn server(era: Era) -> TestServer {
+fn server(era: SupportedRevisions) -> TestServer {
     let server = TestServer::new("s").with_async_tool("t", |_, context| async move {
         for level in LogLevel::ALL {
             context.log(level.as_str(), json!(level.as_str())).await;
         }
         Ok(json!(1))
     });
-    server.era(era)
+    server.revisions(era)
 }
 
 /// The levels that a caller with that wish gets.
@@ -31,7 +31,7 @@ async fn heard(world: &World, logs: LogFilter) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn each_caller_hears_what_it_asked_for() {
-    let server = server(Era::Legacy);
+    let server = server(SupportedRevisions::Legacy);
     let world = World::ready(&server).await;
     assert_eq!(heard(&world, LogFilter::Nothing).await, [""; 0]);
     assert_eq!(heard(&world, LogFilter::Everything).await.len(), 8);
@@ -43,7 +43,7 @@ async fn each_caller_hears_what_it_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
-    let server = server(Era::Legacy);
+    let server = server(SupportedRevisions::Legacy);
     let world = World::ready(&server).await;
     for level in [LogLevel::Error, LogLevel::Info, LogLevel::Debug, LogLevel::Emergency, LogLevel::Debug] {
         heard(&world, LogFilter::AtLeast(level)).await;
@@ -65,7 +65,7 @@ async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_is_told_with_each_call() {
-    let server = server(Era::Modern);
+    let server = server(SupportedRevisions::Modern);
     let world = World::ready(&server).await;
     let (call, mut events) = call_with_events("t");
     let identity = call.caller.identity.at_level(Some(LogLevel::Error)).into();

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::Revision;
-use toolbay_testkit::{Era, TestServer, own_loopback};
+use toolbay_testkit::{SupportedRevisions, TestServer, own_loopback};
 use toolbay_upstream::{CallEvent, Endpoint, Target};
 
 use crate::world::{World, call, call_with_events, value};
@@ -105,9 +105,9 @@ impl Remote {
     }
 }
 
-fn talkative(era: Era) -> TestServer {
+fn talkative(era: SupportedRevisions) -> TestServer {
     TestServer::new("talkative")
-        .era(era)
+        .revisions(era)
         .with_tool("quick", |_| Ok(json!("done")))
         .with_async_tool("steps", |_, context| async move {
             for step in 1..=3 {
@@ -122,11 +122,11 @@ fn talkative(era: Era) -> TestServer {
 #[tokio::test]
 async fn both_eras_are_used_as_over_any_transport() {
     for (speaks, era, revision) in [
-        (Speaks::Http, Era::Legacy, Revision::LATEST_LEGACY),
-        (Speaks::Http, Era::Modern, Revision::LATEST),
-        (Speaks::Sse, Era::Both, Revision::LATEST_LEGACY),
-        (Speaks::WebSocket, Era::Legacy, Revision::LATEST_LEGACY),
-        (Speaks::WebSocket, Era::Modern, Revision::LATEST),
+        (Speaks::Http, SupportedRevisions::Legacy, Revision::LATEST_LEGACY),
+        (Speaks::Http, SupportedRevisions::Modern, Revision::LATEST),
+        (Speaks::Sse, SupportedRevisions::Both, Revision::LATEST_LEGACY),
+        (Speaks::WebSocket, SupportedRevisions::Legacy, Revision::LATEST_LEGACY),
+        (Speaks::WebSocket, SupportedRevisions::Modern, Revision::LATEST),
     ] {
         let server = talkative(era);
         let remote = Remote::start_as(speaks, &server).await;
@@ -158,7 +158,7 @@ async fn both_eras_are_used_as_over_any_transport() {
             status.catalog.list(toolbay_upstream::CatalogKind::Tools).len() == 4
         };
         timeout(PATIENCE, world.until(knows)).await.unwrap();
-        if era != Era::Modern || speaks != Speaks::Http {
+        if era != SupportedRevisions::Modern || speaks != Speaks::Http {
             let told = || server.handle().count("notifications/cancelled") == 1;
             crate::world::eventually("cancelling is told", told).await;
         }
@@ -167,7 +167,7 @@ async fn both_eras_are_used_as_over_any_transport() {
 
 #[tokio::test]
 async fn log_messages_reach_the_call_they_came_with() {
-    let server = talkative(Era::Legacy);
+    let server = talkative(SupportedRevisions::Legacy);
     let remote = Remote::start(&server).await;
     let world = World::new(at(&remote.url), |_| {});
     world.until_ready().await;
@@ -184,7 +184,7 @@ async fn log_messages_reach_the_call_they_came_with() {
 
 #[tokio::test]
 async fn stopping_ends_the_session() {
-    let server = talkative(Era::Legacy);
+    let server = talkative(SupportedRevisions::Legacy);
     let remote = Remote::start(&server).await;
     let world = World::new(at(&remote.url), |_| {});
     world.until_ready().await;

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use toolbay_testkit::{Era, TestServer};
+use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{Endpoint, SubscribeError};
 
 use crate::world::{Script, World, discovery, eventually, hello, scripted, tools};
 
 const URI: &str = "test://r";
 
-fn server(era: Era) -> TestServer {
-    TestServer::new("s").with_tool("t", |_| Ok(json!(1))).with_resource(URI, "text").era(era)
+fn server(era: SupportedRevisions) -> TestServer {
+    TestServer::new("s").with_tool("t", |_| Ok(json!(1))).with_resource(URI, "text").revisions(era)
 }
 
 /// The resources that the newest request to listen names.
@@ -33,7 +33,7 @@ async fn next_update(world: &mut World) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server(era);
         let handle = server.handle();
         let mut world = World::ready(&server).await;
@@ -41,7 +41,7 @@ async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
         let (first, second) = (first.unwrap(), second.unwrap());
         let third = world.server.watch(URI).await.unwrap();
         let asked = |method| handle.count(method);
-        if era == Era::Legacy {
+        if era == SupportedRevisions::Legacy {
             assert_eq!(asked("resources/subscribe"), 1);
         } else {
             assert_eq!(listened(&server), [URI]);
@@ -55,7 +55,7 @@ async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
         assert_eq!(next_update(&mut world).await, URI, "one is still interested");
         assert_eq!((asked("resources/unsubscribe"), asked("subscriptions/listen")), (0, listens));
         drop(second);
-        if era == Era::Legacy {
+        if era == SupportedRevisions::Legacy {
             eventually("it unsubscribes", || asked("resources/unsubscribe") == 1).await;
         } else {
             eventually("it asks for less", || listened(&server).is_empty()).await;
@@ -69,7 +69,7 @@ async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_subscribes_again() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server(era);
         let handle = server.handle();
         let mut world = World::ready(&server).await;
@@ -77,7 +77,7 @@ async fn a_restart_subscribes_again() {
         world.server.restart().await;
         world.until(|status| status.starts == 2).await;
         world.until_ready().await;
-        if era == Era::Legacy {
+        if era == SupportedRevisions::Legacy {
             eventually("it subscribes", || handle.count("resources/subscribe") == 2).await;
         } else {
             eventually("it listens", || listened(&server) == [URI]).await;
@@ -128,8 +128,8 @@ fn logged(world: &World, part: &str) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_offers_no_subscriptions_is_never_asked() {
     let server = TestServer::new("s").with_tool("t", |_| Ok(json!(1)));
-    for era in [Era::Legacy, Era::Modern] {
-        let server = server.clone().era(era);
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let server = server.clone().revisions(era);
         let world = World::ready(&server).await;
         for _ in 0..3 {
             assert!(matches!(world.server.watch(URI).await, Err(SubscribeError::Unsupported)), "{era:?}");
@@ -296,7 +296,7 @@ async fn who_waits_for_a_server_that_is_down_for_good_learns_it() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_watched_is_bounded() {
-    let server = server(Era::Legacy);
+    let server = server(SupportedRevisions::Legacy);
     let world = World::ready(&server).await;
     let mut watching = tokio::task::JoinSet::new();
     for n in 0..4096 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Pipe, until};
+use toolbay_testkit::harness::{Pipe, wait_until};
 
 use super::super::clients::{self, INSPECTOR};
 use super::super::scene::{Ran, run_for};
@@ -80,7 +80,7 @@ impl Crowd {
         kinds.sort_by_key(|(kind, _)| Some(*kind) != first);
         for (number, (kind, version)) in kinds.into_iter().enumerate() {
             if number == 1 && first.is_some() {
-                until("the first client has started Toolbay", || {
+                wait_until("the first client has started Toolbay", || {
                     Ok((!stage.relays().is_empty()).then_some(()))
                 })?;
             }

@@ -20,7 +20,7 @@ fn measure(stage: &Stage, flags: &[&str], [lists, memory]: [&'static str; 2]) ->
     let url = format!("http://{}/mcp", scene.hub.address());
     let mut load = Command::new(stage.program("toolbay-load"));
     load.args(["--url", &url, "--idle-sessions", CLIENTS, "--listening", "--warmup", "1", "--seconds", "5"]);
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let output = load.args(flags).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout)?;

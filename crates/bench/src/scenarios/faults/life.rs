@@ -71,7 +71,7 @@ pub(super) fn never_initialises(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.start(&["--never-initialize", "--grandchildren"], tuning)?;
     let started = Instant::now();
     scene.hub.wait_for("bad", "restarting")?;
-    let (took, left) = (started.elapsed(), scene.hub.family().len().saturating_sub(2));
+    let (took, left) = (started.elapsed(), scene.hub.processes().len().saturating_sub(2));
     Ok(vec![
         Figure::ms("given up, limit 2 s (default 30 s)", took, "limit ± 1 s"),
         Figure::new("processes left", left, "0"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde_json::json;
-use toolbay_testkit::harness::{fds, until};
+use toolbay_testkit::harness::{fds, wait_until};
 
 use super::stage::{Figure, Stage, p99};
 
@@ -25,7 +25,7 @@ pub(super) fn trickle(stage: &Stage) -> Result<Vec<Figure>> {
     }
     let opened = Instant::now();
     let during = p99(&mut client, "good__echo", CALLS)?;
-    until("the hub closes them", || {
+    wait_until("the hub closes them", || {
         // One may have been closed before its byte is sent.
         slow.iter_mut().for_each(|stream| drop(stream.write_all(b"a")));
         std::thread::sleep(Duration::from_millis(250));
@@ -42,12 +42,14 @@ pub(super) fn unread(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.ready(&[], json!({}))?;
     let (mut client, mut other) = (scene.hub.client()?, scene.hub.client()?);
     client.request("logging/setLevel", &json!({ "level": "debug" }))?;
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let (before, started) = (scene.hub.rss_kib(), Instant::now());
     let text = "x".repeat(100_000);
     client.start_call("good__log", json!({ "count": 1000, "level": "error", "text": text }))?;
     let others = p99(&mut other, "bad__ok", CALLS)?;
-    until("it is dropped", || Ok(scene.hub.said().contains("a client has read nothing").then_some(())))?;
+    wait_until("it is dropped", || {
+        Ok(scene.hub.stderr().contains("a client has read nothing").then_some(()))
+    })?;
     Ok(vec![
         Figure::ms("dropped after", started.elapsed(), "15 s of a full buffer"),
         Figure::mib(

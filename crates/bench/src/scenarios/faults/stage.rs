@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolbay_testkit::harness::{Client, Hub, Programs, Setup, until};
+use toolbay_testkit::harness::{Client, Hub, Programs, Setup, wait_until};
 
 /// One line of the table.
 #[derive(Debug)]
@@ -110,8 +110,8 @@ impl Scene {
 
     /// Waits until the grandchildren of `bad` are there.
     pub(super) fn await_sleepers(&self) -> Result<()> {
-        until("three sleepers", || {
-            let family = self.hub.family();
+        wait_until("three sleepers", || {
+            let family = self.hub.processes();
             let sleeper = |arguments: &[String]| arguments.iter().any(|it| it == "--descendant");
             Ok((family.iter().filter(|one| sleeper(&one.arguments)).count() == 3).then_some(()))
         })

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use toolbay_testkit::harness::{kill, until};
+use toolbay_testkit::harness::{kill, wait_until};
 
 use super::stage::{Figure, Stage};
 
@@ -21,7 +21,7 @@ pub(super) fn grandchildren(stage: &Stage) -> Result<Vec<Figure>> {
     let took = scene.hub.stop()?;
     Ok(vec![
         Figure::ms("gone after the stop", took, "≤ 5 s"),
-        Figure::new("processes left", scene.hub.family().len(), "0"),
+        Figure::new("processes left", scene.hub.processes().len(), "0"),
     ])
 }
 
@@ -31,14 +31,14 @@ pub(super) fn killed_hub(stage: &Stage) -> Result<Vec<Figure>> {
     let took = scene.hub.kill()?;
     Ok(vec![
         Figure::ms("all gone", took, "≤ 250 ms"),
-        Figure::new("processes left", scene.hub.family().len(), "0"),
+        Figure::new("processes left", scene.hub.processes().len(), "0"),
     ])
 }
 
 pub(super) fn killed_shim(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.ready(&STUBBORN, json!({}))?;
     scene.await_sleepers()?;
-    let family = scene.hub.family();
+    let family = scene.hub.processes();
     let is_shim = |arguments: &[String]| arguments.iter().any(|it| it == "bad");
     let shim = family.iter().find(|one| one.is_shim() && is_shim(&one.arguments)).context("no shim")?;
     let old: Vec<u32> = family
@@ -48,8 +48,8 @@ pub(super) fn killed_shim(stage: &Stage) -> Result<Vec<Figure>> {
         .collect();
     let killed = Instant::now();
     kill(shim.pid)?;
-    until("all of it is gone", || {
-        Ok((!scene.hub.family().iter().any(|one| old.contains(&one.pid))).then_some(()))
+    wait_until("all of it is gone", || {
+        Ok((!scene.hub.processes().iter().any(|one| old.contains(&one.pid))).then_some(()))
     })?;
     let swept = killed.elapsed();
     scene.await_second_life()?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Client, Farewell, cpu_time, until};
+use toolbay_testkit::harness::{Client, Disconnect, cpu_time, wait_until};
 
 use super::stage::{Figure, Stage, median, percentile};
 
@@ -61,7 +61,7 @@ pub(super) fn disconnect(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.ready(&[], json!({}))?;
     let mut figures = Vec::new();
     for (what, how) in
-        [("FIN: the server is told", Farewell::Fin), ("RST: the server is told", Farewell::Reset)]
+        [("FIN: the server is told", Disconnect::Fin), ("RST: the server is told", Disconnect::Reset)]
     {
         let mut times = Vec::new();
         for _ in 0..10 {
@@ -70,8 +70,8 @@ pub(super) fn disconnect(stage: &Stage) -> Result<Vec<Figure>> {
             client.start_call("bad__hang", json!({}))?;
             scene.await_calls(1)?;
             let left = Instant::now();
-            client.leave(how)?;
-            until("the server is told", || {
+            client.disconnect(how)?;
+            wait_until("the server is told", || {
                 Ok((scene.received("notifications/cancelled") > told).then_some(()))
             })?;
             times.push(left.elapsed());

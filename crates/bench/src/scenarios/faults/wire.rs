@@ -26,7 +26,7 @@ pub(super) fn garbage(stage: &Stage) -> Result<Vec<Figure>> {
 pub(super) fn long_line(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.ready(&[], json!({}))?;
     let mut client = scene.hub.client()?;
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let before = scene.hub.rss_kib();
     let took = timed_call(&mut client, "bad__big_line", json!({ "bytes": 100_000_000 }))?;
     let rise = scene.hub.peak_kib().saturating_sub(before);
@@ -41,7 +41,7 @@ pub(super) fn long_line(stage: &Stage) -> Result<Vec<Figure>> {
 pub(super) fn endless_line(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.ready(&[], json!({}))?;
     let mut client = scene.hub.client()?;
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let before = scene.hub.rss_kib();
     let took = timed_call(&mut client, "bad__endless_line", json!({}))?;
     scene.await_second_life()?;
@@ -64,7 +64,7 @@ pub(super) fn stderr_flood(stage: &Stage) -> Result<Vec<Figure>> {
     let scene = stage.ready(&[], json!({}))?;
     let mut client = scene.hub.client()?;
     client.call("bad__stderr_flood", json!({ "bytes": 10_000_000 }))?; // fills the ring
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let before = scene.hub.rss_kib();
     let took = timed_call(&mut client, "bad__stderr_flood", json!({ "bytes": BYTES }))?;
     let rise = scene.hub.peak_kib().saturating_sub(before);

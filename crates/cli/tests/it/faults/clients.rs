@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Client, Hub, Setup, until};
+use toolbay_testkit::harness::{Client, Hub, Setup, wait_until};
 
 use super::{Bystander, Scene, folder, programs};
 
@@ -76,7 +76,7 @@ fn f22_a_client_that_does_not_read_costs_little_and_is_dropped() -> Result<()> {
         if has_session {
             client.request("logging/setLevel", &json!({ "level": "debug" }))?;
         }
-        scene.hub.forget_peak();
+        scene.hub.reset_peak();
         let before = scene.hub.rss_kib();
         // 100 MB of log messages, and then nobody reads.
         let arguments = json!({ "count": 1000, "level": "error", "text": "x".repeat(100_000) });
@@ -85,8 +85,8 @@ fn f22_a_client_that_does_not_read_costs_little_and_is_dropped() -> Result<()> {
         } else {
             client.send(&MODERN_HEADERS, &modern_call("bad__log", &arguments).to_string())?;
         }
-        until("it is dropped", || {
-            Ok(scene.hub.said().contains("a client has read nothing for 15 s").then_some(()))
+        wait_until("it is dropped", || {
+            Ok(scene.hub.stderr().contains("a client has read nothing for 15 s").then_some(()))
         })?;
         let rise = scene.hub.peak_kib().saturating_sub(before);
         ensure!(rise <= 40 * KIB, "memory rose by {rise} KiB");
@@ -126,7 +126,7 @@ fn modern_call(tool: &str, arguments: &Value) -> Value {
 fn f27_a_thousand_clients_with_open_streams_are_served() -> Result<()> {
     for flags in [&[][..], &["--modern"][..]] {
         let scene = Scene::new(&[], json!({}))?;
-        scene.hub.forget_peak();
+        scene.hub.reset_peak();
         let before = scene.hub.rss_kib();
         let mut arguments = vec!["--idle-sessions", "1000", "--listening", "--seconds", "2"];
         arguments.extend(flags);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use toolbay_testkit::harness::{cpu_time, until};
+use toolbay_testkit::harness::{cpu_time, wait_until};
 
 use super::{AT_ONCE, Scene, says, without_bad};
 
@@ -106,7 +106,7 @@ fn f03_hang_times_out_is_cancelled_and_its_late_answer_counted() -> Result<()> {
 
     says(&client.error("bad__late", json!({ "ms": 1000 }))?, &["`bad`"])?;
     scene.hub.wait_until("bad", "its late answer is counted", |bad| bad["counts"]["stray_answers"] == 1)?;
-    let cancelled = until("both calls are cancelled", || {
+    let cancelled = wait_until("both calls are cancelled", || {
         let cancelled = scene.received("notifications/cancelled");
         Ok((cancelled.len() == 2).then_some(cancelled))
     })?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use toolbay_testkit::{
     PingFlood,
-    harness::{Hub, Setup, WebServer, until},
+    harness::{Hub, Setup, WebServer, wait_until},
 };
 
 use super::{Bystander, Scene, folder, programs, says};
@@ -32,7 +32,7 @@ fn pings_of_a_client_that_does_not_read_take_no_memory() -> Result<()> {
     hub.wait_for("good", "ready")?;
     let mut bystander = Bystander::start(&hub)?;
     drop(PingFlood::start(hub.address(), 100)?); // what a first WebSocket needs is there
-    hub.forget_peak();
+    hub.reset_peak();
     let before = hub.rss_kib();
     let flood = PingFlood::start(hub.address(), PINGS)?;
     has_not_grown(&hub, before)?;
@@ -55,13 +55,13 @@ fn pings_of_a_server_that_does_not_read_take_no_memory() -> Result<()> {
     hub.wait_for("good", "ready")?;
     hub.wait_for("calm", "ready")?;
     let mut bystander = Bystander::start(&hub)?;
-    hub.forget_peak();
+    hub.reset_peak();
     let before = hub.rss_kib();
     let file = folder.path().join("mcp.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
     config["mcpServers"]["bad"] = json!({ "url": flooding.url() });
     std::fs::write(&file, config.to_string())?;
-    until("the pings are sent", || {
+    wait_until("the pings are sent", || {
         Ok(std::fs::read_to_string(&log).ok().filter(|log| log.contains("pings: ")))
     })?;
     has_not_grown(&hub, before)?;

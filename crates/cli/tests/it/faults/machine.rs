@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use toolbay_testkit::harness::{Setup, cpu_time, until};
+use toolbay_testkit::harness::{Setup, cpu_time, wait_until};
 
 use super::{Scene, folder, programs};
 
@@ -20,7 +20,7 @@ fn f26_a_hundred_servers_all_come_up_and_cost_little() -> Result<()> {
         setup = setup.healthy(&format!("s{number}"));
     }
     let mut hub = setup.start()?;
-    until("all are ready", || {
+    wait_until("all are ready", || {
         let health = hub.health()?;
         let servers = health["servers"].as_array().context("no servers")?;
         Ok(servers.iter().all(|server| server["state"] == "ready").then_some(()))

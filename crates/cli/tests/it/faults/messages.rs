@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use toolbay_testkit::harness::until;
+use toolbay_testkit::harness::wait_until;
 
 use super::{AT_ONCE, Scene, says};
 
@@ -23,7 +23,7 @@ fn f06_garbage_on_stdout_is_dropped_counted_and_explained() -> Result<()> {
     let noise = scene.bad()?["counts"]["noise"].as_u64().unwrap_or(0);
     ensure!(noise >= 20 * 5, "{noise} lines of noise");
     says(&scene.hub.run(&["logs", "bad"])?, &["Hostile Server v1.0", "prints to stdout"])?;
-    let said = scene.hub.said();
+    let said = scene.hub.stderr();
     says(&said, &["WARN", "cannot read a message", "Hostile Server v1.0"])?;
     let logged = said.matches("cannot read a message").count();
     ensure!(logged <= 10, "{noise} lines of noise are {logged} lines of log: {said}");
@@ -38,7 +38,7 @@ fn f07_a_line_of_100_mb_fails_one_call() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     let (mut client, mut other) = (scene.client()?, scene.client()?);
     other.start_call("bad__late", json!({ "ms": 10 }))?;
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let (before, asked) = (scene.hub.rss_kib(), Instant::now());
     let error = client.error("bad__big_line", json!({ "bytes": 100_000_000 }))?;
     let (took, rise) = (asked.elapsed(), scene.hub.peak_kib().saturating_sub(before));
@@ -58,7 +58,7 @@ fn f07_a_line_of_100_mb_fails_one_call() -> Result<()> {
 fn f08_an_endless_line_ends_its_server() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
     let mut client = scene.client()?;
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let before = scene.hub.rss_kib();
     says(&client.error("bad__endless_line", json!({}))?, &["`bad`", "16777216"])?;
     ensure!(client.text("bad__ok", json!({}))? == "ok");
@@ -92,7 +92,7 @@ fn f10_a_flood_on_stderr_blocks_no_call() -> Result<()> {
     let (mut client, mut other) = (scene.client()?, scene.client()?);
     // Fills the ring first.
     client.text("bad__stderr_flood", json!({ "bytes": 10_000_000 }))?;
-    scene.hub.forget_peak();
+    scene.hub.reset_peak();
     let (before, asked) = (scene.hub.rss_kib(), Instant::now());
     other.start_call("bad__stderr_flood", json!({ "bytes": 200_000_000 }))?;
     for _ in 0..20 {
@@ -135,7 +135,7 @@ fn f11_unread_stdin_holds_up_only_its_own_calls() -> Result<()> {
         says(&client.receive()?.messages.concat(), &["`bad`", "error"])?;
     }
     ensure!(asked.elapsed() < Duration::from_secs(11), "it took {:?}", asked.elapsed());
-    until("nothing waits", || {
+    wait_until("nothing waits", || {
         let counts = scene.bad()?["counts"].take();
         Ok((counts["in_flight"] == 0 && counts["waiting"] == 0).then_some(()))
     })?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolbay_testkit::{
     FaultProxy,
-    harness::{Farewell, Hub, Setup, WebServer, until},
+    harness::{Disconnect, Hub, Setup, WebServer, wait_until},
 };
 
 use super::{Bystander, folder, programs, says};
@@ -53,7 +53,7 @@ impl Far {
     }
 
     fn wait_for_call(&self) -> Result<()> {
-        until("the call reaches `far`", || Ok((!self.received("tools/call").is_empty()).then_some(())))
+        wait_until("the call reaches `far`", || Ok((!self.received("tools/call").is_empty()).then_some(())))
     }
 
     /// Nobody else noticed, and no call is left.
@@ -70,22 +70,22 @@ impl Far {
 impl Drop for Far {
     fn drop(&mut self) {
         // Shown only when the test fails.
-        eprintln!("the hub said:\n{}", self.hub.said());
+        eprintln!("the hub said:\n{}", self.hub.stderr());
     }
 }
 
 #[test]
 fn f20_a_client_that_goes_away_cancels_its_call_at_a_url() -> Result<()> {
     for revision in REVISIONS {
-        for how in [Farewell::Fin, Farewell::Reset] {
+        for how in [Disconnect::Fin, Disconnect::Reset] {
             let far = Far::new(revision, json!({}))?;
             let mut client = far.hub.client()?;
             client.start_call("far__hang", json!({ "key": "gone" }))?;
             far.wait_for_call()?;
-            client.leave(how)?;
+            client.disconnect(how)?;
             // The old revision is told, the new one sees the end of the stream; the tool learns it in either.
             let mut other = far.hub.client()?;
-            until("the tool learns it", || {
+            wait_until("the tool learns it", || {
                 let fate = other.call("far__fate", json!({ "key": "gone" }))?;
                 Ok(fate.to_string().contains("cancelled").then_some(()))
             })
@@ -196,7 +196,7 @@ fn f24_a_stream_that_is_reset_is_taken_up_where_the_server_keeps_it() -> Result<
 
     let mut client = hub.client()?;
     client.start_call("far__real__sleep", json!({ "ms": 3000, "progress_ms": 100 }))?;
-    until("the call reaches the server", || Ok(calls(&log)?.gt(&0).then_some(())))?;
+    wait_until("the call reaches the server", || Ok(calls(&log)?.gt(&0).then_some(())))?;
     std::thread::sleep(Duration::from_millis(500));
     network.reset_all();
     says(&client.receive()?.messages.concat(), &["slept 3000 ms"])?;

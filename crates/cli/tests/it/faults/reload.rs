@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, thread::sleep, time::Duration};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolbay_testkit::harness::{Hub, Setup, until};
+use toolbay_testkit::harness::{Hub, Setup, wait_until};
 
 use super::{Bystander, folder, programs, says};
 
@@ -26,7 +26,7 @@ impl Edited {
             setup = setup.healthy(&format!("more{number}"));
         }
         let hub = setup.start()?;
-        until("all are ready", || {
+        wait_until("all are ready", || {
             let health = hub.health()?;
             let servers = health["servers"].as_array().context("no servers")?;
             Ok(servers.iter().all(|server| server["state"] == "ready").then_some(()))
@@ -64,9 +64,9 @@ fn f28_half_written_files_change_nothing() -> Result<()> {
     let half = edited.text.len() / 2;
     // Half of it, and long enough after that the rest.
     fs::write(&edited.file, &edited.text[..half])?;
-    until("it is told", || Ok(edited.hub.said().contains("stays in effect").then_some(())))?;
+    wait_until("it is told", || Ok(edited.hub.stderr().contains("stays in effect").then_some(())))?;
     fs::write(&edited.file, &edited.text)?;
-    until("it is well again", || Ok(edited.hub.said().contains("is valid again").then_some(())))?;
+    wait_until("it is well again", || Ok(edited.hub.stderr().contains("is valid again").then_some(())))?;
     // As editors do it.
     let draft = edited.file.with_extension("new");
     fs::write(&draft, &edited.text)?;
@@ -75,7 +75,7 @@ fn f28_half_written_files_change_nothing() -> Result<()> {
     sleep(Duration::from_millis(50));
     fs::write(&edited.file, &edited.text)?;
     sleep(Duration::from_secs(2));
-    ensure!(edited.starts()? == before, "something was restarted: {}", edited.hub.said());
+    ensure!(edited.starts()? == before, "something was restarted: {}", edited.hub.stderr());
     edited.end()
 }
 
@@ -88,18 +88,18 @@ fn f29_mistakes_are_reported_with_their_location_and_the_last_valid_state_stays(
         ("{\"mcpServers\": {\"good\": {\"comand\": \"x\"}}}", "server `good`"),
     ] {
         fs::write(&edited.file, mistake)?;
-        until(told, || Ok(edited.hub.said().contains(told).then_some(())))?;
+        wait_until(told, || Ok(edited.hub.stderr().contains(told).then_some(())))?;
         ensure!(edited.hub.run(&["status"]).is_ok(), "it goes on all the same");
         fs::write(&edited.file, &edited.text)?;
-        until("it is well again", || {
-            let said = edited.hub.said();
+        wait_until("it is well again", || {
+            let said = edited.hub.stderr();
             Ok(said
                 .rsplit_once(told)
                 .is_some_and(|(_, after)| after.contains("is valid again"))
                 .then_some(()))
         })?;
     }
-    ensure!(edited.starts()? == before, "something was restarted: {}", edited.hub.said());
+    ensure!(edited.starts()? == before, "something was restarted: {}", edited.hub.stderr());
     edited.end()
 }
 
@@ -141,15 +141,15 @@ fn servers_come_and_go_with_their_entries() -> Result<()> {
             servers["other"]["disabled"] = json!(true);
         })?,
     )?;
-    until("it is there", || Ok(edited.hub.server("new").ok().filter(|new| new["state"] == "ready")))?;
+    wait_until("it is there", || Ok(edited.hub.server("new").ok().filter(|new| new["state"] == "ready")))?;
     edited.hub.wait_for("other", "disabled")?;
-    until("the list says so", || {
+    wait_until("the list says so", || {
         let names = names(&client.tools()?);
         Ok((names.contains("new__") && !names.contains("other__")).then_some(()))
     })?;
     fs::write(&edited.file, &edited.text)?;
     edited.hub.wait_for("other", "ready")?;
-    until("it is gone", || Ok(edited.hub.server("new").is_err().then_some(())))?;
+    wait_until("it is gone", || Ok(edited.hub.server("new").is_err().then_some(())))?;
     drop(client);
     edited.end()
 }

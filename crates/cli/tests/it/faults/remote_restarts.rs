@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Client, Setup, WebServer, until};
+use toolbay_testkit::harness::{Client, Setup, WebServer, wait_until};
 
 use super::{Bystander, folder, programs};
 
@@ -68,7 +68,7 @@ fn f23_a_server_restarted_under_load_mixes_up_and_loses_no_response() -> Result<
             }
             recovered
         });
-        outcome.with_context(|| format!("{flag} {revision}\nthe hub said:\n{}", hub.said()))?;
+        outcome.with_context(|| format!("{flag} {revision}\nthe hub said:\n{}", hub.stderr()))?;
         // What a server had when it was killed is lost; what it had not is not.
         let (good, failed) = (load.good.load(Relaxed), load.failed.load(Relaxed));
         ensure!(failed <= KILLS * CALLERS, "{flag} {revision}: {failed} calls failed, {good} did not");
@@ -98,7 +98,7 @@ fn never_twice(log: &Path) -> Result<()> {
 /// Waits for so many more good answers.
 fn wait_for_responses(load: &Load, count: usize) -> Result<()> {
     let wanted = load.good.load(Relaxed) + count;
-    until("calls are answered again", || Ok((load.good.load(Relaxed) >= wanted).then_some(())))
+    wait_until("calls are answered again", || Ok((load.good.load(Relaxed) >= wanted).then_some(())))
 }
 
 /// Calls until it is over. Every call is answered; every answer is right or an error with a reason.

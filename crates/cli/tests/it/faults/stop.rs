@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use toolbay_testkit::harness::{kill, until};
+use toolbay_testkit::harness::{kill, wait_until};
 
 use super::Scene;
 
@@ -14,8 +14,8 @@ const SLEEPERS: usize = 3;
 impl Scene {
     /// Waits until the grandchildren of `bad` are there, which are expected from then on.
     fn await_sleepers(&mut self) -> Result<()> {
-        until("three sleepers", || {
-            let family = self.hub.family();
+        wait_until("three sleepers", || {
+            let family = self.hub.processes();
             let sleepers = family.iter().filter(|one| one.arguments.iter().any(|it| it == "--descendant"));
             Ok((sleepers.count() == SLEEPERS).then_some(()))
         })?;
@@ -29,7 +29,7 @@ fn f13_ignored_sigterm_is_followed_by_sigkill() -> Result<()> {
     let tuning = json!({ "stop_grace": "300ms" });
     let mut scene = Scene::new(&["--ignore-sigterm", "--ignore-eof"], tuning)?;
     scene.bystander.leave()?;
-    scene.hub.quiet(scene.expected.context("it has settled")?)?;
+    scene.hub.expect_idle(scene.expected.context("it has settled")?)?;
     let took = scene.hub.stop()?;
     ensure!(took >= Duration::from_millis(600), "it had no time to end: {took:?}");
     ensure!(took < Duration::from_secs(6), "it took {took:?}");
@@ -91,12 +91,12 @@ fn f15_a_hub_killed_in_the_middle_of_calls_leaves_nothing() -> Result<()> {
 fn f16_a_killed_shim_is_noticed_and_swept() -> Result<()> {
     let mut scene = Scene::new(&["--grandchildren", "--ignore-sigterm", "--ignore-eof"], json!({}))?;
     scene.await_sleepers()?;
-    let before: Vec<u32> = scene.hub.family().iter().map(|one| one.pid).collect();
+    let before: Vec<u32> = scene.hub.processes().iter().map(|one| one.pid).collect();
     let mut client = scene.client()?;
     client.start_call("bad__hang", json!({}))?;
     scene.hub.wait_until("bad", "has a call", |bad| bad["counts"]["in_flight"] == 1)?;
 
-    let family = scene.hub.family();
+    let family = scene.hub.processes();
     let shim = family.iter().find(|one| one.is_shim() && one.arguments.iter().any(|it| it == "bad"));
     let shim = shim.context("`bad` has a shim")?.pid;
     kill(shim)?;
@@ -105,7 +105,7 @@ fn f16_a_killed_shim_is_noticed_and_swept() -> Result<()> {
     scene.hub.wait_until("bad", "is ready again", |bad| bad["starts"] == 2 && bad["state"] == "ready")?;
     ensure!(client.text("bad__ok", json!({}))? == "ok");
     // `good` and its shim are the same; of `bad` nothing is.
-    let after: Vec<u32> = scene.hub.family().iter().map(|one| one.pid).collect();
+    let after: Vec<u32> = scene.hub.processes().iter().map(|one| one.pid).collect();
     let kept = before.iter().filter(|pid| after.contains(pid)).count();
     ensure!(kept == 2, "{kept} processes of before are still there");
     drop(client);
@@ -126,7 +126,7 @@ fn f16_no_zombies_while_the_hub_is_busy() -> Result<()> {
         super::says(&client.receive()?.messages.concat(), &["`bad`", "SIGKILL"])?;
     }
     scene.hub.wait_until("bad", "is ready again", |bad| bad["starts"] == 2 && bad["state"] == "ready")?;
-    until("no zombies", || Ok((scene.hub.zombies() == 0).then_some(())))?;
+    wait_until("no zombies", || Ok((scene.hub.zombies() == 0).then_some(())))?;
     drop(clients);
     let mut scene = scene;
     scene.await_sleepers()?;

@@ -4,7 +4,7 @@ use std::{collections::HashSet, thread, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use toolbay_testkit::harness::{Farewell, Http2Request, until};
+use toolbay_testkit::harness::{Disconnect, Http2Request, wait_until};
 
 use super::{AT_ONCE, Scene, says};
 
@@ -141,14 +141,14 @@ fn f19_invalid_responses_fail_one_call_at_once() -> Result<()> {
 #[test]
 fn f20_a_client_that_goes_away_cancels_its_call() -> Result<()> {
     let scene = Scene::new(&[], json!({}))?;
-    let ways = [Farewell::Fin, Farewell::Reset];
+    let ways = [Disconnect::Fin, Disconnect::Reset];
     for (number, how) in ways.into_iter().enumerate() {
         let mut client = scene.client()?;
         client.start_call("bad__hang", json!({}))?;
         scene.hub.wait_until("bad", "has a call", |bad| bad["counts"]["in_flight"] == 1)?;
         let left = std::time::Instant::now();
-        client.leave(how)?;
-        until("the server is told", || {
+        client.disconnect(how)?;
+        wait_until("the server is told", || {
             Ok((scene.received("notifications/cancelled").len() > number).then_some(()))
         })?;
         ensure!(left.elapsed() < AT_ONCE, "{how:?}: it took {:?}", left.elapsed());
@@ -172,8 +172,10 @@ fn f20_a_client_that_goes_away_from_a_stream_cancels_its_call() -> Result<()> {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     client.send(&[], &call.to_string())?;
     scene.hub.wait_until("bad", "has a call", |bad| bad["counts"]["in_flight"] == 1)?;
-    client.leave(Farewell::Fin)?;
-    until("the server is told", || Ok((scene.received("notifications/cancelled").len() == 1).then_some(())))?;
+    client.disconnect(Disconnect::Fin)?;
+    wait_until("the server is told", || {
+        Ok((scene.received("notifications/cancelled").len() == 1).then_some(()))
+    })?;
     scene.end()
 }
 
@@ -186,7 +188,9 @@ fn f20_a_stream_of_http_2_that_is_reset_cancels_its_call() -> Result<()> {
     scene.hub.wait_until("bad", "has a call", |bad| bad["counts"]["in_flight"] == 1)?;
     let left = std::time::Instant::now();
     request.reset()?;
-    until("the server is told", || Ok((scene.received("notifications/cancelled").len() == 1).then_some(())))?;
+    wait_until("the server is told", || {
+        Ok((scene.received("notifications/cancelled").len() == 1).then_some(()))
+    })?;
     ensure!(left.elapsed() < AT_ONCE, "it took {:?}", left.elapsed());
     drop(request);
     scene.end()

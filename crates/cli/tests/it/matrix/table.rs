@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
 use toolbay_protocol::Revision;
-use toolbay_testkit::features::{FEATURES, Seen};
+use toolbay_testkit::features::{FEATURES, Support};
 
 use super::{BACKS, Cell, FRONTS, repository};
 
@@ -28,7 +28,7 @@ cells without a ✓ try this.
 ";
 
 /// Compares what was seen with the table, or writes the table anew.
-pub(super) fn check(seen: &[(Cell, Seen)]) -> Result<()> {
+pub(super) fn check(seen: &[(Cell, Support)]) -> Result<()> {
     let path = repository().join(FILE);
     let table = write(seen)?;
     #[expect(clippy::disallowed_methods, reason = "how whoever runs the test says what they want")]
@@ -44,7 +44,7 @@ pub(super) fn check(seen: &[(Cell, Seen)]) -> Result<()> {
     Ok(())
 }
 
-fn write(seen: &[(Cell, Seen)]) -> Result<String> {
+fn write(seen: &[(Cell, Support)]) -> Result<String> {
     let mut text = INTRODUCTION.to_owned();
     for client in Revision::ALL {
         write!(text, "\n## Clients of {client}\n\n| server |")?;
@@ -64,7 +64,7 @@ fn write(seen: &[(Cell, Seen)]) -> Result<String> {
 }
 
 /// What was seen with all ways to and from the hub; they differ in nothing that a revision can do.
-fn cell(seen: &[(Cell, Seen)], client: Revision, server: Revision, feature: &str) -> Result<&'static str> {
+fn cell(seen: &[(Cell, Support)], client: Revision, server: Revision, feature: &str) -> Result<&'static str> {
     let is_it = |cell: &Cell| (cell.client, cell.server, cell.feature) == (client, server, feature);
     let marks: Vec<&str> = seen.iter().filter(|(cell, _)| is_it(cell)).map(|(_, seen)| mark(*seen)).collect();
     let all = FRONTS.len() * BACKS.len();
@@ -73,10 +73,10 @@ fn cell(seen: &[(Cell, Seen)], client: Revision, server: Revision, feature: &str
     Ok(marks[0])
 }
 
-fn mark(seen: Seen) -> &'static str {
+fn mark(seen: Support) -> &'static str {
     match seen {
-        Seen::Works => "✓",
-        Seen::ServerLacksIt => "– s",
-        Seen::ClientLacksIt => "– c",
+        Support::Works => "✓",
+        Support::ServerLacksIt => "– s",
+        Support::ClientLacksIt => "– c",
     }
 }

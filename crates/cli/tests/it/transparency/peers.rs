@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use toolbay_testkit::harness::{Client, Hub, PATIENCE, Pipe, Setup};
+use toolbay_testkit::harness::{Client, Hub, Pipe, Setup, TIMEOUT};
 
 use super::{
     MODERN_META, RevisionKind,
@@ -62,7 +62,7 @@ impl Peer {
         }
         let started = Instant::now();
         while !peer.ask("0", "tools/list", "", r#"{"_meta":{META"a/b":1}}"#)?.contains(tool) {
-            ensure!(started.elapsed() < PATIENCE, "the server is not ready in time");
+            ensure!(started.elapsed() < TIMEOUT, "the server is not ready in time");
             std::thread::sleep(Duration::from_millis(10));
         }
         peer.notifications.clear();

@@ -8,7 +8,7 @@ use super::{Link, RevisionClient, link::line};
 
 /// What a client wants to hear of: changes of all lists, and of these resources.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct Subscriptions<'a> {
     pub lists: bool,
     pub resources: &'a [&'a str],
 }
@@ -20,7 +20,7 @@ pub(super) fn is_change(heard: &Value) -> bool {
 
 impl RevisionClient {
     /// Listens to changes from now on, with the means of its revision and transport.
-    pub fn listen(&mut self, wanted: Wanted<'_>) -> Result<()> {
+    pub fn listen(&mut self, wanted: Subscriptions<'_>) -> Result<()> {
         if self.revision.is_modern() {
             return self.open_subscription(wanted);
         }
@@ -34,7 +34,7 @@ impl RevisionClient {
     }
 
     /// No longer listens to changes of these resources; in the stateless era, to nothing.
-    pub fn unlisten(&mut self, resources: &[&str]) -> Result<()> {
+    pub fn unsubscribe(&mut self, resources: &[&str]) -> Result<()> {
         if !self.revision.is_modern() {
             for uri in resources {
                 self.result("resources/unsubscribe", json!({ "uri": uri }))?;
@@ -66,7 +66,7 @@ impl RevisionClient {
         Ok(heard)
     }
 
-    fn open_subscription(&mut self, wanted: Wanted<'_>) -> Result<()> {
+    fn open_subscription(&mut self, wanted: Subscriptions<'_>) -> Result<()> {
         let mut filter = json!({});
         if wanted.lists {
             filter =

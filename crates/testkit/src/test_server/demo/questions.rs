@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::text_result;
-use crate::test_server::{Elicited, Question, TestServer, ToolContext, ToolResult};
+use crate::test_server::{ElicitResult, ServerRequest, TestServer, ToolContext, ToolResult};
 
 pub(super) fn add(server: TestServer) -> TestServer {
     server
@@ -13,11 +13,11 @@ pub(super) fn add(server: TestServer) -> TestServer {
         })
         .with_async_tool("elicit_several", async |args, context: ToolContext| {
             let questions = [
-                Question::form(message(&args, "Your name?"), form("name")),
-                Question::form(message(&args, "Your colour?"), form("colour")),
+                ServerRequest::form(message(&args, "Your name?"), form("name")),
+                ServerRequest::form(message(&args, "Your colour?"), form("colour")),
             ];
-            let answers = context.ask_all(&questions).await?;
-            let told = answers.into_iter().map(Elicited::from_answer).zip(["name", "colour"]);
+            let answers = context.send_requests(&questions).await?;
+            let told = answers.into_iter().map(ElicitResult::from_answer).zip(["name", "colour"]);
             let told: Vec<String> = told.map(|(answer, field)| self::told(&answer, field)).collect();
             Ok(text_result(&told.join(" and ")))
         })
@@ -25,9 +25,9 @@ pub(super) fn add(server: TestServer) -> TestServer {
         .with_async_tool("elicit_url", async |args, context: ToolContext| {
             let answer = context.elicit_url(message(&args, "Please look at this."), url(&args)).await?;
             Ok(text_result(match answer {
-                Elicited::Accepted(_) => "visited",
-                Elicited::Declined => "declined",
-                Elicited::Cancelled => "cancelled",
+                ElicitResult::Accepted(_) => "visited",
+                ElicitResult::Declined => "declined",
+                ElicitResult::Cancelled => "cancelled",
             }))
         })
         .with_async_tool("visit", async |args, context: ToolContext| {
@@ -43,17 +43,17 @@ pub(super) fn add(server: TestServer) -> TestServer {
         })
         .with_async_tool("ask_everything", async |args, context: ToolContext| {
             let questions = [
-                Question::form(message(&args, "Your name?"), form("name")),
-                Question::sample(message(&args, "Say something.")),
-                Question::roots(),
+                ServerRequest::form(message(&args, "Your name?"), form("name")),
+                ServerRequest::sample(message(&args, "Say something.")),
+                ServerRequest::roots(),
             ];
             let [form, sampled, roots] = context
-                .ask_all(&questions)
+                .send_requests(&questions)
                 .await?
                 .try_into()
                 .map_err(|_| "one answer is expected for each question")?;
             let (text, root) = (&sampled["content"]["text"], &roots["roots"][0]["uri"]);
-            let parts = [json!(told(&Elicited::from_answer(form), "name")), text.clone(), root.clone()];
+            let parts = [json!(told(&ElicitResult::from_answer(form), "name")), text.clone(), root.clone()];
             Ok(json!({"answers": parts}))
         })
         .with_async_tool("pause", async |_, context: ToolContext| {
@@ -100,10 +100,10 @@ fn form(field: &str) -> Value {
     json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]})
 }
 
-fn told(answer: &Elicited, field: &str) -> String {
+fn told(answer: &ElicitResult, field: &str) -> String {
     match answer {
-        Elicited::Accepted(content) => content[field].as_str().unwrap_or_default().to_owned(),
-        Elicited::Declined => "declined".to_owned(),
-        Elicited::Cancelled => "cancelled".to_owned(),
+        ElicitResult::Accepted(content) => content[field].as_str().unwrap_or_default().to_owned(),
+        ElicitResult::Declined => "declined".to_owned(),
+        ElicitResult::Cancelled => "cancelled".to_owned(),
     }
 }

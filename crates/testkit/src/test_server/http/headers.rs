@@ -3,7 +3,7 @@
 use ::http::HeaderMap;
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, decode_string, meta, method};
 
-use crate::test_server::era::no_meta;
+use crate::test_server::revisions::no_meta;
 
 pub(super) const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";

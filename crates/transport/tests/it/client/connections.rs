@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_testkit::{Era, FaultProxy, TestServer, TlsFront, Toxics};
+use toolbay_testkit::{FaultProxy, SupportedRevisions, TestServer, TlsFront, Toxics};
 use toolbay_transport::{
     Connection, Incoming,
     http::client::{ConnectOptions, HttpError, HttpTimeouts, Target, connect},
@@ -20,7 +20,8 @@ pub(crate) fn certificates() -> Vec<CertificateDer<'static>> {
 }
 
 async fn server(tasks: &TaskTracker) -> SocketAddr {
-    let server = TestServer::new("kept").era(Era::Both).with_tool("ok", |_| Ok(json!("ok")));
+    let server =
+        TestServer::new("kept").revisions(SupportedRevisions::Both).with_tool("ok", |_| Ok(json!("ok")));
     let url = server.start_http(tasks, CancellationToken::new()).await.unwrap();
     url.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap()
 }

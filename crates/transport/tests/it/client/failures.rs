@@ -75,7 +75,7 @@ async fn a_refusal_that_is_a_json_rpc_error_is_the_answer() {
 async fn an_answer_that_is_no_message_is_refused_by_name() {
     for body in ["", "{", "[]", r#"{"jsonrpc":"2.0","id":1}"#] {
         let mut stage = Stage::new(move |_, answering| async move {
-            answering.answer("200 OK", &[("content-type", "application/json; charset=utf-8")], body).await;
+            answering.respond("200 OK", &[("content-type", "application/json; charset=utf-8")], body).await;
         })
         .await;
         stage.send(request(1)).await;
@@ -129,10 +129,10 @@ async fn redirects_are_followed_within_the_origin_only() {
         async move {
             match asked.path.as_str() {
                 "/mcp" if asked.body["id"] == 1 => {
-                    answering.answer("307 Temporary Redirect", &[("location", "/mcp/")], "").await;
+                    answering.respond("307 Temporary Redirect", &[("location", "/mcp/")], "").await;
                 }
                 "/mcp/" if asked.body["id"] == 2 => {
-                    answering.answer("307 Temporary Redirect", &[("location", &other)], "").await;
+                    answering.respond("307 Temporary Redirect", &[("location", &other)], "").await;
                 }
                 _ => answering.result(&asked, json!({"at": asked.path})).await,
             }
@@ -144,7 +144,7 @@ async fn redirects_are_followed_within_the_origin_only() {
     stage.send(request(2)).await;
     let why = stage.failure(2).await.to_string();
     assert!(why.contains("another origin") && why.contains(&elsewhere.url), "{why}");
-    assert!(elsewhere.asked().is_empty(), "nothing is sent to a stranger");
+    assert!(elsewhere.requests().is_empty(), "nothing is sent to a stranger");
     stage.send(request(3)).await;
     assert_eq!(stage.message().await["result"]["at"], "/mcp/", "it is remembered where the server is");
 }
@@ -172,7 +172,7 @@ async fn a_server_that_is_not_there_loses_the_wire() {
 #[tokio::test]
 async fn secrets_are_sent_but_never_shown() {
     let server = HttpScript::start(&TaskTracker::new(), |_, answering| async move {
-        answering.answer("403 Forbidden", &[], "no").await;
+        answering.respond("403 Forbidden", &[], "no").await;
     })
     .await
     .unwrap();
@@ -185,6 +185,6 @@ async fn secrets_are_sent_but_never_shown() {
     wire.outgoing.send(request(1).to_string().into()).await.unwrap();
     let Some(Incoming::Failed { why, .. }) = wire.incoming.recv().await else { panic!() };
     assert!(!why.to_string().contains("s3cret") && why.is_unauthorized(), "{why}");
-    let asked = server.asked().pop().unwrap();
+    let asked = server.requests().pop().unwrap();
     assert_eq!((asked.header("authorization"), asked.path.as_str()), ("Bearer s3cret", "/mcp?token=s3cret"));
 }

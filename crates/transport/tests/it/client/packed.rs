@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::ParseError;
-use toolbay_testkit::{Answering, HttpScript};
+use toolbay_testkit::{HttpScript, Responder};
 use toolbay_transport::{
     Incoming,
     http::client::{Target, connect},
@@ -57,7 +57,7 @@ fn head(kind: &str, encoding: &str) -> String {
     )
 }
 
-async fn send_packed(answering: &mut Answering, encoding: &str, text: &str) {
+async fn send_packed(answering: &mut Responder, encoding: &str, text: &str) {
     answering.raw(&head("application/json", encoding)).await;
     answering.bytes(&packed(encoding, text.as_bytes()).await).await;
 }
@@ -74,7 +74,7 @@ async fn packed_answers_are_unpacked() {
         stage.send(request(1)).await;
         let text = stage.message().await["result"]["text"].take();
         assert_eq!(text.as_str().map(str::len), Some(10_000), "{encoding}");
-        assert_eq!(stage.server.asked()[0].header("accept-encoding"), "gzip, br");
+        assert_eq!(stage.server.requests()[0].header("accept-encoding"), "gzip, br");
     }
 }
 

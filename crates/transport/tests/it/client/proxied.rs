@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_testkit::{Era, HttpScript, TestServer, TlsFront};
+use toolbay_testkit::{HttpScript, SupportedRevisions, TestServer, TlsFront};
 use toolbay_transport::{
     Connection, Incoming,
     http::client::{ConnectOptions, HttpError, Proxies, Target, connect},
@@ -47,8 +47,8 @@ async fn a_plain_request_is_sent_on_by_the_proxy() {
     let login = format!("http://me:s3cret@{}", authority(&proxy.url));
     let (Incoming::Message(answer), _wire) = ask(through(&login, &url)).await else { panic!() };
     assert_eq!(value(&answer)["result"]["asked"], url, "the proxy needs the whole URL");
-    assert_eq!(proxy.asked()[0].header("proxy-authorization"), "Basic bWU6czNjcmV0");
-    assert_eq!(proxy.asked()[0].header("host"), ELSEWHERE);
+    assert_eq!(proxy.requests()[0].header("proxy-authorization"), "Basic bWU6czNjcmV0");
+    assert_eq!(proxy.requests()[0].header("host"), ELSEWHERE);
 }
 
 /// A proxy that digs tunnels, wherever to, to `behind`; gives its address.
@@ -82,8 +82,11 @@ async fn tunnels(tasks: &TaskTracker, behind: String) -> String {
 #[tokio::test]
 async fn loopback_is_reached_past_the_proxy() {
     let tasks = TaskTracker::new();
-    let url =
-        TestServer::new("near").era(Era::Both).start_http(&tasks, CancellationToken::new()).await.unwrap();
+    let url = TestServer::new("near")
+        .revisions(SupportedRevisions::Both)
+        .start_http(&tasks, CancellationToken::new())
+        .await
+        .unwrap();
     let (told, _wire) = ask(through("http://127.0.0.1:9", &url)).await;
     assert!(matches!(told, Incoming::Message(_)), "{told:?}");
 }
@@ -91,8 +94,11 @@ async fn loopback_is_reached_past_the_proxy() {
 #[tokio::test]
 async fn https_goes_through_a_tunnel() {
     let tasks = TaskTracker::new();
-    let url =
-        TestServer::new("far").era(Era::Both).start_http(&tasks, CancellationToken::new()).await.unwrap();
+    let url = TestServer::new("far")
+        .revisions(SupportedRevisions::Both)
+        .start_http(&tasks, CancellationToken::new())
+        .await
+        .unwrap();
     let front = TlsFront::start(&tasks, authority(&url).parse().unwrap(), &["h2"]).await.unwrap();
     let behind = front.url.trim_start_matches("https://").trim_end_matches("/mcp").to_owned();
     let tunnel = tunnels(&tasks, behind).await;

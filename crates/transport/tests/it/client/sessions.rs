@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use toolbay_testkit::Answering;
+use toolbay_testkit::Responder;
 use toolbay_transport::{Incoming, http::client::HttpError};
 
 use super::{PATIENCE, Stage, legacy, request, value};
@@ -20,7 +20,7 @@ async fn a_session_is_kept_to_its_end() {
     let mut stage = Stage::new(|asked, answering| async move {
         if let Some((asked, answering)) = legacy(asked, answering).await {
             match asked.method.as_str() {
-                "GET" => answering.answer("405 Method Not Allowed", &[], "").await,
+                "GET" => answering.respond("405 Method Not Allowed", &[], "").await,
                 _ => answering.result(&asked, json!({})).await,
             }
         }
@@ -33,7 +33,7 @@ async fn a_session_is_kept_to_its_end() {
     stage.send(json!({"jsonrpc": "2.0", "id": "theirs", "result": {}})).await;
     stage.send(request(2)).await;
     stage.message().await;
-    let asked = stage.end().await.asked();
+    let asked = stage.end().await.requests();
     let initialize = &asked[0];
     assert_eq!((initialize.header("mcp-session-id"), initialize.header("mcp-protocol-version")), ("", ""));
     assert_eq!(asked[1].rpc(), "notifications/initialized");
@@ -55,7 +55,7 @@ async fn nothing_overtakes_what_later_messages_rely_on() {
         match asked.rpc() {
             "notifications/initialized" => {
                 sleep(SLOW).await;
-                answering.answer("202 Accepted", &[], "").await;
+                answering.respond("202 Accepted", &[], "").await;
             }
             "logging/setLevel" => {
                 sleep(SLOW).await;
@@ -101,7 +101,7 @@ async fn the_get_stream_is_heard_and_taken_up() {
 }
 
 /// Begins to answer with a stream that can be taken up behind `e1`, and breaks off.
-async fn begin(answering: &mut Answering) {
+async fn begin(answering: &mut Responder) {
     answering.stream().await;
     answering.raw("id: e1\nretry: 150\ndata:\n\n").await;
 }
@@ -122,7 +122,7 @@ async fn an_answer_that_breaks_off_is_taken_up_where_it_did() {
                 answering.event(&response(1)).await;
                 sleep(LATER).await; // a stream that goes on behind the answer is left
             }
-            _ => answering.answer("405 Method Not Allowed", &[], "").await,
+            _ => answering.respond("405 Method Not Allowed", &[], "").await,
         }
     })
     .await;
@@ -134,7 +134,7 @@ async fn an_answer_that_breaks_off_is_taken_up_where_it_did() {
     assert!(began.elapsed() >= Duration::from_millis(140), "{:?}", began.elapsed());
     assert_eq!(stage.message().await["id"], 1);
     let taken_up: Vec<String> =
-        stage.server.asked().iter().map(|asked| asked.header("last-event-id").to_owned()).collect();
+        stage.server.requests().iter().map(|asked| asked.header("last-event-id").to_owned()).collect();
     assert_eq!(taken_up.iter().filter(|id| !id.is_empty()).collect::<Vec<_>>(), ["e1", "e2"]);
 }
 
@@ -146,7 +146,7 @@ async fn an_answer_that_cannot_be_taken_up_fails() {
             match asked.method.as_str() {
                 "POST" if has_event => begin(&mut answering).await,
                 "POST" => answering.stream().await,
-                _ => answering.answer("405 Method Not Allowed", &[], "").await,
+                _ => answering.respond("405 Method Not Allowed", &[], "").await,
             }
         })
         .await;
@@ -163,8 +163,8 @@ async fn a_session_that_ended_loses_the_wire_but_no_request_that_was_refused() {
         let Some((asked, answering)) = legacy(asked, answering).await else { return };
         match (asked.method.as_str(), asked.body["id"].as_u64()) {
             ("POST", Some(1)) => sleep(LATER).await, // this one has it, whatever becomes of it
-            ("POST", _) => answering.answer("404 Not Found", &[], "").await,
-            _ => answering.answer("405 Method Not Allowed", &[], "").await,
+            ("POST", _) => answering.respond("404 Not Found", &[], "").await,
+            _ => answering.respond("405 Method Not Allowed", &[], "").await,
         }
     })
     .await;
@@ -179,7 +179,7 @@ async fn a_session_that_ended_loses_the_wire_but_no_request_that_was_refused() {
     assert_eq!(unsent, [2, 3, 4, 5]);
     assert!(stage.wire.incoming.recv().await.is_none(), "the wire ends");
     assert!(
-        stage.end().await.asked().iter().all(|asked| asked.method != "DELETE"),
+        stage.end().await.requests().iter().all(|asked| asked.method != "DELETE"),
         "there is nothing to end"
     );
 }
@@ -201,7 +201,7 @@ async fn a_refusal_ends_the_session_only_if_it_means_that() {
             async move {
                 let Some((asked, answering)) = legacy(asked, answering).await else { return };
                 match asked.method.as_str() {
-                    "GET" => answering.answer("405 Method Not Allowed", &[], "").await,
+                    "GET" => answering.respond("405 Method Not Allowed", &[], "").await,
                     _ => answering.json(status, &told).await,
                 }
             }
@@ -227,14 +227,14 @@ async fn cancelling_is_told_and_closes_the_stream() {
         async move {
             let Some((asked, mut answering)) = legacy(asked, answering).await else { return };
             match (asked.method.as_str(), asked.rpc()) {
-                ("POST", "notifications/cancelled") => answering.answer("202 Accepted", &[], "").await,
+                ("POST", "notifications/cancelled") => answering.respond("202 Accepted", &[], "").await,
                 ("POST", _) => {
                     answering.stream().await;
                     answering.event(&json!({"jsonrpc": "2.0", "method": "started"})).await;
                     answering.closed().await;
                     closed.send(()).await.unwrap();
                 }
-                _ => answering.answer("405 Method Not Allowed", &[], "").await,
+                _ => answering.respond("405 Method Not Allowed", &[], "").await,
             }
         }
     })
@@ -246,6 +246,6 @@ async fn cancelling_is_told_and_closes_the_stream() {
         .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}))
         .await;
     timeout(PATIENCE, was_closed.recv()).await.expect("the stream stayed open");
-    let asked = stage.end().await.asked();
+    let asked = stage.end().await.requests();
     assert!(asked.iter().any(|asked| asked.rpc() == "notifications/cancelled"), "{asked:?}");
 }

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::header_params::header_params;
-use toolbay_testkit::{Answering, TestServer};
+use toolbay_testkit::{Responder, TestServer};
 use toolbay_transport::{
     Connection, Incoming,
     http::client::{HttpError, connect},
@@ -47,7 +47,7 @@ async fn headers_repeat_what_the_body_says() {
     ] {
         stage.send(modern(1, method, params.clone())).await;
         stage.message().await;
-        let asked = stage.server.asked().pop().unwrap();
+        let asked = stage.server.requests().pop().unwrap();
         let sent = ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region", "mcp-param-n"]
             .map(|name| asked.header(name).to_owned());
         assert_eq!(sent, ["2026-07-28", method, name, region, n], "{method} {params}");
@@ -91,7 +91,7 @@ async fn cancelling_closes_the_stream_and_sends_nothing() {
     })
     .await;
     stage.send(modern(1, "tools/call", json!({"name": "t"}))).await;
-    while stage.server.asked().is_empty() {
+    while stage.server.requests().is_empty() {
         sleep(Duration::from_millis(5)).await;
     }
     stage
@@ -103,7 +103,7 @@ async fn cancelling_closes_the_stream_and_sends_nothing() {
         }
     };
     timeout(PATIENCE, ended).await.expect("the stream stayed open");
-    assert_eq!(stage.end().await.asked().len(), 1);
+    assert_eq!(stage.end().await.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_stream_that_breaks_fails_its_request_alone() {
     assert!(matches!(why, HttpError::Broken { .. }), "{why:?}");
     stage.send(modern(2, "tools/call", json!({"name": "t"}))).await;
     assert_eq!(stage.message().await["id"], 2);
-    assert!(stage.server.asked().iter().all(|asked| asked.method == "POST"));
+    assert!(stage.server.requests().iter().all(|asked| asked.method == "POST"));
 }
 
 /// Its connection can be used again if the stream ends soon, but not if it goes on for ever.
@@ -135,7 +135,7 @@ async fn a_stream_may_end_a_little_later_than_its_answer() {
             answering.stream().await;
             answering.event(&json!({"jsonrpc": "2.0", "id": asked.body["id"], "result": {}})).await;
             let began = Instant::now();
-            let is_open = async |answering: &mut Answering| {
+            let is_open = async |answering: &mut Responder| {
                 timeout(Duration::from_millis(50), answering.closed()).await.is_err()
             };
             while is_open(&mut answering).await {

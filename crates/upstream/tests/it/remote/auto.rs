@@ -3,7 +3,7 @@
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
-use toolbay_testkit::{Answering, Asked, HttpScript, TestServer};
+use toolbay_testkit::{HttpScript, RecordedRequest, Responder, TestServer};
 use toolbay_upstream::{Endpoint, Failure, UpstreamState};
 
 use super::{PATIENCE, Remote, Speaks, target};
@@ -49,7 +49,7 @@ async fn whatever_is_spoken_is_found_remembered_and_shown() {
 /// A server of the old transport under a path that does not say so; it refuses POSTs there.
 async fn old(status: &'static str) -> HttpScript {
     let (stream, _) = tokio::sync::broadcast::channel::<String>(16);
-    HttpScript::start(&TaskTracker::new(), move |asked: Asked, mut answering: Answering| {
+    HttpScript::start(&TaskTracker::new(), move |asked: RecordedRequest, mut answering: Responder| {
         let stream = stream.clone();
         async move {
             match (asked.method.as_str(), asked.path.as_str()) {
@@ -67,13 +67,13 @@ async fn old(status: &'static str) -> HttpScript {
                         "tools/list" => tools(&["t"]),
                         _ => json!({}),
                     };
-                    answering.answer("202 Accepted", &[], "").await;
+                    answering.respond("202 Accepted", &[], "").await;
                     if !asked.body["id"].is_null() {
                         let text = json!({"jsonrpc": "2.0", "id": asked.body["id"], "result": result});
                         let _ = stream.send(text.to_string());
                     }
                 }
-                _ => answering.answer(status, &[], "no such thing").await,
+                _ => answering.respond(status, &[], "no such thing").await,
             }
         }
     })
@@ -89,14 +89,17 @@ async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
         let ready =
             timeout(PATIENCE, world.until_ready()).await.unwrap_or_else(|_| panic!("{}", log(&world)));
         assert_eq!(ready.transport, "http+sse", "{status}");
-        let asked: Vec<_> =
-            server.asked().into_iter().map(|asked| (asked.method.clone(), asked.rpc().to_owned())).collect();
+        let asked: Vec<_> = server
+            .requests()
+            .into_iter()
+            .map(|asked| (asked.method.clone(), asked.rpc().to_owned()))
+            .collect();
         let first: Vec<_> =
             asked.iter().take(3).map(|(method, rpc)| (method.as_str(), rpc.as_str())).collect();
         assert_eq!(first, [("POST", "server/discover"), ("POST", "initialize"), ("GET", "")], "{status}");
         assert!(log(&world).contains("no response over http (") && log(&world).contains("trying http+sse"));
         // The next life begins where this one was found.
-        let before = server.asked().len();
+        let before = server.requests().len();
         world.server.restart().await;
         timeout(
             PATIENCE,
@@ -104,7 +107,7 @@ async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
         )
         .await
         .unwrap();
-        assert_eq!(server.asked()[before].method, "GET", "{status}");
+        assert_eq!(server.requests()[before].method, "GET", "{status}");
     }
 }
 
@@ -121,13 +124,14 @@ async fn a_path_that_says_sse_is_asked_for_it_first() {
 
 #[tokio::test]
 async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
-    let server = HttpScript::start(&TaskTracker::new(), |asked: Asked, answering: Answering| async move {
-        let said = if asked.method == "GET" { "<html>" } else { "" };
-        let status = if asked.method == "GET" { "200 OK" } else { "404 Not Found" };
-        answering.answer(status, &[("content-type", "text/html")], said).await;
-    })
-    .await
-    .unwrap();
+    let server =
+        HttpScript::start(&TaskTracker::new(), |asked: RecordedRequest, answering: Responder| async move {
+            let said = if asked.method == "GET" { "<html>" } else { "" };
+            let status = if asked.method == "GET" { "200 OK" } else { "404 Not Found" };
+            answering.respond(status, &[("content-type", "text/html")], said).await;
+        })
+        .await
+        .unwrap();
     let world = auto(&server.url);
     let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
     let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
@@ -145,8 +149,8 @@ async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
 
 #[tokio::test]
 async fn a_server_that_wants_to_know_who_we_are_is_not_asked_otherwise() {
-    let server = HttpScript::start(&TaskTracker::new(), |_, answering: Answering| async move {
-        answering.answer("401 Unauthorized", &[], "").await;
+    let server = HttpScript::start(&TaskTracker::new(), |_, answering: Responder| async move {
+        answering.respond("401 Unauthorized", &[], "").await;
     })
     .await
     .unwrap();
@@ -155,5 +159,5 @@ async fn a_server_that_wants_to_know_who_we_are_is_not_asked_otherwise() {
         |status: &toolbay_upstream::UpstreamStatus| matches!(status.state, UpstreamState::Failed { .. });
     let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
     assert!(status.state.failure().unwrap().to_string().contains("returned 401"));
-    assert!(server.asked().iter().all(|asked| asked.method == "POST"));
+    assert!(server.requests().iter().all(|asked| asked.method == "POST"));
 }

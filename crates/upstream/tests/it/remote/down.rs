@@ -6,14 +6,14 @@ use futures_util::future::join_all;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
-use toolbay_testkit::{Era, HttpScript, TestServer};
+use toolbay_testkit::{HttpScript, SupportedRevisions, TestServer};
 use toolbay_upstream::{CallError, UpstreamState};
 
 use super::{PATIENCE, Remote, at};
 use crate::world::{World, call, call_with, discovery, tools, value};
 
-fn server(era: Era) -> TestServer {
-    TestServer::new("s").era(era).with_tool("t", |_| Ok(json!("done"))).with_async_tool(
+fn server(era: SupportedRevisions) -> TestServer {
+    TestServer::new("s").revisions(era).with_tool("t", |_| Ok(json!("done"))).with_async_tool(
         "slow",
         |_, _| async {
             sleep(Duration::from_secs(60)).await;
@@ -24,7 +24,7 @@ fn server(era: Era) -> TestServer {
 
 #[tokio::test]
 async fn a_forgotten_session_costs_no_call() {
-    let server = server(Era::Legacy);
+    let server = server(SupportedRevisions::Legacy);
     let remote = Remote::start(&server).await;
     let world = World::new(at(&remote.url), |_| {});
     world.until_ready().await;
@@ -39,7 +39,7 @@ async fn a_forgotten_session_costs_no_call() {
 
 #[tokio::test]
 async fn a_server_that_comes_back_serves_again() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server(era);
         let mut remote = Remote::start(&server).await;
         let world = World::new(at(&remote.url), |_| {});
@@ -76,7 +76,7 @@ async fn a_subscription_that_breaks_is_made_again() {
     .unwrap();
     let world = World::new(at(&server.url), |_| {});
     timeout(PATIENCE, world.until_ready()).await.unwrap();
-    let listening = || server.asked().iter().filter(|asked| asked.rpc() == "subscriptions/listen").count();
+    let listening = || server.requests().iter().filter(|asked| asked.rpc() == "subscriptions/listen").count();
     let again = async {
         while listening() < 2 {
             sleep(Duration::from_millis(20)).await;
@@ -87,7 +87,7 @@ async fn a_subscription_that_breaks_is_made_again() {
 
 #[tokio::test]
 async fn a_server_that_stays_down_fails_calls_but_is_found_by_the_first_that_comes_after_it() {
-    let server = server(Era::Both);
+    let server = server(SupportedRevisions::Both);
     let mut remote = Remote::start(&server).await;
     remote.leave().await;
     let world = World::new(at(&remote.url), |settings| {
@@ -106,8 +106,8 @@ async fn a_server_that_stays_down_fails_calls_but_is_found_by_the_first_that_com
 /// Every call ends, none with the answer of another, and those that never arrived are answered after all.
 #[tokio::test]
 async fn a_server_that_restarts_under_load_mixes_nothing_up() {
-    for era in [Era::Legacy, Era::Modern] {
-        let server = TestServer::new("s").era(era).with_async_tool("echo", |arguments, _| async move {
+    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let server = TestServer::new("s").revisions(era).with_async_tool("echo", |arguments, _| async move {
             sleep(Duration::from_millis(5)).await;
             Ok(arguments)
         });

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::Revision;
-use toolbay_testkit::{Answering, Asked, HttpScript};
+use toolbay_testkit::{HttpScript, RecordedRequest, Responder};
 use toolbay_upstream::{LogSource, UpstreamState};
 
 use super::{PATIENCE, at};
 use crate::world::{World, discovery, hello, tools};
 
 /// Answers as `discover` says to the probe, and as a server of the old era to everything else.
-async fn serve(asked: Asked, answering: Answering, discover: (&str, Value)) {
+async fn serve(asked: RecordedRequest, answering: Responder, discover: (&str, Value)) {
     match (asked.method.as_str(), asked.rpc()) {
         ("POST", "server/discover") => {
             let (status, mut body) = discover;
@@ -20,13 +20,13 @@ async fn serve(asked: Asked, answering: Answering, discover: (&str, Value)) {
                 return answering.json(status, &body).await;
             }
             answering
-                .answer(status, &[("content-type", "text/plain")], body.as_str().unwrap_or_default())
+                .respond(status, &[("content-type", "text/plain")], body.as_str().unwrap_or_default())
                 .await;
         }
         ("POST", "initialize") => answering.result(&asked, hello()).await,
         ("POST", "tools/list") => answering.result(&asked, tools(&["t"])).await,
-        ("POST", _) if asked.body.get("id").is_none() => answering.answer("202 Accepted", &[], "").await,
-        _ => answering.answer("405 Method Not Allowed", &[], "").await,
+        ("POST", _) if asked.body.get("id").is_none() => answering.respond("202 Accepted", &[], "").await,
+        _ => answering.respond("405 Method Not Allowed", &[], "").await,
     }
 }
 
@@ -65,7 +65,7 @@ async fn the_body_of_a_refusal_decides() {
         });
         let settled = timeout(PATIENCE, settled).await.expect(&case);
         assert_eq!(settled.revision, found, "{case}: {:?}", settled.state);
-        let asked = server.asked();
+        let asked = server.requests();
         assert_eq!(asked[0].rpc(), "server/discover", "{case}");
         if found.is_none() {
             assert!(asked.iter().all(|asked| asked.rpc() != "initialize"), "{case}");
@@ -82,7 +82,7 @@ async fn the_body_of_a_refusal_decides() {
 #[tokio::test]
 async fn a_refused_login_waits_for_people() {
     let server = HttpScript::start(&TaskTracker::new(), |_, answering| async move {
-        answering.answer("401 Unauthorized", &[("www-authenticate", "Bearer")], "who are you?").await;
+        answering.respond("401 Unauthorized", &[("www-authenticate", "Bearer")], "who are you?").await;
     })
     .await
     .unwrap();
@@ -92,5 +92,5 @@ async fn a_refused_login_waits_for_people() {
     let failure = status.state.failure().unwrap();
     assert!(failure.to_string().contains("401 Unauthorized: who are you?"), "{failure}");
     assert!(failure.hint().unwrap().contains("`headers`"));
-    assert_eq!(server.asked().len(), 1, "asking again does not help");
+    assert_eq!(server.requests().len(), 1, "asking again does not help");
 }

@@ -34,7 +34,7 @@ async fn tools_say_which_and_those_that_say_it_wrongly_are_left_out() {
     assert!(problem.contains("`bad` is not offered"), "{problem}");
 
     world.server.call(call_with("good", &json!({"region": "us-west1"}))).await.unwrap();
-    let asked = server.asked();
+    let asked = server.requests();
     let call = asked.iter().find(|asked| asked.rpc() == "tools/call").unwrap();
     assert_eq!((call.header("mcp-name"), call.header("mcp-param-region")), ("good", "us-west1"));
 }

@@ -22,7 +22,7 @@ async fn curious() -> HttpScript {
         async move {
             match (asked.method.as_str(), asked.rpc()) {
                 ("POST", "server/discover") | ("GET" | "DELETE", _) => {
-                    answering.answer("400 Bad Request", &[], "").await;
+                    answering.respond("400 Bad Request", &[], "").await;
                 }
                 ("POST", "initialize") => answering.result(&asked, hello()).await,
                 ("POST", "tools/list") => answering.result(&asked, tools(&["t"])).await,
@@ -49,7 +49,7 @@ async fn curious() -> HttpScript {
                     if let Some(told) = told {
                         told.send(asked.body["result"].clone()).unwrap();
                     }
-                    answering.answer("202 Accepted", &[], "").await;
+                    answering.respond("202 Accepted", &[], "").await;
                 }
             }
         }

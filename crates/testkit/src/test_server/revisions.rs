@@ -7,7 +7,7 @@ use super::session::Session;
 
 /// Which clients a test server understands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Era {
+pub enum SupportedRevisions {
     /// Those that shake hands, up to 2025-11-25.
     Legacy,
     /// Those of 2026-07-28, without a handshake.
@@ -19,19 +19,19 @@ pub enum Era {
 
 /// The revisions that a server speaks; never none.
 #[derive(Debug, Clone)]
-pub(super) struct Spoken {
+pub(super) struct RevisionSet {
     /// Newest first.
     revisions: Vec<Revision>,
     /// Whether it was told to speak one alone, and so insists on it.
     pub(super) exact: bool,
 }
 
-impl Spoken {
-    pub(super) fn era(era: Era) -> Self {
+impl RevisionSet {
+    pub(super) fn era(era: SupportedRevisions) -> Self {
         let speaks = |revision: &Revision| match era {
-            Era::Legacy => !revision.is_modern(),
-            Era::Modern => revision.is_modern(),
-            Era::Both => true,
+            SupportedRevisions::Legacy => !revision.is_modern(),
+            SupportedRevisions::Modern => revision.is_modern(),
+            SupportedRevisions::Both => true,
         };
         Self { revisions: Revision::ALL.into_iter().rev().filter(speaks).collect(), exact: false }
     }

@@ -10,12 +10,12 @@ pub(super) const SAMPLE: &str = "sampling/createMessage";
 
 /// A question to the person or the model behind a client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ServerRequest {
     pub(super) method: &'static str,
     pub(super) params: Option<Value>,
 }
 
-impl Question {
+impl ServerRequest {
     /// Asks the person to fill in a form; `schema` is a flat object.
     pub fn form(message: impl Into<String>, schema: Value) -> Self {
         let params = json!({"message": message.into(), "requestedSchema": schema});
@@ -82,9 +82,9 @@ impl Question {
     }
 
     /// Whether a client with these capabilities can be asked this in this revision.
-    pub(super) fn check(&self, revision: Revision, capabilities: &Value) -> Result<(), AskError> {
+    pub(super) fn check(&self, revision: Revision, capabilities: &Value) -> Result<(), ServerRequestError> {
         if revision < self.since() {
-            return Err(AskError::NotInRevision { method: self.method, revision });
+            return Err(ServerRequestError::NotInRevision { method: self.method, revision });
         }
         let elicitation = &capabilities["elicitation"];
         let declared = match self.method {
@@ -94,13 +94,13 @@ impl Question {
             SAMPLE => capabilities.get("sampling").is_some(),
             _ => capabilities.get("roots").is_some(),
         };
-        if declared { Ok(()) } else { Err(AskError::NotDeclared { needed: self.capability() }) }
+        if declared { Ok(()) } else { Err(ServerRequestError::NotDeclared { needed: self.capability() }) }
     }
 }
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum AskError {
+pub enum ServerRequestError {
     /// The revision that is spoken has no such question.
     NotInRevision { method: &'static str, revision: Revision },
     /// The client did not say that it can be asked this.
@@ -115,7 +115,7 @@ pub enum AskError {
     Gone,
 }
 
-impl AskError {
+impl ServerRequestError {
     /// The error that answers a call which failed for this reason; nothing where that is the tool's own business.
     pub(super) fn as_answer(&self, revision: Revision) -> Option<ErrorObject> {
         match self {
@@ -132,7 +132,7 @@ impl AskError {
     }
 }
 
-impl fmt::Display for AskError {
+impl fmt::Display for ServerRequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInRevision { method, revision } => write!(f, "{revision} has no `{method}`"),
@@ -147,11 +147,11 @@ impl fmt::Display for AskError {
     }
 }
 
-impl std::error::Error for AskError {}
+impl std::error::Error for ServerRequestError {}
 
 /// What a person did with a form or a page.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Elicited {
+pub enum ElicitResult {
     /// Filled it in, or agreed to visit it; the content is null for a page.
     Accepted(Value),
     Declined,
@@ -159,7 +159,7 @@ pub enum Elicited {
     Cancelled,
 }
 
-impl Elicited {
+impl ElicitResult {
     pub(super) fn from_answer(mut answer: Value) -> Self {
         match answer["action"].as_str() {
             Some("accept") => Self::Accepted(answer["content"].take()),

@@ -5,38 +5,38 @@ use std::collections::VecDeque;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::Said;
+use super::ClientResponse;
 
 /// A request that was answered, and what was heard until then.
 #[derive(Debug, Default)]
-pub struct Talk {
+pub struct Exchange {
     /// The whole answer.
-    pub answer: Value,
+    pub response: Value,
     /// The parameters of each progress notification.
     pub progress: Vec<Value>,
     /// The parameters of each log message.
     pub logs: Vec<Value>,
     /// What was asked in between: `method` and `params` of each.
-    pub questions: Vec<Value>,
+    pub server_requests: Vec<Value>,
     /// How often the client had to come back.
     pub rounds: usize,
 }
 
-impl Talk {
+impl Exchange {
     /// The text of a tool that succeeded.
     pub fn text(&self) -> Result<String> {
-        let result = &self.answer["result"];
+        let result = &self.response["result"];
         let text = result["content"][0]["text"].as_str().filter(|_| result["isError"] != true);
         text.map(str::to_owned).with_context(|| format!("no text: {self:?}"))
     }
 
     /// The code of an error, 0 for a tool that says itself that it failed, and what is said about it.
     pub fn failure(&self) -> Result<(i64, String)> {
-        let error = &self.answer["error"];
+        let error = &self.response["error"];
         if let (Some(code), Some(message)) = (error["code"].as_i64(), error["message"].as_str()) {
             return Ok((code, message.to_owned()));
         }
-        let result = &self.answer["result"];
+        let result = &self.response["result"];
         let text = result["content"][0]["text"].as_str().filter(|_| result["isError"] == true);
         Ok((0, text.with_context(|| format!("it did not fail: {self:?}"))?.to_owned()))
     }
@@ -46,18 +46,20 @@ impl Talk {
         &mut self,
         mut heard: Value,
         changes: &mut VecDeque<Value>,
-        answer: impl FnOnce(&str, &Value) -> Result<Said>,
+        answer: impl FnOnce(&str, &Value) -> Result<ClientResponse>,
     ) -> Result<Option<Value>> {
         let method = heard["method"].as_str().with_context(|| format!("a stray answer: {heard}"))?.to_owned();
         if let Some(id) = heard.get("id") {
             let reply = match answer(&method, &heard["params"])? {
-                Said::Result(result) => Some(json!({ "jsonrpc": "2.0", "id": id, "result": result })),
-                Said::Error { code, message } => {
+                ClientResponse::Result(result) => {
+                    Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+                }
+                ClientResponse::Error { code, message } => {
                     Some(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
                 }
-                Said::Nothing => None,
+                ClientResponse::Nothing => None,
             };
-            self.questions.push(json!({ "method": method, "params": heard["params"] }));
+            self.server_requests.push(json!({ "method": method, "params": heard["params"] }));
             return Ok(reply);
         }
         match method.as_str() {

@@ -8,7 +8,7 @@ use super::Respond;
 
 /// An answer to a question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum ClientResponse {
     Result(Value),
     /// Where the era has errors for that; otherwise as [`Said::Nothing`].
     Error {
@@ -58,10 +58,10 @@ pub(super) fn check(method: &str, params: &Value, revision: Revision, declared: 
 }
 
 /// Fills every form with `name`, visits every page, samples a text with `name`, and works in `file:///<name>`.
-pub fn willing(name: &str) -> Respond {
+pub fn accepting(name: &str) -> Respond {
     let name = name.to_owned();
     Box::new(move |method, params| {
-        Said::Result(match method {
+        ClientResponse::Result(match method {
             "elicitation/create" if params["mode"] == "url" => json!({ "action": "accept" }),
             "elicitation/create" => {
                 let fields = params["requestedSchema"]["properties"].as_object();
@@ -86,10 +86,10 @@ pub fn willing(name: &str) -> Respond {
 
 /// Declines every form and page.
 pub fn declining() -> Respond {
-    Box::new(|_, _| Said::Result(json!({ "action": "decline" })))
+    Box::new(|_, _| ClientResponse::Result(json!({ "action": "decline" })))
 }
 
 /// Answers everything with an error.
 pub fn refusing() -> Respond {
-    Box::new(|_, _| Said::Error { code: -1, message: "the person said no".to_owned() })
+    Box::new(|_, _| ClientResponse::Error { code: -1, message: "the person said no".to_owned() })
 }
