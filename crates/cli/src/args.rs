@@ -53,7 +53,7 @@ impl LowArgs {
     }
 }
 
-/// Options that every command takes stand under a heading of their own.
+/// Options that every command takes are listed under a heading of their own.
 const GLOBAL: &str = "Global options";
 
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// A shell that completes what is typed.
+/// A shell with completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shell {
     Bash,
@@ -243,7 +243,7 @@ pub(crate) struct AccessArgs {
 }
 
 impl AccessArgs {
-    /// Whether anything of it was said.
+    /// Whether any of it was given.
     pub(crate) fn is_given(&self) -> bool {
         self.allow_local_users || !self.allow_origin.is_empty()
     }
@@ -255,7 +255,7 @@ impl AccessArgs {
 }
 
 impl ServeArgs {
-    /// What was typed, and what a file says where nothing was.
+    /// The typed options, with those of a file where none was typed.
     pub(crate) fn or(&self, file: &HubFile) -> Result<Self, CliError> {
         let list = |typed: &[String], written: &[String]| {
             if typed.is_empty() { written.to_vec() } else { typed.to_vec() }

@@ -34,7 +34,7 @@ use crate::{
     args::{Command, StdioArgs, help},
 };
 
-/// Does what was asked.
+/// Runs the command.
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     match &context.args.command {
         Some(Command::Serve(args)) => serve::run(context, args).await,

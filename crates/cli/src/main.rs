@@ -1,7 +1,7 @@
 //! The command line of Toolbay.
 //!
-//! Thin: it reads what was typed ([`args`]) and what surrounds it ([`app::env`]), wires the libraries together, and says
-//! what happened. Data goes to stdout, everything else to stderr; with `stdio`, stdout belongs to the wire.
+//! Thin: it reads arguments ([`args`]) and the environment ([`app::env`]), wires the libraries together, and prints results. Data goes
+//! to stdout, everything else to stderr; with `stdio`, stdout carries MCP messages only.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     if let Some(Command::Background(args)) = &args.command {
         env = env.with_folders(&args.spec.folders);
         verbosity = verbosity.max(1);
-        // One that cannot be opened is what stderr is already.
+        // If it cannot be opened, the log goes to stderr.
         log = open_log(&args.spec.log).and_then(RotatingFile::take_stdio).ok();
     }
     init_log(&env, verbosity, log);
@@ -88,13 +88,13 @@ fn init_log(env: &Env, verbose: u8, file: Option<RotatingFile>) {
         _ => LevelFilter::DEBUG,
     };
     let filter = env.log_filter.as_deref().and_then(|filter| filter.parse().ok());
-    let colours = env.allows_colour && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let colors = env.allows_color && std::io::IsTerminal::is_terminal(&std::io::stderr());
     let writer = match file {
         Some(file) => BoxMakeWriter::new(Mutex::new(file)),
         None => BoxMakeWriter::new(std::io::stderr),
     };
     tracing_subscriber::registry()
-        .with(tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours))
+        .with(tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colors))
         .with(filter.unwrap_or_else(|| Targets::new().with_default(default)))
         .init();
 }

@@ -5,7 +5,7 @@ use ::base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-/// Takes what servers send: some leave bits of the last character set.
+/// Accepts what servers send: some leave bits of the last character set.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()

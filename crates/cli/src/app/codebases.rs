@@ -1,4 +1,4 @@
-//! The trees of code that this process searches: one index each, whoever asks.
+//! The trees of code that this process searches: one index each, shared by all clients.
 
 use std::{
     ffi::OsStr,
@@ -21,16 +21,16 @@ use crate::app::{context::Context, env::Env, error::CliError};
 /// The longest answer of an endpoint, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// How many questions an endpoint gets at once.
+/// How many requests an embedding endpoint gets at once.
 const MAX_ASKED: usize = 4;
 
 /// The trees that are in use.
 #[derive(Debug)]
 pub(crate) struct OpenTrees {
     cache: Option<PathBuf>,
-    /// Whether they are asked more than once.
+    /// Whether they are searched more than once.
     watch: bool,
-    /// Proxies on the way to endpoints.
+    /// Proxies for connections to endpoints.
     proxies: Proxies,
     tasks: TaskTracker,
     open: Mutex<Vec<OpenTree>>,
@@ -51,7 +51,7 @@ impl OpenTrees {
         Arc::new(Self { watch: true, ..Self::once(context) })
     }
 
-    /// Trees of a command, which are asked once.
+    /// Trees of a command, which are searched once.
     pub(crate) fn once(context: &Context) -> Self {
         Self {
             cache: context.env.indexes(),
@@ -90,7 +90,7 @@ impl OpenTrees {
         tree
     }
 
-    /// Reaches the built-in servers of a configuration. The one that is there unless a configuration says otherwise searches the
+    /// Connects to the built-in servers of a configuration. The default one searches the
     /// project of each client that has one.
     pub(crate) fn connector(self: Arc<Self>, default: Option<DefaultCodebase>) -> Connector {
         let trees = self.clone();
@@ -138,13 +138,13 @@ impl OpenTrees {
     }
 }
 
-/// The codebase server that is there unless a configuration says otherwise.
+/// The codebase server that is offered by default.
 #[derive(Debug, Clone)]
 pub(crate) struct DefaultCodebase {
     pub(crate) server: ServerConfig,
     /// What clients search that are in no project; nothing where Toolbay is in none either.
     pub(crate) folder: Option<PathBuf>,
-    /// Whether there is anything to search for anybody.
+    /// Whether there is anything to search for any client.
     pub(crate) is_offered: bool,
     home: Option<PathBuf>,
 }
@@ -166,8 +166,8 @@ impl DefaultCodebase {
         Some(Self { is_offered: true, ..Self::new(env, Path::new("/"))? })
     }
 
-    /// Whether a configuration with these servers says itself which code is offered, or that none is.
-    pub(crate) fn is_said_by(servers: &[ServerConfig]) -> bool {
+    /// Whether a configuration with these servers replaces the default codebase server.
+    pub(crate) fn is_replaced_by(servers: &[ServerConfig]) -> bool {
         servers.iter().filter(|server| server.permission != Permission::Pending).any(|server| {
             server.name.as_str() == CODEBASE
                 || matches!(server.endpoint, ServerEndpoint::BuiltIn(BuiltIn::Codebase(_)))
@@ -175,14 +175,14 @@ impl DefaultCodebase {
     }
 }
 
-/// The name of the codebase server that nobody configured.
+/// The name of the default codebase server.
 const CODEBASE: &str = "codebase";
 
-/// Why a client that works in no project can search nothing, and what to do about it.
+/// Why a client outside of any project can search nothing, and what to do about it.
 pub(crate) const NO_FOLDER: &str = "No codebase is offered because Toolbay was started in the home directory or in `/`. Start it in \
      a project, or configure a directory, for example: toolbay add code --builtin codebase /path/to/project";
 
-/// A codebase server for clients that are in no project: it lists its tools, and says why they cannot be used.
+/// A codebase server for clients outside of any project: it lists its tools, and calls explain why they cannot be used.
 fn no_folder() -> InProcess {
     let nothing = LazyCodebase::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
     in_process(codebase(Arc::new(nothing), CodebaseIdentity::IN_HUB))
@@ -192,12 +192,12 @@ fn proxies(env: &Env) -> Proxies {
     Proxies::from_variables(|name| env.variables.get(OsStr::new(name)).map(|value| value.as_os_str()))
 }
 
-/// Whether secrets are shown, as a flag says it.
+/// Converts a flag to the setting for secrets.
 pub(crate) fn show_secrets(are_shown: bool) -> Secrets {
     if are_shown { Secrets::Shown } else { Secrets::Hidden }
 }
 
-/// The folder that somebody named, or this one.
+/// The folder that was given, or the current one.
 pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let path = named.unwrap_or(Path::new("."));
     let no_folder = |source| CliError::NoFolder { path: path.to_owned(), source };
@@ -207,13 +207,13 @@ pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
 }
 
 /// The folder that is offered where nothing is configured: the one we are in. Not the whole disk nor a whole home, which
-/// nobody means who says nothing.
+/// is hardly intended.
 pub(crate) fn usual_folder(home: Option<&Path>, here: &Path) -> Option<PathBuf> {
     let is_home = home == Some(here);
     (here.parent().is_some() && !is_home).then(|| here.to_owned())
 }
 
-/// An error of a search, for people.
+/// The message of a failed search.
 pub(crate) fn failed(error: CodeError) -> CliError {
     match error {
         CodeError::InvalidArgument { argument, reason } => {

@@ -25,22 +25,22 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Whether more is to be said than usual.
+    /// Whether `-v` was given.
     pub(crate) fn is_verbose(&self) -> bool {
         self.args.global.verbose > 0
     }
 
     /// Must be called on the runtime.
     pub(crate) fn new(args: LowArgs, env: Env) -> Result<Self, CliError> {
-        let colour = match args.global.color {
+        let color = match args.global.color {
             ColorChoice::Always => Some(true),
             ColorChoice::Never => Some(false),
-            ColorChoice::Auto if !env.allows_colour => Some(false),
+            ColorChoice::Auto if !env.allows_color => Some(false),
             ColorChoice::Auto => None,
         };
         let out = match &args.command {
             Some(Command::Background(_)) => Output::to_log(),
-            _ => Output::new(args.global.json, args.global.quiet, colour),
+            _ => Output::new(args.global.json, args.global.quiet, color),
         };
         let stop = CancellationToken::new();
         signals::listen(stop.clone(), stalls(&args))?;

@@ -23,7 +23,7 @@ use crate::{
 /// Said of an entry that is the hub which reads it.
 pub(crate) const ITSELF: &str = "it is this hub itself, so it is not started; remove the entry";
 
-/// A hub before it runs: what it reads and where it listens.
+/// The files and addresses of a hub, before it runs.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnHub {
     /// The file that was named with `--config`, in full.

@@ -18,23 +18,23 @@ use crate::app::context::Context;
 /// Everything we take from the environment.
 #[derive(Debug)]
 pub(crate) struct Env {
-    /// `TOOLBAY_RUNTIME_DIR` if it is set, else `/run/user/UID`, `/tmp`, `XDG_RUNTIME_DIR` and `TMPDIR`: where sockets live.
+    /// `TOOLBAY_RUNTIME_DIR` if it is set, else `/run/user/UID`, `/tmp`, `XDG_RUNTIME_DIR` and `TMPDIR`: directories for sockets.
     sockets: SocketDirs,
     /// `HOME`.
     pub(crate) home: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`, or `.config` below `HOME`: what people write.
+    /// `XDG_CONFIG_HOME`, or `.config` below `HOME`: configuration files.
     pub(crate) config_dir: Option<PathBuf>,
-    /// `XDG_DATA_HOME`, or `.local/share` below `HOME`: what was installed.
+    /// `XDG_DATA_HOME`, or `.local/share` below `HOME`: installed bundles.
     data_dir: Option<PathBuf>,
-    /// `XDG_CACHE_HOME`, or `.cache` below `HOME`: what can be found out again.
+    /// `XDG_CACHE_HOME`, or `.cache` below `HOME`: catalogs and indexes.
     cache_dir: Option<PathBuf>,
-    /// `XDG_STATE_HOME`, or `.local/state` below `HOME`: what is to outlive a hub.
+    /// `XDG_STATE_HOME`, or `.local/state` below `HOME`: logs and keys.
     state_dir: Option<PathBuf>,
-    /// `RUST_LOG`: what our own log says.
+    /// `RUST_LOG`: the filter of our own log.
     pub(crate) log_filter: Option<String>,
-    /// Whether `NO_COLOR` and `TERM` allow colours.
-    pub(crate) allows_colour: bool,
-    /// All of it, for servers to inherit from as their entries say.
+    /// Whether `NO_COLOR` and `TERM` allow colors.
+    pub(crate) allows_color: bool,
+    /// All variables, for servers to inherit from as their entries say.
     pub(crate) variables: BTreeMap<OsString, OsString>,
 }
 
@@ -71,7 +71,7 @@ impl Env {
                 }
             },
             log_filter: get("RUST_LOG").and_then(|value| value.to_str()).map(str::to_owned),
-            allows_colour: get("NO_COLOR").is_none() && get("TERM").is_none_or(|term| term != "dumb"),
+            allows_color: get("NO_COLOR").is_none() && get("TERM").is_none_or(|term| term != "dumb"),
             home,
             variables,
         }
@@ -143,24 +143,26 @@ impl Env {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/code"))
     }
 
-    /// Where it is kept what servers offer.
+    /// The directory of cached catalogs.
     pub(crate) fn catalogs(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogues"))
     }
 }
 
-/// Tells the servers of a host where to look, or that nobody knows. The hub serves meanwhile.
-pub(crate) async fn tell_path(
+/// Sends the `PATH` of the login shell to the servers of a host. The hub serves meanwhile.
+///
+/// A desktop starts programs with the bare `PATH` of the system; the user's login shell knows the rest.
+pub(crate) async fn send_login_path(
     shell: PathBuf,
     ours: BTreeMap<OsString, OsString>,
-    tell: PathSender,
+    sender: PathSender,
     host: Host,
 ) {
     tokio::select! {
         () = host.stopping() => {}
-        path = ask(&shell, &ours, host.tasks()) => {
+        path = login_shell_path(&shell, &ours, host.tasks()) => {
             if let Some(path) = path {
-                tell.send(path);
+                sender.send(path);
             }
         }
     }
@@ -171,14 +173,18 @@ pub(crate) async fn environment(context: &Context) -> BTreeMap<OsString, OsStrin
     let ours = &context.env.variables;
     let mut environment = ours.clone();
     if let Some(shell) = shell_to_ask(ours)
-        && let Some(path) = ask(&shell, ours, &context.tasks).await
+        && let Some(path) = login_shell_path(&shell, ours, &context.tasks).await
     {
         environment.insert("PATH".into(), path);
     }
     environment
 }
 
-async fn ask(shell: &Path, ours: &BTreeMap<OsString, OsString>, tasks: &TaskTracker) -> Option<OsString> {
+async fn login_shell_path(
+    shell: &Path,
+    ours: &BTreeMap<OsString, OsString>,
+    tasks: &TaskTracker,
+) -> Option<OsString> {
     match login_path(shell, ours.clone(), &Shim::current_exe(), tasks).await {
         Ok(login) => {
             let path = ours.get(OsStr::new("PATH")).cloned().unwrap_or_default();

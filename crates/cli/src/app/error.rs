@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked.
+//! Errors of commands.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
@@ -67,8 +67,8 @@ pub(crate) enum CliError {
     #[error("the hub (process {pid}) was started with `toolbay serve`")]
     InForeground { pid: u32 },
     /// The hub did not end in time.
-    #[error("the hub (process {pid}) did not end within {} s", patience.as_secs())]
-    StillRunning { pid: u32, patience: std::time::Duration },
+    #[error("the hub (process {pid}) did not end within {} s", limit.as_secs())]
+    StillRunning { pid: u32, limit: std::time::Duration },
     #[error(transparent)]
     Share(#[from] ShareError),
     /// A server did not come up.
@@ -77,7 +77,7 @@ pub(crate) enum CliError {
     /// A server that is needed is not up.
     #[error("{message}")]
     Absent { message: String, hint: Option<String> },
-    /// What was asked for is there, but cannot be offered.
+    /// The tool, resource or prompt exists but is not available.
     #[error("the {kind} `{name}` of server `{server}` is not offered: {reason}")]
     SetAside { server: String, kind: String, name: String, reason: String },
     /// A call was answered with an error.
@@ -90,22 +90,22 @@ pub(crate) enum CliError {
         #[source]
         source: io::Error,
     },
-    /// Something was found that keeps servers from working; what is on stdout already.
+    /// `doctor` found problems; they are on stdout already.
     #[error("{problems} {} found", if *problems == 1 { "problem was" } else { "problems were" })]
     Unwell { problems: usize },
-    /// The tool says that it failed; what it said is on stdout already.
+    /// The tool returned an error; its result is on stdout already.
     #[error("tool `{tool}` returned an error")]
     Tool { tool: String },
     /// The tool wants to ask something before it goes on.
     #[error("`{name}` requires input, which is not possible here")]
     InputRequired { name: String },
-    /// A result is not what the protocol says.
+    /// A result violates the protocol.
     #[error("invalid response: {why}")]
     BadResult { why: String },
-    /// Somebody was asked, and said no.
+    /// The user declined.
     #[error("nothing was changed")]
     Declined,
-    /// Servers of the project wait, and there is nobody to ask.
+    /// Servers of the project wait for approval, and there is no terminal to ask on.
     #[error("waiting for approval: {}", servers.join(", "))]
     NeedsApproval { servers: Vec<String> },
     /// The folder to search in is none.
@@ -145,7 +145,7 @@ impl CliError {
 /// Up to three of `known` that are close to `name`, the closest first.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_lowercase();
-    // What stands before `__` is the server's, and mostly right: it must not make far names look near.
+    // The prefix before `__` names the server and is mostly right: it must not make different names look similar.
     let allowed = (bare(&name).chars().count() / 3).max(1);
     let mut found: Vec<(usize, &str)> = known
         .into_iter()

@@ -1,4 +1,4 @@
-//! Errors to exit codes, and to what people read.
+//! Exit codes and messages of errors.
 
 use std::{io::ErrorKind, process::ExitCode};
 
@@ -76,7 +76,7 @@ fn code(error: &CliError) -> u8 {
     }
 }
 
-/// Says what went wrong and gives the exit code.
+/// Prints an error and returns its exit code.
 pub(crate) fn report(error: &CliError, json: bool) -> ExitCode {
     let code = code(error);
     // That nothing was found is no error; only scripts want to know.

@@ -18,7 +18,7 @@ use crate::{
         codebases::{DefaultCodebase, NO_FOLDER, OpenTrees},
         context::Context,
         cycle,
-        env::tell_path,
+        env::send_login_path,
         error::CliError,
         reload::complaints,
     },
@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// How long servers may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The name of the server that tells about the hub.
+/// The name of the built-in server with the tools of the hub itself.
 const HUB: &str = "hub";
 
 /// What a hub shall run.
@@ -51,12 +51,12 @@ pub(crate) struct HubPlan {
     pub(crate) tells_of_itself: bool,
     /// Whether the server `hub` is offered.
     offers_hub: bool,
-    /// The folder that it offers as a codebase, because nothing else is said.
+    /// The folder that it offers as the default codebase.
     pub(crate) folder: Option<PathBuf>,
 }
 
 impl HubPlan {
-    /// Reads the configuration and tells about what cannot be used. There need not be one; but one that was named must be
+    /// Reads the configuration and reports what cannot be used. There need not be one; but one that was given must be
     /// readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
         let mut configuration = Configuration::find(context)?;
@@ -125,7 +125,7 @@ impl HubPlan {
         }
     }
 
-    /// Servers that wait until somebody approves of them.
+    /// Servers that wait for approval.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &ServerName> {
         let pending = self.servers.iter().filter(|server| server.permission == Permission::Pending);
         pending.map(|server| &server.name)
@@ -136,21 +136,21 @@ impl HubPlan {
         &self.servers
     }
 
-    /// Leaves out what nobody configured: a command on its own needs no hub.
+    /// Leaves out the default servers, which a single command does not need.
     pub(crate) fn without_defaults(&mut self) {
         self.offers_hub = false;
         let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.as_ref());
         self.servers.retain(|server| default.is_none_or(|default| default.server != *server));
     }
 
-    /// Starts only servers of which nothing is known, and the others when they are called.
+    /// Starts only servers without a cached catalog, and the others when they are called.
     pub(crate) fn start_on_demand(&mut self) {
         for server in &mut self.servers {
             server.tuning.start = Start::OnDemand;
         }
     }
 
-    /// Leaves out all servers but the one to which a name with its prefix belongs. Where the name does not say which that
+    /// Leaves out all servers but the one that a prefixed name belongs to. Where the prefix does not tell which that
     /// is, all stay, and are started on demand.
     pub(crate) fn keep_owner_of(&mut self, context: &Context, name: &str) {
         let naming = self.naming(context);
@@ -190,8 +190,8 @@ impl HubPlan {
         self.servers.iter().map(|server| server.name.clone()).collect()
     }
 
-    /// Starts everything, in the background. Beside what is configured there are the servers `hub` and, unless the configuration
-    /// says otherwise, `codebase`.
+    /// Starts all servers in the background: the configured ones, `hub` and, unless the configuration
+    /// replaces it, `codebase`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
         let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.clone());
@@ -203,11 +203,11 @@ impl HubPlan {
                 serde_json::to_value(snapshot).unwrap_or_default()
             };
             let lacks_folder = default.as_ref().is_some_and(|default| !default.is_offered);
-            let note = (lacks_folder && !DefaultCodebase::is_said_by(&self.servers)).then_some(NO_FOLDER);
+            let note = (lacks_folder && !DefaultCodebase::is_replaced_by(&self.servers)).then_some(NO_FOLDER);
             in_process.push((ServerName::new(HUB), toolbay_builtin::hub::hub(Arc::new(status), note)));
         }
         let trees = OpenTrees::new(context);
-        let (tell, awaited) = PendingPath::new();
+        let (sender, awaited) = PendingPath::new();
         // One in the background has the environment of that shell.
         let may_ask =
             self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));
@@ -226,13 +226,13 @@ impl HubPlan {
         // Set once, here.
         let _ = itself.set(host.clone());
         if let Some(shell) = shell {
-            host.tasks().spawn(tell_path(shell, context.env.variables.clone(), tell, host.clone()));
+            host.tasks().spawn(send_login_path(shell, context.env.variables.clone(), sender, host.clone()));
         }
         host
     }
 }
 
-/// What the user's own file says of hubs, whichever file was named.
+/// The `[hub]` settings of the user's own file, even if another file was given.
 fn user_settings(context: &Context, configuration: &Configuration) -> Option<HubFile> {
     let file = user_file(context.env.config_dir.as_deref()?);
     Some(configuration.load(&file).ok()?.hub)
@@ -240,7 +240,7 @@ fn user_settings(context: &Context, configuration: &Configuration) -> Option<Hub
 
 /// Stops every server with everything below it.
 pub(crate) async fn stop(host: &Host) {
-    host.stop(STOP_PATIENCE).await;
+    host.stop(STOP_TIMEOUT).await;
 }
 
 /// The one path that means this file, so that a hub is found however it was typed.

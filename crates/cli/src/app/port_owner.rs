@@ -17,7 +17,7 @@ pub(crate) struct PortOwner {
 const LISTEN: &str = "0A";
 
 impl PortOwner {
-    /// Whoever listens on `address`, as far as we may see it: processes of other users show nothing.
+    /// Finds the process that listens on `address`. Those of other users are not visible.
     pub(crate) fn of(address: SocketAddr) -> Option<Self> {
         let tables =
             ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());

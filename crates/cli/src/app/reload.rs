@@ -7,7 +7,7 @@ use toolbay_host::{ApplyReport, ConfigProblem, Host};
 
 use crate::{app::context::Context, configured::files::Configuration, term::output::Output};
 
-/// Files on a disk take milliseconds. Those on a network that is gone may take for ever, and people are told.
+/// Files on a disk take milliseconds. Those on a network that is down may block for ever, which is reported.
 const READ_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Applies every change of the files; never ends.
@@ -19,7 +19,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
     }
     let mut settings: Option<HubFile> = None;
     loop {
-        // Read after the watch stands, so that nothing is missed.
+        // Read after the watch has begun, so that no change is missed.
         let reading;
         (configuration, reading) = read(context, configuration, host).await;
         let complaints = complaints(&reading);
@@ -38,7 +38,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
             context.out.note("configuration: changes of `[hub]` take effect when the hub is restarted");
         }
         let servers = configuration.servers(reading);
-        tell(&context.out, &host.apply(&servers).await);
+        report(&context.out, &host.apply(&servers).await);
         watch.changed().await;
     }
 }
@@ -68,7 +68,7 @@ async fn read(context: &Context, configuration: Configuration, host: &Host) -> (
     (configuration, reading)
 }
 
-/// Does work that may block on a thread of its own, and says once that it is late.
+/// Does work that may block on a thread of its own, and warns once if it is late.
 async fn read_beside<T: Send + 'static>(
     deadline: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -101,7 +101,7 @@ pub(crate) fn complaints(reading: &Reading) -> Vec<ConfigProblem> {
     errors.chain(problems).chain(approvals).collect()
 }
 
-fn tell(out: &Output, applied: &ApplyReport) {
+fn report(out: &Output, applied: &ApplyReport) {
     for (servers, what) in [
         (&applied.added, "added"),
         (&applied.removed, "removed"),
@@ -123,7 +123,7 @@ mod tests {
 
     use super::read_beside;
 
-    /// A file that cannot be read for long, as on a network that is gone.
+    /// A file that blocks, as on a network that is down.
     #[tokio::test]
     async fn a_read_that_hangs_blocks_no_other_and_is_reported() {
         let (release, stuck) = mpsc::channel::<u8>();

@@ -15,7 +15,7 @@ use crate::app::error::CliError;
 /// A larger file holds no token, certificate or key.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// The token in the first line of a file that nobody else can read.
+/// Reads the token in the first line of a file that is private to the user.
 pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
     Token::new(&first_line(path)?).map_err(|why| CliError::Usage {
         message: format!("invalid token in the first line of {}: {why}", path.display()),
@@ -23,12 +23,12 @@ pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
     })
 }
 
-/// The first line of a file that nobody else can read.
+/// Reads the first line of a file that is private to the user.
 pub(crate) fn first_line(path: &Path) -> Result<String, CliError> {
     Ok(text(path)?.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// The text of a file that nobody else can read.
+/// Reads a file that is private to the user.
 pub(crate) fn text(path: &Path) -> Result<String, CliError> {
     let bytes = read(path)?;
     refuse_open(path)?;
@@ -46,7 +46,7 @@ pub(crate) fn tls(certificate: &Path, key: &Path) -> Result<Tls, CliError> {
     })
 }
 
-/// Reads a file that somebody named on the command line, where it may well be a pipe: `--token-file <(pass show hub)`.
+/// Reads a file of the command line, which may be a pipe: `--token-file <(pass show hub)`.
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));

@@ -27,11 +27,11 @@ pub(crate) enum Needs<'a> {
     Catalogs,
     /// This one, running if `live`, else as [`Needs::Catalogs`].
     Server { name: &'a str, live: bool },
-    /// The one that offers the tool or prompt of this name, if the name says which that is.
+    /// The server with the tool or prompt of this name, if the prefix tells which that is.
     Owner(&'a str),
 }
 
-/// How long a command waits for a hub before it says what for.
+/// How long a command waits for a hub before it prints what it waits for.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A hub to ask.
@@ -78,8 +78,8 @@ pub(crate) async fn with_running<T>(
     }
 }
 
-/// The running hub that is meant: that of the configuration that counts here, else the user's own. Where neither runs, the
-/// newest of the others is better than none; a warning says so.
+/// Finds the running hub of the configuration that applies here, else the user's own. Where neither runs, the
+/// newest of the others is used, with a warning.
 pub(crate) async fn running(context: &Context) -> Result<ControlClient, CliError> {
     let mut found = match RunningHubs::find(context).await? {
         FoundHub::Named(client) => return Ok(client),
@@ -89,7 +89,7 @@ pub(crate) async fn running(context: &Context) -> Result<ControlClient, CliError
         return Ok(ours);
     }
     if found.others.is_empty() {
-        // One that does not say what it is may be there all the same; this says what is wrong with its place.
+        // A hub that does not respond with its status may still be there; this error names the problem of its socket.
         return Ok(ControlClient::at(&context.env.socket_dirs().place(&found.here.files)).await?);
     }
     let (client, hub) = found.others.swap_remove(0);
@@ -112,13 +112,13 @@ pub(crate) async fn running_here(context: &Context) -> Result<ControlClient, Cli
     Ok(ControlClient::at(&context.env.socket_dirs().place(&found.here.files)).await?)
 }
 
-/// What `--config` names, or what runs.
+/// The hub of `--config`, or the one that runs.
 enum FoundHub {
     Named(ControlClient),
     Running(RunningHubs),
 }
 
-/// The hubs of this user, sorted by whether they are meant here.
+/// The hubs of this user, sorted by whether their configuration applies here.
 struct RunningHubs {
     here: Identity,
     /// That of the configuration that counts here, else that of the user's own.
@@ -128,7 +128,7 @@ struct RunningHubs {
 }
 
 impl RunningHubs {
-    /// Looks for them, and says which is used where it might have been another.
+    /// Finds them, and notes which one is used where there are several.
     async fn find(context: &Context) -> Result<FoundHub, CliError> {
         let dirs = context.env.socket_dirs();
         if let Some(config) = &context.args.global.config {
@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Gets ready for a list of what servers offer. A running hub tells what it knows now, unless `wait`; servers of our
+    /// Prepares for a list. A running hub is used as it is now, unless `wait`; servers of our
     /// own are waited for.
     pub(crate) async fn ready_to_list(&self, wait: bool) -> Result<(), CliError> {
         match &self.client {
@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Names servers that are on their way up, whose offers may be missing.
+    /// Names servers that are starting, whose tools may be missing.
     async fn note_starting(&self, what: &str) -> Result<(), CliError> {
         let snapshot = self.client.snapshot().await?;
         let is_starting = |server: &&ServerSnapshot| {
@@ -300,7 +300,7 @@ pub(crate) async fn configs(context: &Context) -> Vec<PathBuf> {
     snapshots(context).await.into_iter().filter_map(|snapshot| snapshot.config).collect()
 }
 
-/// The running hubs with files that are none of ours; with `--config`, nobody wonders about others.
+/// The running hubs of other files. With `--config` there are none of interest.
 async fn snapshots(context: &Context) -> Vec<HubStatus> {
     if context.args.global.config.is_some() {
         return Vec::new();

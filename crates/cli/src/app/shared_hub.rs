@@ -22,15 +22,15 @@ use crate::app::{
 };
 
 /// How long a hub may take to listen. It does so before it starts any server.
-const START_PATIENCE: Duration = Duration::from_secs(15);
-/// How long a hub may take to say what it is; it does so from memory.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+const START_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a hub may take to respond with its status, which it has in memory.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often one looks whether a hub that starts is there.
 const LOOK: Duration = Duration::from_millis(5);
 /// As `LOOK`, once it takes longer.
 const SLOW_LOOK: Duration = Duration::from_millis(25);
 
-/// What a hub in the background is told on its command line. It has the environment of the login shell, and must yet read the files
+/// The arguments of a hub in the background. It has the environment of the login shell, and must yet read the files
 /// that its clients mean.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HubSpec {
@@ -60,7 +60,7 @@ pub(crate) enum ShareError {
     Unsayable(#[source] serde_json::Error),
     #[error("the background hub exited during startup; see its log {}", log.display())]
     Ended { log: PathBuf },
-    #[error("the background hub did not start within {} s; see its log {}", START_PATIENCE.as_secs(), log.display())]
+    #[error("the background hub did not start within {} s; see its log {}", START_TIMEOUT.as_secs(), log.display())]
     Slow { log: PathBuf },
     #[error("the running hub uses another naming (`{theirs}`)")]
     OtherNaming { theirs: String },
@@ -74,14 +74,14 @@ pub(crate) struct SharedHub<'a> {
     context: &'a Context,
     place: HubAddress,
     spec: HubSpec,
-    /// The file that somebody named.
+    /// The file given with `--config`.
     config: Option<PathBuf>,
     /// Whether the client is in a project, and nothing but a codebase is there for it.
     needs_codebase: bool,
 }
 
 impl<'a> SharedHub<'a> {
-    /// The hub that serves what `plan` says.
+    /// The hub that serves this plan.
     pub(crate) fn new(context: &'a Context, plan: &HubPlan) -> Self {
         let place = context.env.socket_dirs().place(&plan.identity.files);
         let log = log_file(&context.env, &place);
@@ -102,7 +102,7 @@ impl<'a> SharedHub<'a> {
                 return Ok(hub);
             }
             // It ended just now, or has only begun to listen.
-            if began.elapsed() > START_PATIENCE {
+            if began.elapsed() > START_TIMEOUT {
                 return Err(ShareError::Slow { log: self.spec.log.clone() });
             }
             tokio::time::sleep(LOOK).await;
@@ -143,7 +143,7 @@ impl<'a> SharedHub<'a> {
                 Some(_) => {}
             }
             let waited = began.elapsed();
-            if waited > START_PATIENCE {
+            if waited > START_TIMEOUT {
                 return Err(ShareError::Slow { log: self.spec.log.clone() });
             }
             tokio::time::sleep(if waited < Duration::from_secs(1) { LOOK } else { SLOW_LOOK }).await;
@@ -157,19 +157,19 @@ impl<'a> SharedHub<'a> {
             Err(ControlError::NoHub) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let asked = tokio::time::timeout(ANSWER_PATIENCE, client.hub()).await;
-        if let Ok(Ok(hub)) = asked {
+        let response = tokio::time::timeout(STATUS_TIMEOUT, client.hub()).await;
+        if let Ok(Ok(hub)) = response {
             if hub.background && build().supersedes(&hub.build) {
                 tracing::info!("replacing the hub of process {} with a newer version", hub.pid);
                 // One that ends meanwhile has made room, too.
-                let _ = tokio::time::timeout(ANSWER_PATIENCE, client.drain()).await;
+                let _ = tokio::time::timeout(STATUS_TIMEOUT, client.drain()).await;
                 return Ok(None);
             }
             let wanted = self.context.args.global.naming.map(naming_text);
             if wanted.is_some_and(|wanted| wanted != hub.naming) {
                 return Err(ShareError::OtherNaming { theirs: hub.naming });
             }
-            // One in the background has a codebase for whoever is in a project.
+            // A hub in the background offers a codebase to each client that is in a project.
             if self.needs_codebase && !hub.background && client.snapshot().await?.folder.is_none() {
                 return Err(ShareError::NoCodebase);
             }
@@ -179,7 +179,7 @@ impl<'a> SharedHub<'a> {
 
     /// Starts a hub, without waiting until it listens, and returns its process id.
     pub(crate) async fn start(&self) -> Result<u32, ShareError> {
-        // It writes to its log from the very start. Without a log there is no hub, which is told below.
+        // It writes to its log from the start. Without a log there is no hub, and the error below says so.
         let _ = open_log(&self.spec.log);
         let spec = serde_json::to_string(&self.spec).map_err(ShareError::Unsayable)?;
         let mut args: Vec<OsString> = vec!["__hub".into(), spec.into()];
@@ -216,7 +216,7 @@ pub(crate) fn build() -> Build {
     }
 }
 
-/// How a way of naming is written on the command line.
+/// The value of `--naming`.
 pub(crate) fn naming_text(naming: Naming) -> &'static str {
     match naming {
         Naming::Prefix => "prefix",
@@ -245,7 +245,7 @@ pub(crate) fn log_files(path: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// The environment of a hub in the background: that of the login shell, never that of the client that happened to come first.
 async fn environment(context: &Context) -> BTreeMap<OsString, OsString> {
-    /// What says more about the shell that was asked than about the user.
+    /// Variables that describe the shell itself, not the user.
     const OF_THE_SHELL: [&str; 5] = [toolbay_supervise::MARKER, "_", "SHLVL", "PWD", "OLDPWD"];
     let env = &context.env;
     let mut minimal: BTreeMap<OsString, OsString> =

@@ -30,7 +30,7 @@ pub(crate) enum Stalls {
     Ignored,
 }
 
-/// When the runtime is checked, and what it may take.
+/// When the runtime is checked, and how long it may take to respond.
 #[derive(Debug, Clone, Copy)]
 struct Timing {
     /// Between two checks of a runtime that runs.
@@ -48,7 +48,7 @@ const TIMING: Timing =
     Timing { check: Duration::from_secs(5), tick: Duration::from_secs(1), stall: 5, exit: 15 };
 
 /// Cancels `stop` at the first SIGINT, SIGTERM or SIGHUP. Ends the process at the second, or when the runtime of the caller
-/// does not run for 15 s after the first. Servers end even then: their shims notice that we are gone.
+/// does not run for 15 s after the first. Servers end even then: their shims notice that the hub has ended.
 ///
 /// Must be called on the runtime that is watched.
 pub(crate) fn listen(stop: CancellationToken, stalls: Stalls) -> io::Result<()> {
@@ -83,7 +83,7 @@ impl Signals {
         })
     }
 
-    /// The exit status that the next signal stands for. Cancel safe.
+    /// Waits for the next signal and returns its exit status. Cancel safe.
     async fn next(&mut self) -> i32 {
         tokio::select! {
             _ = self.interrupt.recv() => 130,
@@ -154,18 +154,18 @@ impl Watch {
 
     async fn give_up(&mut self) {
         let after = self.time(self.timing.exit);
-        let said = spawn_blocking(move || {
+        let logged = spawn_blocking(move || {
             tracing::error!("asked to stop, but the hub has been blocked for {after}: exiting now");
         });
-        // A line that cannot be written keeps nobody; neither does a second signal.
+        // Neither a line that cannot be written nor a second signal delays the exit.
         tokio::select! {
-            _ = timeout(LAST_LINE, said) => {}
+            _ = timeout(LAST_LINE, logged) => {}
             _ = self.signals.next() => {}
         }
         exit_now(1);
     }
 
-    /// Logs a line, unless it is of no interest. Not awaited: the hub may hold what it takes to write it.
+    /// Logs a line, unless it is of no interest. Not awaited: the hub may hold the lock that writing needs.
     fn report(&self, line: String) {
         if self.stalls == Stalls::Reported {
             drop(spawn_blocking(move || tracing::warn!("{line}")));

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::AccessArgs;
 
-/// Where the codebase server listens unless said.
+/// The default address of the codebase server.
 const CODEBASE_ADDRESS: &str = "127.0.0.1:3000";
 
 #[derive(Debug, Args)]

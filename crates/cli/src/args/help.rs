@@ -1,4 +1,4 @@
-//! The page that `toolbay --help` shows: commands by what they are for.
+//! The page that `toolbay --help` shows: commands grouped by purpose.
 
 use clap::{Command, CommandFactory};
 
@@ -73,7 +73,7 @@ fn groups(command: &Command, columns: usize) -> String {
     page
 }
 
-/// A name and what it does, which goes on below itself where it is long.
+/// A name and its description, which is wrapped where it is long.
 fn entry(name: &str, about: &str, column: usize, columns: usize) -> String {
     let room = columns.saturating_sub(column).max(20);
     let padding = " ".repeat(column.saturating_sub(name.len() + 2));
@@ -81,7 +81,7 @@ fn entry(name: &str, about: &str, column: usize, columns: usize) -> String {
     format!("  {LITERAL}{name}{PLAIN}{padding}{lines}\n")
 }
 
-/// Lines of whole words.
+/// Wraps a text at word boundaries.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

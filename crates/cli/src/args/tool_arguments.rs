@@ -69,7 +69,7 @@ fn collect(
     Ok(format!("{{{}}}", fields.join(",")))
 }
 
-/// What a value must be if it is not text; nothing if text will do or nothing is said.
+/// The type of a value that must be JSON; none if text will do or the schema does not tell.
 fn json_type(root: &Value, schema: Option<&Value>, depth: usize) -> Option<String> {
     let schema = schema?;
     if depth > 16 {

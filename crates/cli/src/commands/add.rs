@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, args: &AddArgs) -> Result<(), CliErro
     put(context, &args.put, &args.name, &entry(context, args)?).await
 }
 
-/// An option of ours that stands behind the command without a `--`, and that many programs have, too.
+/// An option of ours after the command without a `--`, which many programs have, too.
 fn swallowed<'a>(args: &AddArgs, typed: &'a [String]) -> Option<&'a String> {
     let target = args.target.as_ref().filter(|target| !is_url(target))?;
     let before_dashes = typed.iter().take_while(|word| *word != "--");
@@ -196,7 +196,7 @@ pub(crate) async fn run_json(context: &Context, args: &AddJsonArgs) -> Result<()
     put(context, &args.put, &args.name, unwrapped(&args.name, &value)?).await
 }
 
-/// The entry in what was pasted: itself, or one in a map of servers as files have it.
+/// Finds the entry in pasted JSON: the value itself, or one in a map of servers as files have it.
 fn unwrapped<'a>(name: &str, value: &'a Value) -> Result<&'a Value, CliError> {
     let object = value.as_object().ok_or_else(|| bad("an entry must be a JSON object".to_owned()))?;
     let wrapped = HOMES.iter().find_map(|home| object.get(*home)?.as_object());

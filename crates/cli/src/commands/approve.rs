@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// What somebody says.
+/// The decision of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ApproveDecision {
     Approved,
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
             show(context, &survey, &approvals, placed)?;
             if is_asked && !args.all && !is_settled(&approvals, &survey, placed) {
                 *decision = question(context, placed).await?;
-                say(&mut approvals, &survey, placed, *decision)?;
+                store(&mut approvals, &survey, placed, *decision)?;
             }
         }
     }
@@ -75,7 +75,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     if let Some(decision) = for_all {
         decisions.fill(decision);
         for placed in &chosen {
-            say(&mut approvals, &survey, placed, decision)?;
+            store(&mut approvals, &survey, placed, decision)?;
         }
     }
     if context.out.json {
@@ -85,7 +85,7 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
         });
         context.out.json_object(&json!({ "servers": servers.collect::<Vec<_>>() }))?;
     }
-    tell(context, &chosen, &decisions);
+    report(context, &chosen, &decisions);
     let left = chosen.iter().filter(|placed| !is_settled(&approvals, &survey, placed));
     let left: Vec<String> = left.map(|placed| placed.server.name.as_str().to_owned()).collect();
     match left.is_empty() || args.diff || is_asked {
@@ -120,7 +120,7 @@ fn unknown(survey: &ConfiguredServers, name: &str) -> CliError {
     CliError::UnknownServer { name: name.to_owned(), similar, known }
 }
 
-/// Names all servers whose packages may be others tomorrow, before the first of them is approved.
+/// Names all servers whose packages are not pinned, before the first of them is approved.
 fn warn_unpinned(context: &Context, chosen: &[&Placed]) {
     let of = |placed: &&Placed| {
         let package = visible(placed.server.floating_package()?);
@@ -144,7 +144,7 @@ fn warn_unpinned(context: &Context, chosen: &[&Placed]) {
     }
 }
 
-/// Whether something was said about exactly this launch.
+/// Whether exactly this launch was approved or rejected.
 fn is_settled(approvals: &Approvals, survey: &ConfiguredServers, placed: &Placed) -> bool {
     let verdict = approvals.verdict(&survey.configuration.project, &placed.launch);
     matches!(verdict, ApprovalState::Approved | ApprovalState::Rejected)
@@ -160,8 +160,8 @@ async fn question(context: &Context, placed: &Placed) -> Result<ApproveDecision,
     })
 }
 
-/// Writes down what was said about what was shown: whatever the file says by now asks again.
-fn say(
+/// Stores the decision for the launch that was shown: an entry that has changed meanwhile must be approved again.
+fn store(
     approvals: &mut Approvals,
     survey: &ConfiguredServers,
     placed: &Placed,
@@ -176,18 +176,18 @@ fn say(
     Ok(())
 }
 
-fn tell(context: &Context, chosen: &[&Placed], decisions: &[ApproveDecision]) {
+fn report(context: &Context, chosen: &[&Placed], decisions: &[ApproveDecision]) {
     for (placed, decision) in chosen.iter().zip(decisions) {
-        let said = match decision {
+        let outcome = match decision {
             ApproveDecision::Approved => "approved",
             ApproveDecision::Rejected => "rejected",
             ApproveDecision::Left => continue,
         };
-        context.out.note(&format!("{}: {said}", visible(placed.server.name.as_str())));
+        context.out.note(&format!("{}: {outcome}", visible(placed.server.name.as_str())));
     }
 }
 
-/// The launch in lines; against the one that something was said about, if there was such.
+/// The launch in lines; compared with the one that was decided on before, if there was one.
 fn show(
     context: &Context,
     survey: &ConfiguredServers,
@@ -195,15 +195,15 @@ fn show(
     placed: &Placed,
 ) -> Result<(), CliError> {
     let (out, project) = (&context.out, &survey.configuration.project);
-    let said = approvals.verdict(project, &placed.launch);
+    let state = approvals.verdict(project, &placed.launch);
     let place = survey.written(placed).map(|written| format!(":{}", written.location)).unwrap_or_default();
     let name = out.paint.bold(&visible(placed.server.name.as_str()));
-    out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(said)))?;
+    out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(state)))?;
     for line in approvals.diff(project, &placed.launch) {
         let text = clean_line(line.to_string().trim_start_matches(['+', '-', '~']));
         let text = match &line {
             // Without anything to compare with, all of it is new.
-            DiffLine::Added(_) if said == ApprovalState::Unknown => format!("  {text}"),
+            DiffLine::Added(_) if state == ApprovalState::Unknown => format!("  {text}"),
             DiffLine::Added(_) => out.paint.green(&format!("+ {text}")),
             DiffLine::Removed(_) => out.paint.red(&format!("- {text}")),
             DiffLine::HiddenChange => out.paint.yellow(&format!("~ {text}")),

@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs) -> Result<(), CliErr
     .await
 }
 
-/// Calls the tool as any client does, with progress and questions; where the hub has no place for clients, without.
+/// Calls the tool as any client does, with progress and server requests; without them where the hub has no socket for clients.
 async fn send(
     context: &Context,
     session: &Session<'_>,
@@ -96,15 +96,15 @@ fn show(context: &Context, args: &CallArgs, text: &str) -> Result<(), CliError> 
     if out.json {
         out.json_fields(ObjectBuilder::new().string("tool", tool).raw("result", text))?;
     } else {
-        let said = result.to_text();
-        let said = if args.raw { said.into() } else { clean(&said) };
-        let end = if said.is_empty() || said.ends_with('\n') { "" } else { "\n" };
-        out.data(&format!("{said}{end}"))?;
+        let text = result.to_text();
+        let text = if args.raw { text.into() } else { clean(&text) };
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        out.data(&format!("{text}{end}"))?;
     }
     if result.is_error { Err(CliError::Tool { tool: tool.clone() }) } else { Ok(()) }
 }
 
-/// Refuses a result that is only a question.
+/// Refuses a result that only requires input.
 pub(super) fn complete(name: &str, result: &str) -> Result<(), CliError> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -143,7 +143,7 @@ struct BinaryPart {
     media_type: String,
 }
 
-/// Saves what is not text in `file`; several parts are numbered. A result of text alone is saved as that.
+/// Saves binary content to `file`; several parts are numbered. A result of text alone is saved as text.
 fn save(context: &Context, file: &Path, result: &CallToolResult) -> Result<(), CliError> {
     let mut parts = Vec::new();
     for block in &result.content {

@@ -53,7 +53,7 @@ async fn on_stdio(context: &Context, server: Arc<dyn Server>) -> Result<(), CliE
     Ok(())
 }
 
-/// Behind the front door of a hub, for its checks and limits; what clients see is the server alone.
+/// Uses the listeners of a hub, for their checks and limits; clients see the server alone.
 async fn on_http(
     context: &Context,
     args: &CodebaseArgs,
@@ -61,7 +61,7 @@ async fn on_http(
     server: Arc<dyn Server>,
 ) -> Result<(), CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
-    let doors = Listeners::open(&ServeArgs {
+    let listeners = Listeners::open(&ServeArgs {
         listen: vec![Listen::Http(address)],
         allow_unauthenticated: args.allow_unauthenticated,
         token_file: args.token_file.clone(),
@@ -73,7 +73,7 @@ async fn on_http(
     let options = HostOptions { naming: Naming::None, ..HostOptions::default() };
     let host = Host::start(&[], vec![(ServerName::new("codebase"), in_process(server))], &options);
     host.settled().await;
-    greet(context, &doors)?;
+    greet(context, &listeners)?;
     let options = GatewayOptions {
         public_names: args.public_name.clone(),
         allowed_origins: args.access.allow_origin.clone(),
@@ -84,7 +84,7 @@ async fn on_http(
     };
     let gateway = Gateway::new(host.clone(), options);
     tokio::select! {
-        () = doors.serve(&gateway, &context.stop) => {}
+        () = listeners.serve(&gateway, &context.stop) => {}
         () = drain_timeout(&context.stop) => {}
     }
     hub::stop(&host).await;
@@ -101,9 +101,9 @@ fn face(server: &dyn Server) -> toolbay_gateway::GatewayIdentity {
     }
 }
 
-fn greet(context: &Context, doors: &Listeners) -> Result<(), CliError> {
+fn greet(context: &Context, listeners: &Listeners) -> Result<(), CliError> {
     let out = &context.out;
-    for url in doors.urls() {
+    for url in listeners.urls() {
         if out.json {
             out.json_object(&json!({ "event": "listening", "url": url }))?;
         } else {

@@ -1,4 +1,4 @@
-//! `toolbay completions`: a script with which a shell completes what is typed.
+//! `toolbay completions`: completion scripts for shells.
 
 use clap::CommandFactory;
 use clap_complete::{Shell as Dialect, generate};
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Result<(), CliEr
     Ok(out.bytes(&script)?)
 }
 
-/// For people who see the script instead of their shell.
+/// A comment for users who see the script on their terminal.
 fn how_to(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => "add to ~/.bashrc: source <(toolbay completions bash)",

@@ -1,4 +1,4 @@
-//! `toolbay config`: configuration files, and what they come to.
+//! `toolbay config`: configuration files and their servers.
 
 mod check;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, command: &ConfigCommand) -> Result<(), CliE
 fn show(context: &Context) -> Result<(), CliError> {
     let survey = ConfiguredServers::read(context)?;
     let servers = &survey.reading.merged.servers;
-    // Of one file there is nothing to say about where its servers stand.
+    // With a single file, scope and file of each server are obvious.
     let servers: Vec<Value> = match survey.configuration.is_explicit {
         true => servers.iter().map(|placed| survey.normalised(placed)).collect(),
         false => servers.iter().map(|placed| survey.json(placed)).collect(),
@@ -56,8 +56,8 @@ fn show(context: &Context) -> Result<(), CliError> {
 fn rows(server: &Value) -> Vec<Vec<Cell>> {
     let text = |key: &str| server[key].as_str().map(visible);
     let enabled = if server["enabled"] == json!(true) { "yes" } else { "no" };
-    let reach = if server["url"].is_null() { "command" } else { "url" };
-    let mut rows = vec![("transport", text("transport")), (reach, Some(target(server)))];
+    let endpoint = if server["url"].is_null() { "command" } else { "url" };
+    let mut rows = vec![("transport", text("transport")), (endpoint, Some(target(server)))];
     rows.extend(pairs(server, "env").into_iter().map(|pair| ("env", Some(pair))));
     rows.extend(pairs(server, "headers").into_iter().map(|pair| ("header", Some(pair))));
     rows.push(("enabled", Some(enabled.to_owned())));

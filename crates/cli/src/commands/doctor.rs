@@ -1,6 +1,6 @@
-//! `toolbay doctor`: what keeps servers from working, and what to do about it.
+//! `toolbay doctor`: finds problems of servers and configuration, with hints.
 //!
-//! Every check stands alone and all run side by side: a server that hangs costs its own line and nothing else. Servers are
+//! Checks are independent and run in parallel: a server that hangs costs its own line and nothing else. Servers are
 //! started apart from any running hub, looked at, and stopped again.
 
 mod files;
@@ -67,11 +67,11 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         connector: Some(OpenTrees::unstored(context).connector(None)),
         ..HostOptions::default()
     };
-    let (options, patience) = (&options, Duration::from_secs(args.timeout));
+    let (options, limit) = (&options, Duration::from_secs(args.timeout));
     // Whoever asks for one server wants to hear of that.
     let mut around = pin!(around(context, &configuration, only.is_none()));
     let mut is_around_known = false;
-    let examine = |(index, server)| async move { (index, server::check(server, options, patience).await) };
+    let examine = |(index, server)| async move { (index, server::check(server, options, limit).await) };
     let mut running: FuturesUnordered<_> = servers.iter().copied().enumerate().map(examine).collect();
     let mut awaited: BTreeSet<usize> = (0..servers.len()).collect();
     while !(is_around_known && awaited.is_empty()) {

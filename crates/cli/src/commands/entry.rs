@@ -24,7 +24,7 @@ pub(crate) fn remove(context: &Context, args: &EntryArgs) -> Result<(), CliError
     Ok(())
 }
 
-/// Changes the entry of a server where it stands and tells so; a running hub follows by itself.
+/// Changes the entry of a server in its file and reports it; a running hub follows by itself.
 fn change(context: &Context, args: &EntryArgs, what: Edit<'_>, done: &str) -> Result<TargetFile, CliError> {
     let file = TargetFile::with(context, &args.name, args.scope)?;
     let edited = edit(&file.path, None, &[what])?;

@@ -1,4 +1,4 @@
-//! `toolbay export`: the hub, or its servers, in the words of a client and in its file.
+//! `toolbay export`: the hub or its servers, in the format and the file of a client.
 
 use std::{
     ffi::OsStr,
@@ -68,7 +68,7 @@ fn path(context: &Context, args: &ExportArgs, format: Format) -> Result<Option<P
     }
 }
 
-/// The path of this program as people have it. What a link leads to goes away with the next update.
+/// The path of this program as it is on `PATH`. The target of a link may be removed by the next update.
 fn program(context: &Context) -> Result<PathBuf, CliError> {
     let this = std::env::current_exe()?;
     let path = context.env.variables.get(OsStr::new("PATH")).cloned().unwrap_or_default();
@@ -121,12 +121,12 @@ struct Exported<'a> {
     /// Whether that is where the client looks.
     is_known: bool,
     servers: Vec<WrittenServer>,
-    /// What the client has no words for.
+    /// Settings that the client does not support.
     lost: Vec<String>,
 }
 
 impl Exported<'_> {
-    /// Takes a server if the client has words for it, and tells what it has none for.
+    /// Adds a server if the client supports it, and reports settings that it does not support.
     fn take(&mut self, context: &Context, format: Format, server: WrittenServer) -> Result<(), CliError> {
         match edit_text("", self.path, Some(format), &[Edit::Put(&server)]) {
             Ok(edited) => {
@@ -147,7 +147,7 @@ impl Exported<'_> {
         Ok(())
     }
 
-    /// Prints what would stand in the file, but for secrets.
+    /// Prints the entries as they would be in the file, without secrets.
     fn print(&self, context: &Context, format: Format) -> Result<(), CliError> {
         let shown: Vec<WrittenServer> = self.servers.iter().map(WrittenServer::redacted).collect();
         let hides = shown.iter().zip(&self.servers).any(|(shown, server)| {

@@ -97,7 +97,7 @@ fn about(context: &Context, survey: &ConfiguredServers, placed: &Placed) -> Valu
     server
 }
 
-/// The same for people, as far as there is something to say.
+/// The rows of the same as text.
 fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str, String)> {
     let text = |key: &str| server[key].as_str().map(visible).filter(|text| !text.is_empty());
     let words = |key: &str| {
@@ -140,7 +140,7 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
     rows
 }
 
-/// What was said about a launch, in a word.
+/// The name of an approval state in output.
 pub(super) fn verdict(verdict: ApprovalState) -> &'static str {
     match verdict {
         ApprovalState::Approved => "approved",

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long a hub may take to end: its requests, then its servers.
-const END_PATIENCE: Duration = Duration::from_secs(30);
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often one looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -102,13 +102,13 @@ async fn restart(context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Ends a hub, and waits until it is gone.
+/// Ends a hub, and waits until its process has exited.
 async fn end(client: &ControlClient, hub: &HubSnapshot) -> Result<(), CliError> {
     client.shut_down().await?;
     let began = Instant::now();
     while daemon::is_alive(hub.pid) {
-        if began.elapsed() > END_PATIENCE {
-            return Err(CliError::StillRunning { pid: hub.pid, patience: END_PATIENCE });
+        if began.elapsed() > END_TIMEOUT {
+            return Err(CliError::StillRunning { pid: hub.pid, limit: END_TIMEOUT });
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -173,7 +173,7 @@ fn memory_of(pid: u32) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// The resident memory of all that a process started, and what that started, in KiB.
+/// The resident memory of all descendants of a process, in KiB.
 fn memory_below(pid: u32) -> u64 {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -195,7 +195,7 @@ fn memory_below(pid: u32) -> u64 {
 
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may itself contain some.
+    // The name is in parentheses and may itself contain some.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! `toolbay import`: servers of other programs, into our own file. First all is shown, then asked, then written.
+//! `toolbay import`: copies servers of other clients to our own file, after showing them and asking.
 
 mod plan;
 mod sources;
@@ -40,9 +40,9 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
     let is_written = !args.put.dry_run && !chosen.is_empty();
     if is_written {
         allow(context, args, &file, chosen.len()).await.inspect_err(|_| {
-            // Programs want to know what was found, too.
+            // With `--json`, the servers that were found are printed, too.
             if context.out.json {
-                let _ = tell(context, &file, &candidates, false);
+                let _ = report(context, &file, &candidates, false);
             }
         })?;
         let edits: Vec<Edit<'_>> = chosen.iter().map(|candidate| Edit::Put(candidate.written)).collect();
@@ -52,7 +52,7 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
         }
     }
     if context.out.json {
-        return tell(context, &file, &candidates, is_written);
+        return report(context, &file, &candidates, is_written);
     }
     let count = counted(chosen.len());
     let path = short_path(context, &file.path);
@@ -65,7 +65,7 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
     Ok(())
 }
 
-/// Where the hub of a file is, running or not: where it listens unless told, what its file says, and where one runs.
+/// The addresses of the hub of a file: the default one, those of its `[hub]`, and those of a running hub.
 async fn own_hub(context: &Context, file: &TargetFile) -> Result<OwnHub, CliError> {
     let named = context.args.global.config.as_ref().and_then(|config| config.canonicalize().ok());
     let written = load_with(&file.path, &variables(context, ReadFiles::Never)).unwrap_or_default();
@@ -152,7 +152,7 @@ fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError>
     Ok(())
 }
 
-fn tell(
+fn report(
     context: &Context,
     file: &TargetFile,
     candidates: &[Candidate<'_>],

@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, args: &IndexArgs) -> Result<(), CliEr
     build(context, tree).await
 }
 
-/// A folder that is gone may still have an index.
+/// A folder that was removed may still have an index.
 fn clear(context: &Context, path: Option<&Path>) -> Result<(), CliError> {
     let root = path.map_or_else(std::env::current_dir, |path| Ok(PathBuf::from(path)))?;
     if let Some(cache) = context.env.indexes() {
@@ -68,7 +68,7 @@ async fn build(context: &Context, tree: Arc<Codebase>) -> Result<(), CliError> {
     show_summary(context, tree.root(), &summary)
 }
 
-/// Brings an index up to date before somebody searches. Without it the search looks at the files themselves.
+/// Brings an index up to date before a search. Without it the search reads the files themselves.
 pub(super) async fn refresh(context: &Context, root: &Path, secrets: Secrets) -> Result<(), CliError> {
     let options = Options { cache: context.env.indexes(), secrets, ..Options::default() };
     let tree = Codebase::open(root, options).map_err(failed)?;
@@ -111,7 +111,7 @@ async fn with_bar(
     }
 }
 
-/// Indexes, and once more what changed too short a time ago to be known by its stamp. A tree that never rests is left so.
+/// Indexes, and then once more the files that changed too recently to be known by their stamps. A tree that keeps changing is left so.
 fn index(tree: &Codebase, bar: &Bar, stop: &AtomicBool) -> Result<Summary, IndexError> {
     let mut all = tree.index(&|at| bar.show(at), stop)?;
     for _ in 0..TRIES {
@@ -193,7 +193,7 @@ fn show_status(context: &Context, status: &IndexStatus) -> Result<(), CliError> 
         }))?);
     }
     let root = out.paint.bold(&clean_line(&status.root.display().to_string()));
-    let said = match (status.indexed, &status.store) {
+    let text = match (status.indexed, &status.store) {
         (0, _) => format!("{root}: {} files, no index\n", status.files),
         (indexed, Some(store)) => format!(
             "{root}: {indexed} of {} files indexed, {} chunks, {} in {}\n",
@@ -204,14 +204,14 @@ fn show_status(context: &Context, status: &IndexStatus) -> Result<(), CliError> 
         ),
         (indexed, None) => format!("{root}: {indexed} of {} files indexed\n", status.files),
     };
-    Ok(out.data(&said)?)
+    Ok(out.data(&text)?)
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
     CliError::Index { source: Box::new(error) }
 }
 
-/// A size as people read it.
+/// Formats a size.
 fn bytes(count: u64) -> String {
     const STEP: f64 = 1024.0;
     let units = ["KB", "MB", "GB"];

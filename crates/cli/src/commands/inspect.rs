@@ -21,9 +21,9 @@ use crate::{
     },
 };
 
-/// How often the hub is asked whether it keeps messages already.
+/// How often the hub is polled until it captures messages.
 const LOOK: Duration = Duration::from_millis(10);
-/// How wide lines are where nobody says how wide the terminal is.
+/// The width of lines where that of the terminal is unknown.
 const COLUMNS: usize = 160;
 
 pub(crate) async fn run(context: &Context, args: &InspectArgs) -> Result<(), CliError> {
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, args: &InspectArgs) -> Result<(), Cli
             return inspection.show_kept().await;
         }
         tokio::select! {
-            // It is answered only when the hub has gone.
+            // The request is answered only when the hub ends.
             done = session.client.request(method::WATCH, None) => Ok(done.map(drop)?),
             done = inspection.follow() => done,
         }
@@ -48,7 +48,7 @@ struct Inspection<'a> {
 }
 
 impl Inspection<'_> {
-    /// Shows what is kept now.
+    /// Shows the captured messages.
     async fn show_kept(&self) -> Result<(), CliError> {
         let mut page = self.page(None, false).await?;
         if !page.is_watched {
@@ -115,7 +115,7 @@ struct Shown<'a> {
     size: usize,
     /// The message, if it is JSON and whole.
     message: Option<Box<RawValue>>,
-    /// Else what there is of it.
+    /// Else the part that was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
 }
@@ -123,7 +123,7 @@ struct Shown<'a> {
 impl<'a> Shown<'a> {
     fn of(entry: &'a MessageEntry) -> Self {
         let raw = |id: &'a Option<String>| id.as_deref().and_then(|id| serde_json::from_str(id).ok());
-        // Line breaks in JSON stand between tokens only.
+        // Line breaks in JSON are between tokens only.
         let message = RawValue::from_string(entry.text.replace(['\n', '\r'], " ")).ok();
         Self {
             number: entry.number,
@@ -144,7 +144,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A message as people see it.
+/// Formats a message.
 fn line(entry: &MessageEntry, columns: usize) -> String {
     let hop = match (entry.hop, entry.direction) {
         (Hop::Client, Direction::Received) => "client → hub",
@@ -179,7 +179,7 @@ fn line(entry: &MessageEntry, columns: usize) -> String {
     text
 }
 
-/// What a message says besides what the line says already: more than `room` of it, where there is more.
+/// The rest of a message that its line does not show: more than `room` of it, where there is more.
 fn body(entry: &MessageEntry, room: usize) -> String {
     let text = match Message::parse(entry.text.clone().into()) {
         Ok(Message::Request(request)) => request.call.params_text().unwrap_or_default().to_owned(),

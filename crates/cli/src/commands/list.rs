@@ -1,4 +1,4 @@
-//! `toolbay list`: every configured server, and where it stands.
+//! `toolbay list`: every configured server and its state.
 
 use serde_json::{Value, json};
 use toolbay_config::{Permission, Problem, scope::ScopedFile, visible};
@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
-    // Entries that cannot be used are rows of the table, so that only whole files are left to tell of.
+    // Invalid entries are rows of the table, so that only invalid files are left to report.
     let survey = ConfiguredServers::read_silently(context)?;
     let errors = survey.reading.errors.iter().map(ToString::to_string);
     errors.chain(survey.reading.approvals.clone()).for_each(|complaint| context.out.warn(&complaint));

@@ -1,4 +1,4 @@
-//! Lists of what servers offer: one line each, by server, as wide as the terminal.
+//! Lists of tools, resources and prompts: one line each, grouped by server, as wide as the terminal.
 
 use toolbay_host::CatalogKind;
 
@@ -39,7 +39,7 @@ impl ListArgs {
         }
     }
 
-    /// Keeps what was asked for.
+    /// Keeps the items that match the pattern and the server.
     pub(super) fn filter(&self, offers: &mut Vec<Offer>) {
         if let Some(server) = &self.server {
             offers.retain(|offer| offer.server.as_ref() == Some(server));
@@ -51,7 +51,7 @@ impl ListArgs {
         }
     }
 
-    /// Whether anything was asked for in particular.
+    /// Whether there is a filter.
     fn is_filter(&self) -> bool {
         self.pattern.is_some() || self.server.is_some()
     }
@@ -83,7 +83,7 @@ pub(super) async fn check_server(session: &Session<'_>, args: &ListArgs) -> Resu
     Err(CliError::UnknownServer { name: name.clone(), similar, known })
 }
 
-/// Prints what is left after filtering; `kind` is the word for one of them.
+/// Prints the items that are left after filtering; `kind` is the noun for one of them.
 pub(super) fn print(
     context: &Context,
     args: &ListArgs,

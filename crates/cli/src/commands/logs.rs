@@ -1,4 +1,4 @@
-//! `toolbay logs`: what servers wrote to stderr, and what happened to them.
+//! `toolbay logs`: the stderr of servers, and their events.
 
 use futures_util::future::try_join_all;
 use serde_json::json;

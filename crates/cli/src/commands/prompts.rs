@@ -93,8 +93,8 @@ fn show(context: &Context, name: &str, text: &str) -> Result<(), CliError> {
     let result: GetPromptResult =
         serde_json::from_str(text).map_err(|error| CliError::BadResult { why: error.to_string() })?;
     for message in &result.messages {
-        let said = message.content.to_text();
-        out.data(&format!("{}: {}\n", out.paint.bold(&clean(&message.role)), clean(&said).trim_end()))?;
+        let text = message.content.to_text();
+        out.data(&format!("{}: {}\n", out.paint.bold(&clean(&message.role)), clean(&text).trim_end()))?;
     }
     Ok(())
 }

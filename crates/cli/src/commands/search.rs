@@ -1,4 +1,4 @@
-//! `toolbay search`: code by what it does, or by its text.
+//! `toolbay search`: searches code by meaning or by text.
 
 mod show;
 
@@ -21,7 +21,7 @@ use crate::{
     args::SearchArgs,
 };
 
-/// How many results are shown unless said.
+/// How many results are shown by default.
 const BY_MEANING: usize = 10;
 const OF_TEXT: usize = 1000;
 
@@ -41,9 +41,9 @@ pub(crate) async fn run(context: &Context, args: &SearchArgs) -> Result<(), CliE
     show::show(&context.out, args, &found)
 }
 
-/// The folder to search in, and what in it, if that is a file.
+/// The folder to search in, and the file in it, if one was given.
 fn place(args: &SearchArgs) -> Result<(PathBuf, Option<String>), CliError> {
-    // With `--text`, what stands first is the place.
+    // With `--text`, the first argument is the path.
     let typed = match (&args.text, &args.path) {
         (Some(_), None) => args.question.as_ref().map(PathBuf::from),
         (Some(_), Some(_)) => {

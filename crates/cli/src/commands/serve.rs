@@ -25,13 +25,13 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     let gateway = gateway_options(context, &plan, &options)?;
     // Before anything is opened or started: a second hub by mistake must not start everything twice.
     let control = if args.separate { None } else { take_place(context, &plan).await? };
-    let doors = Listeners::open(&options).await?;
-    greet(context, &plan, &doors)?;
-    operate(context, Operation { plan, doors, control, gateway, life: Lifetime::Foreground }).await;
+    let listeners = Listeners::open(&options).await?;
+    greet(context, &plan, &listeners)?;
+    operate(context, Operation { plan, listeners, control, gateway, lifetime: Lifetime::Foreground }).await;
     Ok(())
 }
 
-/// What the gateway of a hub is told.
+/// The options of the gateway of a hub.
 pub(super) fn gateway_options(
     context: &Context,
     plan: &HubPlan,
@@ -49,7 +49,7 @@ pub(super) fn gateway_options(
     })
 }
 
-/// The place at which others find this hub. One in the background makes room; a second one in the foreground is refused.
+/// Binds the control socket. A hub in the background is replaced; a second one in the foreground is refused.
 async fn take_place(context: &Context, plan: &HubPlan) -> Result<Option<Listener>, CliError> {
     let place = context.env.socket_dirs().place(&plan.identity.files);
     if let Ok(client) = ControlClient::at(&place).await
@@ -75,16 +75,16 @@ fn warn(context: &Context, error: &ControlError, consequence: &str) {
     context.out.warn(&format!("{error}{}; {consequence}", cause.unwrap_or_default()));
 }
 
-fn greet(context: &Context, plan: &HubPlan, doors: &Listeners) -> Result<(), CliError> {
+fn greet(context: &Context, plan: &HubPlan, listeners: &Listeners) -> Result<(), CliError> {
     let out = &context.out;
-    let urls = doors.urls();
+    let urls = listeners.urls();
     if out.json {
         for url in &urls {
             out.json_object(&serde_json::json!({ "event": "listening", "url": url }))?;
         }
         return Ok(());
     }
-    let sockets = doors.sockets.iter().map(|socket| socket.path().display().to_string());
+    let sockets = listeners.sockets.iter().map(|socket| socket.path().display().to_string());
     for place in urls.iter().cloned().chain(sockets) {
         out.note(&format!(
             "Toolbay {} listens on {}",
@@ -144,23 +144,23 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
     };
     let options = ServeArgs::default().or(&plan.hub)?;
     let gateway = gateway_options(context, &plan, &options)?;
-    let doors = match open(&options).await {
-        Ok(doors) => doors,
+    let listeners = match open(&options).await {
+        Ok(listeners) => listeners,
         Err(error) => {
             // Clients on stdio must not suffer from it.
             context.out.warn(&format!("{error}; this hub listens on its Unix sockets only"));
             Listeners::open_listed(&ServeArgs::default()).await?
         }
     };
-    for url in doors.urls() {
+    for url in listeners.urls() {
         context.out.note(&format!("listens on {url}"));
     }
-    let life = Lifetime::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
-    operate(context, Operation { plan, doors, control: Some(control), gateway, life }).await;
+    let lifetime = Lifetime::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
+    operate(context, Operation { plan, listeners, control: Some(control), gateway, lifetime }).await;
     Ok(())
 }
 
-/// Opens what `[hub]` names; nothing unless it does.
+/// Opens the listeners of `[hub]`, if there are any.
 async fn open(options: &ServeArgs) -> Result<Listeners, CliError> {
     let began = tokio::time::Instant::now();
     loop {

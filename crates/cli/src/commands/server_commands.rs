@@ -59,7 +59,7 @@ async fn give(context: &Context, args: &ServerNamesArgs, method: &str, goal: Goa
         errors.extend(
             missed.map(|server| CliError::NotReady { server: server.name.clone(), trouble: trouble(server) }),
         );
-        // The last one is told, and decides on the exit code, as the error of any command.
+        // The last one is returned and decides on the exit code, as the error of any command.
         let Some(last) = errors.pop() else { return Ok(()) };
         for error in &errors {
             exit::report(error, context.out.json);

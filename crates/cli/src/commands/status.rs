@@ -120,7 +120,7 @@ fn other_problems(snapshot: &HubStatus) -> impl Iterator<Item = &ConfigProblem> 
     snapshot.config_problems.iter().filter(move |problem| !problem.server.as_ref().is_some_and(is_broken))
 }
 
-/// The hub in a few lines, then its servers, what of theirs is not offered, and what else to know about it.
+/// Prints a summary of the hub, its servers, tools that are not offered, and notes.
 fn lines(snapshot: &HubStatus, view: View) -> Vec<String> {
     let mut lines = head(snapshot, view.paint, view.columns);
     let mut servers: Vec<&ServerSnapshot> = snapshot.servers.iter().collect();

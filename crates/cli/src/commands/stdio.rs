@@ -1,7 +1,7 @@
 //! `toolbay stdio`: the hub as a server on stdin and stdout.
 //!
 //! Clients of the same configuration share one hub in the background, so that each server runs once. This process then only hands
-//! on what client and hub say ([`relay`]).
+//! on the lines of client and hub ([`relay`]).
 
 mod lines;
 mod link;

@@ -1,4 +1,4 @@
-//! `toolbay tools`: what can be called.
+//! `toolbay tools`: lists the tools, or shows one.
 
 use serde_json::Value;
 use toolbay_host::CatalogKind;
@@ -51,7 +51,7 @@ fn offers(tools: Vec<String>) -> Vec<Offer> {
     tools.into_iter().filter_map(offer).collect()
 }
 
-/// The tool that somebody named, in full or as its server does where only one is called so.
+/// Finds a tool by its full name, or by the name that its server gives it where that is unique.
 fn named(offers: &[Offer], name: &str, server: Option<&str>) -> Option<usize> {
     let is_asked = |offer: &Offer| server.is_none() || offer.server.as_deref() == server;
     let bare = |offer: &Offer| offer.name.split_once("__").is_some_and(|(_, bare)| bare == name);
@@ -63,7 +63,7 @@ fn named(offers: &[Offer], name: &str, server: Option<&str>) -> Option<usize> {
     found.next().is_none().then_some(index)
 }
 
-/// Shows what a tool does, what it wants and gives, and how it is called.
+/// Shows a tool: its description, parameters, result and an example call.
 fn show(context: &Context, offer: &Offer) -> Result<(), CliError> {
     let out = &context.out;
     if out.json {
@@ -98,17 +98,17 @@ fn show(context: &Context, offer: &Offer) -> Result<(), CliError> {
     Ok(out.data(&text)?)
 }
 
-/// What the server says about how careful one must be.
+/// The annotations of a tool: read-only, destructive and so on.
 fn behavior(tool: &Value) -> String {
-    let says = |key: &str, is: bool| tool["annotations"][key].as_bool() == Some(is);
+    let hints_at = |key: &str, is: bool| tool["annotations"][key].as_bool() == Some(is);
     let hints = [
-        (says("readOnlyHint", true), "changes nothing"),
-        (says("destructiveHint", true) && !says("readOnlyHint", true), "destructive"),
-        (says("idempotentHint", true), "idempotent"),
-        (says("openWorldHint", true), "interacts with external systems"),
+        (hints_at("readOnlyHint", true), "changes nothing"),
+        (hints_at("destructiveHint", true) && !hints_at("readOnlyHint", true), "destructive"),
+        (hints_at("idempotentHint", true), "idempotent"),
+        (hints_at("openWorldHint", true), "interacts with external systems"),
     ];
-    let said: Vec<&str> = hints.iter().filter(|(is_said, _)| *is_said).map(|(_, text)| *text).collect();
-    if said.is_empty() { String::new() } else { format!("According to its server: {}.", said.join(", ")) }
+    let given: Vec<&str> = hints.iter().filter(|(is_given, _)| *is_given).map(|(_, text)| *text).collect();
+    if given.is_empty() { String::new() } else { format!("According to its server: {}.", given.join(", ")) }
 }
 
 fn table(context: &Context, what: &str, parameters: &[Parameter]) -> String {

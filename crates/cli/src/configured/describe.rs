@@ -1,4 +1,4 @@
-//! Servers in words for people: one line, or a line for each field.
+//! Descriptions of servers: one line, or a line for each field.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Putting one server into a file: what it will be is shown, what it replaces is asked for, what is odd is told.
+//! Writing one server to a file: shows the new entry, asks before it replaces another one, and warns.
 
 use std::{ffi::OsStr, path::Path};
 
@@ -21,7 +21,7 @@ use crate::{
     term::confirm::{can_ask, confirm},
 };
 
-/// Puts a server, given as an entry of `mcpServers`, into the file that is meant.
+/// Writes a server, given as an entry of `mcpServers`, to the target file.
 pub(crate) async fn put(
     context: &Context,
     args: &PutArgs,
@@ -49,7 +49,7 @@ pub(crate) async fn put(
     };
     if args.dry_run {
         report.entry = Some(shown(&written, &file, format.unwrap_or(after.format))?);
-        return report.tell(context);
+        return report.print(context);
     }
     report.announce(context);
     if is_there && !args.yes {
@@ -66,10 +66,10 @@ pub(crate) async fn put(
         report.change = "unchanged";
     }
     approve(context, &file, name)?;
-    report.tell(context)
+    report.print(context)
 }
 
-/// An entry of `mcpServers`, for a file at that place, in the words that all formats share.
+/// Reads an entry of `mcpServers` as if it were in a file at that path.
 pub(crate) fn written(
     context: &Context,
     path: &Path,
@@ -86,7 +86,7 @@ pub(crate) fn written(
     }
 }
 
-/// The entry alone, as it will stand in the file, but for secrets.
+/// The entry alone, as it will be in the file, without secrets.
 fn shown(written: &WrittenServer, file: &TargetFile, format: Format) -> Result<String, CliError> {
     let path = match file.path.extension() {
         Some(_) => file.path.clone(),
@@ -151,7 +151,7 @@ struct EditReport<'a> {
     name: &'a str,
     file: &'a TargetFile,
     change: &'static str,
-    /// The entry as it would stand in the file, if nothing was written.
+    /// The entry as it would be in the file, if nothing was written.
     entry: Option<String>,
     written: &'a WrittenServer,
     warnings: Vec<String>,
@@ -163,7 +163,7 @@ impl EditReport<'_> {
         context.out.note(&format!("{}: {}", self.name, target(&self.written.normalised())));
     }
 
-    fn tell(&self, context: &Context) -> Result<(), CliError> {
+    fn print(&self, context: &Context) -> Result<(), CliError> {
         let out = &context.out;
         for warning in &self.warnings {
             out.warn(&format!("server `{}`: {warning}", self.name));

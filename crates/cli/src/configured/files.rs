@@ -1,7 +1,7 @@
-//! Which files a command means, and what they say.
+//! The configuration files of a command, and their content.
 //!
-//! With `--config` it is that file and nothing else, and whoever named it wants it. Without, it is the user's own file and what
-//! the project brings that this folder belongs to; what a project brings waits until somebody approves of it.
+//! With `--config` it is that file alone, and it counts as approved. Without, it is the user's own file and the files of the project that
+//! this folder belongs to; servers of a project wait for approval.
 
 use std::{
     collections::BTreeMap,
@@ -36,11 +36,11 @@ pub(crate) struct Configuration {
     pub(crate) files: Vec<ScopedFile>,
     /// The folder whose servers must be approved.
     pub(crate) project: PathBuf,
-    /// Whether somebody named the file.
+    /// Whether the file was given with `--config`.
     pub(crate) is_explicit: bool,
-    /// What people were told of that is wrong with the files.
+    /// The problems that were reported already.
     pub(crate) complained: Vec<ConfigProblem>,
-    /// The codebase server that is offered unless the files say otherwise; nothing where a file was named, which lists all
+    /// The default codebase server; none where a file was given, which lists all
     /// there is.
     pub(crate) codebase: Option<DefaultCodebase>,
     reader: ScopeReader,
@@ -53,9 +53,9 @@ pub(crate) struct Configuration {
 pub(crate) struct Identity {
     /// The files that it serves.
     pub(crate) files: Vec<PathBuf>,
-    /// The project that has a say in them.
+    /// The project that they belong to.
     pub(crate) project: Option<PathBuf>,
-    /// Whether somebody named the file.
+    /// Whether the file was given with `--config`.
     pub(crate) is_explicit: bool,
 }
 
@@ -81,7 +81,7 @@ impl Configuration {
     /// Finds the files; none need be there unless one was named.
     pub(crate) fn find(context: &Context) -> Result<Self, CliError> {
         let (project, here) = match &context.args.command {
-            // It runs in `/`, and is told where its clients work.
+            // It runs in `/`, and its clients report their directories.
             Some(Command::Background(args)) => (args.spec.project.clone(), args.spec.project.clone()),
             _ => {
                 let here = std::env::current_dir().map_err(CliError::from)?;
@@ -135,12 +135,12 @@ impl Configuration {
         reading
     }
 
-    /// The servers of a hub: those that were read, and those that are there unless the files say otherwise.
+    /// The servers of a hub: those that were read, and the default ones.
     pub(crate) fn servers(&self, reading: Reading) -> Vec<ServerConfig> {
         let mut servers: Vec<ServerConfig> =
             reading.merged.servers.into_iter().map(|placed| placed.server).collect();
         let is_offered = self.codebase.as_ref().filter(|codebase| codebase.is_offered);
-        if let Some(codebase) = is_offered.filter(|_| !DefaultCodebase::is_said_by(&servers)) {
+        if let Some(codebase) = is_offered.filter(|_| !DefaultCodebase::is_replaced_by(&servers)) {
             servers.push(codebase.server.clone());
         }
         servers

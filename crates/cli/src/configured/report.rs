@@ -1,4 +1,4 @@
-//! All configured servers: what counts, where it stands, how it is written, and how it is if a hub runs it.
+//! All configured servers: which entry counts, its file, its settings, and its state if a hub runs it.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use crate::{
     configured::files::Configuration,
 };
 
-/// What the files say, all of them.
+/// The servers of all files.
 #[derive(Debug)]
 pub(crate) struct ConfiguredServers {
     pub(crate) configuration: Configuration,
@@ -32,7 +32,7 @@ pub(crate) struct ConfiguredServers {
 }
 
 impl ConfiguredServers {
-    /// Reads all files and tells about what cannot be used; a file that was named must be readable.
+    /// Reads all files and reports what cannot be used; a file that was given must be readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
         let survey = Self::read_silently(context)?;
         for complaint in complaints(&survey.reading) {
@@ -41,7 +41,7 @@ impl ConfiguredServers {
         Ok(survey)
     }
 
-    /// As [`ConfiguredServers::read`], for those who tell in their own way.
+    /// As [`ConfiguredServers::read`], without reporting.
     pub(crate) fn read_silently(context: &Context) -> Result<Self, CliError> {
         let mut configuration = Configuration::find(context)?;
         let mut reading = configuration.read();
@@ -82,7 +82,7 @@ impl ConfiguredServers {
         servers.into_iter().map(|server| (server.name.clone(), server)).collect()
     }
 
-    /// A server for programs: the fields that all formats share, and where it stands.
+    /// A server as JSON: the fields that all formats share, its file, permission and state.
     pub(crate) fn json(&self, placed: &Placed) -> Value {
         let mut value = self.normalised(placed);
         value["enabled"] = (placed.server.permission == Permission::Enabled).into();
@@ -104,16 +104,16 @@ impl ConfiguredServers {
     }
 }
 
-/// Whether a server may run, in a word.
-pub(crate) fn permission(standing: Permission) -> &'static str {
-    match standing {
+/// The name of a permission in output.
+pub(crate) fn permission(permission: Permission) -> &'static str {
+    match permission {
         Permission::Enabled => "enabled",
         Permission::Disabled => "disabled",
         Permission::Pending => "needs approval",
     }
 }
 
-/// Whose file it is, in a word.
+/// The name of a scope in output.
 pub(crate) fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::Managed => "managed",
@@ -125,7 +125,7 @@ pub(crate) fn scope(scope: Scope) -> &'static str {
     }
 }
 
-/// A path as people write it.
+/// A path, shortened with `~`.
 pub(crate) fn short_path(context: &Context, path: &Path) -> String {
     let below_home = context.env.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
     visible(&match below_home {
@@ -145,7 +145,7 @@ pub(crate) fn warnings<'a>(
     gathered(servers.into_iter().filter_map(of).collect(), is_verbose)
 }
 
-/// As [`warnings`], of the lines that there are to say.
+/// As [`warnings`], for lines that were made already.
 pub(crate) fn gathered(lines: Vec<String>, is_verbose: bool) -> Vec<String> {
     match lines.len() {
         0 | 1 => lines,

@@ -45,7 +45,7 @@ impl TargetFile {
         }
     }
 
-    /// The file in which a server stands.
+    /// The file that has a server.
     pub(crate) fn with(context: &Context, name: &str, scope: Option<ScopeArg>) -> Result<Self, CliError> {
         let configuration = Configuration::find(context)?;
         let is_meant = |file: &&ScopedFile| match scope {

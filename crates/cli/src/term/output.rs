@@ -1,4 +1,4 @@
-//! Where words go: data to stdout, everything else to stderr.
+//! Output: data to stdout, everything else to stderr.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -10,33 +10,33 @@ use crate::term::style::{Palette, clean, escape_json};
 /// Of everything printed with `--json`; raised when a field changes its meaning or goes.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
-/// Writes for people or for programs.
+/// Writes text or JSON.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     pub(crate) json: bool,
     quiet: bool,
-    /// Colours for stdout.
+    /// Colors for stdout.
     pub(crate) paint: Palette,
-    /// Colours for stderr.
+    /// Colors for stderr.
     pub(crate) paint_status: Palette,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
-    /// How wide stdout is, if it is a terminal that says so. Longer lines are cut, not wrapped.
+    /// The width of stdout, if it is a terminal. Longer lines are cut, not wrapped.
     pub(crate) columns: Option<usize>,
-    /// Whether what is said goes to the log, with the time.
+    /// Whether messages go to the log, with the time.
     is_log: bool,
 }
 
 impl Output {
-    /// `colour` overrides what the terminals suggest.
-    pub(crate) fn new(json: bool, quiet: bool, colour: Option<bool>) -> Self {
+    /// `color` overrides what the terminals suggest.
+    pub(crate) fn new(json: bool, quiet: bool, color: Option<bool>) -> Self {
         let stdout_is_terminal = io::stdout().is_terminal();
         let stderr_is_terminal = io::stderr().is_terminal();
         Self {
             json,
             quiet,
-            paint: Palette(colour.unwrap_or(stdout_is_terminal)),
-            paint_status: Palette(colour.unwrap_or(stderr_is_terminal)),
+            paint: Palette(color.unwrap_or(stdout_is_terminal)),
+            paint_status: Palette(color.unwrap_or(stderr_is_terminal)),
             stdout_is_terminal,
             stderr_is_terminal,
             columns: stdout_is_terminal.then(|| size(io::stdout())).flatten().map(|size| size.columns),
@@ -76,7 +76,7 @@ impl Output {
         self.data(&escape_json(&(text + "\n")))
     }
 
-    /// How things are going; not with `--quiet`.
+    /// Prints progress; not with `--quiet`.
     pub(crate) fn note(&self, text: &str) {
         if self.is_log {
             tracing::info!("{text}");
@@ -113,7 +113,7 @@ pub(crate) fn size(terminal: impl std::os::fd::AsFd) -> Option<Size> {
     (size.columns > 0 && size.rows > 0).then_some(size)
 }
 
-/// Writes to stderr. When that fails there is nobody left to tell.
+/// Writes to stderr. There is no place left to report that this failed.
 pub(crate) fn to_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

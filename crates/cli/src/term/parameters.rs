@@ -1,4 +1,4 @@
-//! What a JSON Schema asks for, in words for people.
+//! Parameters of a JSON Schema as text.
 
 use serde::{
     Deserialize,
@@ -115,7 +115,7 @@ fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
     }
 }
 
-/// Types that may stand for each other; `null` means only that a value may be left out.
+/// Joins alternative types; `null` means only that a value may be left out.
 fn joined(types: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
     for name in types {

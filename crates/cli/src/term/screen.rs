@@ -1,6 +1,6 @@
 //! A terminal that is taken over for a while: a screen of its own, and keys without Enter.
 //!
-//! Whatever happens, the terminal is as before in the end: when the value is dropped, after a signal too, because that ends
+//! The terminal is always restored: when the value is dropped, after a signal too, because that ends
 //! the command that holds it, and when the program panics.
 
 use std::{
@@ -22,11 +22,11 @@ const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// Where a terminal does not know its size.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 /// A read of a key that is not pressed ends after this many tenths of a second.
-const PATIENCE: u8 = 2;
+const KEY_TIMEOUT: u8 = 2;
 /// Keys that may wait.
 const KEYS: usize = 16;
 
-/// The terminal, for as long as this lives.
+/// The terminal, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Screen {
     before: Option<Termios>,
@@ -85,7 +85,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws everything anew next time.
+    /// Redraws everything next time.
     pub(crate) fn forget(&mut self) {
         self.drawn.clear();
     }
@@ -96,7 +96,7 @@ impl Drop for Screen {
         self.is_over.store(true, Ordering::Relaxed);
         restore(self.before.as_ref());
         if !std::thread::panicking() {
-            // Ours goes; nobody else in this program has one.
+            // Removes our own panic hook; the program has no other.
             let _ = std::panic::take_hook();
         }
     }
@@ -106,7 +106,7 @@ impl Drop for Screen {
 fn by_key(mut modes: Termios) -> Termios {
     modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
     modes.special_codes[SpecialCodeIndex::VMIN] = 0;
-    modes.special_codes[SpecialCodeIndex::VTIME] = PATIENCE;
+    modes.special_codes[SpecialCodeIndex::VTIME] = KEY_TIMEOUT;
     modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
     modes
 }
@@ -115,11 +115,11 @@ fn restore(before: Option<&Termios>) {
     if let Some(before) = before {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
     }
-    // There is nobody left to tell.
+    // There is no place left to report an error.
     let _ = write(LEAVE);
 }
 
-/// What a panic says must be read on the terminal as it was.
+/// Restores the terminal before the message of a panic is printed.
 fn restore_on_panic(before: Option<Termios>) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -134,19 +134,19 @@ fn write(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Lines that stand on a terminal.
+/// Lines on a terminal that are redrawn in place.
 #[derive(Debug, Default)]
 pub(crate) struct Redraw {
     drawn: Vec<String>,
 }
 
 impl Redraw {
-    /// What to write so that `lines` stand where the last ones stood; nothing if they do already.
+    /// The text to write so that `lines` replace the last ones; none if they are equal.
     pub(crate) fn with(&mut self, lines: Vec<String>) -> Option<String> {
         if lines == self.drawn {
             return None;
         }
-        // Up to the first line, then each line anew; longer ones are cut by the terminal, not wrapped.
+        // Up to the first line, then each line again; longer ones are cut by the terminal, not wrapped.
         let mut text = String::from("\x1b[?7l");
         if !self.drawn.is_empty() {
             text.push_str(&format!("\x1b[{}A", self.drawn.len()));

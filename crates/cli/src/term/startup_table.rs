@@ -1,4 +1,4 @@
-//! The servers as they come up: a table that is drawn anew in place on a terminal, else a line per change.
+//! The servers while they start: a table that is redrawn in place on a terminal, else a line per change.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::term::{
 
 /// Changes that come together are drawn together.
 const TOGETHER: Duration = Duration::from_millis(60);
-/// Without a change, how often running times are drawn anew.
+/// How often running times are redrawn without a change.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Shows servers as they come up.
@@ -23,7 +23,7 @@ pub(crate) struct StartupTable<'a> {
     out: &'a Output,
     host: Host,
     events: HostEvents,
-    /// What was last said about each server.
+    /// The last line about each server.
     said: HashMap<String, String>,
     table: Redraw,
     form: StartupView,
@@ -34,7 +34,7 @@ pub(crate) struct StartupTable<'a> {
 /// How changes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StartupView {
-    /// A table on stderr that is drawn anew in place.
+    /// A table on stderr that is redrawn in place.
     Table,
     /// A line on stderr for each change.
     Lines,
@@ -54,7 +54,7 @@ impl<'a> StartupTable<'a> {
         Self { out, host, events, said: HashMap::new(), table: Redraw::default(), form, only: None }
     }
 
-    /// As [`StartupTable::new`], of those servers alone that are on their way up now.
+    /// As [`StartupTable::new`], with only those servers that are starting now.
     pub(crate) fn of_starting(host: &Host, out: &'a Output) -> Self {
         let board = Self::new(host, out);
         let is_starting = |status: &ServerStatus| ServerState::from(&status.state) == ServerState::Starting;
@@ -88,7 +88,7 @@ impl<'a> StartupTable<'a> {
         }
     }
 
-    /// Shows how things stand now. A table stays as it is from here on; later changes are lines below it.
+    /// Shows the current state. A table stays as it is from here on; later changes are lines below it.
     pub(crate) fn finish(&mut self) {
         let snapshots = self.look();
         self.show(&snapshots);

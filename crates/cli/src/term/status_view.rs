@@ -1,4 +1,4 @@
-//! Servers of a hub as people see them: a line, a table, a summary.
+//! Servers of a hub on the terminal: a line, a table, a summary.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl View {
         Self { paint, columns: None, is_verbose: false, times }
     }
 
-    /// A table of servers, with what is wrong below each row.
+    /// A table of servers, with the failure below each row.
     pub(crate) fn table(&self, servers: &[&ServerSnapshot]) -> Vec<String> {
         self.blocks(servers).concat()
     }
@@ -115,7 +115,7 @@ pub(crate) fn key(server: &ServerSnapshot) -> String {
     }
 }
 
-/// `13 ready, 2 failed, 1 disabled`, the worst first but for what is well.
+/// Formats a summary: `13 ready, 2 failed, 1 disabled`.
 pub(crate) fn summary(servers: &[ServerSnapshot]) -> String {
     let mut states: Vec<(ServerState, usize)> = Vec::new();
     for server in servers {
@@ -130,7 +130,7 @@ pub(crate) fn summary(servers: &[ServerSnapshot]) -> String {
     if counts.is_empty() { "no servers".to_owned() } else { counts.join(", ") }
 }
 
-/// Puts servers that somebody should look at first; the others stay in their order.
+/// Sorts servers with problems first; the others keep their order.
 pub(crate) fn sort_by_trouble(servers: &mut [&ServerSnapshot]) {
     servers.sort_by_key(|server| severity(server.state));
 }
@@ -164,7 +164,7 @@ pub(crate) fn counts(server: &ServerSnapshot) -> String {
     )
 }
 
-/// What went wrong, in lines: the failure, the line of stderr that says why, and what to do about it.
+/// The lines about a failure: the message, its cause on stderr, and a hint.
 fn trouble_lines(server: &ServerSnapshot, is_verbose: bool) -> Vec<String> {
     let Some(failure) = &server.failure else { return Vec::new() };
     let message = match failure.searched.len() {

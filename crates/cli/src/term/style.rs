@@ -48,7 +48,7 @@ impl Palette {
     }
 }
 
-/// The first line of a text of others, clean.
+/// The first line of untrusted text, cleaned.
 pub(crate) fn clean_line(text: &str) -> String {
     let cleaned = clean(text);
     cleaned.trim().lines().next().unwrap_or("").replace('\t', " ")
@@ -112,7 +112,7 @@ pub(crate) fn tail(text: &str, room: usize) -> &str {
     start.map_or(text, |(index, next)| &text[index + next.len_utf8()..])
 }
 
-/// Whether a word of `text` ends right before `index`.
+/// Whether a word of `text` ends at `index`.
 fn ends_word(text: &str, index: usize) -> bool {
     text[index..].starts_with(char::is_whitespace)
 }

@@ -5,7 +5,7 @@ use crate::{
     term::style::{Palette, cut, width},
 };
 
-/// A cell: what it says, and how it looks.
+/// A cell: its text and its style.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
     text: String,

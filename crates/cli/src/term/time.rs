@@ -1,4 +1,4 @@
-//! Times as people and programs write them, in UTC.
+//! Formats of times and durations.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -19,7 +19,7 @@ const QUICK: Timing = Timing { check: Duration::from_millis(20), tick: Duration:
 /// Never gives up by itself while a test runs.
 const SLOW: Timing = Timing { tick: Duration::from_secs(10), ..QUICK };
 
-/// What the process is that the other tests start; nothing in a run of all tests.
+/// The process that the other tests start; does nothing in a run of all tests.
 #[test]
 fn blocked_process() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -33,7 +33,7 @@ fn blocked_process() {
         match role.as_str() {
             "recovering" => thread::sleep(QUICK.tick * 30),
             "running" => {}
-            // Also when it is stuck where nobody else can write a line.
+            // Even when it is stuck while it holds the lock of the log.
             _ => {
                 let _held = io::stderr().lock();
                 loop {
@@ -61,12 +61,12 @@ impl Blocked {
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut blocked = Self { child, stdout, stderr };
-        blocked.says("ready");
+        blocked.expect_line("ready");
         blocked
     }
 
-    fn says(&mut self, text: &str) {
-        assert!(self.stdout.any(|line| line.unwrap().contains(text)), "it never says {text:?}");
+    fn expect_line(&mut self, text: &str) {
+        assert!(self.stdout.any(|line| line.unwrap().contains(text)), "it never prints {text:?}");
     }
 
     fn signal(&self, name: &str) {
@@ -96,7 +96,7 @@ fn the_second_signal_ends_a_blocked_process() {
         blocked.signal(first);
         blocked.signal(second);
         let ended = blocked.end();
-        // Which of them was seen first is not said.
+        // Which of them is seen first is undefined.
         assert!(ended == Some(status) || ended == Some(if first == "-INT" { 130 } else { 143 }), "{ended:?}");
     }
 }
@@ -112,7 +112,7 @@ fn a_blocked_process_ends_some_time_after_the_first_signal() {
 fn a_process_that_runs_has_all_the_time_it_needs_to_stop() {
     let mut running = Blocked::start("running");
     running.signal("-TERM");
-    running.says("stopped");
+    running.expect_line("stopped");
     assert_eq!(running.end(), Some(0));
 }
 
@@ -124,6 +124,6 @@ fn a_stall_is_reported_once_and_so_is_its_end() {
     assert!(stalled.contains("the hub has been blocked for"), "{stalled}");
     assert!(recovered.contains("the hub is running again, after"), "{recovered}");
     recovering.signal("-TERM");
-    recovering.says("stopped");
+    recovering.expect_line("stopped");
     assert_eq!(recovering.end(), Some(0));
 }

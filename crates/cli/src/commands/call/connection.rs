@@ -21,7 +21,7 @@ use crate::{
     term::confirm::can_ask,
 };
 
-/// How often a line about progress is drawn anew.
+/// How often the line about progress is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
 /// A client of a hub.
@@ -29,10 +29,10 @@ const TICK: Duration = Duration::from_millis(200);
 pub(super) struct HubConnection<'a> {
     context: &'a Context,
     wire: Connection,
-    /// The server that is called, for people.
+    /// The name of the server that is called, for messages.
     server: String,
     next_id: u64,
-    /// Keeps the tasks of the connection together; they end with the wire.
+    /// The tasks of the connection; they end with it.
     _tasks: TaskTracker,
 }
 
@@ -75,7 +75,7 @@ impl<'a> HubConnection<'a> {
     }
 
     async fn shake_hands(&mut self) -> Result<(), CliError> {
-        // Only what somebody can be asked for is offered to servers.
+        // Elicitation is offered to servers only if the user can be request.
         let capabilities = match can_ask(self.context) {
             true => json!({ "elicitation": { "form": {}, "url": {} } }),
             false => json!({}),
@@ -96,8 +96,8 @@ impl<'a> HubConnection<'a> {
         Ok(())
     }
 
-    /// Sends a request and gives the text of its result, or the error. What comes before is shown, and what the server wants
-    /// to know is asked.
+    /// Sends a request and returns the text of its result, or the error. Progress and log messages are shown, and server requests
+    /// are answered.
     pub(super) async fn ask(
         &mut self,
         method: &str,
@@ -116,11 +116,13 @@ impl<'a> HubConnection<'a> {
                 }
             };
             match incoming.ok_or(ControlError::Gone)? {
-                Incoming::Message(Message::Notification(told)) => self.hear(&told, progress),
-                Incoming::Message(Message::Request(asked)) => {
+                Incoming::Message(Message::Notification(notification)) => {
+                    self.on_notification(&notification, progress)
+                }
+                Incoming::Message(Message::Request(request)) => {
                     progress.pause();
-                    let answer = self.answer(&asked).await?;
-                    self.send(answer).await?;
+                    let response = self.respond(&request).await?;
+                    self.send(response).await?;
                 }
                 Incoming::Message(Message::Response(response)) if response.id.as_ref() == Some(&id) => {
                     progress.pause();
@@ -131,26 +133,27 @@ impl<'a> HubConnection<'a> {
         }
     }
 
-    fn hear(&self, told: &Notification, progress: &mut CallProgress) {
-        let params = || serde_json::from_str::<Value>(told.params_text().unwrap_or("{}")).unwrap_or_default();
-        match told.method() {
+    fn on_notification(&self, notification: &Notification, progress: &mut CallProgress) {
+        let params =
+            || serde_json::from_str::<Value>(notification.params_text().unwrap_or("{}")).unwrap_or_default();
+        match notification.method() {
             method::PROGRESS => progress.step(&params()),
             method::LOG_MESSAGE => progress.log(&self.server, &params()),
             _ => {}
         }
     }
 
-    /// The answer to what a server asks.
-    async fn answer(&self, asked: &Request) -> Result<bytes::Bytes, CliError> {
-        let params = serde_json::from_str(asked.call.params_text().unwrap_or("{}")).unwrap_or_default();
-        Ok(match asked.call.method() {
+    /// The response to a server request.
+    async fn respond(&self, request: &Request) -> Result<bytes::Bytes, CliError> {
+        let params = serde_json::from_str(request.call.params_text().unwrap_or("{}")).unwrap_or_default();
+        Ok(match request.call.method() {
             method::ELICIT => {
-                result(&asked.id, &form::answer(self.context, &self.server, &params).await?.to_string())
+                result(&request.id, &form::elicit(self.context, &self.server, &params).await?.to_string())
             }
-            method::PING => result(&asked.id, "{}"),
+            method::PING => result(&request.id, "{}"),
             other => {
                 let message = format!("`toolbay call` does not support `{other}`");
-                error(Some(&asked.id), &ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
+                error(Some(&request.id), &ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
             }
         })
     }

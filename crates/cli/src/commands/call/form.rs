@@ -1,4 +1,4 @@
-//! Forms and pages of servers (elicitation), asked on a terminal.
+//! Elicitation on a terminal: forms and URLs.
 
 use serde_json::{Map, Value, json};
 
@@ -12,15 +12,15 @@ use crate::{
     },
 };
 
-/// What somebody decided about a request.
+/// The user's decision about a request.
 enum FormDecision {
     Answer,
     Decline,
     Cancel,
 }
 
-/// Asks for what a server wants and gives the result of `elicitation/create`.
-pub(super) async fn answer(context: &Context, server: &str, params: &Value) -> Result<Value, CliError> {
+/// Shows an elicitation and returns the result of `elicitation/create`.
+pub(super) async fn elicit(context: &Context, server: &str, params: &Value) -> Result<Value, CliError> {
     let paint = context.out.paint_status;
     let message = clean(params["message"].as_str().unwrap_or_default()).into_owned();
     to_stderr(&format!("{} {message}\n", paint.bold(&format!("{} asks:", clean_line(server)))));
@@ -125,7 +125,7 @@ struct Choice {
     title: String,
 }
 
-/// What a field may be chosen from; of a list, what its items may be.
+/// The choices of a field, or of the items of a list.
 fn choices(schema: &Value) -> Vec<Choice> {
     let schema = if schema["type"] == "array" { &schema["items"] } else { schema };
     if let Some(values) = schema["enum"].as_array() {
@@ -152,7 +152,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What was typed as a value that fits the schema, or what is wrong with it.
+/// Converts the typed text to a value that fits the schema; the error is for the user.
 fn value(schema: &Value, choices: &[Choice], typed: &str) -> Result<Value, String> {
     if schema["type"] == "array" {
         let parts = typed.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_must_fit() {
-        let colours = json!({ "type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"] });
+        let colors = json!({ "type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"] });
         let titled = json!({ "type": "string", "oneOf": [{ "const": "a", "title": "First" }] });
         let some = json!({ "type": "array", "minItems": 1, "maxItems": 1, "items": { "enum": ["x", "y"] } });
         for (schema, typed, expected) in [
@@ -260,9 +260,9 @@ mod tests {
             (json!({ "type": "number" }), "many", Err("type a number")),
             (json!({ "type": "boolean" }), "Yes", Ok(json!(true))),
             (json!({ "type": "boolean" }), "maybe", Err("type yes or no")),
-            (colours.clone(), "2", Ok(json!("g"))),
-            (colours.clone(), "red", Ok(json!("r"))),
-            (colours, "3", Err("type a number from 1 to 2")),
+            (colors.clone(), "2", Ok(json!("g"))),
+            (colors.clone(), "red", Ok(json!("r"))),
+            (colors, "3", Err("type a number from 1 to 2")),
             (titled, "first", Ok(json!("a"))),
             (some.clone(), "2", Ok(json!(["y"]))),
             (some, "1, 2", Err("choose at most 1")),

@@ -1,4 +1,4 @@
-//! How far a call is: one line on a terminal, drawn anew in place.
+//! The progress of a call: one line on a terminal, redrawn in place.
 
 use std::{
     io,
@@ -26,7 +26,7 @@ const WIDTH: usize = 20;
 pub(super) struct CallProgress {
     tool: String,
     started: Instant,
-    /// The last that the server said.
+    /// The last message of the server.
     step: Option<Step>,
     /// Whether the line is there and is drawn on a terminal.
     is_line: bool,
@@ -36,7 +36,7 @@ pub(super) struct CallProgress {
     paint: Palette,
 }
 
-/// What a server said about its progress.
+/// A progress notification.
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
     progress: f64,
@@ -72,7 +72,7 @@ impl CallProgress {
         }
     }
 
-    /// Draws the line anew, once the call takes long enough.
+    /// Redraws the line, once the call takes long enough.
     pub(super) fn tick(&mut self) {
         if !self.is_line || self.started.elapsed() < SOON {
             return;
@@ -84,7 +84,7 @@ impl CallProgress {
         self.is_drawn = true;
     }
 
-    /// The server says how far it is.
+    /// Handles a progress notification.
     pub(super) fn step(&mut self, params: &Value) {
         let step = Step {
             progress: params["progress"].as_f64().unwrap_or_default(),
@@ -114,7 +114,7 @@ impl CallProgress {
         to_stderr(&format!("{} {level}: {text}\n", self.paint.dim(&source)));
     }
 
-    /// Leaves nothing of the line, so that others may write.
+    /// Erases the line before other output.
     pub(super) fn pause(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             to_stderr("\r\x1b[2K");

@@ -10,8 +10,7 @@ use crate::{
     term::style::clean_line,
 };
 
-/// The error for a request about `name` (a tool or prompt, as `kind` says) that was answered with an error; `known` is what
-/// there is.
+/// Explains the error response to a request for the tool or prompt `name`; `kind` is the noun, `known` are the existing names.
 pub(in crate::commands) async fn explain<'a>(
     session: &Session<'_>,
     kind: &'static str,
@@ -22,7 +21,7 @@ pub(in crate::commands) async fn explain<'a>(
     let known: Vec<&str> = known.into_iter().collect();
     let is_listed = known.contains(&name);
     let Ok(snapshot) = session.client.snapshot().await else {
-        return answered(None, error);
+        return call_error(None, error);
     };
     let owner = owner(&snapshot, name);
     match owner {
@@ -37,7 +36,7 @@ pub(in crate::commands) async fn explain<'a>(
     if !is_listed && !known.iter().any(|other| bare(other) == name) {
         return session.unknown(kind, name, known).await;
     }
-    answered(owner.map(|server| server.name.as_str()), error)
+    call_error(owner.map(|server| server.name.as_str()), error)
 }
 
 /// The server whose prefix a name has.
@@ -58,14 +57,14 @@ fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
     if server.state == ServerState::NeedsApproval {
         return CliError::NeedsApproval { servers: vec![server.name.clone()] };
     }
-    // One that is on its way back up went down during the call: the answer says why.
+    // A server that is restarting went down during the call: the response has the reason.
     let is_coming_back = matches!(server.state, ServerState::Starting | ServerState::Restarting);
     let (message, hint) = match (&server.absence, hub_error(&error)) {
-        (Some(absence), told) if !is_coming_back || told.is_none() => {
+        (Some(absence), explained) if !is_coming_back || explained.is_none() => {
             (clean_line(&absence.message), absence.hint.as_deref().map(clean_line))
         }
-        (_, Some(told)) => told,
-        (_, None) => return answered(Some(&server.name), error),
+        (_, Some(explained)) => explained,
+        (_, None) => return call_error(Some(&server.name), error),
     };
     CliError::Absent { message, hint }
 }
@@ -84,7 +83,7 @@ fn set_aside(snapshot: &HubStatus, server: &ServerSnapshot, kind: &str, name: &s
 }
 
 /// The server, or the hub for it, answered with an error.
-fn answered(server: Option<&str>, error: ErrorObject) -> CliError {
+fn call_error(server: Option<&str>, error: ErrorObject) -> CliError {
     if let Some((message, hint)) = hub_error(&error) {
         return CliError::Call { message, hint };
     }
@@ -95,7 +94,7 @@ fn answered(server: Option<&str>, error: ErrorObject) -> CliError {
     }
 }
 
-/// What the hub says of a call that its server did not answer: the message, and a hint apart from it.
+/// The message and the hint of an error that the hub itself made.
 fn hub_error(error: &ErrorObject) -> Option<(String, Option<String>)> {
     let data: Value = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
     data.get("server").and(data.get("retryable"))?;

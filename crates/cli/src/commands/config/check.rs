@@ -1,4 +1,4 @@
-//! `toolbay config check`: what is wrong with files, with line and column.
+//! `toolbay config check`: problems of files, with line and column.
 
 use std::{io, path::Path};
 
@@ -19,7 +19,7 @@ use crate::{
     term::style::clean_line,
 };
 
-/// Something to say about a file.
+/// A message about a file.
 struct Finding {
     is_error: bool,
     place: Option<Location>,
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result<(), CliError> {
         };
         errors += findings.iter().filter(|finding| finding.is_error).count();
         if !context.out.json {
-            tell(context, path, &findings, loaded.as_ref().ok())?;
+            print(context, path, &findings, loaded.as_ref().ok())?;
         }
         checked.push(json(path, &findings, loaded.as_ref().ok()));
     }
@@ -87,7 +87,7 @@ fn itself(file: &ConfigFile, own: &OwnHub) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Everything there is to say; what is common and harmless in one line for all servers, unless each is wanted.
+/// All messages; common and harmless ones in one line for all servers, unless `-v` is given.
 fn findings(file: &ConfigFile, is_each_wanted: bool) -> Vec<Finding> {
     let of = |problem: &Problem, is_error| Finding {
         is_error,
@@ -132,7 +132,7 @@ fn of_whole(error: &ConfigError) -> Finding {
     Finding { is_error: true, place, server: None, message }
 }
 
-fn tell(
+fn print(
     context: &Context,
     path: &Path,
     findings: &[Finding],
@@ -143,8 +143,8 @@ fn tell(
         let place = finding.place.map(|place| format!(":{place}")).unwrap_or_default();
         let kind = if finding.is_error { paint.red("error:") } else { paint.yellow("warning:") };
         let server = finding.server.as_ref().map(|server| format!(" server `{server}`:")).unwrap_or_default();
-        let said = clean_line(&format!("{server} {}", finding.message));
-        context.out.data(&format!("{}{place}: {kind} {said}\n", path.display()))?;
+        let text = clean_line(&format!("{server} {}", finding.message));
+        context.out.data(&format!("{}{place}: {kind} {text}\n", path.display()))?;
     }
     if let Some(file) = file {
         let (count, format) = (file.servers.len(), file.format);

@@ -12,7 +12,7 @@ use crate::{app::cycle::ITSELF, configured::files::Configuration};
 
 const CHECK: &str = "config";
 
-/// Looks at all files; with `only`, at what they say of that server.
+/// Checks all files; with `only`, their entries of that server.
 pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut is_any_there = false;
@@ -24,7 +24,7 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
         };
         is_any_there = true;
         match loaded {
-            Ok(said) => findings.extend(entries(path, &said, only)),
+            Ok(file) => findings.extend(entries(path, &file, only)),
             Err(error) => findings.push(unusable(path, &error)),
         }
         findings.extend(strangers(path));
@@ -51,23 +51,23 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
     findings
 }
 
-fn entries(path: &Path, said: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
+fn entries(path: &Path, file: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
     let of_interest = |problem: &&Problem| only.is_none() || problem.server.as_deref() == only;
     let at = |problem: &Problem| format!("{}:{}: {}", path.display(), problem.location, problem.message);
     let about = |finding: Finding, problem: &Problem| match &problem.server {
         Some(server) => finding.about(server),
         None => finding,
     };
-    let bad = said.problems.iter().filter(of_interest).map(|problem| {
+    let bad = file.problems.iter().filter(of_interest).map(|problem| {
         about(Finding::bad(CHECK, at(problem)).fix("fix the entry; the others are not affected"), problem)
     });
-    let odd = said.warnings.iter().filter(of_interest);
+    let odd = file.warnings.iter().filter(of_interest);
     let odd = odd.map(|warning| about(Finding::odd(CHECK, at(warning)), warning));
     let mut findings: Vec<Finding> = bad.chain(odd).collect();
-    let count = said.servers.len();
+    let count = file.servers.len();
     let servers = if count == 1 { "server" } else { "servers" };
     findings.insert(0, Finding::good(CHECK, format!("{}: {count} {servers}", path.display())));
-    for (server, variables) in &said.incomplete {
+    for (server, variables) in &file.incomplete {
         if only.is_none_or(|only| server.as_str() == only) {
             let message = format!("no value for {}", variables.join(", "));
             let fix = "set it in the environment of Toolbay, or in the entry";
@@ -88,7 +88,7 @@ fn unusable(path: &Path, error: &ConfigError) -> Finding {
     Finding::bad(CHECK, error.to_string()).fix(fix)
 }
 
-/// Others who could change what is run.
+/// Other users who could change the files.
 fn strangers(path: &Path) -> Option<Finding> {
     let metadata = fs::metadata(path).ok()?;
     let ours = fs::metadata("/proc/self").ok()?.uid();

@@ -12,13 +12,13 @@ use crate::app::{
 
 const CHECK: &str = "hub";
 /// A hub answers from memory.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn check(context: &Context) -> Vec<Finding> {
-    let asked = timeout(PATIENCE, async { running(context).await?.snapshot().await.map_err(CliError::from) });
-    match asked.await {
+    let status = timeout(TIMEOUT, async { running(context).await?.snapshot().await.map_err(CliError::from) });
+    match status.await {
         Err(_) => {
-            let message = format!("the running hub did not respond within {} s", PATIENCE.as_secs());
+            let message = format!("the running hub did not respond within {} s", TIMEOUT.as_secs());
             vec![Finding::bad(CHECK, message).fix("restart it")]
         }
         Ok(Ok(snapshot)) => found(&snapshot).await,
@@ -37,7 +37,7 @@ async fn found(snapshot: &HubStatus) -> Vec<Finding> {
     );
     let mut findings = vec![Finding::good(CHECK, message)];
     if let Some(address) = snapshot.url.as_deref().and_then(address) {
-        findings.extend(reach(address, snapshot.pid).await);
+        findings.extend(check_address(address, snapshot.pid).await);
     }
     if !snapshot.config_problems.is_empty() {
         let message = "it uses an older configuration because its files are invalid";
@@ -52,8 +52,8 @@ async fn found(snapshot: &HubStatus) -> Vec<Finding> {
 }
 
 /// Whether clients get through to that hub.
-async fn reach(address: SocketAddr, pid: u32) -> Option<Finding> {
-    match timeout(PATIENCE, TcpStream::connect(address)).await {
+async fn check_address(address: SocketAddr, pid: u32) -> Option<Finding> {
+    match timeout(TIMEOUT, TcpStream::connect(address)).await {
         Ok(Ok(_)) => {}
         _ => {
             let message = format!("it cannot be reached at {address}");

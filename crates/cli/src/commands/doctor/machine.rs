@@ -69,8 +69,8 @@ async fn shell(context: &Context) -> Option<Finding> {
     env.remove(OsStr::new("TERM")); // else nobody need be asked
     let shell = shell_to_ask(&env)?;
     let tasks = TaskTracker::new();
-    let asked = login_path(&shell, context.env.variables.clone(), &Shim::current_exe(), &tasks).await;
-    let login = match asked {
+    let login = login_path(&shell, context.env.variables.clone(), &Shim::current_exe(), &tasks).await;
+    let login = match login {
         Ok(login) => login,
         Err(error) => {
             let fix = "check its startup files; programs that only it finds are not found";

@@ -1,4 +1,4 @@
-//! What was found, told as it comes.
+//! The findings of `doctor`, printed as they come.
 
 use serde::Serialize;
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(super) struct DoctorReport<'a> {
     out: &'a Output,
     /// Findings, and the place of their check in the order.
     found: Vec<(usize, Finding)>,
-    /// A line on a terminal that says what is waited for.
+    /// A line on a terminal with the pending checks.
     progress: Redraw,
 }
 
@@ -26,7 +26,7 @@ impl<'a> DoctorReport<'a> {
         Self { out: &context.out, found: Vec::new(), progress: Redraw::default() }
     }
 
-    /// Takes what a check found.
+    /// Adds the findings of a check.
     pub(super) fn add(
         &mut self,
         check: usize,
@@ -53,7 +53,7 @@ impl<'a> DoctorReport<'a> {
         self.draw(vec![self.out.paint_status.dim(&format!("checking {counted}: {}", names.join(", ")))]);
     }
 
-    /// Prints everything for programs; the error says how many problems there are.
+    /// Prints everything as JSON; the error has the number of problems.
     pub(super) fn finish(mut self) -> Result<(), CliError> {
         self.draw(Vec::new());
         self.found.sort_by_key(|(check, _)| *check);
@@ -98,7 +98,7 @@ pub(super) struct Finding {
     pub(super) message: String,
     /// What to do about it.
     pub(super) fix: Option<String>,
-    /// What a server said, for example.
+    /// More lines, such as the stderr of a server.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) details: Vec<String>,
 }

@@ -12,18 +12,18 @@ use super::report::Finding;
 use crate::term::{status_view::counts, time::short};
 
 const CHECK: &str = "server";
-/// Servers that are told to stop by the end of their stdin are gone by then; others get a signal.
+/// Servers that exit when their stdin is closed have exited by then; others get a signal.
 const SOON: Duration = Duration::from_millis(1900);
 /// Longer than signals take.
 const LONG_STOP: Duration = Duration::from_secs(10);
 /// How many lines of stderr are shown.
-const LAST_WORDS: usize = 5;
+const STDERR_LINES: usize = 5;
 
-/// Everything about one server. Takes as long as it takes to start and stop, but `patience` at most for the start.
-pub(super) async fn check(config: &ServerConfig, options: &HostOptions, patience: Duration) -> Vec<Finding> {
+/// Checks one server. Takes as long as it takes to start and stop, but at most `limit` for the start.
+pub(super) async fn check(config: &ServerConfig, options: &HostOptions, limit: Duration) -> Vec<Finding> {
     let name = config.name.as_str();
     let findings = match config.permission {
-        Permission::Enabled => run(config, options, patience).await,
+        Permission::Enabled => run(config, options, limit).await,
         Permission::Disabled => vec![Finding::good(CHECK, "disabled; not started")],
         Permission::Pending => {
             let message = "it came with a project and needs approval; not started";
@@ -33,28 +33,28 @@ pub(super) async fn check(config: &ServerConfig, options: &HostOptions, patience
     findings.into_iter().map(|finding| finding.about(name)).collect()
 }
 
-async fn run(config: &ServerConfig, options: &HostOptions, patience: Duration) -> Vec<Finding> {
+async fn run(config: &ServerConfig, options: &HostOptions, limit: Duration) -> Vec<Finding> {
     let name = config.name.as_str();
     let tuning = ServerOptions { start: Start::Eager, ..config.tuning.clone() };
     let config = ServerConfig { tuning, ..config.clone() };
     let started = Instant::now();
     let host = Host::start(&[config], Vec::new(), options);
-    let settled = timeout(patience, host.wait_for(name)).await;
+    let settled = timeout(limit, host.wait_for(name)).await;
     let took = started.elapsed();
     let mut findings = match settled {
         Ok(_) => state(&host, name, took),
-        // It is being tried again, and why the last attempt failed says more than that.
+        // It is being retried; the error of the last attempt is more useful than that.
         Err(_) if host.status(name).is_some_and(|status| status.state.failure().is_some()) => {
             state(&host, name, took)
         }
         Err(_) => {
             let phase = host.status(name).map(|status| status.state.to_string()).unwrap_or_default();
-            let message = format!("it was not ready within {} s (it was {phase})", patience.as_secs());
+            let message = format!("it was not ready within {} s (it was {phase})", limit.as_secs());
             let fix = format!(
                 "check what the server logged; if it is just slow: toolbay doctor {name} --timeout {}",
-                4 * patience.as_secs()
+                4 * limit.as_secs()
             );
-            vec![Finding::bad(CHECK, message).details(last_words(&host, name)).fix(fix)]
+            vec![Finding::bad(CHECK, message).details(stderr_tail(&host, name)).fix(fix)]
         }
     };
     findings.extend(purity(&host, name));
@@ -90,13 +90,13 @@ fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
             None => Finding::bad(CHECK, snapshot.state.as_str()).fix(see_logs),
         }];
     }
-    let era = match status.revision {
+    let revision = match status.revision {
         Some(revision) if revision.features().has_sessions() => format!("{} (handshake)", revision.as_str()),
         Some(revision) => format!("{} (stateless)", revision.as_str()),
         None => "unknown revision".to_owned(),
     };
     let message =
-        format!("ready after {}, {era} over {}, {}", short(took), status.transport, counts(&snapshot));
+        format!("ready after {}, {revision} over {}, {}", short(took), status.transport, counts(&snapshot));
     let mut findings = vec![Finding::good(CHECK, message)];
     findings.extend(
         snapshot.problems.iter().map(|problem| {
@@ -147,14 +147,14 @@ fn purity(host: &Host, name: &str) -> Option<Finding> {
     Some(finding.details(first.map(|line| line.text.to_string()).into_iter().collect()))
 }
 
-fn last_words(host: &Host, name: &str) -> Vec<String> {
+fn stderr_tail(host: &Host, name: &str) -> Vec<String> {
     let Some(server) = host.server(name) else { return Vec::new() };
     let lines = server.log().since(0);
-    let mut said: Vec<String> = lines
+    let mut tail: Vec<String> = lines
         .iter()
         .filter(|line| line.source == LogSource::Stderr)
         .map(|line| line.text.to_string())
         .collect();
-    said.dedup(); // it may have been started more than once
-    said[said.len().saturating_sub(LAST_WORDS)..].to_vec()
+    tail.dedup(); // it may have been started more than once
+    tail[tail.len().saturating_sub(STDERR_LINES)..].to_vec()
 }

@@ -1,4 +1,4 @@
-//! `toolbay hub logs`: what the hub in the background wrote to its log.
+//! `toolbay hub logs`: the log of the hub in the background.
 
 use std::{
     fs::{self, File},
@@ -33,7 +33,7 @@ pub(super) async fn run(context: &Context, args: &HubLogsArgs) -> Result<(), Cli
             let hub = client.hub().await?;
             hub.log.ok_or(CliError::InForeground { pid: hub.pid })?
         }
-        // What it said before it ended is of interest, too.
+        // Its last lines before it ended are of interest, too.
         Err(CliError::Control(ControlError::NoHub)) => {
             SharedHub::new(context, &HubPlan::read(context)?).log().to_owned()
         }
@@ -134,7 +134,7 @@ impl<'a> LogReader<'a> {
         let place = |path: &PathBuf| fs::metadata(path).map(identity).ok() == here;
         let newer = match here.and_then(|_| files.iter().position(place)) {
             Some(place) => &files[..place],
-            // There was none, or it is gone: what is left comes after it.
+            // There was none, or it was rotated away: the remaining lines come after it.
             None => &files,
         };
         for path in newer.iter().rev() {

@@ -26,7 +26,7 @@ pub(super) struct Candidate<'a> {
     pub(super) status: ImportStatus,
     /// Whether it is to be written.
     pub(super) is_taken: bool,
-    /// What people should know about it.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
     /// The warning that its package is not pinned to a version.
     pub(super) unpinned: Option<String>,
@@ -115,7 +115,7 @@ pub(super) fn plan<'a>(
 }
 
 impl Candidate<'_> {
-    /// Finds what people should know before it is written.
+    /// Collects notes for the user before it is written.
     fn look(&mut self, source: &ImportSource, server: &ServerConfig, after: &ConfigFile) {
         let secrets = self.written.literal_secrets();
         if !secrets.is_empty() {
@@ -138,16 +138,16 @@ impl Candidate<'_> {
                 self.notes.push(format!("`${{workspaceFolder}}` is resolved to {}", folder.display()));
             }
         }
-        // What is odd there and not here is what does not come along.
+        // Warnings that only the other format has are about settings that are lost.
         let unset = after.incomplete.get(&server.name).map(Vec::as_slice).unwrap_or_default();
         let is_unset = |message: &str| unset.iter().any(|name| message.starts_with(&format!("`{name}` ")));
-        let said = |file: &ConfigFile, message: &str| {
+        let warns = |file: &ConfigFile, message: &str| {
             let mut warnings = file.warnings.iter();
             warnings.any(|it| it.server.as_deref() == Some(name) && it.message == message)
         };
         for warning in source.file.warnings.iter().filter(|it| it.server.as_deref() == Some(name)) {
             let is_about_input = warning.message.starts_with("`input:");
-            if !is_about_input && !is_unset(&warning.message) && !said(after, &warning.message) {
+            if !is_about_input && !is_unset(&warning.message) && !warns(after, &warning.message) {
                 self.notes.push(warning.message.clone());
             }
         }
@@ -161,8 +161,7 @@ impl Candidate<'_> {
 }
 
 impl ImportSource {
-    /// A server as it is to stand in a file: in the project that it is from as it is written, elsewhere with what depends
-    /// on its place said in full.
+    /// A server as it will be written to a file: unchanged in the project that it is from, elsewhere with absolute paths.
     fn moved(&self, index: usize, to: &TargetFile) -> &WrittenServer {
         let stays = to.scope == Scope::Project && to.path.parent() == Some(&self.file.folder);
         let (as_written, portable) = (&self.file.written[index], &self.file.portable[index]);

@@ -41,7 +41,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
             file = load_with(&path, &here)?;
         }
         let source = ImportSource { path: path.clone(), file };
-        source.tell(context);
+        source.report(context);
         return Ok(Sources { found: vec![source], looked_at: vec![path] });
     }
     let Some(folders) = folders(context) else { return Ok(Sources::default()) };
@@ -60,10 +60,10 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
         match load_with(&path, &here) {
             Ok(file) => {
                 let source = ImportSource { path, file };
-                source.tell(context);
+                source.report(context);
                 sources.found.push(source);
             }
-            // Most settings of editors are about other things.
+            // Most files with settings of editors have no servers.
             Err(toolbay_config::ConfigError::NoServers { .. }) => {}
             Err(error) => context.out.warn(&error.to_string()),
         }
@@ -73,7 +73,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
 
 impl ImportSource {
     /// Tells about entries that cannot be used.
-    fn tell(&self, context: &Context) {
+    fn report(&self, context: &Context) {
         for problem in &self.file.problems {
             context.out.warn(&format!("{}:{problem}", self.path.display()));
         }
@@ -96,7 +96,7 @@ fn client(name: &str) -> Result<Format, CliError> {
     found.ok_or_else(|| unknown_client(name, Format::CLIENTS.into_iter().chain(read_only)))
 }
 
-/// The error for a client that nobody knows.
+/// The error for an unknown client.
 pub(in crate::commands) fn unknown_client(name: &str, known: impl Iterator<Item = Format>) -> CliError {
     let known: Vec<&str> = known.map(Format::name).collect();
     let hint = match similar(name, known.iter().copied()) {

@@ -1,4 +1,4 @@
-//! What a search found, for people and for programs.
+//! Results of a search as text and as JSON.
 
 use std::{fmt::Write, ops::Range};
 
@@ -141,7 +141,7 @@ fn chunk(all: &mut String, hit: &semantic::Hit, words: &Words, full: bool, out: 
     }
 }
 
-/// A part of a line: a match, or what stands between two.
+/// A part of a line: a match, or the text between two.
 struct LinePart {
     text: String,
     is_match: bool,
@@ -174,13 +174,13 @@ fn parts(line: &str, matches: &[Range<usize>]) -> Vec<LinePart> {
     parts
 }
 
-/// As much as fits: some of what is before the first match, the match, and what follows.
+/// Cuts a line around its first match so that it fits.
 fn around_match(parts: Vec<LinePart>, room: usize) -> Vec<LinePart> {
     let mark = || LinePart { text: "…".to_owned(), is_match: false };
     let first = parts.iter().find(|part| part.is_match).map_or(0, |part| width(&part.text));
     let (mut shown, mut left) = (Vec::new(), room);
     for (index, part) in parts.into_iter().enumerate() {
-        // Before the match there is as much as leaves room for it, and at least a quarter for what follows.
+        // The text before the match leaves room for the match, and at least a quarter for what follows.
         let most = room.saturating_sub(first + room / 4);
         if index == 0 && !part.is_match && width(&part.text) > most {
             let text = tail(&part.text, most.saturating_sub(1)).to_owned();
@@ -198,15 +198,15 @@ fn around_match(parts: Vec<LinePart>, room: usize) -> Vec<LinePart> {
     shown
 }
 
-/// Words that say nothing about code.
+/// Words that are too common to be highlighted.
 const COMMON: [&str; 24] = [
     "and", "are", "but", "can", "does", "for", "from", "has", "have", "how", "into", "its", "not", "that",
     "the", "then", "this", "what", "when", "where", "which", "who", "why", "with",
 ];
-/// Shorter words stand everywhere.
+/// Shorter words are everywhere.
 const SHORTEST: usize = 3;
 
-/// The words of a question that are worth a highlight.
+/// The words of a query that are highlighted.
 #[derive(Debug)]
 pub(super) struct Words(Vec<String>);
 
@@ -235,7 +235,7 @@ impl Words {
     }
 }
 
-/// How many bytes of a text are this word, if it begins with it in whatever case.
+/// The length in bytes of this word at the start of a text, ignoring case.
 fn length_of(word: &str, text: &str) -> Option<usize> {
     let mut left = word.chars();
     let mut wanted = left.next();

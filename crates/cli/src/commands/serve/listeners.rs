@@ -15,7 +15,7 @@ use crate::{
     args::ServeArgs,
 };
 
-/// The open doors of a hub.
+/// The open listeners of a hub.
 #[derive(Debug)]
 pub(in crate::commands) struct Listeners {
     http: Vec<(TcpListener, SocketAddr)>,
@@ -24,29 +24,29 @@ pub(in crate::commands) struct Listeners {
 }
 
 impl Listeners {
-    /// Opens what was asked for. HTTP is always among it.
+    /// Opens the listeners that the options name. HTTP is always among them.
     pub(in crate::commands) async fn open(args: &ServeArgs) -> Result<Self, CliError> {
-        let mut doors = Self::open_listed(args).await?;
-        if doors.http.is_empty() {
-            doors.open_http(DEFAULT_ADDRESS, args).await?;
+        let mut listeners = Self::open_listed(args).await?;
+        if listeners.http.is_empty() {
+            listeners.open_http(DEFAULT_ADDRESS, args).await?;
         }
-        Ok(doors)
+        Ok(listeners)
     }
 
-    /// Opens what was asked for and nothing else.
+    /// Opens the listeners that the options name and no others.
     pub(in crate::commands) async fn open_listed(args: &ServeArgs) -> Result<Self, CliError> {
         let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => Some(secrets::tls(certificate, key)?),
             _ => None,
         };
-        let mut doors = Self { http: Vec::new(), sockets: Vec::new(), tls };
+        let mut listeners = Self { http: Vec::new(), sockets: Vec::new(), tls };
         for listen in &args.listen {
             match listen {
-                Listen::Http(address) => doors.open_http(*address, args).await?,
-                Listen::Unix(path) => doors.sockets.push(McpSocket::at(path)?),
+                Listen::Http(address) => listeners.open_http(*address, args).await?,
+                Listen::Unix(path) => listeners.sockets.push(McpSocket::at(path)?),
             }
         }
-        Ok(doors)
+        Ok(listeners)
     }
 
     async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
@@ -85,7 +85,7 @@ impl Listeners {
         retired: &CancellationToken,
         stop: &CancellationToken,
     ) {
-        // Those on HTTP come back to whoever has the address next.
+        // Clients on HTTP reconnect to the hub that has the address next.
         let stop_http = stop.child_token();
         let close_http = async {
             retire.cancelled().await;

@@ -23,11 +23,11 @@ use crate::{
     term::startup_table::StartupTable,
 };
 
-/// How long running requests may take once we are told to stop.
+/// How long running requests may take after a signal to stop.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long a hub in the background waits at least for the client that started it.
 const FIRST_CLIENT: Duration = Duration::from_secs(10);
-/// How often a hub that nobody uses looks whether that is still so.
+/// How often a hub without clients checks whether it is still unused.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time for those who had connected when the socket was removed to be let in.
 const BACKLOG: Duration = Duration::from_millis(30);
@@ -36,11 +36,11 @@ const BACKLOG: Duration = Duration::from_millis(30);
 #[derive(Debug)]
 pub(in crate::commands) struct Operation {
     pub(in crate::commands) plan: HubPlan,
-    pub(in crate::commands) doors: Listeners,
-    /// The place at which others find it.
+    pub(in crate::commands) listeners: Listeners,
+    /// The control socket at which commands find it.
     pub(in crate::commands) control: Option<Listener>,
     pub(in crate::commands) gateway: GatewayOptions,
-    pub(in crate::commands) life: Lifetime,
+    pub(in crate::commands) lifetime: Lifetime,
 }
 
 /// What decides when a hub ends.
@@ -52,23 +52,23 @@ pub(in crate::commands) enum Lifetime {
     Background { linger: Duration, log: PathBuf },
 }
 
-/// Runs a hub until it is told to end, or nobody needs it any more.
+/// Runs a hub until it is stopped or no longer needed.
 pub(in crate::commands) async fn operate(context: &Context, operation: Operation) {
-    let Operation { mut plan, mut doors, control, gateway, life } = operation;
-    // Every client takes a file, and some systems allow 1,024 of them unless asked.
+    let Operation { mut plan, mut listeners, control, gateway, lifetime } = operation;
+    // Every client takes a file descriptor, and some systems allow 1,024 of them by default.
     if let Err(error) = shim::raise_file_limit() {
         tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
     }
-    let urls = doors.urls();
+    let urls = listeners.urls();
     if let Some(control) = &control {
         match control.mcp_socket() {
-            Ok(socket) => doors.sockets.push(socket),
+            Ok(socket) => listeners.sockets.push(socket),
             Err(error) => warn(context, &error, "`toolbay stdio` will not find this hub"),
         }
     }
     let host = plan.start(context);
     let gateway = Gateway::new(host.clone(), gateway);
-    let hub = handle(context, &plan, &urls, control.as_ref(), &gateway, &life);
+    let hub = handle(context, &plan, &urls, control.as_ref(), &gateway, &lifetime);
     let about =
         About { config: plan.config.clone(), url: urls.first().cloned(), folder: plan.folder.clone() };
     let api = Api::new(host.clone(), about).of_hub(hub.clone());
@@ -78,9 +78,9 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let configuration = plan.configuration.take();
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
-        () = doors.serve_hub(&gateway, &hub.retire, &hub.retired, &hub.stop) => {}
+        () = listeners.serve_hub(&gateway, &hub.retire, &hub.retired, &hub.stop) => {}
         () = drain_timeout(&hub.stop) => tracing::info!("some requests were not answered in time"),
-        () = until_unneeded(&life, &hub, &gateway, &host, presence) => {}
+        () = until_unneeded(&lifetime, &hub, &gateway, &host, presence) => {}
         () = board.follow() => {}
         () = follow_if_any(context, configuration, &host) => {}
         () = unset.follow(&gateway, &hub) => {}
@@ -90,16 +90,16 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     hub::stop(&host).await;
 }
 
-/// What others see of this hub, and how they end it.
+/// The status of this hub for the control API, and the handle to end it.
 fn handle(
     context: &Context,
     plan: &HubPlan,
     urls: &[String],
     control: Option<&Listener>,
     gateway: &Arc<Gateway>,
-    life: &Lifetime,
+    lifetime: &Lifetime,
 ) -> HubHandle {
-    let log = match life {
+    let log = match lifetime {
         Lifetime::Foreground => None,
         Lifetime::Background { log, .. } => Some(log.clone()),
     };
@@ -107,7 +107,7 @@ fn handle(
     let known = HubSnapshot {
         build: build(),
         pid,
-        background: matches!(life, Lifetime::Background { .. }),
+        background: matches!(lifetime, Lifetime::Background { .. }),
         started_ms: millis(SystemTime::now()),
         naming: naming_text(plan.naming(context)).to_owned(),
         config_files: plan.identity.files.clone(),
@@ -169,17 +169,17 @@ async fn serve_control(control: Option<Listener>, api: Api, stop: CancellationTo
     std::future::pending().await
 }
 
-/// Ends when nobody needs the hub any more: it was told to make room and its clients are gone, or it has been without clients
+/// Resolves when the hub is no longer needed: it was replaced and its clients have left, or it has been without clients
 /// for long enough.
 async fn until_unneeded(
-    life: &Lifetime,
+    lifetime: &Lifetime,
     hub: &HubHandle,
     gateway: &Gateway,
     host: &Host,
     presence: Option<HubPresence>,
 ) {
     let lingered = async {
-        match (life, presence) {
+        match (lifetime, presence) {
             (Lifetime::Background { linger, .. }, Some(presence)) => {
                 linger_on(*linger, gateway, host, &presence).await;
             }
@@ -200,19 +200,19 @@ async fn until_unneeded(
     }
 }
 
-/// Ends when there was no client for `linger`, or when there is none and nobody can find the hub any more.
+/// Resolves when there was no client for `linger`, or when there is none and the socket of the hub is gone.
 async fn linger_on(linger: Duration, gateway: &Gateway, host: &Host, presence: &HubPresence) {
     let mut count = gateway.client_count();
-    let mut patience = linger.max(FIRST_CLIENT);
+    let mut allowed = linger.max(FIRST_CLIENT);
     let mut unused = Duration::ZERO;
-    while unused < patience {
+    while unused < allowed {
         if *count.borrow_and_update() > 0 {
-            patience = linger;
+            allowed = linger;
             unused = Duration::ZERO;
             let _ = count.changed().await; // the gateway outlives us
             continue;
         }
-        let step = LOOK.min(patience - unused);
+        let step = LOOK.min(allowed - unused);
         tokio::select! {
             _ = count.changed() => unused = Duration::ZERO,
             () = tokio::time::sleep(step) => unused += step,
@@ -226,7 +226,7 @@ async fn linger_on(linger: Duration, gateway: &Gateway, host: &Host, presence: &
     }
 }
 
-/// Whether a call runs, whoever made it.
+/// Whether any call is running.
 fn is_busy(host: &Host) -> bool {
     host.statuses().iter().any(|status| status.counts.in_flight + status.counts.waiting > 0)
 }

@@ -1,4 +1,4 @@
-//! `toolbay status --watch`: the same, for as long as somebody looks.
+//! `toolbay status --watch`: the status, updated until it is ended.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -24,20 +24,20 @@ use crate::{
 
 /// Changes that come together are shown together.
 const TOGETHER: Duration = Duration::from_millis(60);
-/// How old may be what no event tells of: counts, and when something is tried again.
+/// The maximal age of values without an event: counts, and times of retries.
 const OLDEST: Duration = Duration::from_secs(1);
 
-/// Shows the running hub until it ends, or somebody has seen enough.
+/// Shows the running hub until it ends, or the user quits.
 pub(super) async fn run(context: &Context) -> Result<(), CliError> {
     session::with_running(context, async |session| {
         let out = &context.out;
         if !out.json && out.stdout_is_terminal {
             return on_screen(context, session).await;
         }
-        let mut told = ShownState::default();
+        let mut shown = ShownState::default();
         let mut snapshot = session.client.snapshot().await?;
         loop {
-            told.tell(out, &snapshot)?;
+            shown.update(out, &snapshot)?;
             snapshot = next(session, snapshot.revision).await?;
         }
     })
@@ -69,7 +69,7 @@ async fn on_screen(context: &Context, session: &Session<'_>) -> Result<(), CliEr
     }
 }
 
-/// Everything that fits, what is in trouble first.
+/// The lines that fit, servers with problems first.
 fn page(context: &Context, snapshot: &HubStatus, problems: &[String], size: Size) -> Vec<String> {
     let paint = context.out.paint;
     let view = View { columns: Some(size.columns), ..view(context) };
@@ -80,7 +80,7 @@ fn page(context: &Context, snapshot: &HubStatus, problems: &[String], size: Size
     sort_by_trouble(&mut servers);
     let mut blocks = view.blocks(&servers);
     blocks.extend(set_aside(snapshot).iter().map(|line| vec![cut(line, size.columns)]));
-    // The last line belongs to the keys, the one above to what does not fit.
+    // The last line shows the keys, the one above how much does not fit.
     let room = size.rows.saturating_sub(lines.len() + 1);
     let shown = fitting(&blocks, room);
     let left = blocks.len() - shown;
@@ -136,7 +136,7 @@ async fn next(session: &Session<'_>, revision: u64) -> Result<HubStatus, CliErro
     Ok(session.client.snapshot().await?)
 }
 
-/// What was told so far.
+/// The state that was printed last.
 #[derive(Debug, Default)]
 struct ShownState {
     servers: HashMap<String, String>,
@@ -144,8 +144,8 @@ struct ShownState {
 }
 
 impl ShownState {
-    /// Tells what is another than before, a line each.
-    fn tell(&mut self, out: &Output, snapshot: &HubStatus) -> Result<(), CliError> {
+    /// Prints a line for each change.
+    fn update(&mut self, out: &Output, snapshot: &HubStatus) -> Result<(), CliError> {
         if self.problems != snapshot.config_problems {
             self.problems.clone_from(&snapshot.config_problems);
             if out.json {

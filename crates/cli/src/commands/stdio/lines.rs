@@ -1,4 +1,4 @@
-//! Bytes on their way through, line by line.
+//! Bytes that are forwarded line by line.
 
 use std::{collections::VecDeque, io};
 
@@ -21,7 +21,7 @@ pub(super) struct Input {
     pub(super) has_ended: bool,
 }
 
-/// Part of what was read.
+/// A part of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinePiece {
     /// One or more lines, each with its newline.
@@ -115,7 +115,7 @@ pub(super) fn each(lines: &Bytes) -> impl Iterator<Item = Bytes> {
     })
 }
 
-/// What is on its way out.
+/// Bytes that wait to be written.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pieces: VecDeque<Outgoing>,
@@ -176,7 +176,7 @@ impl Output {
         self.length == 0
     }
 
-    /// Empties it, and gives the lines that nobody can have read to their end.
+    /// Empties it, and returns the lines that the other side cannot have read completely.
     pub(super) fn take_unread(&mut self, ending: Ending) -> BytesMut {
         let mut unsent = BytesMut::new();
         let last = self.last.take().filter(|_| ending == Ending::Reset && self.written == 0);

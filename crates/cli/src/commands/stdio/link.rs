@@ -1,4 +1,4 @@
-//! What stands behind `toolbay stdio`: the hub that clients share, or one in this process.
+//! The hub behind `toolbay stdio`: the shared one, or one in this process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,13 +19,13 @@ use crate::{
     },
 };
 
-/// How much may be on its way to or from a hub in this process.
+/// The capacity of the pipe to and from a hub in this process.
 const PIPE: usize = 256 * 1024;
 
 /// A hub that is connected.
 pub(super) struct HubLink {
     pub(super) reader: BoxReader,
-    /// Until the client has no more to say.
+    /// The sending half, until the client closes its input.
     pub(super) writer: Option<BoxWriter>,
     /// The hub, where it is in this process.
     pub(super) host: Option<Host>,
@@ -38,7 +38,7 @@ impl HubLink {
         Self { reader: Box::new(reader), writer: Some(Box::new(writer)), host: None }
     }
 
-    /// A hub in this process, for when there is no other.
+    /// Starts a hub in this process, for when there is no other.
     pub(super) fn alone(context: &Context, plan: &HubPlan) -> Self {
         let host = plan.start(context);
         let options = GatewayOptions {
@@ -99,7 +99,7 @@ pub(super) async fn ends(context: &Context, current: Identity) {
 async fn differs(mut configuration: Configuration, current: Identity, tasks: &TaskTracker) {
     let mut watch = watch_files(&configuration.paths(), tasks);
     loop {
-        // Read after the watch stands, so that nothing is missed.
+        // Read after the watch has begun, so that no change is missed.
         let read = spawn_blocking(move || {
             let reading = configuration.read();
             let identity = configuration.identity(&reading);

@@ -1,12 +1,12 @@
-//! Standing between a client on stdin and stdout and the hub that clients share.
+//! A relay between a client on stdin and stdout and the shared hub.
 //!
-//! Lines are handed on as they are. When the hub goes away, another is joined or started and is told what it must know
-//! ([`ReplayState`]), and the client notices nothing but the error for each of its requests that was not answered. Meanwhile nothing
-//! is read from the client, so what waits is bounded.
+//! Lines are forwarded unchanged. When the hub is lost, the relay joins or starts another one and replays the state that it needs
+//! ([`ReplayState`]); the client only sees an error for each of its pending requests. Meanwhile nothing is read from the client, so
+//! the queue is bounded.
 //!
-//! A hub that was killed is replaced at once, because its client may wait for news of it. One that somebody stopped is not started again
-//! before the client wants something. When the client belongs to another hub, because its project was approved, it is handed over as soon
-//! as nothing runs.
+//! A hub that was killed is replaced at once, because its client may wait for a notification. One that was stopped by a command is not
+//! started again before the client sends something. When the client belongs to another hub, because its project was approved, the relay
+//! switches as soon as nothing runs.
 
 use std::{io, pin::Pin, time::Duration};
 
@@ -27,15 +27,15 @@ use crate::app::{
     shared_hub::{ShareError, SharedHub},
 };
 
-/// How much may be on its way out before nothing more is read.
+/// How many bytes may wait to be written before nothing more is read.
 const MOST_UNSENT: usize = 256 * 1024;
 /// The longest line of a client that is looked at; longer ones are handed on, and refused by the hub.
 const LONGEST_OF_CLIENT: usize = 64 * 1024 * 1024;
 /// The longest line of a hub that is looked at.
 const LONGEST_OF_HUB: usize = 1024 * 1024 * 1024;
-/// How many hubs in a row may be lost without a word before the servers run in this process.
+/// How many hubs in a row may be lost without a response before the servers run in this process.
 const MOST_LOSSES: u32 = 3;
-/// How often one looks for a hub that somebody else may have started.
+/// How often the relay looks for a hub that another process may have started.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Resolves when the client belongs to another hub.
@@ -57,9 +57,9 @@ pub(super) struct Relay<'a> {
     from_hub: Input,
     /// How the connection to the last hub ended.
     ending: Ending,
-    /// Whether somebody stopped the last hub.
+    /// Whether the last hub was stopped by a command.
     was_stopped: bool,
-    /// Whether the hub has said anything.
+    /// Whether the hub has sent anything.
     has_spoken: bool,
     losses: u32,
     /// Whether there was a hub before.
@@ -70,7 +70,7 @@ pub(super) struct Relay<'a> {
 
 /// What ends the work.
 enum End {
-    /// The client is gone, or has all its answers.
+    /// The client has disconnected, or has all its responses.
     Client,
     /// Somebody wants us to end.
     Stopped,
@@ -118,7 +118,7 @@ impl<'a> Relay<'a> {
             self.losses = if self.has_spoken { 0 } else { self.losses + 1 };
         };
         if matches!(end, End::Client) {
-            // What is left to say, to a client that may not listen any more.
+            // The remaining lines, for a client that may not read any more.
             let _ = tokio::time::timeout(FLUSH, async {
                 while !self.to_client.is_empty() && self.to_client.write(&mut self.stdout).await.is_ok() {}
             })
@@ -180,13 +180,13 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// A hub in this process, because there is no other.
+    /// Starts a hub in this process, because there is no other.
     fn alone(&self, why: &str) -> HubLink {
         self.context.out.warn(&format!("{why}; running the servers for this client only"));
         HubLink::alone(self.context, &self.plan)
     }
 
-    /// Tells a new hub what it must know.
+    /// Replays the state to a new hub.
     fn begin(&mut self, link: HubLink) -> Result<(), CliError> {
         let (context, identity) = (self.context, self.plan.identity.clone());
         self.membership = match &link.host {
@@ -210,12 +210,12 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    /// Hands on what both say until the hub is gone, which is no end, or the client is.
+    /// Forwards lines in both directions until the hub is lost, which does not end the relay, or the client disconnects.
     async fn hand_on(&mut self) -> Option<End> {
         let Some(link) = &mut self.hub else { return None };
         loop {
             if self.input.has_ended && self.to_hub.is_empty() {
-                // The hub finishes what runs, and closes its end.
+                // The hub finishes running requests, and closes its end.
                 if let Some(mut writer) = link.writer.take() {
                     let _ = writer.shutdown().await; // at once: nothing is left to be written
                 }
@@ -253,7 +253,7 @@ impl<'a> Relay<'a> {
                 written = write, if has_unsent => {
                     if let Err(error) = written {
                         self.ending = ending(&error, self.ending);
-                        link.writer = None; // what it said before it went is still to be read
+                        link.writer = None; // its last lines are still to be read
                     }
                 }
                 read = self.from_hub.read(&mut link.reader), if self.to_client.len() < MOST_UNSENT => {
@@ -279,7 +279,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Tells the client what it lost with the hub. What the hub never read is for the next one.
+    /// Sends the client errors for what was lost with the hub. Lines that the hub never read go to the next one.
     fn tell_losses(&mut self) {
         let unsent = self.to_hub.take_unread(self.ending);
         for line in each(&Bytes::copy_from_slice(&unsent)) {
@@ -306,7 +306,7 @@ fn take_from_client(input: &mut Input, conversation: &mut ReplayState, to_hub: &
     }
 }
 
-/// Hands on the lines of the hub, and says whether it takes its leave.
+/// Forwards the lines of the hub, and returns whether it announced its end.
 fn take_from_hub(piece: LinePiece, conversation: &mut ReplayState, to_client: &mut Output) -> bool {
     let mut goodbye = false;
     match piece {
@@ -320,7 +320,7 @@ fn take_from_hub(piece: LinePiece, conversation: &mut ReplayState, to_client: &m
     goodbye
 }
 
-/// Hands on lines but for those that the other side must not see; all at once where it may see all.
+/// Forwards lines except those that the other side must not see; all at once where there are none.
 fn sift(lines: Bytes, to: &mut Output, mut judge: impl FnMut(&Bytes) -> Verdict) {
     let mut from = 0;
     let mut at = 0;
@@ -335,7 +335,7 @@ fn sift(lines: Bytes, to: &mut Output, mut judge: impl FnMut(&Bytes) -> Verdict)
     to.add_lines(lines.slice(from..));
 }
 
-/// What an error says of how the connection ended. It says so once, to whoever asks first.
+/// The error of the socket, which tells how the connection ended. The system reports it once.
 fn ending(error: &io::Error, known: Ending) -> Ending {
     if error.kind() == io::ErrorKind::ConnectionReset { Ending::Reset } else { known }
 }

@@ -1,7 +1,7 @@
-//! What a client and a hub have said to each other, as far as another hub must know it to take over.
+//! The state of a client's connection, as far as another hub needs it to take over.
 //!
-//! Only envelopes are looked at. What the client asked once and for all (its handshake, its log level, what it subscribed to) is kept
-//! and repeated; what it asked and was not answered when a hub is lost is answered with an error, once, and never sent again.
+//! Only envelopes are read. Requests with a lasting effect (handshake, log level, subscriptions) are kept and replayed; a request that is
+//! pending when a hub is lost gets one error, and is never sent again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use toolbay_protocol::{
     meta, method, notification, parse_batch, request,
 };
 
-/// How many requests of lost hubs are remembered, so that the client's answers reach no other hub.
+/// How many requests of lost hubs are remembered, so that the client's responses reach no other hub.
 const MAX_ORPHANS: usize = 1024;
 
 /// What is kept of a conversation.
@@ -31,8 +31,8 @@ pub(super) struct ReplayState {
     /// Requests of the client that the hub has not answered.
     running: HashMap<RequestId, Running>,
     /// Requests of the hub that the client has not answered.
-    asked: HashSet<RequestId>,
-    /// Requests of hubs that are gone which the client has not answered.
+    server_requests: HashSet<RequestId>,
+    /// Requests of lost hubs that the client has not answered.
     orphans: HashSet<RequestId>,
     /// Our own requests, whose answers the client must not see.
     repeated: HashSet<RequestId>,
@@ -64,7 +64,7 @@ pub(super) enum Verdict {
     HandOn,
     /// The other side must not see it.
     Drop,
-    /// The hub is about to end, because somebody wanted it.
+    /// The hub is about to end, because it was stopped.
     Goodbye,
 }
 
@@ -74,7 +74,7 @@ impl ReplayState {
         match Message::parse(line.clone()) {
             Ok(Message::Request(request)) => self.asks(&request),
             Ok(Message::Notification(notification)) => self.notes(&notification),
-            Ok(Message::Response(response)) => return self.answers(&response),
+            Ok(Message::Response(response)) => return self.client_response(&response),
             Err(_) => self.batch(line),
         }
         Verdict::HandOn
@@ -83,18 +83,18 @@ impl ReplayState {
     /// Takes note of a line of the hub.
     pub(super) fn hub_line(&mut self, line: &Bytes) -> Verdict {
         match Message::parse(line.clone()) {
-            Ok(Message::Response(response)) => self.is_answered(&response),
+            Ok(Message::Response(response)) => self.hub_response(&response),
             Ok(Message::Request(request)) => {
                 self.orphans.remove(&request.id);
-                self.asked.insert(request.id);
+                self.server_requests.insert(request.id);
                 Verdict::HandOn
             }
-            Ok(Message::Notification(notification)) => self.is_told(&notification),
+            Ok(Message::Notification(notification)) => self.hub_notification(&notification),
             // An answer to a batch.
             Err(_) => {
                 for message in parse_batch(line.clone()).into_iter().flatten().flatten() {
                     if let Message::Response(response) = message {
-                        self.is_answered(&response);
+                        self.hub_response(&response);
                     }
                 }
                 Verdict::HandOn
@@ -118,35 +118,35 @@ impl ReplayState {
         }
     }
 
-    /// Whether neither side waits for the other, so that another hub can take over and nobody misses anything.
+    /// Whether neither side waits for a response, so that another hub can take over without a loss.
     pub(super) fn is_idle(&self) -> bool {
         let goes_on = |running: &Running| matches!(running, Running::Listen);
-        self.running.values().all(goes_on) && self.asked.is_empty() && self.repeated.is_empty()
+        self.running.values().all(goes_on) && self.server_requests.is_empty() && self.repeated.is_empty()
     }
 
-    /// Forgets the hub, and gives what the client is told of it.
+    /// Forgets the hub, and returns the errors and cancellations for the client.
     pub(super) fn lose_hub(&mut self) -> Vec<Bytes> {
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         self.running.retain(|id, running| {
             let goes_on = matches!(running, Running::Initialize | Running::Listen);
             if !goes_on {
                 let why = "the hub exited before it responded; the request may have been carried out and was not sent again";
-                told.push(error(Some(id), &ErrorObject::new(ErrorCode::INTERNAL_ERROR, why)));
+                messages.push(error(Some(id), &ErrorObject::new(ErrorCode::INTERNAL_ERROR, why)));
             }
             goes_on
         });
-        for id in self.asked.drain() {
-            told.push(cancelled(&id, Some("the hub ended")));
+        for id in self.server_requests.drain() {
+            messages.push(cancelled(&id, Some("the hub ended")));
             if self.orphans.len() < MAX_ORPHANS {
                 self.orphans.insert(id);
             }
         }
         self.repeated.clear();
         self.relistened.clear();
-        told
+        messages
     }
 
-    /// What a new hub must be told first.
+    /// The lines that a new hub gets first.
     pub(super) fn repeat(&mut self) -> Vec<Bytes> {
         let mut lines = Vec::new();
         match self.handshake.clone() {
@@ -175,7 +175,7 @@ impl ReplayState {
         lines
     }
 
-    /// What the client is told when another hub took over: its lists may be others.
+    /// The notifications for the client when another hub took over: its lists may have changed.
     pub(super) fn changes(&self) -> Vec<Bytes> {
         if self.initialized.is_none() {
             return Vec::new();
@@ -229,9 +229,9 @@ impl ReplayState {
         }
     }
 
-    fn answers(&mut self, response: &Response) -> Verdict {
+    fn client_response(&mut self, response: &Response) -> Verdict {
         let Some(id) = &response.id else { return Verdict::HandOn };
-        self.asked.remove(id);
+        self.server_requests.remove(id);
         if self.orphans.remove(id) { Verdict::Drop } else { Verdict::HandOn }
     }
 
@@ -240,12 +240,12 @@ impl ReplayState {
             match message {
                 Message::Request(request) => self.asks(&request),
                 Message::Notification(notification) => self.notes(&notification),
-                Message::Response(response) => _ = self.answers(&response),
+                Message::Response(response) => _ = self.client_response(&response),
             }
         }
     }
 
-    fn is_answered(&mut self, response: &Response) -> Verdict {
+    fn hub_response(&mut self, response: &Response) -> Verdict {
         let Some(id) = &response.id else { return Verdict::HandOn };
         if self.repeated.remove(id) {
             return Verdict::Drop;
@@ -265,12 +265,12 @@ impl ReplayState {
         Verdict::HandOn
     }
 
-    fn is_told(&mut self, notification: &Notification) -> Verdict {
+    fn hub_notification(&mut self, notification: &Notification) -> Verdict {
         match notification.method() {
             GOODBYE => Verdict::Goodbye,
             method::CANCELLED => {
                 if let Some(id) = named(notification) {
-                    self.asked.remove(&id);
+                    self.server_requests.remove(&id);
                 }
                 Verdict::HandOn
             }
