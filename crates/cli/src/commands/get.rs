@@ -112,7 +112,7 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
     let settings = server["settings"].as_object().filter(|all| !all.is_empty());
     let floating = text("floating_package").map(|it| format!("`{it}` is not pinned to a version"));
     let rows = [
-        ("standing", Some(permission(placed.server.permission).to_owned())),
+        ("permission", Some(permission(placed.server.permission).to_owned())),
         ("approval", text("approval")),
         ("scope", text("scope")),
         ("file", Some(file)),

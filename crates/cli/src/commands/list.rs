@@ -110,7 +110,7 @@ impl Broken<'_> {
 
     fn json(&self) -> Value {
         json!({
-            "name": self.name, "enabled": false, "standing": "broken", "state": null,
+            "name": self.name, "enabled": false, "permission": "broken", "state": null,
             "scope": scope(self.file.scope), "file": self.file.path,
             "line": self.problem.location.line, "column": self.problem.location.column, "problem": self.problem.message,
         })

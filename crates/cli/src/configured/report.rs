@@ -86,7 +86,7 @@ impl ConfiguredServers {
     pub(crate) fn json(&self, placed: &Placed) -> Value {
         let mut value = self.normalised(placed);
         value["enabled"] = (placed.server.permission == Permission::Enabled).into();
-        value["standing"] = permission(placed.server.permission).into();
+        value["permission"] = permission(placed.server.permission).into();
         value["scope"] = scope(placed.file.scope).into();
         value["file"] = json!(placed.file.path);
         value

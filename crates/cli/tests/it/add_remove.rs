@@ -191,7 +191,7 @@ fn servers_added_to_the_project_by_the_user_are_approved() {
     assert_eq!(text(&home, "toolbay.toml"), "[servers.gh]\ncommand = \"x\"\nargs = [\"1\"]\n");
     let shown = home.run(&["get", "gh", "--json"]).expect(0).json();
     assert_eq!(
-        (&shown["server"]["standing"], &shown["server"]["approval"]),
+        (&shown["server"]["permission"], &shown["server"]["approval"]),
         (&json!("enabled"), &json!("approved"))
     );
     home.run(&["remove", "gh"]).expect(0);

@@ -25,7 +25,7 @@ fn project(home: &Home, args: &str) {
 fn permissions(home: &Home) -> Value {
     let shown = home.run(&["list", "--json"]).expect(0).json();
     let servers = shown["servers"].as_array().unwrap();
-    servers.iter().map(|it| (it["name"].as_str().unwrap().to_owned(), it["standing"].clone())).collect()
+    servers.iter().map(|it| (it["name"].as_str().unwrap().to_owned(), it["permission"].clone())).collect()
 }
 
 #[test]

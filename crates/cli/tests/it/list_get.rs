@@ -49,7 +49,7 @@ fn all_scopes_are_listed_and_no_secret_is() {
     );
     assert!(ran.stderr.contains("toolbay approve"), "{ran:#?}");
     let shown = home.run(&["list", "--json"]).expect(0).json();
-    let fields = ["name", "standing", "enabled", "scope", "transport", "state"];
+    let fields = ["name", "permission", "enabled", "scope", "transport", "state"];
     let shown: Vec<_> = shown["servers"]
         .as_array()
         .unwrap()
@@ -89,7 +89,7 @@ fn a_running_hub_tells_the_states() {
         json!([["files", "needs approval"], ["lint", "needs approval"], ["small", "ready"]])
     );
     let ran = home.run(&["get", "small"]).expect(0);
-    assert!(ran.stdout.contains("state      ready"), "{ran:#?}");
+    assert!(ran.stdout.contains("state       ready"), "{ran:#?}");
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn everything_about_one_server() {
     assert_eq!(ran["server"]["approval"], "not asked yet");
     let ran = home.run(&["get", "files"]).expect(0);
     for line in [
-        "format     toolbay",
-        "package    `@example/files` is not pinned to a version",
-        "env        FILES_KEY=***, REGION=${REGION}",
-        "no value   REGION",
+        "format      toolbay",
+        "package     `@example/files` is not pinned to a version",
+        "env         FILES_KEY=***, REGION=${REGION}",
+        "no value    REGION",
         "toolbay.toml:2:10",
-        "besides    ",
+        "besides     ",
     ] {
         assert!(ran.stdout.contains(line), "{line}: {ran:#?}");
     }
@@ -144,7 +144,7 @@ fn an_entry_that_cannot_be_used_is_listed_as_broken() {
     assert_eq!(ran.stdout.matches("bad ").count(), 1, "{ran:#?}");
     assert_eq!(ran.stderr, "");
     let shown = home.run(&["list", "--json"]).expect(0).json();
-    assert_eq!(shown["servers"][1]["standing"], "broken");
+    assert_eq!(shown["servers"][1]["permission"], "broken");
     assert!(shown["servers"][1]["problem"].is_string(), "{shown}");
 }
 
