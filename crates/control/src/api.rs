@@ -1,4 +1,4 @@
-//! What the control API can do, over any host.
+//! The methods of the control API, over any host.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -19,18 +19,18 @@ use crate::{
     method,
 };
 
-/// What a host does not know about the hub it is in.
+/// What a host does not know about its hub.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     /// Its configuration.
     pub config: Option<PathBuf>,
     /// Where clients reach it.
     pub url: Option<String>,
-    /// The folder that it is about, where nothing is configured.
+    /// The folder that it serves, where nothing is configured.
     pub folder: Option<PathBuf>,
 }
 
-/// Answers requests. Clones are cheap and mean the same hub.
+/// Responds to requests. Clones are cheap and mean the same hub.
 #[derive(Debug, Clone)]
 pub struct Api {
     host: Host,
@@ -47,7 +47,7 @@ struct Awaited {
     uri: Option<String>,
 }
 
-/// The answer to [`method::OWNERS`].
+/// The result of [`method::OWNERS`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Owners {
     pub(crate) owners: Vec<Option<String>>,
@@ -100,7 +100,7 @@ impl Api {
         Self { hub: Some(hub), ..self }
     }
 
-    /// The same API, for somebody who works in the directory that [`method::PROJECT`] names.
+    /// The same API, for a caller who works in the directory that [`method::PROJECT`] names.
     pub(crate) fn in_project(self, notification: &Notification) -> Self {
         let root = notification.string_param("root").map(|root| PathBuf::from(root.into_owned()));
         let root = root.filter(|root| root.is_absolute()).map(Into::into);
@@ -116,14 +116,14 @@ impl Api {
         &self.host
     }
 
-    /// How the hub is.
+    /// The status of the hub and its servers.
     pub fn snapshot(&self) -> HubStatus {
         let About { config, url, folder } = (*self.about).clone();
         let unset_variables = self.hub.as_ref().map(HubHandle::unset_variables).unwrap_or_default();
         HubStatus { config, url, folder, unset_variables, ..HubStatus::of(&self.host) }
     }
 
-    /// Answers a request, on one line. Dropping the future cancels what it started.
+    /// Responds to a request, on one line. Dropping the future cancels what it started.
     pub async fn respond(&self, request: Box<Request>) -> Rope {
         let id = request.id.clone();
         let answered = match request.call.method() {
@@ -155,9 +155,9 @@ impl Api {
     async fn dispatch(&self, request: Box<Request>) -> Rope {
         let id = request.id.clone();
         let absent = request.call.string_param("name").map(std::borrow::Cow::into_owned);
-        let asked =
+        let host_request =
             HostRequest { request: request.into(), caller: self.caller.clone(), events: None, resumes: None };
-        let why = match self.host.dispatch(asked) {
+        let why = match self.host.dispatch(host_request) {
             Routed::Answered(text) => return result(&id, &text).into(),
             Routed::Refused(why) => {
                 let absence = absent.and_then(|name| self.host.absence(&name));
@@ -169,7 +169,7 @@ impl Api {
             }
             Routed::Sent(call) => match call.await {
                 Ok(answer) => match answer.response.error() {
-                    // Wrapped, so that no server can pass off its data as a word of the hub's.
+                    // Wrapped, so that no server can pass off its data as that of the hub.
                     Some(why) => detailed(why, Reason::Failed, None),
                     None => return answer.response.edited(answer.response.with_id(&id)),
                 },
@@ -225,7 +225,7 @@ impl Api {
         let server = self.server(&wanted.server)?;
         let mut arrived = server.log().subscribe();
         if wanted.follow {
-            // The ring lives as long as the server's handle, which we hold.
+            // The ring exists as long as the server's handle, which we hold.
             let _ = arrived.wait_for(|next| *next > wanted.since).await;
         }
         let lines: Vec<LogEntry> = server.log().since(wanted.since).into_iter().map(LogEntry::from).collect();
@@ -263,7 +263,7 @@ impl Api {
                 return Ok(json(&MessagePage { messages, next, missed, is_watched }));
             }
             if !had_any {
-                // The sender lives as long as the host, which we hold.
+                // The sender exists as long as the host, which we hold.
                 let _ = arrived.wait_for(|number| *number > next).await;
             }
         }
@@ -274,7 +274,7 @@ impl Api {
         let name = self.named(request)?;
         self.host.restart_server(&name).await.map_err(refused)?;
         self.host.wait_for(&name).await.map_err(refused)?;
-        self.told(&name)
+        self.server_snapshot(&name)
     }
 
     /// Waits until it is up, or known not to be.
@@ -282,20 +282,20 @@ impl Api {
         let name = self.named(request)?;
         self.host.start_server(&name).await.map_err(refused)?;
         self.host.wait_for(&name).await.map_err(refused)?;
-        self.told(&name)
+        self.server_snapshot(&name)
     }
 
     async fn stop(&self, request: &Request) -> Result<String, ErrorObject> {
         let name = self.named(request)?;
         self.host.stop_server(&name).await.map_err(refused)?;
-        self.told(&name)
+        self.server_snapshot(&name)
     }
 
     async fn events(&self, request: &Request) -> Result<String, ErrorObject> {
         let wanted: After = params(request)?;
         let mut events = self.host.events();
         // Listened before looked, so that nothing falls between. Another number, even a lower one, means news: the hub may
-        // be another than the one that was asked before.
+        // be another than the one before.
         if self.host.revision() == wanted.after {
             let _ = events.next().await;
         }
@@ -326,7 +326,7 @@ impl Api {
         Ok(wanted.server)
     }
 
-    fn told(&self, name: &str) -> Result<String, ErrorObject> {
+    fn server_snapshot(&self, name: &str) -> Result<String, ErrorObject> {
         let status = self.host.status(name).ok_or_else(|| refused(ServerError::Unknown(name.to_owned())))?;
         Ok(json(&ServerSnapshot::of(&status)))
     }

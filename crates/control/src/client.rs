@@ -1,4 +1,4 @@
-//! The asking side.
+//! The client of the control API.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,13 +16,13 @@ use crate::{
     lines::Lines, method, place::mcp_socket,
 };
 
-/// The longest answer: whatever a hub may be configured to pass on, but not the whole memory.
-const MAX_ANSWER: usize = 1024 * 1024 * 1024;
+/// The longest response: whatever a hub may be configured to pass on, but not the whole memory.
+const MAX_RESPONSE: usize = 1024 * 1024 * 1024;
 
-/// How long a hub may take to say that it is there; it does so from memory.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a hub may take to respond; it does so from memory.
+const HUB_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A hub to ask, in another process or in this one.
+/// A hub in another process or in this one.
 #[derive(Debug, Clone)]
 pub enum ControlClient {
     /// Behind its socket. Each request is a connection of its own, so dropping a request cancels it.
@@ -48,14 +48,14 @@ impl ControlClient {
         Err(ControlError::NoHub)
     }
 
-    /// All running hubs of this user, in a fixed order. What does not answer in time is no hub any more, or none yet.
+    /// All running hubs of this user, in a fixed order. One that does not respond in time is left out.
     pub async fn all(dirs: &SocketDirs) -> Vec<(Self, HubSnapshot)> {
-        let asked = dirs.sockets().into_iter().map(|socket| async {
+        let snapshots = dirs.sockets().into_iter().map(|socket| async {
             let client = Self::Remote(socket);
-            let snapshot = timeout(PATIENCE, client.hub()).await.ok()?.ok()?;
+            let snapshot = timeout(HUB_TIMEOUT, client.hub()).await.ok()?.ok()?;
             Some((client, snapshot))
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(snapshots).await.into_iter().flatten().collect()
     }
 
     /// The hub as a process.
@@ -85,12 +85,12 @@ impl ControlClient {
         }
     }
 
-    /// Asks, and gives the result as JSON text. `params` is JSON text too.
+    /// Sends a request and returns the result as JSON text. `params` is JSON text too.
     pub async fn request(&self, method: &str, params: Option<&str>) -> Result<String, ControlError> {
         self.request_in(None, method, params).await
     }
 
-    /// As [`ControlClient::request`], for somebody who works in the directory `root`.
+    /// As [`ControlClient::request`], for a caller who works in the directory `root`.
     pub async fn request_in(
         &self,
         root: Option<&Path>,
@@ -112,7 +112,7 @@ impl ControlClient {
                 }
                 writer.write_all(&text).await.map_err(gone)?;
                 writer.write_all(b"\n").await.map_err(gone)?;
-                Lines::new(reader, MAX_ANSWER).next().await.map_err(gone)?.ok_or(ControlError::Gone)?
+                Lines::new(reader, MAX_RESPONSE).next().await.map_err(gone)?.ok_or(ControlError::Gone)?
             }
             Self::Local(api) => match Message::parse(text) {
                 Ok(Message::Request(request)) => api.respond(request).await.into_bytes(),
@@ -127,7 +127,7 @@ impl ControlClient {
         }
     }
 
-    /// As [`ControlClient::request`], for answers that are plain data of ours.
+    /// As [`ControlClient::request`], for results that are plain data.
     pub async fn request_as<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -136,7 +136,7 @@ impl ControlClient {
         serde_json::from_str(&self.request(method, params).await?).map_err(bad)
     }
 
-    /// How the hub is.
+    /// The status of the hub and its servers.
     pub async fn snapshot(&self) -> Result<HubStatus, ControlError> {
         self.request_as(method::STATUS, None).await
     }

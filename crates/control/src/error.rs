@@ -18,7 +18,7 @@ pub enum ControlError {
     /// The folder of the socket is not ours alone.
     #[error("the directory {} must belong to you and not be accessible by others", path.display())]
     UnsafeDir { path: PathBuf },
-    /// Another program listens on a socket that was asked for.
+    /// Another program listens on a requested socket.
     #[error("another program listens on {}", path.display())]
     Occupied { path: PathBuf },
     /// The socket cannot be made or used.
@@ -28,7 +28,7 @@ pub enum ControlError {
         #[source]
         source: io::Error,
     },
-    /// The hub went away before it answered.
+    /// The hub exited before it responded.
     #[error("the hub exited before it responded")]
     Gone,
     /// The hub answered something we do not understand.
@@ -39,7 +39,7 @@ pub enum ControlError {
     Answered { error: ErrorObject, reason: Reason, hint: Option<String> },
 }
 
-/// What kind of error a hub answered with; `data.reason` of the error.
+/// The kind of an error of a hub; `data.reason` of the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -47,7 +47,7 @@ pub enum Reason {
     Unknown,
     /// The server concerned is not there.
     NotReady,
-    /// Somebody must approve of it first.
+    /// It must be approved first.
     Denied,
     /// Anything else; errors of servers too.
     #[serde(other)]

@@ -1,4 +1,4 @@
-//! What a hub tells about itself as a process, and what it can be told to do.
+//! The hub as a process, and its handle.
 
 use std::{fmt, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -27,7 +27,7 @@ pub struct HubSnapshot {
     pub socket: Option<PathBuf>,
     /// Its log file.
     pub log: Option<PathBuf>,
-    /// How much memory it uses, in KiB. Whoever wants to know looks: clients ask for the rest whenever they connect, and looking at
+    /// How much memory it uses, in KiB. Only for `hub status`: clients request the rest whenever they connect, and looking at
     /// all processes would take longer than that.
     pub memory_kib: Option<u64>,
     /// How much memory its servers use with all that they started, in KiB.
@@ -80,7 +80,7 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
-/// A hub that can be told to end.
+/// A handle that ends a hub.
 #[derive(Clone)]
 pub struct HubHandle {
     describe: Arc<dyn Fn() -> HubSnapshot + Send + Sync>,

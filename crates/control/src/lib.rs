@@ -1,22 +1,22 @@
 //! The control API of a running hub.
 //!
-//! A hub listens on a Unix socket that only its user may open; the command line (and later the panel) asks there how
-//! the hub is and calls its tools. Messages are JSON-RPC, one per line, with two kinds of methods:
+//! A hub listens on a Unix socket that only its user may open; the command line uses it to see the state of
+//! the hub and to call its tools. Messages are JSON-RPC, one per line, with two kinds of methods:
 //!
 //! - those of MCP that list or use something (`tools/list`, `tools/call`, `resources/read`, …), in revision
 //!   2025-11-25 and without a handshake;
 //! - our own, see [`method`].
 //!
-//! [`ControlClient`] has two faces: a hub elsewhere, or a [`Host`](toolbay_host::Host) in this process. Both go through
-//! [`Api`], so that a command cannot tell them apart. Answers are JSON text as it came: unknown fields and the format
+//! [`ControlClient`] is for a hub in another process or a [`Host`](toolbay_host::Host) in this one. Both go through
+//! [`Api`], so that a command does not distinguish them. Results are JSON text as it came: unknown fields and the format
 //! of numbers survive.
 //!
 //! Beside it is a second socket, [`McpSocket`], on which any MCP client of that user is served, one message per line.
 //!
 //! # Invariants
 //!
-//! - Only the user who runs the hub is answered: the folder is 0700, the socket 0600, and the peer's uid is checked.
-//! - A client that goes away cancels what it asked for.
+//! - Only the user who runs the hub is served: the folder is 0700, the socket 0600, and the peer's uid is checked.
+//! - When a client disconnects, its requests are cancelled.
 //! - No line and no number of running requests is unbounded.
 
 #![forbid(unsafe_code)]

@@ -40,7 +40,7 @@ pub struct Listener {
     listener: UnixListener,
     paths: Paths,
     inode: Option<Inode>,
-    /// Invariant: whoever holds this lock owns the sockets, so those that are left over are nobody's.
+    /// Invariant: the process that holds this lock owns the sockets; left-over ones belong to no process.
     lock: Arc<File>,
 }
 
@@ -64,7 +64,7 @@ impl Listener {
 
     /// The socket for MCP clients beside this one.
     ///
-    /// Invariant: it belongs to whoever holds the lock, too, so one that is left over is replaced.
+    /// Invariant: it belongs to the process that holds the lock, too, so a left-over one is replaced.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Listener {
         &self.paths.socket
     }
 
-    /// Whether others still find it: somebody may have cleaned up the directory.
+    /// Whether others still find it: the directory may have been cleaned up.
     pub fn presence(&self) -> HubPresence {
         HubPresence { path: self.paths.socket.clone(), inode: self.inode }
     }
@@ -100,7 +100,7 @@ impl Listener {
                     clients.spawn(async move {
                         tokio::select! {
                             () = stop.cancelled() => {}
-                            () = talk(stream, api) => {}
+                            () = serve_client(stream, api) => {}
                         }
                     });
                 }
@@ -135,7 +135,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // While we have it: nobody else can have taken it yet. After we gave it up, it is another hub's.
+        // While we hold the lock: later the socket may be another hub's.
         if self.inode.is_some() && Inode::of(&self.paths.socket) == self.inode {
             let _ = fs::remove_file(&self.paths.lock);
         }
@@ -172,8 +172,8 @@ fn is_ours(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
 }
 
-/// Serves one client. When it goes away, what it asked for is dropped and so cancelled.
-async fn talk(stream: UnixStream, mut api: Api) {
+/// Serves one client. When it disconnects, its requests are dropped and so cancelled.
+async fn serve_client(stream: UnixStream, mut api: Api) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(reader, MAX_REQUEST);
     let mut running = FuturesUnordered::new();
@@ -186,8 +186,8 @@ async fn talk(stream: UnixStream, mut api: Api) {
                         let api = api.clone();
                         running.push(async move { api.respond(request).await });
                     }
-                    Ok(Message::Notification(told)) if told.method() == method::PROJECT => {
-                        api = api.in_project(&told);
+                    Ok(Message::Notification(notification)) if notification.method() == method::PROJECT => {
+                        api = api.in_project(&notification);
                     }
                     Ok(Message::Notification(_) | Message::Response(_)) => {}
                     Err(why) => {
@@ -210,7 +210,7 @@ async fn talk(stream: UnixStream, mut api: Api) {
     }
 }
 
-/// Answers on their way out.
+/// Responses that are being written.
 #[derive(Debug, Default)]
 struct PendingResponses {
     pieces: std::collections::VecDeque<bytes::Bytes>,

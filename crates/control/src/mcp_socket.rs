@@ -18,12 +18,12 @@ pub struct McpSocket {
     listener: UnixListener,
     path: PathBuf,
     inode: Option<Inode>,
-    /// Held for as long as the file is there, so that it is nobody else's that is removed.
+    /// Held as long as the file exists, so that no other process's file is removed.
     _lock: Option<Arc<File>>,
 }
 
 impl McpSocket {
-    /// Makes one at a path of somebody's choice. A socket there on which nobody listens is replaced; anything else is
+    /// Creates one at a given path. A socket there without a listener is replaced; anything else is
     /// left alone.
     pub fn at(path: &Path) -> Result<Self, ControlError> {
         let failed = |source| ControlError::Socket { path: path.to_owned(), source };
@@ -81,6 +81,6 @@ impl Inode {
 /// Removes a socket of ours. It may be gone already, or another hub's that took our place.
 pub(crate) fn remove_ours(path: &Path, inode: Option<Inode>) {
     if inode.is_some() && Inode::of(path) == inode {
-        let _ = fs::remove_file(path); // there is nobody to tell
+        let _ = fs::remove_file(path); // there is nothing to report to
     }
 }

@@ -1,9 +1,9 @@
 //! Methods of our own, beside those of MCP.
 
-/// How the hub and its servers are: a [`HubStatus`](crate::HubStatus).
+/// The status of the hub and its servers: a [`HubStatus`](crate::HubStatus).
 pub const STATUS: &str = "status";
-/// Answers once the named `tool`, `prompt` or `uri` is there, or no server that could bring it is on its way up any more.
-/// Without a name, answers once no server is on its way up.
+/// Returns once the named `tool`, `prompt` or `uri` is there, or no server that could own it is starting any more.
+/// Without a name, returns once no server is starting.
 pub const READY: &str = "ready";
 /// The servers (`owners`) that own `names` of the list that `method` gives (such as `tools/list`), in the same order; null where
 /// none does.
@@ -18,7 +18,7 @@ pub const MESSAGES: &str = "messages";
 /// Starts a server that is down and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is up, or known not to
 /// come up.
 pub const START: &str = "start";
-/// Stops a server until somebody starts it, and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once it is down.
+/// Stops a server until it is started again, and returns its [`ServerSnapshot`](crate::ServerSnapshot) once it is down.
 pub const STOP: &str = "stop";
 /// Waits until the number of the last event is another than `after`, and answers with a [`HubStatus`](crate::HubStatus). What
 /// happened between two answers is known by its outcome.
@@ -31,5 +31,5 @@ pub const RETIRE: &str = "hub/retire";
 pub const SHUT_DOWN: &str = "hub/stop";
 /// Restarts a server and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.
 pub const RESTART: &str = "restart";
-/// A notification: requests that follow on the same connection come from somebody who works in the directory `root`.
+/// A notification: requests that follow on the same connection come from a caller who works in the directory `root`.
 pub const PROJECT: &str = "notifications/project";

@@ -20,7 +20,7 @@ const EXTENSION: &str = "sock";
 const MCP_EXTENSION: &str = "mcp";
 /// Held by a hub for as long as it has its sockets.
 const LOCK_EXTENSION: &str = "lock";
-/// Held by whoever starts a hub, until it listens.
+/// Held by the process that starts a hub, until the hub listens.
 const START_EXTENSION: &str = "start";
 
 /// The directories in which the hubs of this user may have their sockets, those first in which a new hub prefers to have them.
@@ -162,7 +162,7 @@ pub(crate) fn try_lock(path: &Path) -> Result<Option<File>, ControlError> {
             Err(fs::TryLockError::WouldBlock) => return Ok(None),
             Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
         }
-        // Somebody may have swept the file away between the two: then the lock is worth nothing.
+        // The file may have been removed between the two: then the lock is void.
         let ours = file.metadata().map_err(failed)?;
         match fs::symlink_metadata(path) {
             Ok(found) if (found.dev(), found.ino()) == (ours.dev(), ours.ino()) => return Ok(Some(file)),
@@ -178,7 +178,7 @@ pub(crate) fn sweep(dir: &Path) {
     for lock in files_with(dir, LOCK_EXTENSION) {
         let Ok(Some(_held)) = try_lock(&lock) else { continue };
         for extension in [EXTENSION, MCP_EXTENSION, LOCK_EXTENSION] {
-            // What cannot be removed is in nobody's way.
+            // What cannot be removed does no harm.
             let _ = fs::remove_file(lock.with_extension(extension));
         }
     }
@@ -207,7 +207,7 @@ fn prepare(dir: &Path) -> Result<(), ControlError> {
     check(dir)
 }
 
-/// Checks that a directory is ours alone, so that nobody else can have put a socket there.
+/// Checks that a directory belongs to this user alone, so that no other user can have put a socket there.
 fn check(dir: &Path) -> Result<(), ControlError> {
     let socket_error = |source| ControlError::Socket { path: dir.to_owned(), source };
     let metadata = match fs::symlink_metadata(dir) {

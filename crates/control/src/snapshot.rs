@@ -1,4 +1,4 @@
-//! What a hub tells about itself.
+//! The status of a hub and its servers.
 
 use std::{
     path::PathBuf,
@@ -23,7 +23,7 @@ pub struct HubStatus {
     pub config: Option<PathBuf>,
     /// Where clients reach it, if it listens.
     pub url: Option<String>,
-    /// The folder that it is about, where nothing is configured.
+    /// The folder that it serves, where nothing is configured.
     #[serde(default)]
     pub folder: Option<PathBuf>,
     /// Its servers, in the order of the configuration, then the entries that cannot be used ([`ServerState::Broken`]).
@@ -36,7 +36,7 @@ pub struct HubStatus {
     pub resource_templates: usize,
     /// As `tools`.
     pub prompts: usize,
-    /// The number of the last event: what is asked for with [`EVENTS`](crate::method::EVENTS) begins after it.
+    /// The number of the last event: what [`EVENTS`](crate::method::EVENTS) begins after it.
     pub revision: u64,
     /// Why its configuration cannot be used as it stands now; what was there before is in effect.
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct HubStatus {
     pub unset_variables: Vec<String>,
     /// Tools, resources and prompts that are not offered because their definition is not valid.
     pub quarantined: Vec<QuarantinedEntry>,
-    /// What people should know about what servers offer: what was left out or is not checked, and why.
+    /// Notes on catalogs: what was left out or is not checked, and why.
     #[serde(default)]
     pub notes: Vec<Note>,
 }
@@ -56,7 +56,7 @@ pub struct HubStatus {
 pub struct Note {
     /// The server's configured name.
     pub server: String,
-    /// What there is to know.
+    /// The text of the note.
     pub text: String,
 }
 
@@ -146,7 +146,7 @@ pub struct ServerSnapshot {
     pub problems: Vec<String>,
     /// Whether it answers calls now.
     pub is_up: bool,
-    /// Why nothing of it can be used, in a sentence, if it is down and no start is under way.
+    /// Why it is unavailable, in a sentence, if it is down and not starting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absence: Option<AbsenceSnapshot>,
 }
@@ -166,7 +166,7 @@ pub struct FailureSnapshot {
     pub hint: Option<String>,
 }
 
-/// Why nothing of a server can be used.
+/// Why a server is unavailable.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AbsenceSnapshot {
     /// A sentence that names the server.
@@ -187,7 +187,7 @@ pub struct LogPage {
 /// A line of a log.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// Counts up over the life of the server.
+    /// Counts up over all starts of the server.
     pub seq: u64,
     /// Milliseconds since 1970.
     pub time_ms: u64,
@@ -274,7 +274,7 @@ impl From<&Failure> for FailureSnapshot {
 impl ServerSnapshot {
     /// A server at the moment of its status.
     pub fn of(status: &ServerStatus) -> Self {
-        let ServerStatus { counts, catalog: catalogue, .. } = status;
+        let ServerStatus { counts, catalog, .. } = status;
         let retry_in = status.state.next_attempt().map(|at| at.saturating_duration_since(Instant::now()));
         Self {
             name: status.name.as_str().to_owned(),
@@ -282,11 +282,11 @@ impl ServerSnapshot {
             transport: Some(status.transport.to_owned()),
             revision: status.revision.map(|revision| revision.as_str().to_owned()),
             pid: status.pid,
-            server_info: catalogue.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
-            tools: catalogue.list(CatalogKind::Tools).len().saturating_sub(status.withheld_tools),
-            resources: catalogue.list(CatalogKind::Resources).len(),
-            resource_templates: catalogue.list(CatalogKind::ResourceTemplates).len(),
-            prompts: catalogue.list(CatalogKind::Prompts).len(),
+            server_info: catalog.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
+            tools: catalog.list(CatalogKind::Tools).len().saturating_sub(status.withheld_tools),
+            resources: catalog.list(CatalogKind::Resources).len(),
+            resource_templates: catalog.list(CatalogKind::ResourceTemplates).len(),
+            prompts: catalog.list(CatalogKind::Prompts).len(),
             starts: status.starts,
             state_ms: milliseconds(status.since.elapsed()),
             start_ms: status.start_took.map(milliseconds),
@@ -296,7 +296,7 @@ impl ServerSnapshot {
             noise: counts.noise,
             failure: status.state.failure().map(|failure| FailureSnapshot::from(&**failure)),
             retry_in_ms: retry_in.map(milliseconds),
-            problems: catalogue.problems.clone(),
+            problems: catalog.problems.clone(),
             is_up: status.state.is_up(),
             absence: status
                 .absence()
@@ -343,7 +343,7 @@ fn milliseconds(time: Duration) -> u64 {
 impl HubStatus {
     /// A hub now. What the host does not know is left for the caller to fill in.
     pub fn of(host: &Host) -> Self {
-        // First of all: what happens while we look is told after it, perhaps twice, but never not at all.
+        // First of all: what happens during the snapshot is reported after it, perhaps twice, but never missed.
         let revision = host.revision();
         let table = host.table();
         let config_problems = host.config_problems().to_vec();

@@ -1,4 +1,4 @@
-//! What clients and the hub say to each other, shown to whoever watches.
+//! Captures messages between clients and the hub, for `toolbay inspect`.
 
 use std::sync::Arc;
 
@@ -133,29 +133,29 @@ impl ClientCapture {
     }
 }
 
-/// The way to a client on a wire. Every request has one: a clone is one count, not those of its parts.
+/// Sends messages to a client. Every request has one, so a clone costs one reference count.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSender {
     shared: Arc<(mpsc::Sender<Rope>, ClientCapture)>,
 }
 
-/// Nobody reads any more.
+/// The client does not read any more.
 #[derive(Debug)]
 pub(crate) struct ClientGone;
 
 impl ClientSender {
-    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, tap: ClientCapture) -> Self {
-        Self { shared: Arc::new((outgoing, tap)) }
+    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, capture: ClientCapture) -> Self {
+        Self { shared: Arc::new((outgoing, capture)) }
     }
 
-    pub(crate) fn tap(&self) -> &ClientCapture {
+    pub(crate) fn capture(&self) -> &ClientCapture {
         &self.shared.1
     }
 
     /// Sends a message, once there is room.
     pub(crate) async fn send(&self, text: Rope) -> Result<(), ClientGone> {
-        let (outgoing, tap) = &*self.shared;
-        tap.sent(&text);
+        let (outgoing, capture) = &*self.shared;
+        capture.sent(&text);
         outgoing.send(text).await.map_err(|_| ClientGone)
     }
 }

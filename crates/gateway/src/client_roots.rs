@@ -42,11 +42,11 @@ pub(crate) struct Roots {
 impl ClientRoots {
     /// Asks the client, instead of waiting for an answer that may be old by now.
     pub(crate) fn ask(&mut self, session: &Session, outgoing: ClientSender) {
-        let Some(question) = session.request(method::ROOTS_LIST, "{}") else { return };
+        let Some(pending) = session.request(method::ROOTS_LIST, "{}") else { return };
         self.deadline = Some(Instant::now() + CALL_WAIT);
         self.asking = Some(Box::pin(async move {
-            outgoing.send(question.text.into()).await.ok()?;
-            match question.reply.await.ok()? {
+            outgoing.send(pending.text.into()).await.ok()?;
+            match pending.reply.await.ok()? {
                 ClientReply::Result(result) => Roots::read(&result).await,
                 ClientReply::Error(error) => {
                     tracing::debug!("a client did not return its roots: {}", error.message);
@@ -56,7 +56,7 @@ impl ClientRoots {
         }));
     }
 
-    /// Keeps a request that depends on the roots while they are asked for; gives it back when it need not wait.
+    /// Holds back a request that depends on the roots while they are requested; returns it when it need not wait.
     pub(crate) fn keep(&mut self, request: Box<Request>) -> Option<Box<Request>> {
         let depends = matches!(request.call.method(), method::TOOLS_CALL | method::RESOURCES_READ);
         if !depends || self.deadline.is_none() || self.waiting.len() >= MAX_WAITING {
@@ -78,7 +78,7 @@ impl ClientRoots {
     }
 
     /// Resolves when the client has answered, with what it named if it did, or when calls have waited long enough; then
-    /// [`Self::release`] is due. Never while nothing is asked. Cancel safe.
+    /// [`Self::release`] is due. Pending while no roots are requested. Cancel safe.
     pub(crate) async fn answered(&mut self) -> Option<Roots> {
         let (asking, deadline) = (&mut self.asking, self.deadline);
         let answer = async {

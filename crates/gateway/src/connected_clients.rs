@@ -1,4 +1,4 @@
-//! The clients that are connected: for people who ask, and for a hub that ends when nobody needs it any more.
+//! The connected clients: for `toolbay hub status`, and for a hub that ends after its last client.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -149,7 +149,7 @@ impl ConnectedGuard {
     }
 
     /// For those who watch its messages.
-    pub(crate) fn tapped(&self) -> CapturedClient {
+    pub(crate) fn captured(&self) -> CapturedClient {
         CapturedClient::Connected(self.clients.clone(), self.id)
     }
 

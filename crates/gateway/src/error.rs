@@ -8,7 +8,7 @@ use toolbay_transport::http::ReadBodyError;
 
 use crate::session::EnterError;
 
-/// A call that got no answer.
+/// A call that got no response.
 pub(crate) fn call_failed(error: &CallError) -> ErrorObject {
     let mut message = error.to_string();
     let hint = error.hint();
@@ -53,7 +53,7 @@ pub(crate) fn cancelled() -> ErrorObject {
     ErrorObject::new(ErrorCode::SERVER_ERROR, "the request was canceled")
 }
 
-/// A call whose server asks what nobody can be asked now.
+/// A call whose server requires input while too many calls are suspended.
 pub(crate) fn too_many_server_requests() -> ErrorObject {
     let message = "the server requires input, but too many calls are suspended; try again later";
     ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
@@ -65,14 +65,15 @@ pub(crate) fn taken_over() -> ErrorObject {
     ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
 }
 
-/// A page that must be visited, for a client that cannot be asked to.
-pub(crate) fn missing_capability(asked: &str) -> ErrorObject {
+/// An elicitation in URL mode that the client does not support.
+pub(crate) fn missing_capability(method_name: &str) -> ErrorObject {
     let data = json!({ "requiredCapabilities": { "elicitation": { "url": {} } } });
-    let message = format!("the request requires `{asked}` in URL mode, which the client has not declared");
+    let message =
+        format!("the request requires `{method_name}` in URL mode, which the client has not declared");
     ErrorObject::new(ErrorCode::MISSING_CLIENT_CAPABILITY, message).with_data(&data)
 }
 
-/// A request about tasks of a client that does not say it knows what they are.
+/// A request about tasks of a client that does not declare the extension.
 pub(crate) fn needs_tasks() -> ErrorObject {
     let data = json!({ "requiredCapabilities": { "extensions": { meta::TASKS_EXTENSION: {} } } });
     let message = format!("the client must declare the extension `{}`", meta::TASKS_EXTENSION);
@@ -94,7 +95,7 @@ pub(crate) fn body(error: &ReadBodyError) -> (StatusCode, ErrorObject) {
     (status, ErrorObject::new(ErrorCode::INVALID_REQUEST, error.to_string()))
 }
 
-/// The HTTP status that goes with an error of the stateless era.
+/// The HTTP status of an error in modern revisions.
 pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,

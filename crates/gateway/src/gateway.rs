@@ -33,7 +33,7 @@ use crate::{
     tasks::TaskSeal,
 };
 
-/// What a gateway is told.
+/// Options of a gateway.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
     /// The version we claim to be.
@@ -60,7 +60,7 @@ pub struct GatewayOptions {
     pub session_idle: Duration,
     /// Where the key is kept that seals ids of tasks; without it they end with this process.
     pub task_key: Option<PathBuf>,
-    /// As whom it presents itself; without it, as the hub.
+    /// The server as which it presents itself; without it, the hub.
     pub identity: Option<GatewayIdentity>,
     /// How long the first requests for a list wait for servers that are starting, where no catalog is cached; zero for not at all.
     pub first_list_wait: Duration,
@@ -101,7 +101,7 @@ pub struct Gateway {
     pub(crate) clients: Arc<Clients>,
     /// Connections over HTTP.
     connections: TaskTracker,
-    pub(crate) mailboxes: Arc<SseInboxes>,
+    pub(crate) sse_inboxes: Arc<SseInboxes>,
     /// Room for clients on WebSocket.
     pub(crate) web_sockets: Arc<Semaphore>,
     /// Room for subscriptions over HTTP: they take as much as sessions.
@@ -123,9 +123,9 @@ impl Gateway {
         let sessions = Sessions::new(options.max_sessions, options.session_idle);
         let room = || Arc::new(Semaphore::new(options.max_sessions.min(Semaphore::MAX_PERMITS)));
         let (web_sockets, listening) = (room(), room());
-        let mailboxes = SseInboxes::new(options.max_sessions);
+        let sse_inboxes = SseInboxes::new(options.max_sessions);
         let seal = Arc::new(StateSeal::new().expect("the system has randomness"));
-        let lot = SuspendedCalls::new(seal.clone());
+        let suspended = SuspendedCalls::new(seal.clone());
         let task_seal = TaskSeal::new(options.task_key.clone());
         let first_list = FirstList::new(options.first_list_wait);
         let (clients, connections) = (Clients::new(), TaskTracker::new());
@@ -136,11 +136,11 @@ impl Gateway {
             sessions,
             clients,
             connections,
-            mailboxes,
+            sse_inboxes,
             web_sockets,
             listening,
             seal,
-            suspended: lot,
+            suspended,
             task_seal,
             first_list,
             wrong_tokens,
@@ -164,10 +164,10 @@ impl Gateway {
         };
         let guard =
             OriginGuard::new(address, &self.options.public_names, self.options.allowed_origins.clone());
-        // Who listens beyond this machine has a token, or said that everybody may come.
+        // A listener beyond this machine has a token, or the user allowed unauthenticated clients.
         let has_other_check = self.options.token.is_some() || !address.ip().to_canonical().is_loopback();
         let users = if has_other_check { LocalUsers::Anyone } else { self.options.local_users };
-        let door = Arc::new(HttpListener::new(self.clone(), guard, users, stop.clone()));
+        let http = Arc::new(HttpListener::new(self.clone(), guard, users, stop.clone()));
         let tasks = self.connections.clone();
         let sweep = async {
             loop {
@@ -178,8 +178,8 @@ impl Gateway {
         let limits = self.options.limits.clone();
         let serving = async {
             match tls {
-                Some(tls) => serve_tls(listener, tls, door, limits, stop, tasks.clone()).await,
-                None => serve(listener, door, limits, stop, tasks.clone()).await,
+                Some(tls) => serve_tls(listener, tls, http, limits, stop, tasks.clone()).await,
+                None => serve(listener, http, limits, stop, tasks.clone()).await,
             }
         };
         tokio::select! {
@@ -190,10 +190,10 @@ impl Gateway {
         tasks.wait().await;
     }
 
-    /// Serves one client on a wire until it closes its end, or until `stop`.
-    pub async fn serve_connection(self: &Arc<Self>, wire: Connection, stop: CancellationToken) {
+    /// Serves one client on a connection until it closes its end, or until `stop`.
+    pub async fn serve_connection(self: &Arc<Self>, connection: Connection, stop: CancellationToken) {
         let client = self.clients.enter(ClientTransport::Stdio, None);
-        connection::run(self, wire, client, stop).await;
+        connection::run(self, connection, client, stop).await;
     }
 
     /// The clients that have a connection of their own (on stdio, on a Unix socket, over HTTP+SSE or WebSocket), then those that have
@@ -236,8 +236,8 @@ pub struct GatewayIdentity {
 impl Gateway {
     /// Ok, the version, and each server's state.
     pub(crate) fn health(&self) -> Value {
-        if let Some(face) = &self.options.identity {
-            return face.health.clone();
+        if let Some(identity) = &self.options.identity {
+            return identity.health.clone();
         }
         let servers: Vec<Value> = self
             .host

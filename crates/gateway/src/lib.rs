@@ -1,18 +1,18 @@
-//! The front door: clients of any era, on HTTP, on sockets and on stdio.
+//! Serves MCP clients of any revision, on HTTP, sockets and stdio.
 //!
-//! # The way of a request
+//! # The path of a request
 //!
 //! ```text
-//! connection ─ LocalUsers ─ bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ era ─┬─ known here: handshake, lists, ping
-//!                                                      └─ Host::dispatch ─ Exchange ─ JSON, or SSE once events flow
+//! connection ─ LocalUsers ─ bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ revision ─┬─ answered here: handshake, lists, ping
+//!                                                      └─ Host::dispatch ─ ClientCall ─ JSON, or SSE once events flow
 //! ```
 //!
 //! # Invariants
 //!
-//! - Host, Origin and the token are judged before a byte of a body is read; whose connection it is, before that, and once.
-//! - A client that goes away drops its exchange, which cancels the call at the server.
+//! - Host, Origin and the token are judged before a byte of a body is read; the user of a connection before that, once.
+//! - When a client disconnects, its calls are dropped, which cancels them at the server.
 //! - Lists, handshakes and health are answered from memory; they never wait for a server.
-//! - What one client asked reaches no other: ids and progress tokens are the client's own on both ends.
+//! - Nothing of one client reaches another: ids and progress tokens are the client's own on both ends.
 
 #![forbid(unsafe_code)]
 

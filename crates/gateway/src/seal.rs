@@ -1,7 +1,7 @@
 //! State that clients carry for us.
 //!
 //! It is encrypted and bound to the request it was made for, so that a client can neither read nor change it, nor
-//! hand it in with another request. The key lives as long as the process, and so does everything it seals.
+//! hand it in with another request. The key is valid as long as the process, and so is everything it seals.
 
 pub(crate) mod key;
 pub(crate) mod task_id;
@@ -111,7 +111,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The same text for the same value: sorted keys, no blanks, escapes written one way. Numbers stay as they are.
+/// The same text for the same value: sorted keys, no blanks, one form of escapes. Numbers stay as they are.
 pub(crate) fn canonical(json: &str, out: &mut String) {
     let json = json.trim();
     if let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {

@@ -1,4 +1,4 @@
-//! One client's stay in the era with a handshake.
+//! The session of a legacy client.
 
 pub(crate) mod pending_requests;
 pub(crate) mod registry;
@@ -32,13 +32,13 @@ const MAX_IN_FLIGHT: usize = 256;
 /// How many resources one session may watch.
 const MAX_WATCHED: usize = 1024;
 
-/// What is known of a client that shook hands.
+/// The state of a client that sent `initialize`.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) revision: Revision,
     /// When it began.
     pub(crate) since: SystemTime,
-    /// Tells its calls from those of others.
+    /// Distinguishes its calls from those of other clients.
     pub(crate) caller: CallerId,
     /// Ends with the session.
     pub(crate) ended: CancellationToken,
@@ -52,10 +52,10 @@ pub(crate) struct Session {
 #[derive(Debug)]
 struct Inner {
     used: Instant,
-    /// Whether it has asked for anything since the handshake.
-    has_asked: bool,
-    /// Running requests, with the way to cancel each; nothing where that was done already.
-    /// Invariant: an entry lives exactly as long as its [`RunningRequest`], so no request is ended in the place of another.
+    /// Whether it has sent requests since the handshake.
+    has_sent_requests: bool,
+    /// Running requests with their cancellation; none where that was used already.
+    /// Invariant: an entry exists exactly as long as its [`RunningRequest`], so no request is ended in the place of another.
     running: HashMap<RequestId, Option<oneshot::Sender<()>>>,
     /// What it watches, by the URI that it named.
     watched: HashMap<String, ResourceWatch>,
@@ -85,10 +85,10 @@ impl Session {
             seen: Default::default(),
             inner: Mutex::new(Inner {
                 used: Instant::now(),
-                has_asked: false,
+                has_sent_requests: false,
                 running: HashMap::new(),
                 watched: HashMap::new(),
-                // Servers of the stateless era send log messages only to those who name a level.
+                // Modern servers send log messages only to clients that name a level.
                 identity: Arc::new(identity.at_level(Some(LogLevel::Info))),
                 logs: LogFilter::Everything,
                 server_requests: PendingServerRequests::default(),
@@ -102,7 +102,7 @@ impl Session {
     pub(crate) fn enter(self: &Arc<Self>, id: &RequestId) -> Result<RunningRequest, EnterError> {
         let mut inner = self.inner.lock();
         inner.used = Instant::now();
-        inner.has_asked = true;
+        inner.has_sent_requests = true;
         if inner.running.len() >= MAX_IN_FLIGHT {
             return Err(EnterError::TooMany);
         }
@@ -122,12 +122,12 @@ impl Session {
         }
     }
 
-    /// Puts a question to the client, unless too many wait already. The caller sends it.
+    /// Adds a server request for the client, unless too many wait already. The caller sends it.
     pub(crate) fn request(&self, method: &str, params: &str) -> Option<PendingServerRequest> {
         self.inner.lock().server_requests.put(method, params)
     }
 
-    /// Takes the client's response to a question.
+    /// Takes the client's response to a server request.
     pub(crate) fn on_response(&self, response: &Response) {
         let mut inner = self.inner.lock();
         inner.used = Instant::now();
@@ -135,24 +135,24 @@ impl Session {
     }
 
     /// Remembers a task that the client got an id for.
-    pub(crate) fn got_task(&self, task: Task, id: String) {
+    pub(crate) fn add_task(&self, task: Task, id: String) {
         self.inner.lock().tasks.add(task, id);
     }
 
     /// What a server says of a task, for a client that knows the task.
-    pub(crate) fn notified_of_task(
+    pub(crate) fn task_notification(
         &self,
         server: &ServerName,
-        told: &Notification,
+        notification: &Notification,
     ) -> Option<Box<Notification>> {
-        self.inner.lock().tasks.told(server, told)
+        self.inner.lock().tasks.with_client_id(server, notification)
     }
 
-    /// Records that the client asked for something that is answered at once.
-    pub(crate) fn asked(&self) {
+    /// Records a request that is answered at once.
+    pub(crate) fn mark_used(&self) {
         let mut inner = self.inner.lock();
         inner.used = Instant::now();
-        inner.has_asked = true;
+        inner.has_sent_requests = true;
     }
 
     pub(crate) fn touch(&self) {
@@ -163,10 +163,10 @@ impl Session {
         self.inner.lock().used
     }
 
-    /// When it was last used, for a client that asked for nothing since its handshake.
+    /// When it was last used, for a client that sent no request since its handshake.
     pub(crate) fn unused_since(&self) -> Option<Instant> {
         let inner = self.inner.lock();
-        (!inner.has_asked).then_some(inner.used)
+        (!inner.has_sent_requests).then_some(inner.used)
     }
 
     /// Takes over as the stream of this session; the token ends when another does.
@@ -198,7 +198,7 @@ impl Session {
         self.inner.lock().watched.remove(uri);
     }
 
-    /// What it is told when a resource changed: the notification under every URI by which it watches that.
+    /// The notifications for a resource that changed, one for every URI under which the client subscribed to it.
     pub(crate) fn updates(
         &self,
         server: &ServerName,
@@ -240,7 +240,7 @@ impl Session {
         self.seen[kind as usize].store(version, Ordering::Relaxed);
     }
 
-    /// The version of a list that the client has; nothing while it never asked.
+    /// The version of a list that the client has; 0 if it never requested the list.
     pub(crate) fn seen(&self, kind: CatalogKind) -> u64 {
         self.seen[kind as usize].load(Ordering::Relaxed)
     }

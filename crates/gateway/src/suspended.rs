@@ -65,7 +65,7 @@ pub(crate) struct SuspendedCalls {
     stop: CancellationToken,
     _end: DropGuard,
     next: AtomicU64,
-    /// Nobody can guess what compares equal.
+    /// Keyed with randomness, so that no client can construct a collision.
     hasher: RandomState,
 }
 
@@ -79,7 +79,7 @@ struct Shared {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SuspendedRequest {
     pub(crate) revision: Revision,
-    pub(crate) abilities: ClientCapabilities,
+    pub(crate) capabilities: ClientCapabilities,
     pub(crate) binding: Binding,
 }
 
@@ -166,9 +166,9 @@ impl SuspendedCalls {
 /// Server requests that a client supports, and those that it does not.
 pub(crate) fn answerable(
     requests: Vec<ServerRequest>,
-    abilities: ClientCapabilities,
+    capabilities: ClientCapabilities,
 ) -> (Vec<ServerRequest>, Vec<ServerRequest>) {
-    requests.into_iter().partition(|request| abilities.supports(request.method(), request.params()))
+    requests.into_iter().partition(|request| capabilities.supports(request.method(), request.params()))
 }
 
 /// A suspended call, the requests of its server, and the request that waits for it now.
@@ -198,7 +198,7 @@ struct SuspendedCall {
 }
 
 impl SuspendedCall {
-    /// Runs until the call has ended and its end was kept long enough, or until nobody wants it any more.
+    /// Runs until the call has ended and its end was kept long enough, or until its client does not come back.
     async fn run(&mut self, mut inbox: mpsc::Receiver<ResumeRequest>) {
         loop {
             let is_gathering = self.open.is_empty() && !self.arrived.is_empty();
@@ -227,9 +227,9 @@ impl SuspendedCall {
         self.exchange += 1;
         self.deadline = Instant::now() + THINKING_TIME;
         let input_request = |(key, request): &(String, ServerRequest)| {
-            let (asked, from, to) = (request.method(), request.revision, self.client.revision);
-            let params = translate_server_request(asked, request.params(), from, to, key);
-            InputRequest { key: key.clone(), method: asked.to_owned(), params: params.ok() }
+            let (method_name, from, to) = (request.method(), request.revision, self.client.revision);
+            let params = translate_server_request(method_name, request.params(), from, to, key);
+            InputRequest { key: key.clone(), method: method_name.to_owned(), params: params.ok() }
         };
         let requests = self.open.iter().map(input_request).collect();
         let content = SealedContent::Suspended { id: self.id, exchange: self.exchange };
@@ -312,7 +312,7 @@ impl SuspendedCall {
 
     /// Requires a response to what the server has sent since the last exchange.
     fn require_arrived(&mut self) {
-        let (requests, refused) = answerable(std::mem::take(&mut self.arrived), self.client.abilities);
+        let (requests, refused) = answerable(std::mem::take(&mut self.arrived), self.client.capabilities);
         if !requests.is_empty() {
             let result = self.require_input(requests);
             self.publish(LinkEnd::InputRequired(result));

@@ -1,8 +1,8 @@
-//! Tasks: calls that go on after their answer.
+//! Tasks: calls that go on after their response.
 //!
-//! A server answers a call with the id of a task; whoever has the id can ask for it, feed it and cancel it. The hub
+//! A server responds to a call with the id of a task; with the id, a client can poll, update and cancel it. The hub
 //! keeps no list of tasks: a client gets the id under a seal that says whose task it is, and brings it back. Ids of
-//! others, and ids that nobody gave out, do not open, and no server hears of them.
+//! other clients, and invented ids, do not open, and no server sees them.
 
 mod awaited;
 mod ids;
@@ -31,7 +31,7 @@ pub(crate) struct Task {
 /// Which protocol a task follows. They have method names in common, and little else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TaskProtocol {
-    /// The extension of the stateless era.
+    /// The extension of modern revisions.
     Extension,
     /// The experiment of 2025-11-25.
     Experiment,
@@ -49,13 +49,13 @@ impl TaskProtocol {
     }
 
     /// Whether a request is about a task of this kind.
-    pub(crate) fn has_method(self, asked: &str) -> bool {
+    pub(crate) fn has_method(self, method_name: &str) -> bool {
         match self {
             Self::Extension => {
-                matches!(asked, method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL)
+                matches!(method_name, method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL)
             }
             Self::Experiment => {
-                matches!(asked, method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL)
+                matches!(method_name, method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL)
             }
         }
     }

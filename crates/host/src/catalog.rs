@@ -1,4 +1,4 @@
-//! What all servers offer, and who owns which name.
+//! The merged catalog of all servers, and which server owns which name.
 
 pub(crate) mod builder;
 pub(crate) mod cache;

@@ -1,7 +1,7 @@
-//! What happens to servers, in order and with numbers.
+//! Events of servers, in order and numbered.
 //!
-//! Every transition is written down the moment it happens, by the task that makes it, and handed to whoever listens. A
-//! listener that is too slow misses something and is told so; it never holds anyone up. Numbers have no gaps, so that a
+//! Every transition is recorded when it happens, by the task that makes it, and sent to all listeners. A
+//! listener that is too slow misses events and learns how many; it never blocks the sender. Numbers have no gaps, so that a
 //! snapshot and the events after it fit together.
 
 use std::{collections::HashMap, fmt, sync::Arc};
@@ -14,8 +14,8 @@ use toolbay_upstream::CatalogKind;
 
 use crate::ServerState;
 
-/// How many events a listener may fall behind.
-const BEHIND: usize = 1024;
+/// How many events a listener may lag behind.
+const MAX_LAG: usize = 1024;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ impl fmt::Display for ConfigProblem {
     }
 }
 
-/// What happens from now on.
+/// A receiver of events.
 #[derive(Debug)]
 pub struct HostEvents {
     events: broadcast::Receiver<HostEvent>,
@@ -104,15 +104,15 @@ impl HostEvents {
     }
 }
 
-/// Where it is written down.
+/// The log that numbers events and sends them to listeners.
 #[derive(Debug)]
 pub(crate) struct EventLog {
-    written: Mutex<LoggedEvent>,
+    log: Mutex<EventLogState>,
     events: broadcast::Sender<HostEvent>,
 }
 
 #[derive(Debug, Default)]
-struct LoggedEvent {
+struct EventLogState {
     revision: u64,
     states: HashMap<ServerName, ServerState>,
     /// Why the configuration as it stands now cannot be used.
@@ -121,77 +121,77 @@ struct LoggedEvent {
 
 impl EventLog {
     pub(crate) fn new() -> Self {
-        Self { written: Mutex::default(), events: broadcast::Sender::new(BEHIND) }
+        Self { log: Mutex::default(), events: broadcast::Sender::new(MAX_LAG) }
     }
 
     pub(crate) fn listen(&self) -> HostEvents {
-        let written = self.written.lock();
-        HostEvents { events: self.events.subscribe(), seen: written.revision }
+        let log = self.log.lock();
+        HostEvents { events: self.events.subscribe(), seen: log.revision }
     }
 
     /// The number of the last event.
     pub(crate) fn revision(&self) -> u64 {
-        self.written.lock().revision
+        self.log.lock().revision
     }
 
-    /// Writes down the state of a server, if it is another than before.
+    /// Records the state of a server, if it has changed.
     pub(crate) fn state(&self, server: &ServerName, state: ServerState) {
-        let mut written = self.written.lock();
-        if written.states.get(server).is_some_and(|known| known.is_same(&state)) {
+        let mut log = self.log.lock();
+        if log.states.get(server).is_some_and(|known| known.is_same(&state)) {
             return;
         }
-        written.states.insert(server.clone(), state.clone());
-        self.write(&mut written, HostEventKind::State { server: server.clone(), state });
+        log.states.insert(server.clone(), state.clone());
+        self.write(&mut log, HostEventKind::State { server: server.clone(), state });
     }
 
     pub(crate) fn removed(&self, server: &ServerName) {
-        let mut written = self.written.lock();
-        if written.states.remove(server).is_some() {
-            self.write(&mut written, HostEventKind::Removed { server: server.clone() });
+        let mut log = self.log.lock();
+        if log.states.remove(server).is_some() {
+            self.write(&mut log, HostEventKind::Removed { server: server.clone() });
         }
     }
 
-    /// Writes down that the configuration cannot be used, or that it can be again; the same once more is no news.
-    pub(crate) fn judged(&self, rejected: Option<Arc<[ConfigProblem]>>) {
-        let mut written = self.written.lock();
-        if written.rejected == rejected {
+    /// Records that the configuration cannot be used, or that it can be again, if that has changed.
+    pub(crate) fn set_config_problems(&self, rejected: Option<Arc<[ConfigProblem]>>) {
+        let mut log = self.log.lock();
+        if log.rejected == rejected {
             return;
         }
-        written.rejected = rejected.clone();
+        log.rejected = rejected.clone();
         self.write(
-            &mut written,
+            &mut log,
             rejected.map_or(HostEventKind::Accepted, |problems| HostEventKind::Rejected { problems }),
         );
     }
 
     /// Why the configuration as it stands now cannot be used.
     pub(crate) fn rejected(&self) -> Option<Arc<[ConfigProblem]>> {
-        self.written.lock().rejected.clone()
+        self.log.lock().rejected.clone()
     }
 
-    /// Writes down something that is about no single server.
-    pub(crate) fn note(&self, news: HostEventKind) {
-        self.write(&mut self.written.lock(), news);
+    /// Records an event that is about no single server.
+    pub(crate) fn note(&self, kind: HostEventKind) {
+        self.write(&mut self.log.lock(), kind);
     }
 
-    /// The number is given and the event sent under one lock, so that nobody sees them in another order.
-    fn write(&self, written: &mut LoggedEvent, news: HostEventKind) {
-        written.revision += 1;
-        // Nobody listening is fine.
-        let _ = self.events.send(HostEvent { revision: written.revision, kind: news });
+    /// The number is given and the event sent under one lock, so that all listeners see them in order.
+    fn write(&self, log: &mut EventLogState, kind: HostEventKind) {
+        log.revision += 1;
+        // There may be no listeners.
+        let _ = self.events.send(HostEvent { revision: log.revision, kind });
     }
 }
 
-/// Something that clients may want to know.
+/// A change that clients may be notified of.
 #[derive(Debug, Clone)]
 pub enum HostChange {
-    /// A merged list is another now.
+    /// A merged list has changed.
     List(CatalogKind),
     /// A resource was updated; the server's own notification.
     Resource { server: ServerName, notification: Arc<Notification> },
-    /// A task of 2025-11-25 stands otherwise; the server's own notification.
+    /// A task of 2025-11-25 changed its status; the server's own notification.
     Task { server: ServerName, notification: Arc<Notification> },
 }
 
-/// Changes from now on. A reader that falls behind is told how many it missed.
+/// A receiver of changes. One that falls behind learns how many it missed.
 pub type HostChanges = broadcast::Receiver<HostChange>;

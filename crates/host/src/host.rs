@@ -1,4 +1,4 @@
-//! The host.
+//! The host: starts the configured servers and offers them as one.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,7 +27,7 @@ use toolbay_upstream::{
 use crate::{
     HostChange, HostChanges, Naming, RouteTable,
     catalog::{
-        builder::{TablePart, first_look, maintain_table},
+        builder::{TablePart, build_first_table, maintain_table},
         cache::CatalogCache,
     },
     events::EventLog,
@@ -41,33 +41,33 @@ use crate::{
 /// How many changes a reader may fall behind.
 const CHANGES: usize = 256;
 
-/// A server of our own that runs in this process; called anew for each of its lives.
+/// Opens a connection to a server in this process; called for every connection.
 pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>;
 
-/// What a host needs besides its servers.
+/// Options of a host.
 #[derive(Debug, Clone)]
 pub struct HostOptions {
-    /// How names are made.
+    /// How the names of tools and prompts are made.
     pub naming: Naming,
-    /// Our own variables. Servers inherit those that programs need to run and none of our secrets, unless their entries say
+    /// The environment of the host. Servers inherit the variables that programs need to run and no secrets, unless their entries say
     /// otherwise.
     pub base_env: BTreeMap<OsString, OsString>,
-    /// The `PATH` that servers inherit instead of that in `base_env`, if it is still being asked for.
+    /// The `PATH` that servers inherit instead of that in `base_env`, if it is not known yet.
     pub path: Option<PendingPath>,
     /// How process trees are kept together.
     pub shim: Shim,
-    /// The folder in which is kept what servers offer, so that it is known before they are up; without it, nothing is.
+    /// The folder in which catalogs are cached, so that they are known before their servers are up.
     pub cache: Option<PathBuf>,
-    /// Reaches configured servers in ways of its own.
+    /// Overrides how configured servers are reached.
     pub connector: Option<Connector>,
-    /// This hub and those that it was started through. Servers are told of them, and one that leads back to any of them is
+    /// This hub and those that it was started through. Servers get this chain, and one that leads back to any of them is
     /// refused.
     pub chain: Option<HubChain>,
-    /// The client that servers are told they are used by; without it, Toolbay.
+    /// The client info that servers get; without it, that of Toolbay.
     pub client: Option<Arc<ClientIdentity>>,
 }
 
-/// Says how a configured server is reached, where that is not what its entry says: inside this program, say, or in a test.
+/// Overrides how configured servers are reached: inside this program, or in a test.
 #[derive(Clone)]
 pub struct Connector {
     connect: Arc<Connect>,
@@ -78,13 +78,13 @@ type Connect = dyn Fn(&ServerConfig) -> Option<Endpoint> + Send + Sync;
 pub(crate) type ConnectInRoot = dyn Fn(&ServerConfig, &Path) -> Option<Endpoint> + Send + Sync;
 
 impl Connector {
-    /// A connector that asks a function; servers for which it says nothing are reached as their entries say.
+    /// A connector that calls a function; servers for which it returns none are reached as their entries say.
     pub fn new(connect: impl Fn(&ServerConfig) -> Option<Endpoint> + Send + Sync + 'static) -> Self {
         Self { connect: Arc::new(connect), in_root: None }
     }
 
-    /// The same connector, with servers that are bound to a folder: `connect` says how such a server is reached for clients
-    /// that work in a project, and nothing for servers that are the same everywhere.
+    /// The same connector, with servers that are bound to a folder: `connect` returns how such a server is reached for clients
+    /// that work in a project, and none for servers that are the same everywhere.
     pub fn with_roots(
         self,
         connect: impl Fn(&ServerConfig, &Path) -> Option<Endpoint> + Send + Sync + 'static,
@@ -132,16 +132,16 @@ pub struct Host {
 /// What the host and its tasks have in common.
 pub(crate) struct HostInner {
     pub(crate) servers: ArcSwap<ServerRegistry>,
-    /// Held while the roster is replaced.
+    /// Held while the registry is replaced.
     pub(crate) applying: Mutex<()>,
     pub(crate) table: ArcSwap<RouteTable>,
     pub(crate) made_of: watch::Sender<TableInputs>,
     pub(crate) changes: broadcast::Sender<HostChange>,
     pub(crate) notifications: broadcast::Sender<(ServerName, Arc<Notification>)>,
     pub(crate) events: Arc<EventLog>,
-    /// Something about servers may have changed.
-    pub(crate) stirred: Arc<Notify>,
-    /// Where servers tell of what belongs to no call.
+    /// Notified when a server or its catalog may have changed.
+    pub(crate) servers_changed: Arc<Notify>,
+    /// Notifications of servers that belong to no call.
     pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     pub(crate) cache: Option<Arc<CatalogCache>>,
     pub(crate) naming: Naming,
@@ -151,19 +151,19 @@ pub(crate) struct HostInner {
     pub(crate) connector: Option<Connector>,
     pub(crate) chain: Option<HubChain>,
     pub(crate) client: Option<Arc<ClientIdentity>>,
-    /// Where messages of clients and servers can be seen.
+    /// Captures messages of clients and servers.
     pub(crate) capture: Capture,
-    /// Whose turn it is to be started.
+    /// Bounds how many servers start at once.
     pub(crate) start_gate: StartGate,
-    /// What long calls to all servers hold.
+    /// Bounds the bytes of large calls to all servers.
     pub(crate) budget: ByteBudget,
-    /// What servers at a URL want to see of us.
+    /// Values of `Authorization`, by server.
     pub(crate) credentials: Mutex<HashMap<ServerName, HeaderValue>>,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
 
-/// What the table was made of.
+/// The inputs from which the table was built.
 #[derive(Clone, Default)]
 pub(crate) struct TableInputs {
     pub(crate) servers: Option<Arc<ServerRegistry>>,
@@ -172,7 +172,7 @@ pub(crate) struct TableInputs {
 }
 
 impl Host {
-    /// Starts all servers at once, in the background, and gives the host before any of them is up.
+    /// Starts all servers at once, in the background, and returns before any of them is up.
     pub fn start(
         servers: &[ServerConfig],
         in_process: Vec<(ServerName, InProcess)>,
@@ -198,7 +198,7 @@ impl Host {
             changes: broadcast::Sender::new(CHANGES),
             notifications: broadcast::Sender::new(CHANGES),
             events: Arc::new(EventLog::new()),
-            stirred: Arc::default(),
+            servers_changed: Arc::default(),
             updates,
             cache: options.cache.clone().map(|folder| Arc::new(CatalogCache::new(folder))),
             naming: options.naming,
@@ -216,82 +216,82 @@ impl Host {
             tasks: TaskTracker::new(),
         });
         let embedded = embedded.into_iter().map(|(name, source)| shared.embed(name, source));
-        let mut members: Vec<Arc<RegisteredServer>> = embedded.collect();
-        members.extend(servers.iter().map(|config| shared.admit(config, None)));
-        shared.servers.store(Arc::new(ServerRegistry::new(members)));
-        let parts = first_look(&shared);
+        let mut entries: Vec<Arc<RegisteredServer>> = embedded.collect();
+        entries.extend(servers.iter().map(|config| shared.admit(config, None)));
+        shared.servers.store(Arc::new(ServerRegistry::new(entries)));
+        let parts = build_first_table(&shared);
         shared.tasks.spawn(maintain_table(shared.clone(), parts, updated));
         Self { shared }
     }
 
-    /// What all servers offer now.
+    /// The current route table.
     pub fn table(&self) -> Arc<RouteTable> {
         self.shared.table.load_full()
     }
 
-    /// As [`Host::table`], for a moment only: cheaper where one look is enough.
+    /// As [`Host::table`], for a short use: cheaper, but must not be held.
     pub(crate) fn peek_table(&self) -> arc_swap::Guard<Arc<RouteTable>> {
         self.shared.table.load()
     }
 
-    /// What changes from now on.
+    /// Subscribes to changes.
     pub fn changes(&self) -> HostChanges {
         self.shared.changes.subscribe()
     }
 
     /// The notifications of all servers from now on that belong to no call, and those that the protocol does not know.
-    /// They are apart from [`Host::changes`], so that a server that sends many keeps nobody from hearing of changes.
+    /// They are apart from [`Host::changes`], so that a server that sends many does not make listeners miss changes.
     pub fn notifications(&self) -> broadcast::Receiver<(ServerName, Arc<Notification>)> {
         self.shared.notifications.subscribe()
     }
 
     /// All servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<ServerHandle> {
-        self.shared.servers.load().servers.iter().map(|member| member.handle().clone()).collect()
+        self.shared.servers.load().servers.iter().map(|entry| entry.handle().clone()).collect()
     }
 
     /// The server of that name.
     pub fn server(&self, name: &str) -> Option<ServerHandle> {
-        self.shared.servers.load().get(name).map(|member| member.handle().clone())
+        self.shared.servers.load().get(name).map(|entry| entry.handle().clone())
     }
 
-    /// Whether any server is still on its way up for the first time.
+    /// Whether any server is starting.
     pub fn is_starting(&self) -> bool {
         self.servers().iter().any(|server| is_starting(&server.status().borrow()))
     }
 
-    /// The server whose offers begin with that slug.
+    /// The server whose names begin with that slug.
     pub fn by_slug(&self, slug: &str) -> Option<ServerHandle> {
-        self.shared.servers.load().by_slug(slug).map(|member| member.handle().clone())
+        self.shared.servers.load().by_slug(slug).map(|entry| entry.handle().clone())
     }
 
-    /// The process of a server that a call of `owner`, who works in `root`, goes to.
+    /// The instance of a server that serves the calls of `caller`, who works in `root`.
     pub(crate) fn instance(
         &self,
         server: &ServerHandle,
-        owner: CallerId,
+        caller: CallerId,
         root: Option<&Path>,
     ) -> (ServerHandle, Option<Lease>) {
         if let Some(root) = root
-            && let Some(member) = self.shared.servers.load().get(server.name().as_str())
-            && let Some(instance) = member.runner.roots.as_ref().and_then(|roots| roots.instance(root))
+            && let Some(entry) = self.shared.servers.load().get(server.name().as_str())
+            && let Some(instance) = entry.runner.roots.as_ref().and_then(|roots| roots.instance(root))
         {
             return (instance, None);
         }
         if server.needs_own_process_per_client()
-            && let Some(member) = self.shared.servers.load().get(server.name().as_str())
+            && let Some(entry) = self.shared.servers.load().get(server.name().as_str())
         {
-            return member.runner.instances.lease(owner);
+            return entry.runner.instances.lease(caller);
         }
         (server.clone(), None)
     }
 
-    /// Whether calls may name tools and prompts as their servers do.
+    /// Whether calls may use the bare names of tools and prompts.
     pub(crate) fn has_bare_names(&self) -> bool {
         self.shared.naming != Naming::Prefix
     }
 
-    /// Waits until no server is on its way up any more: each is ready, or known not to be.
+    /// Waits until no server is starting: each is ready, or has failed.
     pub async fn settled(&self) {
         self.settled_among(&self.servers()).await;
     }
@@ -299,21 +299,21 @@ impl Host {
     /// As [`Host::settled`], for some servers only.
     pub(crate) async fn settled_among(&self, awaited: &[ServerHandle]) {
         for server in awaited {
-            // The watch ends only with the server, which then is as settled as can be.
+            // The watch closes only with the server, which then is not starting.
             let _ = server.status().wait_for(|status| !is_starting(status)).await;
         }
-        self.table_follows().await;
+        self.table_updated().await;
     }
 
-    /// Waits until the table follows what servers offer now, which takes a moment only.
-    pub(crate) async fn table_follows(&self) {
+    /// Waits until the table was rebuilt from the current catalogs, which takes a moment only.
+    pub(crate) async fn table_updated(&self) {
         let mut made_of = self.shared.made_of.subscribe();
         let follows = |made_of: &TableInputs| {
-            let roster = self.shared.servers.load();
+            let registry = self.shared.servers.load();
             let is_newest =
-                |(member, known): (&Arc<RegisteredServer>, &TablePart)| TablePart::of(member).is_same(known);
-            made_of.servers.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster))
-                && roster.servers.iter().zip(&made_of.parts).all(is_newest)
+                |(entry, known): (&Arc<RegisteredServer>, &TablePart)| TablePart::of(entry).is_same(known);
+            made_of.servers.as_ref().is_some_and(|known| Arc::ptr_eq(known, &registry))
+                && registry.servers.iter().zip(&made_of.parts).all(is_newest)
         };
         tokio::select! {
             _ = made_of.wait_for(follows) => {}
@@ -321,12 +321,12 @@ impl Host {
         }
     }
 
-    /// The hubs that this one consists of, itself first; nothing where it has no id.
+    /// The hubs that this one consists of, itself first; none where it has no id.
     pub fn hubs(&self) -> Option<HubsBehind> {
         let chain = self.shared.chain.as_ref()?;
-        let catalogues: Vec<Arc<Catalog>> =
+        let catalogs: Vec<Arc<Catalog>> =
             self.servers().iter().map(|server| server.status().borrow().catalog.clone()).collect();
-        Some(chain.behind(catalogues.iter().map(|catalogue| &catalogue.hubs)))
+        Some(chain.behind(catalogs.iter().map(|catalog| &catalog.hubs)))
     }
 
     /// This hub and those that it was reached through.
@@ -334,12 +334,12 @@ impl Host {
         self.shared.chain.as_ref()
     }
 
-    /// Where the messages of clients and servers can be seen.
+    /// The capture of messages between clients and servers.
     pub fn capture(&self) -> &Capture {
         &self.shared.capture
     }
 
-    /// Tasks of whoever serves this host; they end with it.
+    /// Tokio tasks of listeners of this host; they end with it.
     pub fn tasks(&self) -> &TaskTracker {
         &self.shared.tasks
     }
@@ -349,15 +349,15 @@ impl Host {
         self.shared.stop.clone().cancelled_owned()
     }
 
-    /// Stops every server and waits until all are gone, but no longer than `patience`.
-    pub async fn stop(&self, patience: Duration) {
+    /// Stops every server and waits until all are gone, but no longer than `grace`.
+    pub async fn stop(&self, grace: Duration) {
         self.shared.stop.cancel();
-        for member in &self.shared.servers.load().servers {
-            member.runner.instances.stop();
-            member.runner.roots.iter().for_each(RootInstances::stop);
+        for entry in &self.shared.servers.load().servers {
+            entry.runner.instances.stop();
+            entry.runner.roots.iter().for_each(RootInstances::stop);
         }
         self.shared.tasks.close();
-        if tokio::time::timeout(patience, self.shared.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(grace, self.shared.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
         }
     }

@@ -1,7 +1,7 @@
 //! Many servers as one.
 //!
 //! A [`Host`] starts the configured servers, keeps a [`RouteTable`] of everything they offer under names of our own, and
-//! sends calls to whoever owns a name. The table is made anew whenever a server's lists change and swapped in whole:
+//! sends calls to the server that owns a name. The table is rebuilt whenever a catalog changes and swapped in whole:
 //! readers never wait, and never see half of a change.
 //!
 //! This is the engine of the hub and of agents; programs of others use it through `toolbay_agent`.
@@ -10,7 +10,7 @@
 //!
 //! - Routing is an exact table made when lists arrive, never a split of a string; it knows no transport and no revision.
 //! - One failing server takes nothing from the others: not their tools, not their time.
-//! - Calls of this program take the way of all others, [`Host::dispatch`]; there is no back door.
+//! - Calls of this program go through [`Host::dispatch`], as all others.
 
 #![forbid(unsafe_code)]
 

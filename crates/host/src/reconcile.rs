@@ -1,7 +1,7 @@
-//! What servers there should be, and making it so.
+//! Makes the running servers equal to the configured ones.
 //!
-//! [`Host::apply`] is given all servers that should be there and compares them with those that are: what is new is
-//! started, what is gone is stopped, what is launched otherwise is replaced, and all else is left alone. A server that is
+//! [`Host::apply`] compares the configured servers with those that run: what is new is
+//! started, what was removed is stopped, what is launched differently is replaced, and all else is left alone. A server that is
 //! replaced or removed finishes the calls it has; new ones go to its successor at once.
 
 use std::{sync::Arc, time::Duration};
@@ -27,16 +27,16 @@ use crate::{
 /// How long a server that is replaced or removed may take to finish its calls.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What became of each server when a configuration was applied.
+/// What changed when a configuration was applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApplyReport {
     /// New ones.
     pub added: Vec<ServerName>,
     /// No longer wanted.
     pub removed: Vec<ServerName>,
-    /// Replaced by one that is launched otherwise.
+    /// Replaced, because they are launched differently.
     pub replaced: Vec<ServerName>,
-    /// Only presented otherwise, or switched on or off.
+    /// Presented differently, enabled or disabled.
     pub adjusted: Vec<ServerName>,
 }
 
@@ -45,7 +45,7 @@ pub struct ApplyReport {
 pub struct ServerStatus {
     /// Its configured name.
     pub name: ServerName,
-    /// Where it is in its life.
+    /// Its state.
     pub state: ServerState,
     /// How it is reached.
     pub transport: &'static str,
@@ -65,12 +65,12 @@ pub struct ServerStatus {
     pub catalog: Arc<Catalog>,
     /// What happened so far.
     pub counts: Counts,
-    /// What was asked for; nothing for servers that the program itself brought.
+    /// Its configuration; none for servers that the program itself brought.
     pub config: Option<Arc<ServerConfig>>,
 }
 
 impl ServerStatus {
-    /// Why nothing of the server can be used now; nothing where it is up, or will be in a moment.
+    /// Why the server is unavailable; none where it is up or starting.
     pub fn absence(&self) -> Option<Unavailable> {
         Unavailable::of_server(&self.name, self.state.clone())
     }
@@ -90,42 +90,42 @@ pub enum ServerError {
     Pending(ServerName),
 }
 
-/// Something to tell a server once everybody can see that it was decided.
+/// A command for a server, executed after the registry was replaced.
 pub(crate) enum ServerCommand {
     Start(ServerHandle),
-    Rest(Arc<ServerRunner>),
-    Retire(Arc<RegisteredServer>),
+    Stop(Arc<ServerRunner>),
+    Drain(Arc<RegisteredServer>),
 }
 
 impl Host {
     /// Makes these the configured servers, in this order. Servers that the program itself brought stay.
     ///
-    /// Returns once those that were switched off are gone and those that were switched on are on their way up. Those that
+    /// Returns once disabled servers are stopped and enabled ones are starting. Those that
     /// were removed or replaced finish their calls in the background.
     pub async fn apply(&self, servers: &[ServerConfig]) -> ApplyReport {
-        let (applied, orders) = {
+        let (applied, commands) = {
             let _one_at_a_time = self.shared.applying.lock();
             let old = self.shared.servers.load_full();
-            let (members, applied, orders) = self.shared.reconcile(&old, servers);
-            self.shared.servers.store(Arc::new(ServerRegistry::new(members)));
-            (applied, orders)
+            let (entries, applied, commands) = self.shared.reconcile(&old, servers);
+            self.shared.servers.store(Arc::new(ServerRegistry::new(entries)));
+            (applied, commands)
         };
-        self.shared.stirred.notify_one();
-        self.execute(orders).await;
+        self.shared.servers_changed.notify_one();
+        self.execute(commands).await;
         if applied != ApplyReport::default() {
             self.shared.events.note(HostEventKind::Applied(Arc::new(applied.clone())));
         }
         applied
     }
 
-    /// Tells whoever listens that a configuration cannot be used. [`Host::config_problems`] says so until [`Host::accept`].
+    /// Records that the configuration cannot be used, as an event and in [`Host::config_problems`], until [`Host::accept`].
     pub fn reject(&self, problems: &[ConfigProblem]) {
-        self.shared.events.judged(Some(problems.into()));
+        self.shared.events.set_config_problems(Some(problems.into()));
     }
 
-    /// Tells whoever listens that the configuration can be used again.
+    /// Records that the configuration can be used again.
     pub fn accept(&self) {
-        self.shared.events.judged(None);
+        self.shared.events.set_config_problems(None);
     }
 
     /// Why the configuration as it stands now cannot be used, if so; servers run with what was there before.
@@ -133,7 +133,7 @@ impl Host {
         self.shared.events.rejected().unwrap_or_default()
     }
 
-    /// What happens to servers from now on.
+    /// Subscribes to events.
     pub fn events(&self) -> HostEvents {
         self.shared.events.listen()
     }
@@ -145,12 +145,12 @@ impl Host {
 
     /// One server now.
     pub fn status(&self, name: &str) -> Option<ServerStatus> {
-        self.shared.servers.load().get(name).map(|member| self.status_of(member))
+        self.shared.servers.load().get(name).map(|entry| self.status_of(entry))
     }
 
     /// All servers now, in the order of the configuration.
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.shared.servers.load().servers.iter().map(|member| self.status_of(member)).collect()
+        self.shared.servers.load().servers.iter().map(|entry| self.status_of(entry)).collect()
     }
 
     /// Those that answer calls now.
@@ -158,123 +158,123 @@ impl Host {
         self.statuses().into_iter().filter(|status| status.state.is_up()).collect()
     }
 
-    /// Starts a server that is down. Returns once it is on its way up; [`Host::wait_for`] waits for the rest.
+    /// Starts a server that is down. Returns once it is starting; [`Host::wait_for`] waits until it is up.
     pub async fn start_server(&self, name: &str) -> Result<(), ServerError> {
         self.may_run(name)?.handle().start().await;
         Ok(())
     }
 
-    /// Stops a server until somebody starts it again. Returns once its processes are gone and what it offers is no longer
+    /// Stops a server until it is started again. Returns once its processes are gone and what it offers is no longer
     /// listed.
     pub async fn stop_server(&self, name: &str) -> Result<(), ServerError> {
-        let member = self.member(name)?;
-        self.execute(vec![ServerCommand::Rest(member.runner.clone())]).await;
-        self.table_follows().await;
+        let entry = self.entry(name)?;
+        self.execute(vec![ServerCommand::Stop(entry.runner.clone())]).await;
+        self.table_updated().await;
         Ok(())
     }
 
     /// Stops a server and starts it anew, with a clean record. Returns once the old process is gone and the new one is being
     /// started; [`Host::wait_for`] then waits for the new one.
     pub async fn restart_server(&self, name: &str) -> Result<(), ServerError> {
-        let member = self.may_run(name)?;
-        tokio::join!(member.handle().restart(), member.runner.instances.stop_extra());
+        let entry = self.may_run(name)?;
+        tokio::join!(entry.handle().restart(), entry.runner.instances.stop_extra());
         Ok(())
     }
 
-    /// Switches a server on, whether it was switched off or never approved of. Returns once it is on its way up.
+    /// Enables a server, also one that needs approval. Returns once it is starting.
     pub async fn enable_server(&self, name: &str) -> Result<(), ServerError> {
-        self.stand(name, Permission::Enabled).await
+        self.set_permission(name, Permission::Enabled).await
     }
 
-    /// Switches a server off. Returns once its processes are gone and what it offers is no longer listed.
+    /// Disables a server. Returns once its processes are gone and what it offers is no longer listed.
     pub async fn disable_server(&self, name: &str) -> Result<(), ServerError> {
-        self.stand(name, Permission::Disabled).await
+        self.set_permission(name, Permission::Disabled).await
     }
 
-    /// Waits until a server is up, or known not to come up, and says where it is then.
+    /// Waits until a server is up, or has failed, and returns its state.
     pub async fn wait_for(&self, name: &str) -> Result<ServerState, ServerError> {
-        let handle = self.member(name)?.handle().clone();
+        let handle = self.entry(name)?.handle().clone();
         self.settled_among(&[handle]).await;
-        Ok(self.member(name)?.state())
+        Ok(self.entry(name)?.state())
     }
 
-    fn status_of(&self, member: &RegisteredServer) -> ServerStatus {
-        member.status(self.peek_table().withheld_tools(member.name.as_str()))
+    fn status_of(&self, entry: &RegisteredServer) -> ServerStatus {
+        entry.status(self.peek_table().withheld_tools(entry.name.as_str()))
     }
 
-    async fn stand(&self, name: &str, standing: Permission) -> Result<(), ServerError> {
-        let member = self.member(name)?;
-        if let Some(order) = self.shared.turn(&member, standing) {
-            self.execute(vec![order]).await;
-            self.table_follows().await;
+    async fn set_permission(&self, name: &str, permission: Permission) -> Result<(), ServerError> {
+        let entry = self.entry(name)?;
+        if let Some(command) = self.shared.set_permission_of(&entry, permission) {
+            self.execute(vec![command]).await;
+            self.table_updated().await;
         }
         Ok(())
     }
 
-    pub(crate) fn member(&self, name: &str) -> Result<Arc<RegisteredServer>, ServerError> {
+    pub(crate) fn entry(&self, name: &str) -> Result<Arc<RegisteredServer>, ServerError> {
         self.shared.servers.load().get(name).cloned().ok_or_else(|| ServerError::Unknown(name.to_owned()))
     }
 
     fn may_run(&self, name: &str) -> Result<Arc<RegisteredServer>, ServerError> {
-        let member = self.member(name)?;
-        match member.runner.status_context.permission() {
-            Permission::Enabled => Ok(member),
-            Permission::Disabled => Err(ServerError::Disabled(member.name.clone())),
-            Permission::Pending => Err(ServerError::Pending(member.name.clone())),
+        let entry = self.entry(name)?;
+        match entry.runner.status_context.permission() {
+            Permission::Enabled => Ok(entry),
+            Permission::Disabled => Err(ServerError::Disabled(entry.name.clone())),
+            Permission::Pending => Err(ServerError::Pending(entry.name.clone())),
         }
     }
 
-    pub(crate) async fn execute(&self, orders: Vec<ServerCommand>) {
-        let obeyed = orders.into_iter().map(async |order| match order {
+    pub(crate) async fn execute(&self, commands: Vec<ServerCommand>) {
+        let executed = commands.into_iter().map(async |command| match command {
             ServerCommand::Start(handle) => handle.start().await,
-            ServerCommand::Rest(runner) => {
+            ServerCommand::Stop(runner) => {
                 tokio::join!(runner.handle.stop_until_started(), runner.instances.stop_extra());
             }
-            ServerCommand::Retire(member) => {
+            ServerCommand::Drain(entry) => {
                 let over = self.shared.stop.clone();
                 self.shared.tasks.spawn(async move {
-                    member.runner.instances.drain(DRAIN, over).await;
+                    entry.runner.instances.drain(DRAIN, over).await;
                 });
             }
         });
-        join_all(obeyed).await;
+        join_all(executed).await;
     }
 }
 
 impl HostInner {
-    /// What the roster should be, and what is to be told to whom.
+    /// The new registry, what changed, and the commands that make it so.
     fn reconcile(
         &self,
         old: &ServerRegistry,
         servers: &[ServerConfig],
     ) -> (Vec<Arc<RegisteredServer>>, ApplyReport, Vec<ServerCommand>) {
-        let (mut applied, mut orders) = (ApplyReport::default(), Vec::new());
-        let mut members: Vec<Arc<RegisteredServer>> =
-            old.servers.iter().filter(|member| member.config.is_none()).cloned().collect();
+        let (mut applied, mut commands) = (ApplyReport::default(), Vec::new());
+        let mut entries: Vec<Arc<RegisteredServer>> =
+            old.servers.iter().filter(|entry| entry.config.is_none()).cloned().collect();
         for config in servers {
             let name = &config.name;
-            if members.iter().any(|member| member.name == *name) {
+            if entries.iter().any(|entry| entry.name == *name) {
                 continue; // the first of a name counts
             }
             let known = old.get(name.as_str());
-            members.push(match known.and_then(|member| Some((member, member.config.as_deref()?))) {
-                Some((member, before)) if before == config => member.clone(),
-                Some((member, before)) if is_same_launch(before, config) => {
+            entries.push(match known.and_then(|entry| Some((entry, entry.config.as_deref()?))) {
+                Some((entry, before)) if before == config => entry.clone(),
+                Some((entry, before)) if is_same_launch(before, config) => {
                     applied.adjusted.push(name.clone());
                     if before.permission != config.permission {
-                        orders.extend(self.turn(member, config.permission));
+                        commands.extend(self.set_permission_of(entry, config.permission));
                     }
                     Arc::new(RegisteredServer {
                         name: name.clone(),
                         tuning: Arc::new(config.tuning.clone()),
                         config: Some(Arc::new(config.clone())),
-                        runner: member.runner.clone(),
+                        runner: entry.runner.clone(),
                     })
                 }
-                Some((member, _)) => {
+                Some((entry, _)) => {
                     applied.replaced.push(name.clone());
-                    let (successor, order) = self.succeed_with(member, config);
-                    orders.push(order);
+                    let (successor, command) = self.succeed_with(entry, config);
+                    commands.push(command);
                     successor
                 }
                 None => {
@@ -283,55 +283,55 @@ impl HostInner {
                 }
             });
         }
-        for member in &old.servers {
-            if !members.iter().any(|other| other.name == member.name) {
-                applied.removed.push(member.name.clone());
-                member.runner.status_context.drain();
-                self.events.removed(&member.name);
-                orders.push(ServerCommand::Retire(member.clone()));
+        for entry in &old.servers {
+            if !entries.iter().any(|other| other.name == entry.name) {
+                applied.removed.push(entry.name.clone());
+                entry.runner.status_context.drain();
+                self.events.removed(&entry.name);
+                commands.push(ServerCommand::Drain(entry.clone()));
             }
         }
-        (members, applied, orders)
+        (entries, applied, commands)
     }
 
-    /// A successor for a server, and what the server must be told.
-    pub(crate) fn succeed(&self, member: &Arc<RegisteredServer>) -> (Arc<RegisteredServer>, ServerCommand) {
-        match member.config.as_deref() {
-            Some(config) => self.succeed_with(member, config),
-            None => (member.clone(), ServerCommand::Start(member.handle().clone())),
+    /// A successor for a server, and the command for the server.
+    pub(crate) fn succeed(&self, entry: &Arc<RegisteredServer>) -> (Arc<RegisteredServer>, ServerCommand) {
+        match entry.config.as_deref() {
+            Some(config) => self.succeed_with(entry, config),
+            None => (entry.clone(), ServerCommand::Start(entry.handle().clone())),
         }
     }
 
     fn succeed_with(
         &self,
-        member: &Arc<RegisteredServer>,
+        entry: &Arc<RegisteredServer>,
         config: &ServerConfig,
     ) -> (Arc<RegisteredServer>, ServerCommand) {
-        let seen = member.handle().status().borrow().catalog.clone();
-        member.runner.status_context.drain();
-        (self.admit(config, Some(seen)), ServerCommand::Retire(member.clone()))
+        let seen = entry.handle().status().borrow().catalog.clone();
+        entry.runner.status_context.drain();
+        (self.admit(config, Some(seen)), ServerCommand::Drain(entry.clone()))
     }
 
-    /// Switches a server on or off; gives what it must be told, if it must.
-    fn turn(&self, member: &RegisteredServer, standing: Permission) -> Option<ServerCommand> {
-        let runner = &member.runner;
+    /// Changes the permission of a server; returns the command for it, if any.
+    fn set_permission_of(&self, entry: &RegisteredServer, permission: Permission) -> Option<ServerCommand> {
+        let runner = &entry.runner;
         let before = runner.status_context.permission();
-        if before == standing {
+        if before == permission {
             return None;
         }
-        runner.status_context.set_permission(standing);
-        match (before, standing) {
+        runner.status_context.set_permission(permission);
+        match (before, permission) {
             (_, Permission::Enabled) => Some(ServerCommand::Start(runner.handle.clone())),
-            (Permission::Enabled, _) => Some(ServerCommand::Rest(runner.clone())),
+            (Permission::Enabled, _) => Some(ServerCommand::Stop(runner.clone())),
             _ => {
-                // It was down and stays so: nobody else will tell of it.
-                self.events.state(&member.name, member.state());
+                // It was down and stays so: there is no other event.
+                self.events.state(&entry.name, entry.state());
                 None
             }
         }
     }
 
-    /// Takes in a configured server. `seen` is what its predecessor offered.
+    /// Registers a configured server. `seen` is the catalog of its predecessor.
     pub(crate) fn admit(&self, config: &ServerConfig, seen: Option<Arc<Catalog>>) -> Arc<RegisteredServer> {
         let config = Arc::new(config.clone());
         let kept = match seen {
@@ -351,29 +351,29 @@ impl HostInner {
             ..server_settings(&config)
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
-        let source = connected
+        let endpoint = connected
             .unwrap_or_else(|| server_endpoint(&config, &self.base_env, &self.shim, self.chain.as_ref()));
-        let source = self.with_credentials(&config.name, source);
+        let endpoint = self.with_credentials(&config.name, endpoint);
         let tuning = Arc::new(config.tuning.clone());
         let in_root = self.connector.as_ref().and_then(Connector::in_root);
         let bound = in_root.map(|in_root| (in_root, config.clone()));
-        let runner = self.run(settings, source, config.permission, &tuning, kept, bound);
+        let runner = self.run(settings, endpoint, config.permission, &tuning, kept, bound);
         Arc::new(RegisteredServer { name: config.name.clone(), config: Some(config), tuning, runner })
     }
 
-    /// Takes in a server that the program itself brought.
-    pub(crate) fn embed(&self, name: ServerName, source: Endpoint) -> Arc<RegisteredServer> {
+    /// Registers a server that the program itself brought.
+    pub(crate) fn embed(&self, name: ServerName, endpoint: Endpoint) -> Arc<RegisteredServer> {
         let tuning = Arc::new(ServerOptions::default());
         let settings = ServerSettings { client: self.client.clone(), ..ServerSettings::new(name.clone()) };
-        let runner = self.run(settings, source, Permission::Enabled, &tuning, None, None);
+        let runner = self.run(settings, endpoint, Permission::Enabled, &tuning, None, None);
         Arc::new(RegisteredServer { name, config: None, tuning, runner })
     }
 
     fn run(
         &self,
         settings: ServerSettings,
-        source: Endpoint,
-        standing: Permission,
+        endpoint: Endpoint,
+        permission: Permission,
         tuning: &ServerOptions,
         kept: Option<Arc<Catalog>>,
         bound: Option<(Arc<ConnectInRoot>, Arc<ServerConfig>)>,
@@ -384,12 +384,12 @@ impl HostInner {
             capture: self.capture.clone(),
             ..settings
         };
-        let badge = StatusContext::new(standing);
-        let observer = observer(badge.clone(), self.events.clone(), self.stirred.clone());
+        let context = StatusContext::new(permission);
+        let observer = observer(context.clone(), self.events.clone(), self.servers_changed.clone());
         let (updates, tasks) = (self.updates.clone(), self.tasks.clone());
         let first = ServerSettings { observer: Some(observer), ..settings.clone() };
-        let handle = start(first, source.clone(), updates.clone(), &tasks);
-        // Only the first process of a server speaks for it; the others are there because they were called.
+        let handle = start(first, endpoint.clone(), updates.clone(), &tasks);
+        // Only the first process of a server has a state; the others are there because they were called.
         let more = ServerSettings { start: StartPolicy::Eager, idle_stop: None, ..settings };
         let roots = bound.map(|(connect, config)| {
             let (more, updates, tasks) = (more.clone(), updates.clone(), tasks.clone());
@@ -397,24 +397,23 @@ impl HostInner {
                 Some(start(more.clone(), connect(&config, root)?, updates.clone(), &tasks))
             }))
         });
-        let another = Arc::new(move || start(more.clone(), source.clone(), updates.clone(), &tasks));
+        let another = Arc::new(move || start(more.clone(), endpoint.clone(), updates.clone(), &tasks));
         let instances = Instances::new(tuning.instances, handle.clone(), another);
-        Arc::new(ServerRunner { handle, instances, roots, status_context: badge, kept })
+        Arc::new(ServerRunner { handle, instances, roots, status_context: context, kept })
     }
 }
 
 impl RegisteredServer {
     pub(crate) fn state(&self) -> ServerState {
-        let badge = &self.runner.status_context;
-        ServerState::of(badge, &self.handle().status().borrow())
+        let context = &self.runner.status_context;
+        ServerState::of(context, &self.handle().status().borrow())
     }
 
     fn status(&self, withheld_tools: usize) -> ServerStatus {
         let state = self.state();
         let status = self.handle().status();
-        let UpstreamStatus {
-            transport, revision, pid, starts, since, start_took, catalog: catalogue, ..
-        } = &*status.borrow();
+        let UpstreamStatus { transport, revision, pid, starts, since, start_took, catalog, .. } =
+            &*status.borrow();
         ServerStatus {
             name: self.name.clone(),
             state,
@@ -425,7 +424,7 @@ impl RegisteredServer {
             since: *since,
             start_took: *start_took,
             withheld_tools,
-            catalog: catalogue.clone(),
+            catalog: catalog.clone(),
             counts: self.handle().counts(),
             config: self.config.clone(),
         }

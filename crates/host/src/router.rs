@@ -1,4 +1,4 @@
-//! Sending a request to whoever can answer it.
+//! Routes requests to the servers that own what they name.
 
 mod unavailable;
 pub(crate) mod wait_for_server;
@@ -18,7 +18,7 @@ pub use unavailable::Unavailable;
 
 use crate::{Host, ResourceRoute, Route};
 
-/// A request with what belongs to it.
+/// A request, its caller, and what else is needed to send it.
 #[derive(Debug)]
 pub struct HostRequest {
     /// What the client sent.
@@ -26,55 +26,55 @@ pub struct HostRequest {
     pub caller: Caller,
     /// Receives progress, log messages and server requests.
     pub events: Option<CallEventSender>,
-    /// Set when this goes on with something that a server began.
+    /// Set when the request continues something that a server began.
     pub resumes: Option<Resume>,
 }
 
-/// A server's own state or the id of its task, handed back by the client that kept it.
+/// The request state of a server, or the id of its task, returned by the client that kept it.
 #[derive(Debug)]
 pub struct Resume {
-    /// Whose state it is; nobody else may see it.
+    /// The server it belongs to; no other server may see it.
     pub server: ServerName,
-    /// Where the client's copy stands, and what the server knows as JSON text; nothing where that stands there already.
+    /// The span of the client's copy, and the server's own value as JSON text; none where the request has that already.
     pub state: Option<(Span, Bytes)>,
 }
 
-/// What became of a request.
+/// The outcome of routing a request.
 #[derive(Debug)]
 pub enum Routed {
-    /// A server has it.
+    /// It was sent to a server.
     Sent(InFlight),
-    /// We know the answer: a result as JSON text.
+    /// The host responds: a result as JSON text.
     Answered(String),
-    /// It cannot be answered.
+    /// The host refuses it.
     Refused(ErrorObject),
 }
 
-/// What changes of a request on its way to its server.
+/// Edits to a request before it is sent to its server.
 #[derive(Default)]
 struct RequestChange {
-    /// A name or URI, and what the server calls it.
+    /// The span of a name or URI, and the name by which the server knows it.
     renamed: Option<(Span, Bytes)>,
     only_as_task: bool,
-    /// How long this may take, where that is not as usual with its server.
+    /// Timeouts of this call, where they differ from those of its server.
     timeouts: Option<Timeouts>,
 }
 
 impl Host {
-    /// Sends a request that names a tool, a resource or a prompt to its owner.
-    pub fn dispatch(&self, asked: HostRequest) -> Routed {
-        let outcome = match asked.request.call.method() {
-            method::TOOLS_CALL => self.dispatch_tool(asked),
-            method::PROMPTS_GET => self.dispatch_prompt(asked),
-            method::RESOURCES_READ => self.dispatch_read(asked),
-            method::COMPLETE => self.dispatch_completion(asked),
-            _ if is_about_task(&asked.request.call) => self.use_task(asked),
+    /// Sends a request that names a tool, a resource or a prompt to the server that owns it.
+    pub fn dispatch(&self, host_request: HostRequest) -> Routed {
+        let outcome = match host_request.request.call.method() {
+            method::TOOLS_CALL => self.dispatch_tool(host_request),
+            method::PROMPTS_GET => self.dispatch_prompt(host_request),
+            method::RESOURCES_READ => self.dispatch_read(host_request),
+            method::COMPLETE => self.dispatch_completion(host_request),
+            _ if is_about_task(&host_request.request.call) => self.use_task(host_request),
             other => Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{other}`"))),
         };
         outcome.unwrap_or_else(Routed::Refused)
     }
 
-    /// The parameters of a tool that clients on HTTP repeat in headers; nothing when there are none.
+    /// The parameters of a tool that clients on HTTP repeat in headers; none when there are none.
     pub fn header_params(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         let table = self.peek_table();
         table.tool(tool).map(|route| &route.mirrored).filter(|params| !params.is_empty()).cloned()
@@ -92,8 +92,8 @@ impl Host {
         Some(server.name().clone())
     }
 
-    fn dispatch_tool(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
-        let call = &asked.request.call;
+    fn dispatch_tool(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
+        let call = &host_request.request.call;
         let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));
         let name_span = call.param("name").ok_or_else(|| match call.params_text() {
             Some(_) => missing("tool name"),
@@ -123,11 +123,11 @@ impl Host {
         let change = RequestChange { renamed, only_as_task: route.only_as_task, timeouts: route.timeouts };
         let server = route.server.clone();
         drop(name);
-        Ok(self.send(&server, asked, change))
+        Ok(self.send(&server, host_request, change))
     }
 
-    fn dispatch_prompt(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
-        let call = &asked.request.call;
+    fn dispatch_prompt(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
+        let call = &host_request.request.call;
         let name_span = required(call.param("name"), "name")?;
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
         let table = self.peek_table();
@@ -137,21 +137,21 @@ impl Host {
         let renamed = route.renamed.clone().map(|raw| (name_span, raw));
         let server = route.server.clone();
         drop(name);
-        Ok(self.send(&server, asked, RequestChange { renamed, ..RequestChange::default() }))
+        Ok(self.send(&server, host_request, RequestChange { renamed, ..RequestChange::default() }))
     }
 
-    fn dispatch_read(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
-        let call = &asked.request.call;
+    fn dispatch_read(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
+        let call = &host_request.request.call;
         let uri_span = required(call.param("uri"), "uri")?;
         let uri = decode_string(&call.text[uri_span.range()]).ok_or_else(|| not_a_string("uri"))?;
         let route = self.peek_table().resource(&uri).map_err(|candidates| no_resource(&uri, &candidates))?;
         let renamed = route.renamed.map(|raw| (uri_span, raw));
         drop(uri);
-        Ok(self.send(&route.server, asked, RequestChange { renamed, ..RequestChange::default() }))
+        Ok(self.send(&route.server, host_request, RequestChange { renamed, ..RequestChange::default() }))
     }
 
-    fn dispatch_completion(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
-        let call = &asked.request.call;
+    fn dispatch_completion(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
+        let call = &host_request.request.call;
         let reference = required(call.param("ref"), "ref")?;
         let item = toolbay_protocol::model::Item::parse(call.text.slice(reference.range()))
             .map_err(|error| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`ref`: {error}")))?;
@@ -182,18 +182,20 @@ impl Host {
                 return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             }
         };
-        Ok(self.send(&server, asked, RequestChange { renamed, ..RequestChange::default() }))
+        Ok(self.send(&server, host_request, RequestChange { renamed, ..RequestChange::default() }))
     }
 
-    /// What a task is about only its server knows; the caller knows the server.
-    fn use_task(&self, asked: HostRequest) -> Result<Routed, ErrorObject> {
-        let owner = asked.resumes.as_ref().map(|resumes| resumes.server.clone());
-        let owner = owner.ok_or_else(|| ErrorObject::new(ErrorCode::INVALID_PARAMS, "no such task"))?;
-        let server = self.server(owner.as_str()).ok_or_else(|| {
-            let message = format!("the task belongs to server `{owner}`, which is no longer configured");
+    /// Sends a request about a task to its server, which the caller names.
+    fn use_task(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
+        let server_name = host_request.resumes.as_ref().map(|resumes| resumes.server.clone());
+        let server_name =
+            server_name.ok_or_else(|| ErrorObject::new(ErrorCode::INVALID_PARAMS, "no such task"))?;
+        let server = self.server(server_name.as_str()).ok_or_else(|| {
+            let message =
+                format!("the task belongs to server `{server_name}`, which is no longer configured");
             ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
         })?;
-        Ok(self.send(&server, asked, RequestChange::default()))
+        Ok(self.send(&server, host_request, RequestChange::default()))
     }
 
     fn unknown(&self, kind: &str, name: &str, similar: &[&str]) -> ErrorObject {
@@ -215,15 +217,15 @@ impl Host {
         ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// Sends a request to the process of `server` that serves its client.
-    fn send(&self, server: &ServerHandle, asked: HostRequest, change: RequestChange) -> Routed {
-        let HostRequest { request, caller, events, resumes } = asked;
+    /// Sends a request to the instance of `server` that serves the caller.
+    fn send(&self, server: &ServerHandle, host_request: HostRequest, change: RequestChange) -> Routed {
+        let HostRequest { request, caller, events, resumes } = host_request;
         let RequestChange { renamed, only_as_task, timeouts } = change;
         let mut renamed: SmallVec<[(Span, Bytes); 1]> = renamed.into_iter().collect();
-        if let Some(Resume { server: owner, state }) = resumes {
-            if owner != *server.name() {
+        if let Some(Resume { server: server_name, state }) = resumes {
+            if server_name != *server.name() {
                 let message = format!(
-                    "`requestState` belongs to server `{owner}`, which no longer answers this request"
+                    "`requestState` belongs to server `{server_name}`, which no longer answers this request"
                 );
                 return Routed::Refused(ErrorObject::new(ErrorCode::INVALID_PARAMS, message));
             }
@@ -256,18 +258,18 @@ fn is_about_task(call: &MethodCall) -> bool {
     )
 }
 
-/// How long a request may take that is answered late by design; nothing for others. Subscriptions have no limit anyway.
-fn call_timeout(server: &ServerHandle, asked: &str) -> Option<Timeouts> {
+/// Timeouts of a request whose response is late by design; none for others. Subscriptions have no limit anyway.
+fn call_timeout(server: &ServerHandle, method_name: &str) -> Option<Timeouts> {
     let usual = server.timeouts();
-    // The answer is the end of the task, and there need not be a sign of life before.
-    (asked == method::TASKS_RESULT).then(|| Timeouts { idle: usual.total, ..usual })
+    // The response is the end of the task, and there need not be progress before.
+    (method_name == method::TASKS_RESULT).then(|| Timeouts { idle: usual.total, ..usual })
 }
 
-/// What does not fit, if something does not. Refuses arguments that have a key twice: the check and the server could take
-/// another one of the two.
+/// Validation errors of arguments, if any. Refuses arguments with a duplicate key: the validator and the server could take
+/// different ones.
 fn faults(route: &Route, arguments: &[u8], exact: bool) -> Result<Option<Vec<String>>, ErrorObject> {
     let validator = route.validator.as_ref().filter(|_| route.validate != Validate::Off);
-    // Whatever certainly fits has no key twice: most calls are done here.
+    // What is certainly valid has no duplicate key: most calls end here.
     if exact && validator.is_some_and(|validator| validator.fits_plainly(arguments)) {
         return Ok(None);
     }
@@ -279,12 +281,12 @@ fn faults(route: &Route, arguments: &[u8], exact: bool) -> Result<Option<Vec<Str
     Ok((!faults.is_empty()).then_some(faults))
 }
 
-/// A key that stands twice in an object, however it is written.
+/// A duplicate key of an object, whatever escapes it is written with.
 fn key_twice(object: &[u8]) -> Option<String> {
     let mut keys = HashSet::new();
     let mut twice = None;
     let mut scanner = Scanner::new(object);
-    // What is no object was refused before.
+    // Anything but an object was refused before.
     let _ = scanner.object(|scanner, key| {
         scanner.value()?;
         let written = &object[key.start as usize - 1..key.end as usize + 1];
@@ -298,7 +300,7 @@ fn key_twice(object: &[u8]) -> Option<String> {
     twice
 }
 
-/// The answer to arguments that do not fit: a failed result, so that the model can correct itself (R127).
+/// The response to invalid arguments: a failed result, so that the model can correct itself.
 fn misfit(tool: &str, faults: &[String]) -> String {
     let text = format!("The arguments do not match the schema of `{tool}`:\n{}", faults.join("\n"));
     let content = ObjectBuilder::new().string("type", "text").string("text", &text).finish();

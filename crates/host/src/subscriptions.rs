@@ -1,4 +1,4 @@
-//! Watching resources, whoever has them.
+//! Subscriptions to resources of any server.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::{Host, router::no_resource};
 #[derive(Debug)]
 pub struct ResourceWatch {
     server: ServerName,
-    interest: ResourceSubscription,
-    /// What stands before the server's own URI in the client's.
+    subscription: ResourceSubscription,
+    /// The prefix of the client's URI before the server's own.
     prefix: String,
 }
 
 impl Host {
-    /// Watches a resource for one client. Waits for servers that are on their way up if nobody has it yet, and until
+    /// Watches a resource for one client. Waits for starting servers if no server has it yet, and until
     /// its server has agreed.
     pub async fn watch(&self, uri: &str) -> Result<ResourceWatch, ErrorObject> {
         if self.peek_table().resource(uri).is_err() {
@@ -29,18 +29,18 @@ impl Host {
         let route = self.peek_table().resource(uri).map_err(|candidates| no_resource(uri, &candidates))?;
         let raw = route.renamed.as_deref().and_then(decode_string);
         let raw = raw.as_deref().unwrap_or(uri);
-        let interest =
+        let subscription =
             route.server.watch(raw).await.map_err(|why| not_watched(uri, route.server.name(), &why))?;
         // A qualified URI ends with the server's own; any other is the server's own.
         let prefix = uri.strip_suffix(raw).unwrap_or_default().to_owned();
-        Ok(ResourceWatch { server: route.server.name().clone(), interest, prefix })
+        Ok(ResourceWatch { server: route.server.name().clone(), subscription, prefix })
     }
 }
 
 impl ResourceWatch {
-    /// A server's notification as this client knows it; nothing when it is about something else.
+    /// A notification of the server with the client's URI; none when it is about something else.
     ///
-    /// A server may tell of a part of what is watched (`…/part`).
+    /// A server may notify of a part of what is watched (`…/part`).
     pub fn updated(
         &self,
         server: &ServerName,
@@ -50,9 +50,9 @@ impl ResourceWatch {
             return None;
         }
         let uri = notification.string_param("uri")?;
-        let rest = uri.strip_prefix(self.interest.uri())?;
+        let rest = uri.strip_prefix(self.subscription.uri())?;
         let is_it_or_a_part =
-            rest.is_empty() || self.interest.uri().ends_with('/') || rest.starts_with(['/', '#', '?']);
+            rest.is_empty() || self.subscription.uri().ends_with('/') || rest.starts_with(['/', '#', '?']);
         if !is_it_or_a_part {
             return None;
         }
@@ -69,7 +69,7 @@ impl ResourceWatch {
 
     /// The URI under which the client knows it.
     pub fn uri(&self) -> String {
-        format!("{}{}", self.prefix, self.interest.uri())
+        format!("{}{}", self.prefix, self.subscription.uri())
     }
 }
 

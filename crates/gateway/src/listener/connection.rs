@@ -1,4 +1,4 @@
-//! One client on a wire, whatever the wire is made of: a pipe, a socket, a stream of events and its POSTs.
+//! One client on a connection: a pipe, a socket, a WebSocket, or a stream of events and its POSTs.
 
 use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ struct ClientConnection<'a> {
     session: Option<Arc<Session>>,
     /// What others see of the client.
     client: ConnectedGuard,
-    /// Whether the client said who it is.
+    /// Whether the client has identified itself.
     is_introduced: bool,
     /// Whether `toolbay stdio` stands in front of the client.
     is_attached: bool,
@@ -49,9 +49,9 @@ struct ClientConnection<'a> {
     /// Whether the client's roots name its project.
     follows_roots: bool,
     roots: ClientRoots,
-    owner: CallerId,
+    caller: CallerId,
     stream: Option<SessionStream>,
-    /// Running requests of both eras, with the way to cancel each; closed where one has ended.
+    /// Running requests of all revisions, each with its cancellation; closed where one has ended.
     cancels: std::collections::HashMap<RequestId, oneshot::Sender<()>>,
     refusals: RejectionLog,
     /// Ends what would never end by itself.
@@ -59,22 +59,21 @@ struct ClientConnection<'a> {
     stop: CancellationToken,
 }
 
-/// Serves until the client closes its end, or until `stop`. When nobody reads our end any more, everything that runs is
+/// Serves until the client closes its end, or until `stop`. When the client does not read any more, everything that runs is
 /// cancelled at once.
 pub(crate) async fn run(
     gateway: &Arc<Gateway>,
-    wire: Connection,
+    Connection { outgoing, mut incoming }: Connection,
     client: ConnectedGuard,
     stop: CancellationToken,
 ) {
-    let Connection { outgoing, mut incoming } = wire;
     let reader = outgoing.clone();
     let gone = reader.closed();
     tokio::pin!(gone);
-    let tap = ClientCapture::new(&gateway.host, client.tapped());
+    let capture = ClientCapture::new(&gateway.host, client.captured());
     let mut connection = ClientConnection {
         gateway,
-        outgoing: ClientSender::new(outgoing, tap),
+        outgoing: ClientSender::new(outgoing, capture),
         running: FuturesUnordered::new(),
         session: None,
         client,
@@ -83,7 +82,7 @@ pub(crate) async fn run(
         root: None,
         follows_roots: false,
         roots: ClientRoots::default(),
-        owner: CallerId::new(),
+        caller: CallerId::new(),
         stream: None,
         cancels: Default::default(),
         refusals: RejectionLog::default(),
@@ -123,7 +122,7 @@ pub(crate) async fn run(
     let drained = async {
         while connection.running.next().await.is_some() {}
         if is_attached && stop.is_cancelled() {
-            // Not a crash: whoever stands in front of the client need not hurry to find another hub.
+            // Not a crash: `toolbay stdio` need not hurry to find another hub.
             let goodbye = toolbay_protocol::notification(GOODBYE, None);
             let _ = connection.outgoing.send(goodbye.into()).await; // it may be gone already
         }
@@ -139,10 +138,10 @@ pub(crate) async fn run(
 impl ClientConnection<'_> {
     async fn take(&mut self, incoming: Incoming) {
         match &incoming {
-            // Said by `toolbay stdio`, not by the client.
+            // Sent by `toolbay stdio`, not by the client.
             Incoming::Message(Message::Notification(attach)) if attach.method() == ATTACH => {}
-            Incoming::Message(message) => self.outgoing.tap().received(message),
-            Incoming::Refused(refusal) => self.outgoing.tap().received_excerpt(&refusal.excerpt),
+            Incoming::Message(message) => self.outgoing.capture().received(message),
+            Incoming::Refused(refusal) => self.outgoing.capture().received_excerpt(&refusal.excerpt),
             Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
         }
         match incoming {
@@ -157,7 +156,7 @@ impl ClientConnection<'_> {
                     session.on_response(&response);
                 }
             }
-            // Only servers are spoken to that way.
+            // Only connections to servers have these.
             Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => {}
             Incoming::Refused(refusal) => {
                 if let Some(line) = self.refusals.line(&refusal) {
@@ -179,7 +178,7 @@ impl ClientConnection<'_> {
         }
     }
 
-    /// Decides the era and starts to answer.
+    /// Determines the revision and starts to respond.
     fn start(&mut self, request: Box<Request>) -> Result<Option<Served>, ErrorObject> {
         if self.cancels.get(&request.id).is_some_and(|cancel| !cancel.is_closed()) {
             return Err(error::not_entered(crate::session::EnterError::DuplicateId));
@@ -187,7 +186,7 @@ impl ClientConnection<'_> {
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             revision::check_meta(&request.call)?;
             let client = RequestClient::of_request(Revision::LATEST, &request.call)
-                .owned_by(self.owner)
+                .with_caller(self.caller)
                 .in_project(self.root.clone());
             if !std::mem::replace(&mut self.is_introduced, true) {
                 self.client.identify(client.identity.info());
@@ -201,7 +200,7 @@ impl ClientConnection<'_> {
             if request.call.method() == method::PING {
                 return Ok(Some(Served::Known(FinalResponse::result(&request.id, "{}"))));
             }
-            // A client of the stateless era that forgot what to send learns it from this, too.
+            // The message also helps a modern client that forgot `_meta`.
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
@@ -296,7 +295,7 @@ impl ClientConnection<'_> {
     /// Asks a client for its roots that works in no project of this machine otherwise.
     fn request_roots(&mut self) {
         let Some(session) = self.session.as_ref().filter(|_| self.follows_roots) else { return };
-        if RequestClient::of_session(session.clone()).can_answer(method::ROOTS_LIST, None) {
+        if RequestClient::of_session(session.clone()).supports(method::ROOTS_LIST, None) {
             self.roots.ask(session, self.outgoing.clone());
         }
     }
@@ -314,7 +313,7 @@ impl ClientConnection<'_> {
     }
 
     async fn send(&mut self, text: Rope) {
-        // When the client is gone, its connection ends; one that does not read keeps nobody from stopping.
+        // When the client is gone, its connection ends; one that does not read does not delay a shutdown.
         tokio::select! {
             biased;
             _ = self.outgoing.send(text) => {}
@@ -356,7 +355,7 @@ async fn listen(
     if goes_on.is_some_and(|stop| stop.is_cancelled()) {
         return;
     }
-    for text in [subscription.farewell(), subscription.cancellation()] {
+    for text in [subscription.final_result(), subscription.cancellation()] {
         let _ = outgoing.send(text).await; // it may be gone already
     }
 }

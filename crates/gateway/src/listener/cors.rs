@@ -1,12 +1,12 @@
-//! What browsers want to hear before a page of an allowed origin may use us (CORS).
+//! CORS headers for pages of allowed origins.
 //!
-//! Nothing of it is said to anybody else.
+//! Other clients get none of them.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
 
 use crate::listener::{
-    headers::words,
+    headers::comma_separated,
     response::{HttpResponse, empty},
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> HttpResponse {
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
-    let wanted = words(request, &header::ACCESS_CONTROL_REQUEST_HEADERS);
+    let wanted = comma_separated(request, &header::ACCESS_CONTROL_REQUEST_HEADERS);
     let granted: Vec<&str> = wanted.filter(|name| is_granted(name)).collect();
     if let Ok(granted) = HeaderValue::try_from(granted.join(", ")) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, granted);

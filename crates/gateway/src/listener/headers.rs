@@ -21,8 +21,11 @@ pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Op
     value.to_str().map(Some).map_err(|_| Unreadable)
 }
 
-/// The words between the commas of a header, however many lines it has.
-pub(crate) fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+/// The comma-separated values of a header, over all of its lines.
+pub(crate) fn comma_separated<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(str::trim)
 }

@@ -1,4 +1,4 @@
-//! The HTTP front: which request means what.
+//! The HTTP listener: routes requests by path and method.
 
 mod batch;
 pub(crate) mod legacy_sse;
@@ -32,7 +32,7 @@ use crate::{
     session::{Session, registry::SessionId},
 };
 
-/// How often a quiet stream shows that it lives.
+/// How often a keep-alive comment is sent on a quiet stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Clients on HTTP.
@@ -86,7 +86,7 @@ impl HttpListener {
         let shown = self.gateway.options.token.as_ref().map(|token| token.shown(request.headers()));
         match shown {
             None | Some(PresentedToken::Token) => {}
-            // Whoever looks after us sees that we live, and nothing more.
+            // Without the token, a health check sees only that the hub runs.
             Some(PresentedToken::Nothing)
                 if request.uri().path() == "/health"
                     && matches!(*request.method(), Method::GET | Method::HEAD) =>
@@ -169,7 +169,7 @@ impl HttpListener {
         }
     }
 
-    /// The session that a request without a body names; the stateless era has neither.
+    /// The session that a request without a body names; modern revisions have neither.
     fn legacy_session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let revision = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
         match revision.and_then(|revision| revision.parse::<Revision>().ok()) {
@@ -210,7 +210,7 @@ const JSON_OR_STREAM: &str = "application/json, text/event-stream";
 
 /// Only JSON is taken: a form or a text is what a page could send without asking.
 fn check_content_type(headers: &HeaderMap) -> EarlyResponse<()> {
-    // Two of them, and whoever stands between us and the client may have looked at the other.
+    // With two of them, a proxy may have looked at the other.
     let value = single(headers, &header::CONTENT_TYPE).ok().flatten().unwrap_or_default();
     if value == JSON {
         return Ok(());

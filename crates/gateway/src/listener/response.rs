@@ -1,4 +1,4 @@
-//! Answers as HTTP sends them.
+//! HTTP responses.
 
 use http::{HeaderValue, Response, StatusCode, header};
 use toolbay_protocol::{ErrorCode, ErrorObject, ProtocolFeatures, RequestId, Rope};
@@ -49,7 +49,7 @@ pub(crate) fn not_allowed(allow: &'static str) -> HttpResponse {
     answer
 }
 
-/// There is no room for one more; later there may be.
+/// A limit is reached; the client may retry later.
 pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, message);
     let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, id, &error);
@@ -57,13 +57,13 @@ pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> HttpResponse {
     answer
 }
 
-/// A request from where none is taken.
+/// A request from a host, origin or user that is not allowed.
 pub(crate) fn forbidden(reason: &str) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
     json_error(StatusCode::FORBIDDEN, None, &error)
 }
 
-/// Nobody is served who does not show the token.
+/// A request without the token.
 pub(crate) fn unauthorized() -> HttpResponse {
     let message = "unauthorized: send the hub's token as `Authorization: Bearer …`";
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);

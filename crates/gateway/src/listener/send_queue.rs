@@ -44,7 +44,7 @@ pub(crate) struct QueueSender {
     queue: mpsc::Sender<QueuedMessage>,
     room: Arc<Semaphore>,
     taken: Arc<AtomicU64>,
-    patience: SendLimits,
+    limits: SendLimits,
 }
 
 /// The reading half.
@@ -63,20 +63,20 @@ struct QueuedMessage {
     room: OwnedSemaphorePermit,
 }
 
-pub(crate) fn channel(patience: SendLimits) -> (QueueSender, QueueReader) {
+pub(crate) fn channel(limits: SendLimits) -> (QueueSender, QueueReader) {
     let (sender, receiver) = mpsc::channel(Connection::QUEUE);
     let taken: Arc<AtomicU64> = Arc::default();
     // A semaphore counts no further than that, nor would anyone want it to.
-    let room = patience.bytes.clamp(1, u32::MAX as usize);
-    let patience = SendLimits { bytes: room, ..patience };
+    let room = limits.bytes.clamp(1, u32::MAX as usize);
+    let limits = SendLimits { bytes: room, ..limits };
     (
-        QueueSender { queue: sender, room: Arc::new(Semaphore::new(room)), taken: taken.clone(), patience },
+        QueueSender { queue: sender, room: Arc::new(Semaphore::new(room)), taken: taken.clone(), limits },
         QueueReader { queue: receiver, taken, current: Vec::new(), room: None },
     )
 }
 
 impl QueueSender {
-    /// Passes on what comes until there is no more, nobody reads, or the reader is stuck.
+    /// Forwards messages until there are no more, the reader is gone, or it is stuck.
     pub(crate) async fn forward(self, mut texts: mpsc::Receiver<Rope>) -> ForwardEnd {
         loop {
             let text = tokio::select! {
@@ -84,7 +84,7 @@ impl QueueSender {
                 () = self.queue.closed() => None,
             };
             let Some(text) = text else { return ForwardEnd::Closed };
-            let size = text.len().clamp(1, self.patience.bytes) as u32;
+            let size = text.len().clamp(1, self.limits.bytes) as u32;
             tokio::select! {
                 sent = self.send(text, size) => if !sent {
                     return ForwardEnd::Closed;
@@ -104,7 +104,7 @@ impl QueueSender {
     async fn standstill(&self) {
         loop {
             let before = self.taken.load(Relaxed);
-            tokio::time::sleep(self.patience.standstill).await;
+            tokio::time::sleep(self.limits.standstill).await;
             if self.taken.load(Relaxed) == before {
                 return;
             }
@@ -139,7 +139,7 @@ impl QueueReader {
     }
 }
 
-/// How many messages may wait to be passed on. Few: whoever sends more waits with them.
+/// How many messages may wait to be passed on. Few: a sender of more waits.
 pub(crate) const AHEAD: usize = 4;
 
 /// A bound in bytes for a client whose transport counts messages only: passes texts on until either end is closed, so that no more than `room` bytes wait at the client, or one message.
@@ -156,7 +156,7 @@ pub(crate) async fn pass(mut texts: mpsc::Receiver<Rope>, client: mpsc::Sender<R
         }
         waiting += text.len();
         if waiting > room {
-            // Every slot is free once all that came before is on its way.
+            // Every slot is free once all earlier messages are sent.
             if client.reserve_many(client.max_capacity()).await.is_err() {
                 return;
             }
@@ -172,7 +172,7 @@ pub(crate) async fn pass(mut texts: mpsc::Receiver<Rope>, client: mpsc::Sender<R
 mod tests {
     use super::*;
 
-    /// How many of 100 texts of 1,000 bytes wait while nobody reads, and how many arrive in the end.
+    /// How many of 100 texts of 1,000 bytes wait without a reader, and how many arrive in the end.
     async fn waiting(room: usize) -> (usize, usize) {
         let (sender, texts) = mpsc::channel(AHEAD);
         let (client, mut queue) = mpsc::channel(256);

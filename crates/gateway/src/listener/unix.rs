@@ -82,9 +82,9 @@ async fn serve(gateway: &Arc<Gateway>, stream: UnixStream, stop: CancellationTok
     let watched = UnixStream::from_std(stream.try_clone()?)?;
     let (reader, writer) = UnixStream::from_std(stream)?.into_split();
     let tasks = TaskTracker::new();
-    let wire = connect(reader, writer, gateway.options.limits.max_body, &tasks);
+    let connection = connect(reader, writer, gateway.options.limits.max_body, &tasks);
     tokio::select! {
-        () = connection::run(gateway, wire, client, stop) => {}
+        () = connection::run(gateway, connection, client, stop) => {}
         gone = closed(&watched) => gone?, // dropping what runs cancels it
     }
     tasks.close();
@@ -98,7 +98,7 @@ async fn serve(gateway: &Arc<Gateway>, stream: UnixStream, stop: CancellationTok
 
 /// Ends when the client has closed its end wholly. One that closed its sending half alone still reads.
 async fn closed(socket: &UnixStream) -> io::Result<()> {
-    // Nobody sends priority data here, so this waits for the end of what the client sends.
+    // There is no priority data on these sockets, so this waits until the client closes its end.
     socket.ready(Interest::PRIORITY).await?;
     while !socket.ready(Interest::WRITABLE).await?.is_write_closed() {
         sleep(LOOK).await;

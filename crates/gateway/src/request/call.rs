@@ -1,4 +1,4 @@
-//! A request of a client on its way to a server and back.
+//! A request of a client to a server, and its response.
 //!
 //! [`CallRun::run`] is the whole path, from top to bottom: it follows the call, has the client provide what the server
 //! requires before its response, and waits for the task that the call may become. What the client is sent before the
@@ -197,7 +197,7 @@ impl CallRun {
                     if let Some(outcome) = Box::pin(self.gather(&mut call, &mut requests)).await {
                         break outcome;
                     }
-                    let (requests, refused) = answerable(requests, self.client.abilities());
+                    let (requests, refused) = answerable(requests, self.client.capabilities());
                     if !requests.is_empty() {
                         return Err(self.suspend(call, task, requests, refused));
                     }
@@ -225,7 +225,7 @@ impl CallRun {
                 let sealed = self.with_sealed_task(&notification);
                 sealed.as_ref().unwrap_or(&notification).text.clone().into()
             }
-            // Nobody wants the progress, server requests are handled elsewhere, and no call is a subscription.
+            // The client gave no progress token; server requests are handled elsewhere; no call is a subscription.
             (CallEvent::Progress(_) | CallEvent::Question(_) | CallEvent::Told(_), _) => return,
         };
         event_slot::put(text).await;
@@ -250,8 +250,9 @@ impl CallRun {
 
     /// The first of these requests that the client does not support.
     fn cannot_answer(&self, wanted: &InputRequired) -> Option<String> {
-        let lacks = |asked: &&InputRequest| !self.client.can_answer(&asked.method, asked.params.as_deref());
-        wanted.requests.iter().find(lacks).map(|asked| asked.method.clone())
+        let lacks =
+            |request: &&InputRequest| !self.client.supports(&request.method, request.params.as_deref());
+        wanted.requests.iter().find(lacks).map(|request| request.method.clone())
     }
 
     /// An error of our own, which is written for the newest revision, as the client understands it.
@@ -289,8 +290,11 @@ fn is_input_required(answered: &CallResponse) -> bool {
 }
 
 /// Whether servers may ask for input before they respond to such a request.
-pub(crate) fn may_ask(asked: &str) -> bool {
-    matches!(asked, method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::TASKS_RESULT)
+pub(crate) fn may_require_input(method_name: &str) -> bool {
+    matches!(
+        method_name,
+        method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::TASKS_RESULT
+    )
 }
 
 /// A result of our own (a JSON object) as a client of that revision expects it.

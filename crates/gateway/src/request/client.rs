@@ -1,4 +1,4 @@
-//! Who asks.
+//! The client that sent a request.
 
 use std::{path::Path, sync::Arc};
 
@@ -7,9 +7,9 @@ use toolbay_host::{Caller, CallerId, ClientIdentity, LogFilter};
 use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, MethodCall, Revision, Span, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
-use crate::{request::call::may_ask, session::Session};
+use crate::{request::call::may_require_input, session::Session};
 
-/// What a client may say of itself: its name and what it can do.
+/// How long client info and capabilities may be together.
 const MAX_IDENTITY: usize = 16 * 1024;
 
 /// The sender of one request.
@@ -20,9 +20,9 @@ pub(crate) struct RequestClient {
     /// Its session, if it has one.
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) identity: Arc<ClientIdentity>,
-    /// Tells its calls from those of others.
-    owner: CallerId,
-    /// Whether it hears what is said before an answer.
+    /// Distinguishes its calls from those of other clients.
+    caller: CallerId,
+    /// Whether it receives notifications and server requests before the response.
     hears_events: bool,
     /// Which log messages it wants.
     pub(crate) logs: LogFilter,
@@ -39,7 +39,7 @@ impl RequestClient {
         Self {
             revision: session.revision,
             identity,
-            owner: session.caller,
+            caller: session.caller,
             session: Some(session),
             hears_events: true,
             logs,
@@ -48,14 +48,14 @@ impl RequestClient {
         }
     }
 
-    /// A client that never shook hands and says nothing about itself.
+    /// A client that sent neither `initialize` nor its identity.
     pub(crate) fn unknown(revision: Revision) -> Self {
         let identity = Arc::new(identity(revision, None, None));
         Self {
             revision,
             session: None,
             identity,
-            owner: CallerId::new(),
+            caller: CallerId::new(),
             hears_events: true,
             logs: LogFilter::Nothing,
             is_on_http: false,
@@ -63,7 +63,7 @@ impl RequestClient {
         }
     }
 
-    /// A client that says everything with each request.
+    /// A modern client, which describes itself in every request.
     pub(crate) fn of_request(revision: Revision, call: &MethodCall) -> Self {
         let text = |key| call.meta(key).map(|span| call.text.slice(span.range()));
         let identity = identity(revision, text(meta::CLIENT_INFO), text(meta::CLIENT_CAPABILITIES));
@@ -74,7 +74,7 @@ impl RequestClient {
             revision,
             session: None,
             identity: Arc::new(identity),
-            owner: CallerId::new(),
+            caller: CallerId::new(),
             hears_events: true,
             logs,
             is_on_http: false,
@@ -82,7 +82,7 @@ impl RequestClient {
         }
     }
 
-    /// The same client where only the answer reaches it.
+    /// The same client, where only the response reaches it.
     pub(crate) fn without_events(self) -> Self {
         Self { hears_events: false, ..self }
     }
@@ -97,18 +97,18 @@ impl RequestClient {
         Self { root, ..self }
     }
 
-    /// The same client, known to be the one behind `owner`.
-    pub(crate) fn owned_by(self, owner: CallerId) -> Self {
-        Self { owner, ..self }
+    /// The same client, with the id of its connection.
+    pub(crate) fn with_caller(self, caller: CallerId) -> Self {
+        Self { caller, ..self }
     }
 
-    /// On whose behalf it acts. Who may reach a loopback address acts on behalf of its owner.
+    /// The user on whose behalf it acts: whoever can reach the hub acts for the user who runs it.
     pub(crate) fn principal(&self) -> &'static str {
         "local"
     }
 
-    /// Whether it can be asked something before it gets its answer.
-    fn can_be_asked(&self) -> bool {
+    /// Whether servers can send it requests before they respond.
+    fn can_receive_server_requests(&self) -> bool {
         let reachable = match &self.session {
             Some(_) => self.hears_events,
             None => self.revision.features().has_input_required(),
@@ -116,17 +116,17 @@ impl RequestClient {
         reachable && self.identity.capabilities() != "{}"
     }
 
-    /// Whether it can answer that question.
-    pub(crate) fn can_answer(&self, method: &str, params: Option<&str>) -> bool {
-        self.can_be_asked() && self.abilities().supports(method, params)
+    /// Whether it supports that server request.
+    pub(crate) fn supports(&self, method: &str, params: Option<&str>) -> bool {
+        self.can_receive_server_requests() && self.capabilities().supports(method, params)
     }
 
-    /// What it says it can be asked.
-    pub(crate) fn abilities(&self) -> ClientCapabilities {
+    /// Which server requests it declares to support.
+    pub(crate) fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities::parse(self.identity.capabilities(), self.revision)
     }
 
-    /// Whether it says that it knows what to do with a task instead of a result.
+    /// Whether it declares the tasks extension.
     pub(crate) fn has_tasks(&self) -> bool {
         self.revision.features().has_task_extension() && declares_tasks(self.identity.capabilities())
     }
@@ -141,8 +141,8 @@ impl RequestClient {
         Caller {
             revision: self.revision,
             identity: self.identity.clone(),
-            id: self.owner,
-            accepts_server_requests: may_ask(method) && self.can_be_asked(),
+            id: self.caller,
+            accepts_server_requests: may_require_input(method) && self.can_receive_server_requests(),
             awaits_tasks: true,
             logs: self.logs,
             root: self.root.clone(),
@@ -150,7 +150,7 @@ impl RequestClient {
     }
 }
 
-/// The level that a request of the stateless era names, if it names one that there is.
+/// The log level in `_meta` of a modern request, if it is a known one.
 pub(crate) fn log_level(call: &MethodCall) -> Option<LogLevel> {
     decode_string(call.bytes(call.meta(meta::LOG_LEVEL)?))?.parse().ok()
 }

@@ -90,7 +90,7 @@ impl Gateway {
             Some(_) => Some(call.string_param("cursor").ok_or_else(|| bad_cursor("it is not a string"))?),
         };
         let table = self.host.table();
-        // Only clients of the stateless era know what a bad `x-mcp-header` is.
+        // Only modern clients know what an invalid `x-mcp-header` is.
         let page = match client.revision.features().has_mirrored_headers() && client.is_on_http {
             true => table.page_on_http(kind, cursor.as_deref()),
             false => table.page(kind, cursor.as_deref()),
@@ -102,7 +102,7 @@ impl Gateway {
             session.saw(kind, table.version(kind));
         }
         let page = if kind == CatalogKind::Tools { tools_for(page, client.revision) } else { page.clone() };
-        // Looked at for every client: what ran out is asked for again, whoever looks.
+        // Read for every client: a list that is no longer fresh is requested again.
         let hints = self.host.list_hints(kind);
         let mut result = list_page(kind.field(), &page, next.as_deref());
         let mut about = json!({});
@@ -124,22 +124,22 @@ impl Gateway {
 
     fn capabilities(&self, revision: Revision) -> Value {
         match &self.options.identity {
-            Some(face) => face.capabilities.clone(),
+            Some(identity) => identity.capabilities.clone(),
             None => capabilities(&self.host, revision),
         }
     }
 
     fn server_info(&self) -> Value {
-        if let Some(face) = &self.options.identity {
-            return face.server_info.clone();
+        if let Some(identity) = &self.options.identity {
+            return identity.server_info.clone();
         }
         json!({ "name": "toolbay", "title": "Toolbay", "version": self.options.version })
     }
 
     /// What the servers that are up tell models about themselves.
     fn instructions(&self) -> Option<String> {
-        if let Some(face) = &self.options.identity {
-            return face.instructions.clone();
+        if let Some(identity) = &self.options.identity {
+            return identity.instructions.clone();
         }
         let parts: Vec<String> = self
             .host
@@ -186,8 +186,8 @@ fn bad_cursor(why: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("`cursor` cannot be used: {why}"))
 }
 
-/// What we can do, in the words of a revision. Servers come and go, so we always can do what the core has; of
-/// extensions and tasks we have what a server has that is up.
+/// The capabilities of the hub for a revision. Servers come and go, so those of the core are always declared; of
+/// extensions and tasks, those that a running server declares.
 pub(crate) fn capabilities(host: &Host, revision: Revision) -> Value {
     let mut all = json!({
         "tools": { "listChanged": true },

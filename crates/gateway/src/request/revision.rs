@@ -1,4 +1,4 @@
-//! Which era a POST belongs to, and the rules of the stateless one.
+//! The revision of a POST, and the rules of modern revisions.
 
 use http::HeaderMap;
 use toolbay_protocol::{
@@ -12,7 +12,7 @@ use crate::{
     request::client::{check_identity, log_level},
 };
 
-/// What a request says about its era.
+/// The kind of revision that a request is written in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RequestRevision {
     Modern,
@@ -25,7 +25,7 @@ pub(crate) fn revision_of(call: &MethodCall, headers: &HeaderMap) -> Result<Requ
     let header = single(headers, &headers::PROTOCOL_VERSION)
         .map_err(|Unreadable| mismatch("MCP-Protocol-Version is invalid"))?;
     if let Some(version) = call.meta(meta::PROTOCOL_VERSION) {
-        // That the two differ is told before either is judged.
+        // A difference between the two is reported before either is checked.
         let version = decode_string(&call.text[version.range()]);
         return match (header, version) {
             (Some(header), Some(version)) if header != version => {
@@ -42,7 +42,7 @@ pub(crate) fn revision_of(call: &MethodCall, headers: &HeaderMap) -> Result<Requ
     }
 }
 
-/// What every request of the stateless era must carry, in `_meta` and on any transport.
+/// Checks what every modern request must carry in `_meta`, on any transport.
 pub(crate) fn check_meta(call: &MethodCall) -> Result<(), ErrorObject> {
     let version = call.meta(meta::PROTOCOL_VERSION).ok_or_else(|| missing_meta(meta::PROTOCOL_VERSION))?;
     let version = decode_string(&call.text[version.range()])

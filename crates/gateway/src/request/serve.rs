@@ -31,7 +31,7 @@ pub(crate) enum Served {
     Running(ClientCall),
     /// With changes, until someone ends it.
     Listening(Box<Subscription>),
-    /// Once servers that are on their way up have come up, or will not.
+    /// After servers that are starting are ready, or have failed.
     Later(Box<DeferredRequest>),
     /// With this, after some waiting.
     Soon(Pin<Box<dyn Future<Output = FinalResponse> + Send>>),
@@ -53,7 +53,7 @@ impl DeferredRequest {
 }
 
 impl Gateway {
-    /// Starts to answer a request of a client whose era is known.
+    /// Starts to respond to a request of a client whose revision is known.
     pub(crate) fn serve(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
         let arrival = match self.host.arrival(&request) {
             Some(arrival) => Some(Box::pin(arrival) as Pin<Box<dyn Future<Output = ()> + Send>>),
@@ -87,7 +87,7 @@ impl Gateway {
         }
         if let Some(known) = self.known(client, &request) {
             if let Some(session) = &client.session {
-                session.asked();
+                session.mark_used();
             }
             return Served::Known(match known {
                 Ok(result) => FinalResponse::result(&request.id, &result),
@@ -143,9 +143,9 @@ impl FirstList {
     }
 }
 
-fn is_list(asked: &str) -> bool {
+fn is_list(method_name: &str) -> bool {
     matches!(
-        asked,
+        method_name,
         method::TOOLS_LIST | method::RESOURCES_LIST | method::RESOURCE_TEMPLATES_LIST | method::PROMPTS_LIST
     )
 }

@@ -1,4 +1,4 @@
-//! Telling clients what changed.
+//! Notifications of changes to clients.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 /// How many resources one subscription may name; the rest is not acknowledged.
 const MAX_WATCHED: usize = 1024;
 /// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a client wants to hear of.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -41,7 +41,7 @@ struct SubscriptionFilter {
     task_ids: Vec<String>,
 }
 
-/// `subscriptions/listen` of the stateless era: one request, answered with changes for as long as it lasts.
+/// `subscriptions/listen` of modern revisions: one request, to which changes are sent for as long as it lasts.
 pub(crate) struct Subscription {
     id: RequestId,
     filter: SubscriptionFilter,
@@ -70,11 +70,11 @@ impl Subscription {
         }
         let mut uris = std::mem::take(&mut filter.resource_subscriptions);
         uris.truncate(MAX_WATCHED);
-        // From here on nothing is missed: what comes before the acknowledgement is told after it.
+        // From here on nothing is missed: changes before the acknowledgement are sent after it.
         let changes = gateway.host.changes();
         let host = gateway.host.clone();
         let opening = Box::pin(async move {
-            let watch = uris.iter().map(|uri| timeout(PATIENCE, host.watch(uri)));
+            let watch = uris.iter().map(|uri| timeout(ACKNOWLEDGE_TIMEOUT, host.watch(uri)));
             join_all(watch).await.into_iter().flatten().flatten().collect()
         });
         Ok(Self {
@@ -111,16 +111,17 @@ impl Subscription {
             match news {
                 ChangeEvent::List(kind) => self.tell_list(kind),
                 ChangeEvent::Resource(server, notification) => {
-                    let told = self.watched.iter().filter_map(|it| it.updated(&server, &notification));
-                    self.queue.extend(told.map(|notification| tagged(&notification, &self.id)));
+                    let notifications =
+                        self.watched.iter().filter_map(|it| it.updated(&server, &notification));
+                    self.queue.extend(notifications.map(|notification| tagged(&notification, &self.id)));
                 }
-                ChangeEvent::Task(..) => {} // one of sessions; this client's own come another way
+                ChangeEvent::Task(..) => {} // for sessions; this client's own come through `tasks`
                 ChangeEvent::Missed => {
                     for kind in MISSABLE {
                         self.tell_list(kind);
                     }
-                    let told = self.watched.iter().map(|watched| updated(&watched.uri()));
-                    self.queue.extend(told.map(|notification| tagged(&notification, &self.id)));
+                    let notifications = self.watched.iter().map(|watched| updated(&watched.uri()));
+                    self.queue.extend(notifications.map(|notification| tagged(&notification, &self.id)));
                 }
             }
         }
@@ -134,7 +135,7 @@ impl Subscription {
     }
 
     /// The answer that ends the stream on our side.
-    pub(crate) fn farewell(&self) -> Rope {
+    pub(crate) fn final_result(&self) -> Rope {
         let result = ObjectBuilder::new().string("resultType", "complete").raw("_meta", &self.meta());
         toolbay_protocol::result(&self.id, &result.finish()).into()
     }
@@ -162,7 +163,7 @@ impl Subscription {
     }
 }
 
-/// What a session of the era with a handshake hears between its requests.
+/// The notifications that a legacy session receives outside of its requests.
 #[derive(Debug)]
 pub(crate) struct SessionStream {
     session: Arc<Session>,
@@ -192,17 +193,19 @@ impl SessionStream {
             match next_change(&mut self.changes).await? {
                 ChangeEvent::List(kind) => self.queue.push_back(list_changed(kind).call.text.into()),
                 ChangeEvent::Resource(server, notification) => {
-                    let told = self.session.updates(&server, &notification);
-                    self.queue.extend(told.into_iter().map(|notification| notification.text.clone().into()));
+                    let notifications = self.session.updates(&server, &notification);
+                    self.queue.extend(
+                        notifications.into_iter().map(|notification| notification.text.clone().into()),
+                    );
                 }
                 ChangeEvent::Missed => {
                     self.queue.extend(MISSABLE.map(|kind| list_changed(kind).call.text.into()));
-                    let told = self.session.watched().into_iter();
-                    self.queue.extend(told.map(|uri| updated(&uri).call.text.into()));
+                    let notifications = self.session.watched().into_iter();
+                    self.queue.extend(notifications.map(|uri| updated(&uri).call.text.into()));
                 }
                 ChangeEvent::Task(server, notification) => {
-                    let told = self.session.notified_of_task(&server, &notification);
-                    self.queue.extend(told.map(|notification| notification.call.text.into()));
+                    let notifications = self.session.task_notification(&server, &notification);
+                    self.queue.extend(notifications.map(|notification| notification.call.text.into()));
                 }
             }
         }
@@ -283,7 +286,7 @@ impl Gateway {
         }))
     }
 
-    /// Forgets it; the server is told when nobody else wants it.
+    /// Ends a subscription; the server is told when no other client has one.
     pub(crate) fn unsubscribe(&self, client: &RequestClient, request: &Request) -> Served {
         Served::Known(match of(client, request) {
             Ok((session, uri)) => {

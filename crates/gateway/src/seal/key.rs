@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// A key that nobody can guess.
+/// A random key.
 pub(crate) fn random() -> Result<[u8; 32], getrandom::Error> {
     let mut key = [0; 32];
     getrandom::fill(&mut key)?;

@@ -34,11 +34,11 @@ impl Default for LocalUsers {
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeerUser {
-    /// One of a user who is served.
+    /// That of a user who is served.
     Served,
     /// One of another user.
     OtherUser,
-    /// One of a user whom nobody can name: the socket is in another network namespace, or closed already.
+    /// One of an unknown user: the socket is in another network namespace, or closed already.
     Unknown,
 }
 
@@ -47,7 +47,7 @@ const ROOT: u32 = 0;
 impl LocalUsers {
     /// Looks at a new connection.
     pub(crate) async fn judge(self, connection: &TcpStream) -> PeerUser {
-        let Self::Only(owner) = self else { return PeerUser::Served };
+        let Self::Only(user) = self else { return PeerUser::Served };
         let ends =
             connection.peer_addr().and_then(|peer| Ok(SocketAddresses::new(peer, connection.local_addr()?)));
         let uid = match ends {
@@ -55,7 +55,7 @@ impl LocalUsers {
             Err(_) => None,
         };
         match uid {
-            Some(uid) if uid == owner || uid == ROOT => PeerUser::Served,
+            Some(uid) if uid == user || uid == ROOT => PeerUser::Served,
             Some(_) => PeerUser::OtherUser,
             None => PeerUser::Unknown,
         }
@@ -77,7 +77,7 @@ impl SocketAddresses {
     }
 }
 
-/// Who made the socket at the other end. A socket that its process has closed belongs to nobody.
+/// The user who created the socket at the other end. A socket that its process has closed has no user.
 async fn uid_of(ends: SocketAddresses) -> Option<u32> {
     /// Whether the kernel has answered before. "There is no such socket" and "I have no module for this" are one error.
     static ANSWERS: AtomicBool = AtomicBool::new(false);

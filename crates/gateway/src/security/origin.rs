@@ -108,7 +108,7 @@ impl OriginGuard {
                 Some((host, None)) => {
                     own.extend([listener.port(), 80, 443].map(|port| (host.to_owned(), port)));
                 }
-                // Kept as it is, as a name that nobody can have.
+                // Kept as it is; no host can have that name.
                 None => own.push((name.clone(), listener.port())),
             }
         }

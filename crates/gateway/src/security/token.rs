@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::listener::headers::{single, words};
+use crate::listener::headers::{comma_separated, single};
 
 /// A secret that every request must carry (`Authorization: Bearer …`). Only its hash is kept.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Token {
     /// Fewer characters could be guessed.
     pub const MIN_LENGTH: usize = 16;
 
-    /// A token, if a header can carry the text and nobody can guess it.
+    /// A token, if a header can carry the text and it is long enough.
     ///
     /// # Errors
     /// If not.
@@ -63,7 +63,7 @@ impl Token {
                 scheme.eq_ignore_ascii_case("bearer") && self.is(given.trim())
             }),
             Ok(None) => {
-                let mut given = words(headers, &header::SEC_WEBSOCKET_PROTOCOL)
+                let mut given = comma_separated(headers, &header::SEC_WEBSOCKET_PROTOCOL)
                     .filter_map(|word| word.strip_prefix("bearer."))
                     .peekable();
                 if given.peek().is_none() {
@@ -91,7 +91,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// So many are answered at once: somebody may have several clients with an old token.
+/// So many are answered at once: a user may have several clients with an old token.
 const FREE: u32 = 10;
 /// How long it takes until one of them is forgotten.
 const FORGET: Duration = Duration::from_secs(6);
@@ -100,8 +100,8 @@ const MAX_HELD_BACK: usize = 64;
 
 /// How many wrong tokens were shown lately.
 ///
-/// Whoever guesses is slowed: after a few wrong tokens the responses to further ones are held back, on that connection and
-/// in all. The right token is never held back, whatever others do, so nobody can be kept out by them; and what is
+/// Guessing is slowed down: after a few wrong tokens the responses to further ones are held back, on that connection and
+/// in all. The right token is never held back, whatever others do, so no client can be locked out; and what is
 /// remembered is one number, however many guess.
 #[derive(Debug)]
 pub(crate) struct TokenFailures {

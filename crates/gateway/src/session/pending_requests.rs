@@ -1,4 +1,4 @@
-//! Questions to a client with a session, which answers them in messages of its own.
+//! Server requests that were sent to the client of a session and wait for its response.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,28 @@ use tokio::sync::oneshot;
 use toolbay_host::ClientReply;
 use toolbay_protocol::{RequestId, Response};
 
-/// How many questions may wait for one client.
+/// How many server requests may wait for one client.
 const MAX_OPEN: usize = 64;
 
-/// What waits for a client's answer, by the id under which it was asked.
+/// Server requests that wait for a response, by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct PendingServerRequests {
     last: u64,
     open: HashMap<u64, oneshot::Sender<ClientReply>>,
 }
 
-/// A question that was put to a client.
+/// A server request for a client.
 #[derive(Debug)]
 pub(crate) struct PendingServerRequest {
     pub(crate) id: u64,
     /// The request to send.
     pub(crate) text: Bytes,
-    /// Where its answer arrives.
+    /// Receives the response.
     pub(crate) reply: oneshot::Receiver<ClientReply>,
 }
 
 impl PendingServerRequests {
-    /// Puts a question, unless too many wait already.
+    /// Adds a server request, unless too many wait already.
     pub(crate) fn put(&mut self, method: &str, params: &str) -> Option<PendingServerRequest> {
         self.open.retain(|_, reply| !reply.is_closed());
         if self.open.len() >= MAX_OPEN {
@@ -45,7 +45,7 @@ impl PendingServerRequests {
         })
     }
 
-    /// Takes the answer of a client. One that nobody waits for is left.
+    /// Takes a response of the client. One that is not waited for is ignored.
     pub(crate) fn on_response(&mut self, response: &Response) {
         let id = response.id.as_ref().and_then(RequestId::as_number);
         let Some(waiting) = id.and_then(|id| self.open.remove(&id)) else { return };

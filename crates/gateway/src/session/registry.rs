@@ -13,7 +13,7 @@ use crate::{
 /// When there are too many, this part of them may end at once: looking for them again and again costs too much.
 const ROOM: usize = 16;
 
-/// Sessions by their ids, which nobody can guess.
+/// Sessions by their ids, which cannot be guessed.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     limit: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Sessions {
 pub(crate) struct SessionId(u128);
 
 impl SessionId {
-    /// One that nobody can guess; nothing when the system has no randomness.
+    /// A random id; nothing when the system has no randomness.
     pub(crate) fn random() -> Option<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
@@ -42,7 +42,7 @@ impl SessionId {
     }
 }
 
-/// Ends up to `count` of the sessions that were never used and that nobody holds; says whether there were any.
+/// Ends up to `count` of the sessions that were never used and are not in use; returns whether there were any.
 fn evict(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
     let unused = |(id, session): (&SessionId, &Arc<Session>)| {
         let since = session.unused_since().filter(|_| Arc::strong_count(session) == 1)?;
@@ -128,11 +128,11 @@ impl Sessions {
         self.by_id.lock().len()
     }
 
-    /// Ends sessions that nobody has used for long.
+    /// Ends sessions that are idle for too long.
     pub(crate) fn sweep(&self) {
         let idle = self.idle;
         self.by_id.lock().retain(|_, session| {
-            // Whoever else holds it is a stream or a request: then it is in use, however quiet.
+            // A stream or a request that holds it keeps it in use, however quiet.
             let keep = Arc::strong_count(session) > 1 || session.last_used().elapsed() < idle;
             if !keep {
                 session.end();

@@ -1,13 +1,13 @@
 //! Streams of events that a client with a session can come back to.
 //!
 //! A connection may break at any time, and that cancels nothing (specification up to 2025-11-25). So what a stream
-//! tells is made by a small task of its own and kept here for a while, numbered; whoever holds the connection only
+//! tells is made by a small task of its own and kept here for a while, numbered; the connection only
 //! reads. A client that comes back with the id of the last event it saw reads on from there, on that stream and no
 //! other.
 //!
 //! ```text
 //! ClientCall, SessionStream ─task─▶ Stream (kept events) ─▶ Reader ─▶ body of the answer
-//!                              ▲ nobody reads for 60 s: it ends, and so does the call
+//!                              ▲ no reader for 60 s: it ends, and so does the call
 //! ```
 
 mod stream;
@@ -64,7 +64,7 @@ pub(crate) enum StreamSource {
     Changes(SessionStream, CancellationToken),
 }
 
-/// A stream that cannot be opened; what it would have told.
+/// A stream that cannot be opened; its source.
 pub(crate) struct TooManyStreams(pub(crate) StreamSource);
 
 /// What a client that names the last event it saw comes back to.
@@ -78,7 +78,7 @@ pub(crate) enum ResumedStream {
 }
 
 impl ReplayStreams {
-    /// Starts a stream on `tasks`. It ends with its session at the latest, and after `stop` waits for nobody.
+    /// Starts a stream on `tasks`. It ends with its session at the latest, and after `stop` waits for no client.
     pub(crate) fn open(
         self: &Arc<Self>,
         source: StreamSource,

@@ -1,4 +1,4 @@
-//! A task that somebody waits for.
+//! A task that is awaited for a client.
 
 use toolbay_host::{CallEventSender, Host, HostRequest, InFlight, Resume, Routed};
 use toolbay_protocol::{ErrorObject, ObjectBuilder, method};
@@ -6,7 +6,7 @@ use toolbay_protocol::{ErrorObject, ObjectBuilder, method};
 use super::{Task, our_request};
 use crate::request::client::RequestClient;
 
-/// A task that is waited for on behalf of a client which gets its end as the answer to a call. Dropping it before that
+/// A task that is waited for on behalf of a client which gets its result as the response to a call. Dropping it before that
 /// cancels the task.
 pub(crate) struct AwaitedTask {
     host: Host,
@@ -32,7 +32,7 @@ impl AwaitedTask {
     /// Sends a request about the task to its server, with the input that the server requires (JSON text of an object).
     pub(crate) fn request(
         &self,
-        asked: &str,
+        method_name: &str,
         input: Option<&str>,
         events: Option<CallEventSender>,
     ) -> Result<InFlight, ErrorObject> {
@@ -40,9 +40,10 @@ impl AwaitedTask {
         if let Some(input) = input {
             params = params.raw("inputResponses", input);
         }
-        let request = our_request(&self.client, asked, params).ok_or_else(crate::error::unknown_task)?;
+        let request =
+            our_request(&self.client, method_name, params).ok_or_else(crate::error::unknown_task)?;
         let resumes = Some(Resume { server: self.task.server.clone(), state: None });
-        let caller = self.client.caller(asked);
+        let caller = self.client.caller(method_name);
         match self.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
             Routed::Sent(call) => Ok(call),
             Routed::Refused(error) => Err(error),
@@ -56,7 +57,7 @@ impl Drop for AwaitedTask {
         // At the end of the process there may be no runtime any more, and then no server either.
         let (false, Ok(runtime)) = (self.ended, tokio::runtime::Handle::try_current()) else { return };
         if let Ok(call) = self.request(method::TASKS_CANCEL, None, None) {
-            // Nobody waits for the answer, but a call that is dropped is not sent.
+            // The response is not needed, but a call that is dropped is not sent.
             self.host.tasks().spawn_on(async move { drop(call.await) }, &runtime);
         }
     }

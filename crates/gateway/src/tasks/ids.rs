@@ -1,4 +1,4 @@
-//! Ids of tasks in what servers say.
+//! Ids of tasks in messages of servers.
 
 use std::collections::VecDeque;
 
@@ -96,7 +96,7 @@ fn inside(text: &Bytes, object: Span, field: &str) -> Option<Span> {
     Some(Span { start: span.start + object.start, end: span.end + object.start })
 }
 
-/// How many; the oldest are forgotten first, and can still be asked for.
+/// How many tasks are kept; the oldest are dropped first, and can still be polled.
 const MAX_KNOWN: usize = 1024;
 
 /// The tasks that a session knows of, with the ids that the client has, so that it hears of those and of no others.
@@ -115,7 +115,11 @@ impl KnownTasks {
     }
 
     /// What a server says of a task, with the client's id; nothing if the client does not know the task.
-    pub(crate) fn told(&self, server: &ServerName, notification: &Notification) -> Option<Box<Notification>> {
+    pub(crate) fn with_client_id(
+        &self,
+        server: &ServerName,
+        notification: &Notification,
+    ) -> Option<Box<Notification>> {
         let place = notification.param("taskId")?;
         let is_it = |task: &Task| task.server == *server && task.id == notification.raw(place);
         let (_, id) = self.0.iter().find(|(task, _)| is_it(task))?;

@@ -1,7 +1,7 @@
-//! Telling a client of the stateless era how tasks change.
+//! Notifications of task changes to modern clients.
 //!
 //! For each server whose tasks a client names, the hub listens there on its behalf: what one client hears is what it
-//! asked for, and the server ends it when the client goes.
+//! subscribed to, and the subscription at the server ends with the client.
 
 use std::{collections::BTreeMap, future::pending, pin::Pin, sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use super::{Sealing, Task, TaskProtocol, our_request};
 use crate::{gateway::Gateway, request::client::RequestClient};
 
 /// How long the acknowledgement waits for servers; what is not agreed to by then is not acknowledged.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How soon a server that stopped telling is asked again, and how rarely at last.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How soon a subscription that ended is opened again at the server, and the longest pause between attempts.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How many tasks one subscription may name; the rest is not acknowledged.
@@ -78,7 +78,7 @@ impl TaskWatch {
 
     /// The client's ids of the tasks that servers agreed to tell of. Cancel safe.
     pub(crate) async fn agreed(&mut self) -> Vec<String> {
-        let until = self.opened + PATIENCE;
+        let until = self.opened + ACKNOWLEDGE_TIMEOUT;
         let all = self.watched.iter_mut().map(|watched| timeout_at(until, watched.acknowledged()));
         join_all(all).await;
         self.watched.iter().flat_map(|watched| watched.agreed.clone().unwrap_or_default()).collect()
@@ -96,13 +96,15 @@ impl TaskWatch {
 }
 
 impl WatchedServer {
-    /// Waits until the server has said what it agrees to, or that it does not.
+    /// Waits for the acknowledgement of the server, or the end of the subscription.
     async fn acknowledged(&mut self) {
         while self.agreed.is_none() {
             let TaskSource::Listening(call) = &mut self.source else { return };
             match call.next().await {
-                CallUpdate::Event(CallEvent::Told(told)) if told.method() == method::LISTEN_ACKNOWLEDGED => {
-                    let agreed = told.param("notifications").map(|span| told.raw(span));
+                CallUpdate::Event(CallEvent::Told(notification))
+                    if notification.method() == method::LISTEN_ACKNOWLEDGED =>
+                {
+                    let agreed = notification.param("notifications").map(|span| notification.raw(span));
                     let agreed: AgreedTasks =
                         agreed.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                     let names = |id: &str| {
@@ -123,9 +125,9 @@ impl WatchedServer {
         loop {
             match &mut self.source {
                 TaskSource::Listening(call) => match call.next().await {
-                    CallUpdate::Event(CallEvent::Told(told)) => {
-                        if let Some(told) = self.told(&told, gateway, client) {
-                            return told;
+                    CallUpdate::Event(CallEvent::Told(notification)) => {
+                        if let Some(change) = self.change(&notification, gateway, client) {
+                            return change;
                         }
                     }
                     CallUpdate::Event(_) => {}
@@ -142,19 +144,20 @@ impl WatchedServer {
         }
     }
 
-    /// A change of a task that the client asked about, with the client's id.
-    fn told(
+    /// A change of a task that the client subscribed to, with the client's id.
+    fn change(
         &self,
-        told: &Notification,
+        notification: &Notification,
         gateway: &Gateway,
         client: &RequestClient,
     ) -> Option<Box<Notification>> {
-        let id = told.param("taskId").filter(|_| told.method() == method::TASK_CHANGED)?;
-        if !self.ids.contains_key(told.raw(id)) {
+        let id = notification.param("taskId").filter(|_| notification.method() == method::TASK_CHANGED)?;
+        if !self.ids.contains_key(notification.raw(id)) {
             return None;
         }
         let (seal, principal) = (&gateway.task_seal, client.principal());
-        Sealing { seal, principal, server: &self.server, kind: TaskProtocol::Extension }.notification(told)
+        Sealing { seal, principal, server: &self.server, kind: TaskProtocol::Extension }
+            .notification(notification)
     }
 }
 
@@ -169,7 +172,7 @@ fn listen(
     let filter = ObjectBuilder::new().array("taskIds", ids.keys().map(String::as_str));
     let params = ObjectBuilder::new().raw("notifications", &filter.finish());
     let sent = our_request(client, method::LISTEN, params).map(|request| {
-        let (sender, told) = events();
+        let (sender, receiver) = events();
         let resumes = Some(Resume { server: server.clone(), state: None });
         let caller = client.caller(method::LISTEN);
         (
@@ -179,7 +182,7 @@ fn listen(
                 events: Some(sender),
                 resumes,
             }),
-            told,
+            receiver,
         )
     });
     match sent {

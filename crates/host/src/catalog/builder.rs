@@ -21,50 +21,50 @@ use crate::{
     },
 };
 
-/// How often what nobody uses any more is looked for.
-const TIDYING: Duration = Duration::from_secs(60);
+/// How often unused instances are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a part of the table was made of; the same thing again makes the same part.
+/// The inputs of one part of the table; the same inputs make the same part.
 #[derive(Clone)]
 pub(crate) struct TablePart {
-    member: Arc<RegisteredServer>,
-    catalogue: Arc<Catalog>,
+    entry: Arc<RegisteredServer>,
+    catalog: Arc<Catalog>,
     is_offered: bool,
 }
 
 impl TablePart {
-    pub(crate) fn of(member: &Arc<RegisteredServer>) -> Self {
-        let catalogue = member.handle().status().borrow().catalog.clone();
-        Self { is_offered: member.state().is_offered(), member: member.clone(), catalogue }
+    pub(crate) fn of(entry: &Arc<RegisteredServer>) -> Self {
+        let catalog = entry.handle().status().borrow().catalog.clone();
+        Self { is_offered: entry.state().is_offered(), entry: entry.clone(), catalog }
     }
 
     fn is_kept(&self) -> bool {
-        self.member.runner.kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &self.catalogue))
+        self.entry.runner.kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &self.catalog))
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.member, &other.member)
-            && Arc::ptr_eq(&self.catalogue, &other.catalogue)
+        Arc::ptr_eq(&self.entry, &other.entry)
+            && Arc::ptr_eq(&self.catalog, &other.catalog)
             && self.is_offered == other.is_offered
     }
 }
 
-/// Servers of one moment.
+/// The servers and catalogs at one moment.
 struct ServersSnapshot {
-    roster: Arc<ServerRegistry>,
+    registry: Arc<ServerRegistry>,
     parts: Vec<TablePart>,
 }
 
 impl ServersSnapshot {
     fn now(shared: &HostInner) -> Self {
-        let roster = shared.servers.load_full();
-        Self { parts: roster.servers.iter().map(TablePart::of).collect(), roster }
+        let registry = shared.servers.load_full();
+        Self { parts: registry.servers.iter().map(TablePart::of).collect(), registry }
     }
 
-    /// The tools that the table does not know and nobody kept.
+    /// The tools that are neither in the table nor from the cache.
     fn unchecked(&self, table: &RouteTable) -> UncheckedTools {
         let of_part = |part: &TablePart| -> Vec<Bytes> {
-            let tools = part.catalogue.list(CatalogKind::Tools).iter();
+            let tools = part.catalog.list(CatalogKind::Tools).iter();
             tools.filter(|tool| table.checked(tool).is_none()).cloned().collect()
         };
         let parts = self.parts.iter().filter(|part| part.is_offered && !part.is_kept());
@@ -72,122 +72,122 @@ impl ServersSnapshot {
     }
 }
 
-/// What was found out about tools of a moment.
+/// The running check of tools.
 type ToolChecks = JoinHandle<Vec<(Bytes, CheckedTool)>>;
 
-/// Makes the table anew whenever something about servers changes, and says what changed in it.
+/// Rebuilds the table whenever a server or catalog changes, and sends what changed in it.
 ///
-/// Many tools are checked on a thread of their own: schemas that take long must not stop anybody.
+/// Many tools are checked on a thread of their own: schemas that take long must not block other work.
 pub(crate) async fn maintain_table(
     shared: Arc<HostInner>,
     mut parts: Vec<TablePart>,
     mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>,
 ) {
-    let mut tidying = interval(TIDYING);
+    let mut sweep_timer = interval(SWEEP_INTERVAL);
     let mut checking: Option<(ServersSnapshot, ToolChecks)> = None;
     // A server which was up before this task ran is not overlooked.
-    shared.stirred.notify_one();
+    shared.servers_changed.notify_one();
     loop {
         tokio::select! {
             () = shared.stop.cancelled() => return,
-            _ = tidying.tick() => {
-                for member in &shared.servers.load().servers {
-                    member.runner.instances.sweep();
-                    member.runner.roots.iter().for_each(RootInstances::sweep);
+            _ = sweep_timer.tick() => {
+                for entry in &shared.servers.load().servers {
+                    entry.runner.instances.sweep();
+                    entry.runner.roots.iter().for_each(RootInstances::sweep);
                 }
             }
             Some((server, notification)) = updated.recv() => {
                 let notification: Arc<Notification> = notification.into();
-                let _ = shared.notifications.send((server.clone(), notification.clone())); // nobody listening is fine
+                let _ = shared.notifications.send((server.clone(), notification.clone())); // there may be no listeners
                 let change: fn(ServerName, Arc<Notification>) -> HostChange = match notification.method() {
                     method::TASK_STATUS => |server, notification| HostChange::Task { server, notification },
                     method::RESOURCE_UPDATED => |server, notification| HostChange::Resource { server, notification },
                     // Nothing tells for which of our clients it is.
                     _ => continue,
                 };
-                let _ = shared.changes.send(change(server, notification)); // nobody listening is fine
+                let _ = shared.changes.send(change(server, notification)); // there may be no listeners
             }
-            () = shared.stirred.notified(), if checking.is_none() => {
-                let moment = ServersSnapshot::now(&shared);
-                let unchecked = moment.unchecked(&shared.table.load());
+            () = shared.servers_changed.notified(), if checking.is_none() => {
+                let snapshot = ServersSnapshot::now(&shared);
+                let unchecked = snapshot.unchecked(&shared.table.load());
                 if unchecked.is_little() {
-                    look(&shared, moment, &mut parts, unchecked.check());
+                    rebuild(&shared, snapshot, &mut parts, unchecked.check());
                 } else {
-                    checking = Some((moment, shared.tasks.spawn_blocking(move || unchecked.check())));
+                    checking = Some((snapshot, shared.tasks.spawn_blocking(move || unchecked.check())));
                 }
             }
             checked = finished(&mut checking) => {
-                if let Some((moment, _)) = checking.take() {
-                    look(&shared, moment, &mut parts, checked);
+                if let Some((snapshot, _)) = checking.take() {
+                    rebuild(&shared, snapshot, &mut parts, checked);
                 }
             }
         }
     }
 }
 
-/// What was found out, once it is; never while nothing is looked at.
+/// The result of the running check; pending while there is none.
 async fn finished(checking: &mut Option<(ServersSnapshot, ToolChecks)>) -> Vec<(Bytes, CheckedTool)> {
     match checking {
-        // What a check that broke off did not find out is found out when the table is made.
+        // What a check that panicked did not find is checked when the table is built.
         Some((_, checking)) => checking.await.unwrap_or_default(),
         None => std::future::pending().await,
     }
 }
 
-/// The first table, of what was kept: clients who come before the servers are up see it.
-pub(crate) fn first_look(shared: &Arc<HostInner>) -> Vec<TablePart> {
+/// Builds the first table from the cache, for clients that connect before the servers are up.
+pub(crate) fn build_first_table(shared: &Arc<HostInner>) -> Vec<TablePart> {
     let mut parts = Vec::new();
-    look(shared, ServersSnapshot::now(shared), &mut parts, Vec::new());
+    rebuild(shared, ServersSnapshot::now(shared), &mut parts, Vec::new());
     parts
 }
 
-fn look(
+fn rebuild(
     shared: &Arc<HostInner>,
-    moment: ServersSnapshot,
+    snapshot: ServersSnapshot,
     parts: &mut Vec<TablePart>,
     checked: Vec<(Bytes, CheckedTool)>,
 ) {
-    let ServersSnapshot { roster, parts: now } = moment;
+    let ServersSnapshot { registry, parts: now } = snapshot;
     let is_same =
         now.len() == parts.len() && now.iter().zip(&*parts).all(|(now, before)| now.is_same(before));
     if !is_same {
-        make(shared, &roster, &now, checked);
+        build_table(shared, &registry, &now, checked);
         remember(shared, parts, &now);
         *parts = now;
     }
-    shared.made_of.send_replace(TableInputs { servers: Some(roster), parts: parts.clone() });
+    shared.made_of.send_replace(TableInputs { servers: Some(registry), parts: parts.clone() });
 }
 
-fn make(
+fn build_table(
     shared: &HostInner,
-    roster: &ServerRegistry,
+    registry: &ServerRegistry,
     parts: &[TablePart],
     checked: Vec<(Bytes, CheckedTool)>,
 ) {
     let offers: Vec<ServerPart> = parts
         .iter()
         .map(|part| ServerPart {
-            server: part.member.handle().clone(),
-            catalog: if part.is_offered { part.catalogue.clone() } else { Arc::default() },
-            tuning: part.member.tuning.clone(),
+            server: part.entry.handle().clone(),
+            catalog: if part.is_offered { part.catalog.clone() } else { Arc::default() },
+            tuning: part.entry.tuning.clone(),
             is_kept: part.is_kept(),
         })
         .collect();
     let before = shared.table.load_full();
     let (table, changed) = before.next(&offers, shared.naming, checked);
     remark(&before, &table);
-    for member in &roster.servers {
-        let flaws = table.quarantined.iter().filter(|flaw| flaw.server == member.name).count();
-        let first = table.quarantined.iter().find(|flaw| flaw.server == member.name);
+    for entry in &registry.servers {
+        let flaws = table.quarantined.iter().filter(|flaw| flaw.server == entry.name).count();
+        let first = table.quarantined.iter().find(|flaw| flaw.server == entry.name);
         let flaw = first.map(|first| {
             let more = if flaws > 1 { format!(", and {} more", flaws - 1) } else { String::new() };
             format!("the {} `{}` is not offered: {}{more}", first.kind, first.name, first.reason).into()
         });
-        member.runner.status_context.set_flaw(flaw);
+        entry.runner.status_context.set_flaw(flaw);
     }
     shared.table.store(Arc::new(table));
-    for member in &roster.servers {
-        shared.events.state(&member.name, member.state());
+    for entry in &registry.servers {
+        shared.events.state(&entry.name, entry.state());
     }
     for kind in changed {
         let _ = shared.changes.send(HostChange::List(kind));
@@ -198,31 +198,30 @@ fn make(
 fn remember(shared: &Arc<HostInner>, before: &[TablePart], now: &[TablePart]) {
     let Some(cache) = &shared.cache else { return };
     for part in now {
-        let is_known = before.iter().any(|known| Arc::ptr_eq(&known.catalogue, &part.catalogue));
-        if let Some(config) = part.member.config.as_ref().filter(|_| !is_known && part.member.state().is_up())
-        {
+        let is_known = before.iter().any(|known| Arc::ptr_eq(&known.catalog, &part.catalog));
+        if let Some(config) = part.entry.config.as_ref().filter(|_| !is_known && part.entry.state().is_up()) {
             let (cache, config) = (cache.clone(), config.clone());
-            let catalogue = fit(&shared.table.load(), &part.catalogue);
-            shared.tasks.spawn_blocking(move || cache.store(&config, &catalogue));
+            let catalog = fit(&shared.table.load(), &part.catalog);
+            shared.tasks.spawn_blocking(move || cache.store(&config, &catalog));
         }
     }
 }
 
 /// A catalogue with its tools as clients see them, and without those that are not offered.
-fn fit(table: &RouteTable, catalogue: &Arc<Catalog>) -> Arc<Catalog> {
-    let tools = catalogue.list(CatalogKind::Tools);
+fn fit(table: &RouteTable, catalog: &Arc<Catalog>) -> Arc<Catalog> {
+    let tools = catalog.list(CatalogKind::Tools);
     let is_as_written = |tool: &Bytes| {
         table.checked(tool).is_none_or(|checked| checked.as_ref().is_ok_and(|fit| fit.text().is_none()))
     };
     if tools.iter().all(is_as_written) {
-        return catalogue.clone();
+        return catalog.clone();
     }
     let offered = |tool: &Bytes| match table.checked(tool) {
         Some(Err(_)) => None,
         Some(Ok(fit)) => Some(fit.text().unwrap_or(tool).clone()),
         None => Some(tool.clone()),
     };
-    let mut fit = Catalog::clone(catalogue);
+    let mut fit = Catalog::clone(catalog);
     fit.replace(CatalogKind::Tools, tools.iter().filter_map(offered).collect());
     Arc::new(fit)
 }

@@ -113,7 +113,7 @@ pub fn qualified_uri(slug: &str, uri: &str) -> String {
     format!("{QUALIFIED}{slug}/{uri}")
 }
 
-/// The slug of the server to which a name belongs, whoever uses it.
+/// The slug in a name, if it has one.
 pub(crate) fn slug_of(name: &str) -> Option<&str> {
     name.split_once("__").map(|(slug, _)| slug)
 }

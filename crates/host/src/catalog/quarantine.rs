@@ -1,4 +1,4 @@
-//! What may enter the table. One bad offer is set aside by name; the others of its server stay.
+//! Checks what may enter the table. An invalid item is quarantined by name; the others of its server stay.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ const MAX_SCHEMA: usize = 64 * 1024;
 /// they are, and arguments are not checked against them.
 const MAX_COMPILED: usize = 4 * 1024 * 1024;
 
-/// Tools of so many nodes together are checked at once, in the place of whoever wants to know.
+/// Tools of so many schema nodes together are checked on the calling thread.
 const LITTLE: usize = 50_000;
 
-/// An offer that was set aside.
+/// An item that is not offered because its definition is invalid.
 #[derive(Debug, Clone, Serialize)]
 pub struct Quarantined {
-    /// Whose it is.
+    /// The server it belongs to.
     pub server: ServerName,
     /// What it is: `tool`, `prompt`, …
     pub kind: &'static str,
@@ -69,7 +69,7 @@ impl AcceptedTool {
     }
 }
 
-/// Tools that nobody has checked yet. Checking many takes long: that is for a thread of its own.
+/// Tools that are not checked yet. Checking many takes long: that is for a thread of its own.
 #[derive(Debug, Default)]
 pub(crate) struct UncheckedTools {
     /// Definitions, by server.

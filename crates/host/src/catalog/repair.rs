@@ -2,7 +2,7 @@
 //!
 //! Clients on the official SDKs check a list of tools as a whole: one definition that they do not take hides all others,
 //! those of other servers too. A field of the wrong type that a tool can do without is left out, an input schema that
-//! does not say so is told to be about objects, and whatever is beyond that is for the caller to set aside.
+//! does not say so gets `"type": "object"`, and whatever is beyond that is for the caller to quarantine.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// References are followed this often; what takes more is taken for one that admits objects.
 const MAX_STEPS: usize = 1000;
 
-/// Whether a schema must still be told that it is about objects; an error where it cannot be, or where its root has a
+/// Whether a schema must get `"type": "object"`; an error where it cannot be, or where its root has a
 /// shape that clients refuse.
 pub(super) fn about_objects(schema: &Value) -> Result<bool, String> {
     let Value::Object(root) = schema else { return Err("the schema is not an object".to_owned()) };

@@ -40,7 +40,7 @@ pub struct ServerPart {
 pub struct Route {
     /// Who owns the name.
     pub server: ServerHandle,
-    /// The name as the owner knows it, as a JSON string; nothing when it is the same.
+    /// The name as its server knows it, as a JSON string; none when it is the same.
     pub renamed: Option<Bytes>,
     /// Checks the arguments.
     pub validator: Option<Arc<Validator>>,
@@ -48,9 +48,9 @@ pub struct Route {
     pub validate: Validate,
     /// The parameters that clients on HTTP repeat in headers.
     pub mirrored: Arc<[HeaderParam]>,
-    /// Whether the owner does it only as a task.
+    /// Whether the server does it only as a task.
     pub only_as_task: bool,
-    /// How long a call may take, where that is not as with the owner's other tools.
+    /// How long a call may take, where that differs from the server's other tools.
     pub timeouts: Option<Timeouts>,
 }
 
@@ -310,7 +310,7 @@ impl RouteTable {
         let checked = match self.known.get(text).or_else(|| self.checked.get(text)) {
             Some(known) => known.clone(),
             None => match tool.input_schema().filter(|_| offer.is_kept) {
-                // It was fit when it was kept, and is the same word for word: a list of hundreds is there at once.
+                // It was valid when it was cached, and is the same text: a list of hundreds is there at once.
                 Some(schema) => Ok(Arc::new(AcceptedTool::known(tool, schema))),
                 None => check_tool(tool, true),
             },
@@ -443,7 +443,7 @@ impl RouteTable {
 }
 
 impl Route {
-    /// The same place under the owner's own name.
+    /// The same route under the server's own name.
     fn as_alias(&self) -> Self {
         Self { renamed: None, ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! How long clients may keep what we list.
+//! Cache hints for merged lists.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::{Host, router::wait_for_server::is_starting};
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Host {
-    /// How long a merged list may be kept: as long as its shortest part, not at all while a server is on its way up,
-    /// and only by the one who asked if any part says so. What ran out is asked for again, for the next one who looks.
+    /// How long a merged list may be kept: as long as its shortest part, not at all while a server is starting,
+    /// and privately if any part says so. A stale list is requested again, for the next client.
     pub fn list_hints(&self, kind: CatalogKind) -> CacheHints {
         self.merged_hints(Some(kind), |status| status.list_hints(kind), |status| status.is_list_stale(kind))
     }

@@ -29,7 +29,7 @@ pub struct Validator {
     schema: String,
     /// Why arguments are not checked at all, if so.
     unchecked: Option<&'static str>,
-    /// What it demands, where that can be told without a tree.
+    /// The same schema in a simple form, where it has one.
     plain: OnceLock<Option<SimpleSchema>>,
     compiled: OnceLock<Option<Compiled>>,
 }

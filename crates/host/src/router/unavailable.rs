@@ -1,4 +1,4 @@
-//! Why a tool or prompt that a caller knows by name is not there.
+//! Why a tool or prompt that a caller names is unavailable.
 
 use std::fmt;
 
@@ -19,19 +19,19 @@ pub struct Unavailable {
 enum UnavailableReason {
     /// The server is down.
     Down(ServerState),
-    /// The server is up, but this was set aside.
+    /// The server is up, but this item is quarantined.
     SetAside { kind: &'static str, name: String, reason: String },
 }
 
 impl Host {
-    /// Why what is named cannot be used now; nothing where the name tells of no server, or where the server is up and has
+    /// Why a named tool or prompt is unavailable; none where the name has no known server, or where the server is up and has
     /// nothing of that name.
     pub fn absence(&self, name: &str) -> Option<Unavailable> {
         let table = self.peek_table();
-        let owner = self.member_of(name);
-        let bare = if owner.is_some() { name.split_once("__").map_or(name, |(_, bare)| bare) } else { name };
-        let is_meant = |server: &ServerName| owner.as_ref().is_none_or(|owner| owner.name == *server);
-        // Long names are kept by their beginning only.
+        let entry = self.entry_of(name);
+        let bare = if entry.is_some() { name.split_once("__").map_or(name, |(_, bare)| bare) } else { name };
+        let is_meant = |server: &ServerName| entry.as_ref().is_none_or(|entry| entry.name == *server);
+        // Of long names only the beginning is kept.
         let is_named = |known: &str| known == bare || (known.len() >= 128 && bare.starts_with(known));
         let set_aside = table.quarantined.iter().find(|it| is_named(&it.name) && is_meant(&it.server));
         if let Some(it) = set_aside {
@@ -41,17 +41,17 @@ impl Host {
                 why: UnavailableReason::SetAside { kind, name, reason },
             });
         }
-        let owner = owner?;
-        Unavailable::of_server(&owner.name, owner.state())
+        let entry = entry?;
+        Unavailable::of_server(&entry.name, entry.state())
     }
 
-    fn member_of(&self, name: &str) -> Option<std::sync::Arc<crate::servers::registry::RegisteredServer>> {
+    fn entry_of(&self, name: &str) -> Option<std::sync::Arc<crate::servers::registry::RegisteredServer>> {
         self.shared.servers.load().by_slug(slug_of(name)?).cloned()
     }
 }
 
 impl Unavailable {
-    /// Why nothing of a server can be used now; nothing where it is up, or will be in a moment.
+    /// Why a server is unavailable; none where it is up or starting.
     pub(crate) fn of_server(server: &ServerName, state: ServerState) -> Option<Self> {
         let is_down = !state.is_up() && !matches!(state, ServerState::Starting { .. });
         is_down.then(|| Self { server: server.clone(), why: UnavailableReason::Down(state) })

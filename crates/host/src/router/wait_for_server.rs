@@ -1,6 +1,6 @@
-//! Waiting for what a starting server will bring.
+//! Waiting for servers that are starting.
 //!
-//! A call that names a server's tool may wait for it: its client knows the name from an earlier day. Lists wait only once,
+//! A call that names a tool of a starting server waits for it: its client knows the name from an earlier run. Lists wait only once,
 //! right after the start of a hub, and only for servers without a cached catalog.
 
 use toolbay_protocol::{Request, method};
@@ -9,8 +9,8 @@ use toolbay_upstream::{ServerHandle, UpstreamState, UpstreamStatus};
 use crate::Host;
 
 impl Host {
-    /// Waits until the servers that may bring what a request names have come up, or will not. There is nothing to
-    /// wait for when the name is known, or when no server on its way up could own it.
+    /// Waits until the servers that may own what a request names are ready, or have failed. There is nothing to
+    /// wait for when the name is known, or when no starting server could own it.
     pub fn arrival(&self, request: &Request) -> Option<impl Future<Output = ()> + Send + use<>> {
         let call = &request.call;
         let field = if call.method() == method::RESOURCES_READ { "uri" } else { "name" };
@@ -35,25 +35,25 @@ impl Host {
     /// Waits until each server that is starting and has no cached catalog is ready, failed, or waits for approval or login.
     /// There is nothing to wait for when every starting server has a cached catalog: lists have its offers already.
     pub fn first_catalogs(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let roster = self.shared.servers.load();
-        let uncached = roster.servers.iter().filter(|member| member.runner.kept.is_none());
+        let registry = self.shared.servers.load();
+        let uncached = registry.servers.iter().filter(|entry| entry.runner.kept.is_none());
         let awaited: Vec<ServerHandle> = uncached
-            .map(|member| member.handle().clone())
+            .map(|entry| entry.handle().clone())
             .filter(|server| is_starting(&server.status().borrow()))
             .collect();
         let host = self.clone();
         (!awaited.is_empty()).then_some(async move { host.settled_among(&awaited).await })
     }
 
-    /// Waits for servers on their way up, but no longer than a call may be without a sign of life; then there is what
-    /// there is.
+    /// Waits for servers that are starting, but no longer than the idle timeout of a call; then the request goes on with
+    /// what there is.
     pub async fn settled_for_a_while(&self, awaited: &[ServerHandle]) {
-        if let Some(patience) = awaited.iter().map(|server| server.timeouts().idle).max() {
-            let _ = tokio::time::timeout(patience, self.settled_among(awaited)).await;
+        if let Some(limit) = awaited.iter().map(|server| server.timeouts().idle).max() {
+            let _ = tokio::time::timeout(limit, self.settled_among(awaited)).await;
         }
     }
 
-    /// Servers on their way up that may own a name which nobody owns yet.
+    /// Starting servers that may own a name which no server owns yet.
     fn owners_to_be(&self, name: &str, is_known: bool) -> Vec<ServerHandle> {
         if is_known {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! Telling a server at a URL who we are.
+//! Authorization of servers at a URL.
 //!
-//! How a person proves that is not known here: whoever calls brings a future that ends with what the server wants to see,
-//! after a page in a browser or a look into a vault. While it runs the server is `Authenticating`; then it is connected to
-//! anew. What was obtained is kept for as long as the host lives, over changes of the configuration too, and never shown.
+//! How a credential is obtained is not known here: the caller brings a future that ends with the value of `Authorization`,
+//! from a login in a browser or a vault. While it runs the server is `Authenticating`; then it is connected again.
+//! The value is kept as long as the host, over changes of the configuration too, and never shown.
 
 use std::{future::Future, sync::Arc};
 
@@ -16,16 +16,16 @@ use crate::{
     servers::registry::{RegisteredServer, ServerRegistry},
 };
 
-/// Why a server could not be told who we are.
+/// Why authentication failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthenticationError<E> {
-    /// It cannot be done with that server.
+    /// The server does not exist, or may not run.
     #[error(transparent)]
     Store(#[from] ServerError),
-    /// Nobody needs to say who they are to a server of one's own.
+    /// Only servers at a URL can be authenticated to.
     #[error("server `{0}` is not at a URL")]
     NotRemote(ServerName),
-    /// What it wants to see was not obtained.
+    /// The credential was not obtained.
     #[error("cannot authenticate to server `{server}`: {why}")]
     NotObtained {
         /// The server.
@@ -35,14 +35,14 @@ pub enum AuthenticationError<E> {
     },
 }
 
-/// Marks a server as one with which somebody logs in, until it is dropped.
+/// Marks a server as authenticating until it is dropped.
 struct LoginAttempt<'a> {
     shared: &'a HostInner,
-    member: Arc<RegisteredServer>,
+    entry: Arc<RegisteredServer>,
 }
 
 impl Host {
-    /// Obtains what a server wants in `Authorization`, such as `Bearer …`, and connects to it anew with that.
+    /// Obtains the value of `Authorization`, such as `Bearer …`, and connects to the server again with it.
     ///
     /// # Errors
     ///
@@ -52,14 +52,14 @@ impl Host {
         name: &str,
         obtain: impl Future<Output = Result<HeaderValue, E>>,
     ) -> Result<(), AuthenticationError<E>> {
-        let member = self.member(name)?;
-        if !matches!(member.config.as_deref(), Some(config) if matches!(config.endpoint, toolbay_config::ServerEndpoint::Url(_)))
+        let entry = self.entry(name)?;
+        if !matches!(entry.config.as_deref(), Some(config) if matches!(config.endpoint, toolbay_config::ServerEndpoint::Url(_)))
         {
-            return Err(AuthenticationError::NotRemote(member.name.clone()));
+            return Err(AuthenticationError::NotRemote(entry.name.clone()));
         }
-        let attempt = LoginAttempt::begin(&self.shared, member);
+        let attempt = LoginAttempt::begin(&self.shared, entry);
         let obtained = obtain.await;
-        let server = attempt.member.name.clone();
+        let server = attempt.entry.name.clone();
         drop(attempt);
         let mut value =
             obtained.map_err(|why| AuthenticationError::NotObtained { server: server.clone(), why })?;
@@ -70,54 +70,54 @@ impl Host {
         Ok(())
     }
 
-    /// Puts a successor with the same configuration in the place of a server.
+    /// Replaces a server by a successor with the same configuration.
     async fn replace(&self, name: &str) -> Result<(), ServerError> {
-        let order = {
+        let command = {
             let _one_at_a_time = self.shared.applying.lock();
-            let roster = self.shared.servers.load_full();
-            let old = roster.get(name).ok_or_else(|| ServerError::Unknown(name.to_owned()))?.clone();
-            let (successor, order) = self.shared.succeed(&old);
-            let exchanged = |member: &Arc<RegisteredServer>| match Arc::ptr_eq(member, &old) {
+            let registry = self.shared.servers.load_full();
+            let old = registry.get(name).ok_or_else(|| ServerError::Unknown(name.to_owned()))?.clone();
+            let (successor, command) = self.shared.succeed(&old);
+            let exchanged = |entry: &Arc<RegisteredServer>| match Arc::ptr_eq(entry, &old) {
                 true => successor.clone(),
-                false => member.clone(),
+                false => entry.clone(),
             };
             self.shared
                 .servers
-                .store(Arc::new(ServerRegistry::new(roster.servers.iter().map(exchanged).collect())));
-            order
+                .store(Arc::new(ServerRegistry::new(registry.servers.iter().map(exchanged).collect())));
+            command
         };
-        self.shared.stirred.notify_one();
-        self.execute(vec![order]).await;
+        self.shared.servers_changed.notify_one();
+        self.execute(vec![command]).await;
         Ok(())
     }
 }
 
 impl HostInner {
-    /// The way to a server, with what it wants to see of us.
-    pub(crate) fn with_credentials(&self, name: &ServerName, mut source: Endpoint) -> Endpoint {
+    /// The endpoint of a server, with its credential.
+    pub(crate) fn with_credentials(&self, name: &ServerName, mut endpoint: Endpoint) -> Endpoint {
         if let Endpoint::Auto(target)
         | Endpoint::Http(target)
         | Endpoint::Sse(target)
-        | Endpoint::WebSocket(target) = &mut source
+        | Endpoint::WebSocket(target) = &mut endpoint
             && let Some(value) = self.credentials.lock().get(name)
         {
             target.headers.insert(AUTHORIZATION, value.clone());
         }
-        source
+        endpoint
     }
 }
 
 impl<'a> LoginAttempt<'a> {
-    fn begin(shared: &'a HostInner, member: Arc<RegisteredServer>) -> Self {
-        let attempt = Self { shared, member };
+    fn begin(shared: &'a HostInner, entry: Arc<RegisteredServer>) -> Self {
+        let attempt = Self { shared, entry };
         attempt.mark(true);
         attempt
     }
 
     fn mark(&self, is_on: bool) {
-        self.member.runner.status_context.set_authenticating(is_on);
-        if !self.member.runner.status_context.is_draining() {
-            self.shared.events.state(&self.member.name, self.member.state());
+        self.entry.runner.status_context.set_authenticating(is_on);
+        if !self.entry.runner.status_context.is_draining() {
+            self.shared.events.state(&self.entry.name, self.entry.state());
         }
     }
 }

@@ -30,13 +30,13 @@ use crate::InProcess;
 const PACKAGE_RUNNERS: [&str; 10] =
     ["npx", "uvx", "bunx", "pnpx", "pipx", "uv", "npm", "pnpm", "docker", "podman"];
 
-/// How often a connection without traffic is looked after; 0 in a configuration means never.
+/// The keep-alive interval of an idle connection; 0 in a configuration means none.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// How many messages may be on their way to a server at a URL beside calls: lists, answers, cancellations.
+/// How many messages besides calls may be sent to a server at a URL at once: lists, responses, cancellations.
 const BESIDE_CALLS: usize = 256;
 
-/// How to reach a configured server. `base_env` is our own environment; it names proxies, too. The server is told of the
+/// How to reach a configured server. `base_env` is our own environment; it names proxies, too. The server gets the
 /// hubs in `chain`.
 pub fn server_endpoint(
     config: &ServerConfig,
@@ -53,7 +53,7 @@ pub fn server_endpoint(
             }
             Endpoint::Process(Box::new(process))
         }
-        // Whoever brings built-in servers says so with a `Connector`.
+        // Built-in servers come from a `Connector`.
         ServerEndpoint::BuiltIn(_) => Endpoint::InProcess(absent_builtin()),
         ServerEndpoint::Url(remote) => {
             let mut headers = remote.headers.clone();
@@ -76,7 +76,7 @@ pub fn server_endpoint(
     }
 }
 
-/// Whether a server looks for programs where we do.
+/// Whether a server inherits `PATH`.
 pub(crate) fn inherits_path(base_env: &BTreeMap<OsString, OsString>, config: &ServerConfig) -> bool {
     environment_names(base_env, config).iter().any(|variable| variable.name == "PATH" && !variable.declared)
 }
@@ -126,7 +126,7 @@ fn process(
     }
 }
 
-/// How to treat a configured server.
+/// The settings of a configured server.
 pub fn server_settings(config: &ServerConfig) -> ServerSettings {
     let tuning = &config.tuning;
     let defaults = ServerSettings::new(config.name.clone());

@@ -1,4 +1,4 @@
-//! Who is there: the servers of a host at one moment.
+//! The registry of the servers of a host.
 
 use std::sync::{
     Arc,
@@ -19,50 +19,50 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct ServerRegistry {
     pub(crate) servers: Vec<Arc<RegisteredServer>>,
-    /// What the names of their offers begin with, in the same order.
+    /// The prefixes of their names, in the same order.
     slugs: Vec<String>,
 }
 
 /// One server.
 pub(crate) struct RegisteredServer {
     pub(crate) name: ServerName,
-    /// What was asked for; nothing for servers that the program itself brought.
+    /// Its configuration; none for servers that the program itself brought.
     pub(crate) config: Option<Arc<ServerConfig>>,
     pub(crate) tuning: Arc<ServerOptions>,
     pub(crate) runner: Arc<ServerRunner>,
 }
 
-/// What runs a server. It outlives changes of how the server's offers are presented.
+/// The running part of a server. It stays when only the presentation of its catalog changes.
 pub(crate) struct ServerRunner {
     pub(crate) handle: ServerHandle,
     pub(crate) instances: Instances,
     /// Its instances in projects of clients, if it can be bound to folders.
     pub(crate) roots: Option<RootInstances>,
     pub(crate) status_context: Arc<StatusContext>,
-    /// What it offered on another day.
+    /// Its catalog from the cache.
     pub(crate) kept: Option<Arc<Catalog>>,
 }
 
-/// What others must know about a server to understand its status.
+/// What the state of a server depends on besides its connection.
 #[derive(Debug)]
 pub(crate) struct StatusContext {
     permission: Mutex<Permission>,
-    /// What is wrong with its offers.
+    /// What is wrong with its catalog.
     flaw: Mutex<Option<Arc<str>>>,
-    /// Another took its place: what still happens to it is nobody's business.
-    is_retired: AtomicBool,
-    /// Somebody tells it who we are.
+    /// It was replaced or removed: no more events.
+    is_draining: AtomicBool,
+    /// Authorization is being obtained.
     is_authenticating: AtomicBool,
 }
 
 impl ServerRegistry {
-    pub(crate) fn new(members: Vec<Arc<RegisteredServer>>) -> Self {
-        let names: Vec<ServerName> = members.iter().map(|member| member.name.clone()).collect();
-        Self { slugs: slugs(&names), servers: members }
+    pub(crate) fn new(entries: Vec<Arc<RegisteredServer>>) -> Self {
+        let names: Vec<ServerName> = entries.iter().map(|entry| entry.name.clone()).collect();
+        Self { slugs: slugs(&names), servers: entries }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<RegisteredServer>> {
-        self.servers.iter().find(|member| member.name.as_str() == name)
+        self.servers.iter().find(|entry| entry.name.as_str() == name)
     }
 
     pub(crate) fn by_slug(&self, slug: &str) -> Option<&Arc<RegisteredServer>> {
@@ -82,7 +82,7 @@ impl StatusContext {
         Arc::new(Self {
             permission: Mutex::new(permission),
             flaw: Mutex::default(),
-            is_retired: AtomicBool::default(),
+            is_draining: AtomicBool::default(),
             is_authenticating: AtomicBool::default(),
         })
     }
@@ -112,25 +112,25 @@ impl StatusContext {
     }
 
     pub(crate) fn drain(&self) {
-        self.is_retired.store(true, Ordering::Relaxed);
+        self.is_draining.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.is_retired.load(Ordering::Relaxed)
+        self.is_draining.load(Ordering::Relaxed)
     }
 }
 
-/// Tells a host of every new status of a server.
+/// Records every new status of a server as an event.
 pub(crate) fn observer(
-    badge: Arc<StatusContext>,
-    journal: Arc<crate::events::EventLog>,
-    stirred: Arc<tokio::sync::Notify>,
+    context: Arc<StatusContext>,
+    events: Arc<crate::events::EventLog>,
+    servers_changed: Arc<tokio::sync::Notify>,
 ) -> StatusObserver {
     StatusObserver::new(move |status| {
-        if !badge.is_draining() {
-            let state = crate::ServerState::of(&badge, status);
-            journal.state(&status.name, state);
-            stirred.notify_one();
+        if !context.is_draining() {
+            let state = crate::ServerState::of(&context, status);
+            events.state(&status.name, state);
+            servers_changed.notify_one();
         }
     })
 }

@@ -8,7 +8,7 @@ use toolbay_upstream::{Failure, Phase, UpstreamState, UpstreamStatus};
 
 use crate::servers::registry::StatusContext;
 
-/// Where a server is in its life. One state machine for everybody who looks: library, command line, panel.
+/// The state of a server. One state machine for library, command line and health.
 ///
 /// ```text
 /// Disabled ⇄ Pending ⇄ Stopped ─▶ Starting ─▶ Running ⇄ Degraded
@@ -20,48 +20,48 @@ use crate::servers::registry::StatusContext;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ServerState {
-    /// Somebody switched it off.
+    /// It is disabled.
     Disabled,
-    /// It came with a project, and nobody approved of it yet.
+    /// It came with a project and is not approved yet.
     Pending,
-    /// On its way up.
+    /// It is starting.
     Starting {
-        /// How far it has come.
+        /// The phase of the start.
         phase: Phase,
         /// Which attempt this is, from 1.
         attempt: u32,
-        /// Why the attempt before this one failed; a server in a crash loop keeps its last error so.
+        /// Why the previous attempt failed, so that a server in a crash loop keeps its last error.
         failure: Option<Arc<Failure>>,
     },
-    /// Up.
+    /// It is up.
     Running,
-    /// Up, but something about it is not right.
+    /// It is up, but something is wrong with its catalog.
     Degraded {
         /// What.
         reason: Arc<str>,
     },
-    /// It wants to know first who we are.
+    /// It requires authorization.
     AuthRequired {
-        /// How it said so.
+        /// The response that says so.
         failure: Arc<Failure>,
     },
-    /// Somebody is telling it who we are.
+    /// Authorization is being obtained.
     Authenticating,
-    /// Failed, and will be tried again by itself.
+    /// It failed and will be restarted.
     Backoff {
         /// When the next attempt begins.
         until: Instant,
         /// Why it is down.
         failure: Arc<Failure>,
     },
-    /// On its way down.
+    /// It is stopping.
     Stopping,
-    /// Down because somebody asked, or because nobody needs it: then a call starts it.
+    /// It was stopped by a command, or because it was idle: then a call starts it.
     Stopped {
         /// Whether a call starts it.
         wakes: bool,
     },
-    /// Down until somebody asks again.
+    /// It failed and will not be restarted by itself.
     Failed {
         /// Why.
         failure: Arc<Failure>,
@@ -69,18 +69,19 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    pub(crate) fn of(badge: &StatusContext, status: &UpstreamStatus) -> Self {
-        match (badge.permission(), &status.state) {
-            // What was just switched off may still be on its way down.
+    pub(crate) fn of(context: &StatusContext, status: &UpstreamStatus) -> Self {
+        match (context.permission(), &status.state) {
+            // A server that was just disabled may still be stopping.
             (_, UpstreamState::Stopping) => Self::Stopping,
             (Permission::Disabled, _) => Self::Disabled,
             (Permission::Pending, _) => Self::Pending,
-            (Permission::Enabled, _) if badge.is_authenticating() => Self::Authenticating,
+            (Permission::Enabled, _) if context.is_authenticating() => Self::Authenticating,
             (_, UpstreamState::Starting { phase, attempt, failure }) => {
                 Self::Starting { phase: *phase, attempt: *attempt, failure: failure.clone() }
             }
             (_, UpstreamState::Running) => {
-                match badge.flaw().or_else(|| status.catalog.problems.first().map(|it| it.as_str().into())) {
+                match context.flaw().or_else(|| status.catalog.problems.first().map(|it| it.as_str().into()))
+                {
                     Some(reason) => Self::Degraded { reason },
                     None => Self::Running,
                 }
@@ -96,7 +97,7 @@ impl ServerState {
         }
     }
 
-    /// One or two words for tables.
+    /// The state in one or two words, for tables.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Disabled => "disabled",
@@ -114,7 +115,7 @@ impl ServerState {
         }
     }
 
-    /// What a sentence says of a server in this state: `has failed`, `is stopped`.
+    /// The state as the predicate of a sentence: `has failed`, `is stopped`.
     pub fn predicate(&self) -> &'static str {
         match self {
             Self::Disabled => "is disabled",
@@ -136,7 +137,7 @@ impl ServerState {
         matches!(self, Self::Running | Self::Degraded { .. })
     }
 
-    /// Whether what it offers is listed: it is up, will be, or can be; or on its way down, for it may be on its way back.
+    /// Whether its catalog is listed: it is up, will be, or can be; or is stopping, for that may be a restart.
     pub fn is_offered(&self) -> bool {
         !matches!(self, Self::Disabled | Self::Pending | Self::Stopped { wakes: false })
     }
@@ -152,7 +153,7 @@ impl ServerState {
         }
     }
 
-    /// When it is tried again by itself, if it is down and will be.
+    /// When it is restarted, if it will be.
     pub fn next_attempt(&self) -> Option<Instant> {
         match self {
             Self::Backoff { until, .. } => Some(*until),
@@ -160,7 +161,7 @@ impl ServerState {
         }
     }
 
-    /// Whether this says the same as another.
+    /// Whether two states are the same; failures are compared by identity.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let same_failure = match (self.failure(), other.failure()) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),

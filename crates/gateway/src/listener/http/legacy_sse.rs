@@ -31,12 +31,12 @@ impl HttpListener {
     /// Opens a client's stream. Its session ends with it.
     pub(super) fn open_sse(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         accepted(headers)?;
-        let Some((mailbox, incoming)) = self.gateway.mailboxes.open() else {
+        let Some((inbox, incoming)) = self.gateway.sse_inboxes.open() else {
             return Err(Box::new(too_many("too many streams; try again later", None)));
         };
         let (outgoing, texts) = mpsc::channel(AHEAD);
         let (sender, reader) = send_queue::channel(self.gateway.options.send_limits());
-        let first = Rope::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", mailbox.id));
+        let first = Rope::from(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", inbox.id));
         let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
         self.gateway.host.tasks().spawn(async move {
             let forward = async {
@@ -46,7 +46,7 @@ impl HttpListener {
             };
             let client = gateway.clients.enter(ClientTransport::Sse, None);
             tokio::join!(connection::run(&gateway, Connection { outgoing, incoming }, client, stop), forward);
-            drop(mailbox);
+            drop(inbox);
         });
         Ok(sse(events(first, reader)))
     }
@@ -60,14 +60,14 @@ impl HttpListener {
             let message = "unknown session; open a stream with GET /sse";
             early(StatusCode::NOT_FOUND, None, &ErrorObject::new(ErrorCode::INVALID_REQUEST, message))
         };
-        let Some(mailbox) = id.and_then(|id| self.gateway.mailboxes.find(id)) else { return unknown() };
+        let Some(inbox) = id.and_then(|id| self.gateway.sse_inboxes.find(id)) else { return unknown() };
         let message = match Message::parse(self.read_body(body).await?) {
             Ok(message) => message,
             Err(why) => return early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
         use mpsc::error::SendTimeoutError::{Closed, Timeout};
         let patience = self.gateway.options.limits.body_timeout;
-        match mailbox.send_timeout(Incoming::Message(message), patience).await {
+        match inbox.send_timeout(Incoming::Message(message), patience).await {
             Ok(()) => Ok(empty(StatusCode::ACCEPTED)),
             Err(Closed(_)) => unknown(),
             Err(Timeout(_)) => {
@@ -96,14 +96,14 @@ fn events(first: Rope, reader: QueueReader) -> Body {
     }))
 }
 
-/// One mailbox per open stream, under an id that nobody can guess.
+/// One inbox per open stream, under an id that nobody can guess.
 #[derive(Debug)]
 pub(crate) struct SseInboxes {
     limit: usize,
     by_id: Mutex<HashMap<SessionId, mpsc::Sender<Incoming>>>,
 }
 
-/// A mailbox is there for as long as this is.
+/// A inbox is there for as long as this is.
 #[derive(Debug)]
 pub(crate) struct SseInbox {
     pub(crate) id: SessionId,
@@ -115,7 +115,7 @@ impl SseInboxes {
         Arc::new(Self { limit, by_id: Mutex::default() })
     }
 
-    /// A new mailbox and what arrives in it, unless there are too many.
+    /// A new inbox and what arrives in it, unless there are too many.
     pub(crate) fn open(self: &Arc<Self>) -> Option<(SseInbox, mpsc::Receiver<Incoming>)> {
         let id = SessionId::random()?;
         let mut by_id = self.by_id.lock();

@@ -36,7 +36,7 @@ impl HttpListener {
         let accepts = accepted(&headers)?;
         let body = self.read_body(body).await?;
         let message = Message::parse(body.clone());
-        let tap = self.tap(&message, &body, &headers);
+        let capture = self.capture(&message, &body, &headers);
         let answer = match message {
             Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
             Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
@@ -44,14 +44,14 @@ impl HttpListener {
             Err(ParseError::Batch) => self.batch(body, &headers).await,
             Err(why) => early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
-        match tap {
-            Some(tap) => Ok(tap.answered(answer.unwrap_or_else(|answer| *answer))),
+        match capture {
+            Some(capture) => Ok(capture.answered(answer.unwrap_or_else(|answer| *answer))),
             None => answer,
         }
     }
 
-    /// Shows what came to whoever watches. Nothing when nobody does, unless somebody may before the answer is complete.
-    fn tap(
+    /// Captures the request. Nothing is kept while nobody inspects, unless that may change before the response is complete.
+    fn capture(
         &self,
         message: &Result<Message, ParseError>,
         body: &Bytes,
@@ -73,12 +73,12 @@ impl HttpListener {
             (None, Ok(Some((_, session)))) => CapturedClient::Session(session),
             (info, _) => CapturedClient::Named(info.and_then(name_of).map(Into::into)),
         };
-        let tap = ClientCapture::new(&self.gateway.host, client);
+        let capture = ClientCapture::new(&self.gateway.host, client);
         match message {
-            Ok(message) => tap.received(message),
-            Err(_) => tap.received_text(body.clone()),
+            Ok(message) => capture.received(message),
+            Err(_) => capture.received_text(body.clone()),
         }
-        Some(Box::new(tap))
+        Some(Box::new(capture))
     }
 
     /// A whole body, within the limits.
@@ -155,7 +155,7 @@ impl HttpListener {
         }
     }
 
-    /// Finds out who asks, by the rules of the request's era.
+    /// Identifies the client, by the rules of the request's revision.
     fn client_of(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<OpenedPost> {
         let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&request.id), error);
         match revision::revision_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
@@ -179,7 +179,7 @@ impl HttpListener {
         }
     }
 
-    /// Checks the headers that the tool of a call wants; a tool whose server is on its way up is waited for.
+    /// Checks the headers that the tool of a call wants; a tool whose server is starting is waited for.
     async fn check_params(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<()> {
         let arrival = self.gateway.host.arrival(request).map(Box::pin); // rare, and large
         if let Some(arrival) = arrival {
@@ -224,7 +224,7 @@ impl HttpListener {
         Ok(empty(StatusCode::ACCEPTED))
     }
 
-    /// A client's answer to a question of a server.
+    /// A client's answer to a server request.
     pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         if let Some((_, session)) = self.session(headers)? {
             session.on_response(response);

@@ -31,13 +31,13 @@ impl HttpListener {
             return Ok(not_allowed("POST"));
         };
         session.touch();
-        let tap = ClientCapture::new(&self.gateway.host, CapturedClient::Session(session.clone()));
+        let capture = ClientCapture::new(&self.gateway.host, CapturedClient::Session(session.clone()));
         let resumed = match single(headers, &headers::LAST_EVENT_ID) {
             Ok(last_event) => last_event.map(|last_event| session.streams.resume(last_event)),
             Err(Unreadable) => Some(ResumedStream::Nothing),
         };
         match resumed {
-            Some(ResumedStream::Rest(reader)) => return Ok(tap.answered(read(reader))),
+            Some(ResumedStream::Rest(reader)) => return Ok(capture.answered(read(reader))),
             Some(ResumedStream::Nothing) => {
                 let message = "the stream of that event is no longer available";
                 let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
@@ -49,7 +49,7 @@ impl HttpListener {
         let source =
             StreamSource::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
         match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {
-            Ok(reader) => Ok(tap.answered(read(reader))),
+            Ok(reader) => Ok(capture.answered(read(reader))),
             Err(TooManyStreams(_)) => {
                 let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too many streams of this session");
                 early(StatusCode::TOO_MANY_REQUESTS, None, &error)
@@ -71,7 +71,7 @@ impl HttpListener {
             };
             Some(match text {
                 Some(text) => (text, (Some(subscription), stop, place)),
-                None => (event(subscription.farewell()), (None, stop, place)),
+                None => (event(subscription.final_result()), (None, stop, place)),
             })
         })))
     }

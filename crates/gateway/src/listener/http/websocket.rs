@@ -18,7 +18,7 @@ use crate::{
     gateway::Gateway,
     listener::{
         connection,
-        headers::{single, words},
+        headers::{comma_separated, single},
         http::{EarlyResponse, HttpListener, early},
         response::{HttpResponse, empty, json_error, too_many},
         send_queue::{AHEAD, pass},
@@ -32,7 +32,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 impl HttpListener {
     /// Makes the connection a WebSocket and serves the client there. Host, Origin and token are judged already.
     pub(super) fn open_ws(&self, mut request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
-        let key = asked(request.headers())?;
+        let key = requested_upgrade(request.headers())?;
         let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
         let headers = answer.headers_mut();
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -70,10 +70,10 @@ async fn serve(
     let tasks = TaskTracker::new();
     let client = websocket::accept(stream, gateway.options.limits.max_body, &tasks);
     let (outgoing, texts) = mpsc::channel(AHEAD);
-    let wire = Connection { outgoing, incoming: client.incoming };
+    let connection = Connection { outgoing, incoming: client.incoming };
     let served = async {
         let client = gateway.clients.enter(ClientTransport::WebSocket, None);
-        connection::run(gateway, wire, client, stop).await;
+        connection::run(gateway, connection, client, stop).await;
         tokio::time::sleep(FLUSH).await;
     };
     let passed_on = async {
@@ -92,7 +92,7 @@ async fn serve(
 }
 
 /// What proves to the client that we understood, if it asks for a WebSocket as it should.
-fn asked(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
+fn requested_upgrade(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
     let wants =
         names(headers, &header::UPGRADE, "websocket") && names(headers, &header::CONNECTION, "upgrade");
     if !wants || single(headers, &header::SEC_WEBSOCKET_VERSION) != Ok(Some(VERSION)) {
@@ -120,7 +120,7 @@ fn asked(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
 
 /// Whether one of the words in a header is `word`, in whatever case.
 fn names(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    words(headers, name).any(|found| found.eq_ignore_ascii_case(word))
+    comma_separated(headers, name).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 /// 16 bytes in base64.

@@ -1,6 +1,6 @@
-//! The way of messages from a running request to its listener.
+//! Passes messages from a running request to its listener.
 //!
-//! A request puts a message into the slot of its thread and is pending; whoever polled it takes the message at once. So
+//! A request puts a message into the slot of its thread and is pending; the code that polled it takes the message at once. So
 //! the slot is empty between two polls, and a call without messages costs nothing.
 
 use std::{cell::Cell, future::poll_fn, task::Poll};
@@ -11,7 +11,7 @@ thread_local! {
     static SLOT: Cell<Option<Rope>> = const { Cell::new(None) };
 }
 
-/// Hands a message to whoever polls this request, and goes on with the next poll.
+/// Hands a message to the code that polls this request, and goes on with the next poll.
 pub(super) async fn put(text: Rope) {
     let mut text = Some(text);
     poll_fn(|_| match text.take() {

@@ -53,7 +53,7 @@ impl CallRun {
         let mut open = Vec::new();
         for InputRequest { key, method, params } in requests {
             let (params, to) = (params.as_deref(), self.client.revision);
-            let can = self.client.can_answer(&method, params);
+            let can = self.client.supports(&method, params);
             let params =
                 translate::translate_server_request(&method, params, Revision::LATEST, to, &elicitation_id());
             let session = self.client.session.as_ref().filter(|_| can);
@@ -71,18 +71,18 @@ impl CallRun {
     }
 
     /// The input that a reply of the client means for a modern server.
-    fn input(&self, asked: &str, reply: Option<ClientReply>) -> Result<String, ErrorObject> {
+    fn input(&self, method_name: &str, reply: Option<ClientReply>) -> Result<String, ErrorObject> {
         match reply {
             Some(ClientReply::Result(result)) => {
                 let from = self.client.revision;
-                Ok(translate::translate_client_response(asked, &result, from, Revision::LATEST))
+                Ok(translate::translate_client_response(method_name, &result, from, Revision::LATEST))
             }
             // A person who is not there has not answered; that is something a server understands.
-            Some(ClientReply::Error(_)) | None if asked == method::ELICIT => {
+            Some(ClientReply::Error(_)) | None if method_name == method::ELICIT => {
                 Ok(r#"{"action":"cancel"}"#.to_owned())
             }
             Some(ClientReply::Error(error)) => Err(error),
-            None => Err(cannot_answer(asked)),
+            None => Err(cannot_answer(method_name)),
         }
     }
 
@@ -105,7 +105,7 @@ impl CallRun {
     }
 }
 
-fn cannot_answer(asked: &str) -> ErrorObject {
-    let message = format!("the server requests `{asked}`, which this client does not support");
+fn cannot_answer(method_name: &str) -> ErrorObject {
+    let message = format!("the server requests `{method_name}`, which this client does not support");
     ErrorObject::new(ErrorCode::INVALID_REQUEST, message)
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use toolbay_host::Resume;
 use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, ServerName};
 
-use super::{CallRun, FinalResponse, may_ask};
+use super::{CallRun, FinalResponse, may_require_input};
 use crate::{
     error,
     seal::{Binding, SealedContent},
@@ -33,7 +33,7 @@ impl CallRun {
         {
             return self.task(call, kind);
         }
-        if !self.client.revision.features().has_input_required() || !may_ask(self.method()) {
+        if !self.client.revision.features().has_input_required() || !may_require_input(self.method()) {
             return Resumed::New;
         }
         let Some(span) = call.param("requestState") else { return Resumed::New };

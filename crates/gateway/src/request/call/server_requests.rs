@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Server requests that were sent to the client of a session. Each ends with the client's reply, or with what the client
-/// is told when the server withdraws the request.
+/// is sent when the server withdraws the request.
 pub(super) type OpenServerRequests =
     FuturesUnordered<Pin<Box<dyn Future<Output = Option<Rope>> + Send + Sync>>>;
 
@@ -38,12 +38,12 @@ impl CallRun {
     pub(super) fn ask_session(&mut self, request: Box<ServerRequest>) -> Option<Rope> {
         let to = self.client.revision;
         let session = self.client.session.as_ref();
-        let session = session.filter(|_| self.client.can_answer(request.method(), request.params()));
+        let session = session.filter(|_| self.client.supports(request.method(), request.params()));
         let pending = session.and_then(|session| {
-            let (asked, params, from) = (request.method(), request.params(), request.revision);
+            let (method_name, params, from) = (request.method(), request.params(), request.revision);
             let params =
-                translate::translate_server_request(asked, params, from, to, &elicitation_id()).ok()?;
-            session.request(asked, &self.with_sealed_request(params))
+                translate::translate_server_request(method_name, params, from, to, &elicitation_id()).ok()?;
+            session.request(method_name, &self.with_sealed_request(params))
         });
         let Some(pending) = pending else {
             request.refuse();
@@ -83,8 +83,11 @@ impl CallRun {
         refused: Vec<ServerRequest>,
     ) -> FinalResponse {
         let binding = Binding::of(self.client.principal(), &self.request.call);
-        let client =
-            SuspendedRequest { revision: self.client.revision, abilities: self.client.abilities(), binding };
+        let client = SuspendedRequest {
+            revision: self.client.revision,
+            capabilities: self.client.capabilities(),
+            binding,
+        };
         let suspended = self.gateway.suspended.suspend(call, task, requests, client);
         // Only now, so that what the server makes of it finds the call suspended.
         refused.into_iter().for_each(ServerRequest::refuse);

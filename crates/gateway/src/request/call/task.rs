@@ -81,9 +81,9 @@ impl CallRun {
             if seen.len() > MAX_INPUT_REQUESTS {
                 return Err(self.failed(&error::too_many_server_requests()));
             }
-            let asked = Instant::now();
+            let sent_at = Instant::now();
             let input = self.ask_for_input(requests).await.map_err(|error| self.failed(&error))?;
-            deadline += asked.elapsed(); // the time of the client is not the server's
+            deadline += sent_at.elapsed(); // the time of the client is not the server's
             let input = translate::input_responses(&input);
             let call = task
                 .request(method::TASKS_UPDATE, Some(&input), None)
@@ -126,7 +126,7 @@ impl CallRun {
         if self.method() == method::TOOLS_CALL {
             let task = task_of(response, *revision, sealing.server)?; // nearly every response ends here
             if let (Some(session), Some(id)) = (&self.client.session, sealing.plain_id(&task.id)) {
-                session.got_task(task, id);
+                session.add_task(task, id);
             }
         } else if !kind.has_method(self.method()) {
             return None;

@@ -8,7 +8,7 @@ use std::{
 
 use super::SocketAddresses;
 
-/// The user whose socket is at the other end; nothing if it is nobody's, or not there.
+/// The user of the socket at the other end; none if it is closed or not there.
 pub(super) fn uid_of(ends: SocketAddresses) -> Option<u32> {
     // A client may use a socket of IPv6 to reach an address of IPv4.
     let tables: &[&str] = if ends.peer.is_ipv4() { &["tcp", "tcp6"] } else { &["tcp6"] };
@@ -20,7 +20,7 @@ pub(super) fn uid_of(ends: SocketAddresses) -> Option<u32> {
     })
 }
 
-/// The uid in a line, if it is about the wanted connection and somebody has the socket.
+/// The uid in a line, if it is about the wanted connection and a process has the socket.
 fn uid(line: &str, (own, other): &(String, String)) -> Option<u32> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     if fields.next()? != own || fields.next()? != other {

@@ -1,4 +1,4 @@
-//! One question to the kernel (`man 7 sock_diag`): who made the socket with these two addresses?
+//! Asks the kernel (`man 7 sock_diag`) which user created the socket with these two addresses.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 
-/// The user whose socket is at the other end; nothing if it is nobody's any more.
+/// The user of the socket at the other end; none if it is closed.
 pub(super) fn uid_of(ends: SocketAddresses) -> io::Result<Option<u32>> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;

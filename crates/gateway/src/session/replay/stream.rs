@@ -19,7 +19,7 @@ use toolbay_transport::http::{numbered_event, priming_event};
 
 /// How long a stream waits for its client to come back.
 const RETURN_TIME: Duration = Duration::from_secs(60);
-/// How long one that was read to its end is kept: what was sent may have been lost on its way.
+/// How long one that was read to its end is kept: what was sent may not have arrived.
 const READ_TIME: Duration = Duration::from_secs(10);
 /// How soon a client should come back.
 const RETRY: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ const MAX_SESSION_BYTES: usize = 32 * 1024 * 1024;
 pub(super) struct ReplayStream {
     number: u64,
     is_changes: bool,
-    kept: Mutex<StoredEvent>,
+    kept: Mutex<StoredEvents>,
     /// What all streams of its session keep.
     session_bytes: Arc<AtomicUsize>,
     /// Says that something below changed.
@@ -42,7 +42,7 @@ pub(super) struct ReplayStream {
 }
 
 #[derive(Debug, Default)]
-struct StoredEvent {
+struct StoredEvents {
     /// Events as they are sent; the last one has the number `last`, and they are numbered without gaps.
     events: VecDeque<Rope>,
     bytes: usize,
@@ -50,11 +50,11 @@ struct StoredEvent {
     has_ended: bool,
     /// When someone had read all of it, to the end.
     was_read: Option<Instant>,
-    /// Nobody can come back any more.
+    /// It cannot be resumed any more.
     is_forgotten: bool,
     /// Which reader is the newest; the others have been replaced.
     reader: u64,
-    /// Since when nobody reads.
+    /// Since when it has no reader.
     left: Option<Instant>,
 }
 
@@ -92,7 +92,7 @@ impl ReplayStream {
         kept.bytes += text.len();
         let mut in_session = self.session_bytes.fetch_add(text.len(), Relaxed) + text.len();
         kept.events.push_back(text);
-        let is_too_much = |kept: &StoredEvent, in_session: usize| {
+        let is_too_much = |kept: &StoredEvents, in_session: usize| {
             kept.events.len() > MAX_EVENTS || kept.bytes > MAX_BYTES || in_session > MAX_SESSION_BYTES
         };
         while kept.events.len() > 1 && is_too_much(&kept, in_session) {
@@ -167,22 +167,22 @@ impl ReplayStream {
         self.changed.send_replace(());
     }
 
-    /// Waits until nobody has read for too long.
+    /// Waits until it has had no reader for too long.
     pub(super) async fn abandoned(&self) {
         self.until(|_| false).await;
     }
 
-    /// Waits until nobody reads.
+    /// Waits until it has no reader.
     pub(super) async fn left(&self) {
         self.until(|kept| kept.left.is_some()).await;
     }
 
-    /// Waits until the time is over in which a client may come back to the end, or nobody can any more.
+    /// Waits until the time is over in which a client may come back to the end, or it cannot be resumed any more.
     pub(super) async fn forgotten(&self) {
         self.until(|kept| kept.is_forgotten).await;
     }
 
-    async fn until(&self, is_over: impl Fn(&StoredEvent) -> bool) {
+    async fn until(&self, is_over: impl Fn(&StoredEvents) -> bool) {
         let mut changed = self.changed.subscribe();
         loop {
             let deadline = {
@@ -249,7 +249,7 @@ impl StreamReader {
                     return Some(text);
                 }
                 ReadOutcome::End => return None,
-                // The other end lives as long as the stream.
+                // The sender is dropped with the stream.
                 ReadOutcome::Nothing => self.changed.changed().await.ok()?,
             }
         }

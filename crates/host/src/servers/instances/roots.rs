@@ -1,6 +1,6 @@
 //! Servers that are bound to a folder: one instance per project of a client.
 //!
-//! The first instance of such a server speaks for it: what it offers is the same in every folder. A call goes to the instance of
+//! The catalog of such a server is that of its first instance: it is the same in every folder. A call goes to the instance of
 //! its caller's project, which is made with the first call and shared by all clients of that project.
 
 use std::{
@@ -15,10 +15,10 @@ use toolbay_upstream::ServerHandle;
 
 /// How many projects have an instance at once; when there are more, the one that was unused longest ends.
 const MAX_ROOTS: usize = 32;
-/// How long an instance that nobody uses is kept.
+/// How long an unused instance is kept.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// Starts the instance of a project; nothing where the server is not bound to folders, or not to be used in that one.
+/// Starts the instance of a project; none where the server is not bound to folders, or not to be used in that one.
 pub(crate) type StartInRoot = Arc<dyn Fn(&Path) -> Option<ServerHandle> + Send + Sync>;
 
 /// The instances of one server, by project.
@@ -55,7 +55,7 @@ impl RootInstances {
         Some(handle)
     }
 
-    /// Ends instances that nobody has used for long; dropping the handle stops them.
+    /// Ends instances that are unused for too long; dropping the handle stops them.
     pub(crate) fn sweep(&self) {
         self.all.lock().retain(|known| !known.is_unused() || known.used.elapsed() < IDLE);
     }
