@@ -191,11 +191,11 @@ impl CallEngine<'_> {
             match update {
                 CallUpdate::Event(CallEvent::Progress(step)) => self.sender.options.progressed(&step),
                 CallUpdate::Event(CallEvent::Log(message)) => self.sender.options.logged(&message),
-                CallUpdate::Event(CallEvent::Question(request)) => {
+                CallUpdate::Event(CallEvent::ServerRequest(request)) => {
                     server_requests.push(self.sender.handlers.respond(&self.server, request));
                 }
-                CallUpdate::Event(CallEvent::Told(_)) => {} // nothing here is a subscription
-                CallUpdate::Event(CallEvent::Custom(_)) => {} // `Client::notifications` has it
+                CallUpdate::Event(CallEvent::Subscription(_)) => {} // nothing here is a subscription
+                CallUpdate::Event(CallEvent::Custom(_)) => {}       // `Client::notifications` has it
                 CallUpdate::Ended(outcome) => return Ok(outcome?),
             }
         }

@@ -287,7 +287,7 @@ impl SuspendedCall {
 
     fn update(&mut self, update: CallUpdate) {
         match update {
-            CallUpdate::Event(CallEvent::Question(request)) => {
+            CallUpdate::Event(CallEvent::ServerRequest(request)) => {
                 if self.arrived.is_empty() {
                     self.gathers_until = Instant::now() + GATHER;
                 }

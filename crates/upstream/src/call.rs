@@ -91,9 +91,9 @@ pub enum CallEvent {
     /// A notification that the protocol does not know.
     Custom(Box<Notification>),
     /// Something it wants to know before it goes on.
-    Question(Box<ServerRequest>),
+    ServerRequest(Box<ServerRequest>),
     /// What a subscription brings: its acknowledgement first, then what it is about.
-    Told(Box<Notification>),
+    Subscription(Box<Notification>),
 }
 
 /// A server's answer, result or error.

@@ -91,22 +91,22 @@ pub(crate) struct ConnectionContext<'a> {
 }
 
 pub(crate) struct UpstreamConnection<'a> {
-    around: ConnectionContext<'a>,
+    context: ConnectionContext<'a>,
     outgoing: mpsc::Sender<Rope>,
     peer: Requester,
-    orders: mpsc::Receiver<RequesterCommand>,
+    commands: mpsc::Receiver<RequesterCommand>,
     /// Known once the server introduced itself; calls flow from then on.
     revision: Option<Revision>,
     phase: Phase,
-    chore: Option<BackgroundWork>,
+    work: Option<BackgroundWork>,
     /// Lists that changed, and when to look.
     changed: BTreeSet<CatalogKind>,
-    look_again: Option<Instant>,
+    refresh_at: Option<Instant>,
     server_requests: ServerRequests,
     /// The transport lost the server.
     lost: Option<Failure>,
     /// Whether the server shall introduce itself again, too.
-    introduce_again: bool,
+    refresh_identity: bool,
     /// When something was last asked for because it ran out.
     refreshed: [Option<Instant>; 5],
     /// Keeps the server's subscriptions, once it is ready.
@@ -127,36 +127,36 @@ impl<'a> UpstreamConnection<'a> {
     /// Speaks with the server until its life ends. Gives back the receiving half, so that a stopping server is still
     /// read.
     pub(crate) async fn hold(
-        around: ConnectionContext<'a>,
-        wire: Connection,
-        era: crate::RevisionPolicy,
+        context: ConnectionContext<'a>,
+        connection: Connection,
+        revision_policy: crate::RevisionPolicy,
     ) -> (ConnectionEnd, mpsc::Receiver<Incoming>) {
-        let (peer, orders) = Requester::new(
-            around.outputs.ids.clone(),
-            around.settings.chain.clone(),
-            around.settings.client.clone(),
+        let (peer, commands) = Requester::new(
+            context.outputs.ids.clone(),
+            context.settings.chain.clone(),
+            context.settings.client.clone(),
         );
         let (acknowledged, to_subscriber) = mpsc::channel(ACKNOWLEDGED);
-        let Connection { outgoing, mut incoming } = wire;
-        let timeouts = &around.settings.timeouts;
+        let Connection { outgoing, mut incoming } = connection;
+        let timeouts = &context.settings.timeouts;
         // Over HTTP every request is answered, so there is no need to guess what silence means.
-        let probe = if around.rules.is_some() { timeouts.start } else { timeouts.probe };
-        let chore = set_up(peer.clone(), era, probe, around.status.clone());
+        let probe = if context.rules.is_some() { timeouts.start } else { timeouts.probe };
+        let work = set_up(peer.clone(), revision_policy, probe, context.status.clone());
         let mut conversation = UpstreamConnection {
-            idle: IdleState::new(around.settings),
-            connection: around.settings.capture.connection(),
-            around,
+            idle: IdleState::new(context.settings),
+            connection: context.settings.capture.connection(),
+            context,
             outgoing,
             peer,
-            orders,
+            commands,
             revision: None,
             phase: Phase::Handshaking,
-            chore: Some(Box::pin(chore)),
+            work: Some(Box::pin(work)),
             changed: BTreeSet::new(),
-            look_again: None,
+            refresh_at: None,
             server_requests: ServerRequests::default(),
             lost: None,
-            introduce_again: false,
+            refresh_identity: false,
             refreshed: Default::default(),
             subscriber: None,
             acknowledged,
@@ -165,7 +165,7 @@ impl<'a> UpstreamConnection<'a> {
             verbosity: ServerLogLevel::default(),
             refusals: RejectionLog::default(),
         };
-        let end = conversation.run(&mut incoming, era).await;
+        let end = conversation.run(&mut incoming, revision_policy).await;
         (end, incoming)
     }
 
@@ -173,32 +173,32 @@ impl<'a> UpstreamConnection<'a> {
     async fn run(
         &mut self,
         incoming: &mut mpsc::Receiver<Incoming>,
-        era: crate::RevisionPolicy,
+        revision_policy: crate::RevisionPolicy,
     ) -> ConnectionEnd {
-        let mut start_deadline = self.around.started + self.around.settings.timeouts.start;
+        let mut start_deadline = self.context.started + self.context.settings.timeouts.start;
         // Made once and polled often: making these anew for every message would cost more than the message.
-        let stopped = self.around.inputs.stop.clone().cancelled_owned();
-        let cancelled = self.around.inputs.cancelled.clone();
-        let look = sleep_until(start_deadline);
+        let stopped = self.context.inputs.stop.clone().cancelled_owned();
+        let cancelled = self.context.inputs.cancelled.clone();
+        let deadline_timer = sleep_until(start_deadline);
         let mut next_rest = self.first_look();
-        let rest = sleep_until(next_rest.unwrap_or(start_deadline));
+        let idle_timer = sleep_until(next_rest.unwrap_or(start_deadline));
         let given_up = cancelled.arrived.notified();
-        tokio::pin!(stopped, look, rest, given_up);
+        tokio::pin!(stopped, deadline_timer, idle_timer, given_up);
         loop {
             let ready = self.revision.is_some();
             let may_send = ready
-                && self.around.calls.has_sendable()
-                && self.around.calls.in_flight() < self.around.settings.max_in_flight;
-            let next_look = self.around.calls.next_look();
-            if let Some(at) = next_look
-                && at != look.deadline()
+                && self.context.calls.has_sendable()
+                && self.context.calls.in_flight() < self.context.settings.max_in_flight;
+            let next_expiry = self.context.calls.next_expiry();
+            if let Some(at) = next_expiry
+                && at != deadline_timer.deadline()
             {
-                look.as_mut().reset(at);
+                deadline_timer.as_mut().reset(at);
             }
             if let Some(at) = next_rest
-                && at != rest.deadline()
+                && at != idle_timer.deadline()
             {
-                rest.as_mut().reset(at);
+                idle_timer.as_mut().reset(at);
             }
             // Not biased: a server that floods us must not keep calls, deadlines or the end from their turn.
             tokio::select! {
@@ -210,17 +210,17 @@ impl<'a> UpstreamConnection<'a> {
                             self.take(message);
                         }
                         if let Some(failure) = self.lost.take() {
-                            return ConnectionEnd::Failed { failure, probing: self.is_probing(era) };
+                            return ConnectionEnd::Failed { failure, probing: self.is_probing(revision_policy) };
                         }
                     }
-                    None => return ConnectionEnd::Closed { phase: self.phase, probing: self.is_probing(era) },
+                    None => return ConnectionEnd::Closed { phase: self.phase, probing: self.is_probing(revision_policy) },
                 },
-                queued = self.around.inputs.queue.recv() => match queued {
+                queued = self.context.inputs.queue.recv() => match queued {
                     Some(queued) => {
-                        self.around.calls.wait(queued);
+                        self.context.calls.wait(queued);
                         for _ in 0..BURST {
-                            let Ok(queued) = self.around.inputs.queue.try_recv() else { break };
-                            self.around.calls.wait(queued);
+                            let Ok(queued) = self.context.inputs.queue.try_recv() else { break };
+                            self.context.calls.wait(queued);
                         }
                         if ready {
                             self.send_waiting();
@@ -228,50 +228,50 @@ impl<'a> UpstreamConnection<'a> {
                     }
                     None => return ConnectionEnd::Stop,
                 },
-                is_open = capacity(&self.outgoing), if may_send && self.idle.deaf.is_none() => {
+                is_open = capacity(&self.outgoing), if may_send && self.idle.exit_by.is_none() => {
                     if is_open {
                         self.send_waiting();
                     } else {
                         next_rest = Some(self.idle.is_deaf());
                     }
                 }
-                Some(order) = next_order(&self.outgoing, &mut self.orders) => self.execute(order),
+                Some(command) = next_command(&self.outgoing, &mut self.commands) => self.execute(command),
                 () = &mut given_up => {
                     given_up.set(cancelled.arrived.notified());
                     self.cancel();
                 }
-                () = &mut look, if next_look.is_some() => match stood_still(look.deadline()) {
-                    Some(time) => self.around.calls.stood_still(time),
+                () = &mut deadline_timer, if next_expiry.is_some() => match stood_still(deadline_timer.deadline()) {
+                    Some(time) => self.context.calls.stood_still(time),
                     None => self.expire(),
                 },
-                () = &mut rest, if next_rest.is_some() => {
-                    if stood_still(rest.deadline()).is_some() {
-                        self.idle.heard = true;
+                () = &mut idle_timer, if next_rest.is_some() => {
+                    if stood_still(idle_timer.deadline()).is_some() {
+                        self.idle.received = true;
                     }
-                    match self.look_after() {
+                    match self.check_idle() {
                         Ok(next) => next_rest = next,
                         Err(end) => return end,
                     }
                 }
                 () = &mut stopped => return ConnectionEnd::Stop,
-                Some(command) = self.around.inputs.commands.recv() => match command {
-                    SupervisorCommand::Restart(obeyed) => {
-                        self.around.inputs.orders.push(obeyed);
+                Some(command) = self.context.inputs.commands.recv() => match command {
+                    SupervisorCommand::Restart(done) => {
+                        self.context.inputs.pending_commands.push(done);
                         return ConnectionEnd::Restart;
                     }
-                    SupervisorCommand::Stop(obeyed) => {
-                        self.around.inputs.orders.push(obeyed);
+                    SupervisorCommand::Stop(done) => {
+                        self.context.inputs.pending_commands.push(done);
                         return ConnectionEnd::StopRequested;
                     }
                     SupervisorCommand::Start(_) => {}
                     SupervisorCommand::Drain { until } => {
-                        self.around.inputs.retire_by = Some(until);
+                        self.context.inputs.drain_until = Some(until);
                         next_rest = Some(Instant::now());
                     }
                     SupervisorCommand::Refresh(kind) => self.refresh(kind),
                 },
-                done = async { self.chore.as_mut().expect("checked").await }, if self.chore.is_some() => {
-                    self.chore = None;
+                done = async { self.work.as_mut().expect("checked").await }, if self.work.is_some() => {
+                    self.work = None;
                     if let Some(end) = self.done(done) {
                         return end;
                     }
@@ -283,15 +283,15 @@ impl<'a> UpstreamConnection<'a> {
                     self.idle.felt(came);
                 }
                 (id, reply) = self.server_requests.next() => self.replied(&id, reply),
-                () = sleep_until(self.look_again.unwrap_or(start_deadline)),
-                    if self.look_again.is_some() && self.chore.is_none() => self.list_again(),
+                () = sleep_until(self.refresh_at.unwrap_or(start_deadline)),
+                    if self.refresh_at.is_some() && self.work.is_none() => self.list_again(),
                 () = sleep_until(start_deadline), if !ready => {
                     if let Some(time) = stood_still(start_deadline) {
                         start_deadline += time;
                         continue;
                     }
                     let failure = Failure::StartTimeout {
-                        after: self.around.settings.timeouts.start,
+                        after: self.context.settings.timeouts.start,
                         phase: self.phase,
                         stderr: Default::default(),
                     };
@@ -305,17 +305,17 @@ impl<'a> UpstreamConnection<'a> {
     }
 
     /// Whether an end now may be about the question for its era.
-    fn is_probing(&self, era: crate::RevisionPolicy) -> bool {
-        era == crate::RevisionPolicy::Auto && self.phase == Phase::Handshaking
+    fn is_probing(&self, revision_policy: crate::RevisionPolicy) -> bool {
+        revision_policy == crate::RevisionPolicy::Auto && self.phase == Phase::Handshaking
     }
 
     fn done(&mut self, done: WorkOutput) -> Option<ConnectionEnd> {
         match done {
             WorkOutput::Ready(outcome) => match *outcome {
-                Ok((introduction, catalogue)) => self.ready(introduction, catalogue),
+                Ok((identity, catalog)) => self.ready(identity, catalog),
                 Err(failure) => return Some(self.setup_failed(failure)),
             },
-            WorkOutput::Listed(lists, introduction) => self.listed(lists, introduction),
+            WorkOutput::Listed(lists, identity) => self.listed(lists, identity),
         }
         None
     }
@@ -327,42 +327,44 @@ impl<'a> UpstreamConnection<'a> {
         }
     }
 
-    fn ready(&mut self, introduction: ServerIdentity, mut catalogue: Catalog) {
-        let ServerIdentity { revision, because, .. } = introduction;
+    fn ready(&mut self, identity: ServerIdentity, mut catalog: Catalog) {
+        let ServerIdentity { revision, because, .. } = identity;
         let features = revision.features();
         self.revision = Some(revision);
-        self.mind_headers(&mut catalogue);
-        self.around.calls.learn(&catalogue);
+        self.apply_header_rules(&mut catalog);
+        self.context.calls.learn(&catalog);
         self.phase = Phase::Serving;
-        let took = self.around.started.elapsed();
-        for problem in &catalogue.problems {
-            self.around.outputs.log.push(LogSource::Event, problem);
+        let took = self.context.started.elapsed();
+        for problem in &catalog.problems {
+            self.context.outputs.log.push(LogSource::Event, problem);
         }
-        let way = self.around.protocol.name();
-        let note =
-            format!("ready after {:.2} s over {way}, speaking {revision} ({because})", took.as_secs_f32());
-        self.around.outputs.log.push(LogSource::Event, &note);
-        let capabilities = catalogue.capabilities.as_deref();
+        let protocol = self.context.protocol.name();
+        let note = format!(
+            "ready after {:.2} s over {protocol}, speaking {revision} ({because})",
+            took.as_secs_f32()
+        );
+        self.context.outputs.log.push(LogSource::Event, &note);
+        let capabilities = catalog.capabilities.as_deref();
         self.verbosity.can_be_set = features.has_set_level() && declares_logging(capabilities);
         let now = Instant::now();
-        let mut freshness = Freshness { introduced: Some(now), ..Freshness::default() };
+        let mut freshness = Freshness { identified: Some(now), ..Freshness::default() };
         for kind in declared(capabilities) {
             freshness.listed[kind as usize] = Some(now);
         }
         if !features.has_listen() {
             freshness.announced = announced(capabilities);
         }
-        self.around.status.modify(|status| {
+        self.context.status.modify(|status| {
             status.state = UpstreamState::Running;
-            status.transport = way;
+            status.transport = protocol;
             status.revision = Some(revision);
-            status.pid = self.around.process.and_then(ProcessHandle::pid);
-            status.catalog = Arc::new(catalogue);
+            status.pid = self.context.process.and_then(ProcessHandle::pid);
+            status.catalog = Arc::new(catalog);
             status.freshness = freshness;
         });
         if let Some(acknowledged) = self.to_subscriber.take() {
-            let interests = self.around.inputs.interests.clone();
-            let (status, log) = (self.around.status.clone(), self.around.outputs.log.clone());
+            let interests = self.context.inputs.interests.clone();
+            let (status, log) = (self.context.status.clone(), self.context.outputs.log.clone());
             let subscriber = Subscriber::new(self.peer.clone(), interests, acknowledged, status, log);
             self.subscriber = Some(Box::pin(subscriber.keep(revision)));
         }
@@ -370,23 +372,23 @@ impl<'a> UpstreamConnection<'a> {
     }
 
     /// Where arguments are repeated in headers, finds out which, and leaves out tools that want it wrongly.
-    fn mind_headers(&mut self, catalogue: &mut Catalog) {
+    fn apply_header_rules(&mut self, catalog: &mut Catalog) {
         if !self.revision.is_some_and(|revision| revision.features().has_mirrored_headers()) {
             return;
         }
-        let Some(rules) = self.around.rules.as_ref() else { return };
-        let sorted = sort(catalogue.list(CatalogKind::Tools));
+        let Some(rules) = self.context.rules.as_ref() else { return };
+        let sorted = sort(catalog.list(CatalogKind::Tools));
         rules.replace(sorted.rules);
-        catalogue.replace(CatalogKind::Tools, sorted.tools);
+        catalog.replace(CatalogKind::Tools, sorted.tools);
         for problem in sorted.problems {
             let problem = format!("{}: {problem}", CatalogKind::Tools.list_method());
-            tracing::warn!(server = %self.around.settings.name, "{problem}");
-            catalogue.problems.push(problem);
+            tracing::warn!(server = %self.context.settings.name, "{problem}");
+            catalog.problems.push(problem);
         }
     }
 
     fn note_phase(&mut self) {
-        if let UpstreamState::Starting { phase, .. } = self.around.status.borrow().state {
+        if let UpstreamState::Starting { phase, .. } = self.context.status.borrow().state {
             self.phase = phase;
         }
     }
@@ -399,14 +401,14 @@ fn stood_still(deadline: Instant) -> Option<Duration> {
 }
 
 /// The next thing of our own to send, taken only when it can be sent.
-async fn next_order(
+async fn next_command(
     outgoing: &mpsc::Sender<Rope>,
-    orders: &mut mpsc::Receiver<RequesterCommand>,
+    commands: &mut mpsc::Receiver<RequesterCommand>,
 ) -> Option<RequesterCommand> {
     if outgoing.capacity() == 0 {
         capacity(outgoing).await;
     }
-    orders.recv().await
+    commands.recv().await
 }
 
 /// Waits until a message may be sent; says whether one ever may again.
@@ -422,20 +424,20 @@ fn declares_logging(capabilities: Option<&str>) -> bool {
 
 async fn set_up(
     peer: Requester,
-    era: crate::RevisionPolicy,
+    revision_policy: crate::RevisionPolicy,
     probe: Duration,
     status: Arc<StatusPublisher>,
 ) -> WorkOutput {
     WorkOutput::Ready(Box::new(
         async {
-            let introduction = identify(&peer, era, probe).await?;
+            let identity = identify(&peer, revision_policy, probe).await?;
             status.modify(|status| {
                 if let UpstreamState::Starting { phase, .. } = &mut status.state {
                     *phase = Phase::Discovering;
                 }
             });
-            let catalogue = catalog(&peer, &introduction).await;
-            Ok((introduction, catalogue))
+            let catalog = catalog(&peer, &identity).await;
+            Ok((identity, catalog))
         }
         .await,
     ))

@@ -72,34 +72,34 @@ impl Endpoint {
     /// a URL not even called.
     pub(crate) fn open(
         &self,
-        way: ServerProtocol,
+        protocol: ServerProtocol,
         log: &Arc<LogRing>,
         tasks: &TaskTracker,
     ) -> Result<OpenedConnection, Failure> {
-        let wire = match self {
+        let connection = match self {
             Self::Process(source) => {
                 let process =
                     spawn_logging_to(log.clone(), &source.launch, &source.shim, source.grace, tasks)
                         .map_err(|error| Failure::Spawn { source: Arc::new(error) })?;
-                let wire = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
-                return Ok(OpenedConnection { connection: wire, process: Some(process.handle), rules: None });
+                let connection = stdio::connect(process.stdout, process.stdin, source.max_message, tasks);
+                return Ok(OpenedConnection { connection, process: Some(process.handle), rules: None });
             }
             Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
                 let target = (**target).clone();
-                match way {
+                match protocol {
                     ServerProtocol::Sse => legacy_sse::connect(target, tasks),
                     ServerProtocol::WebSocket => websocket::connect(target, tasks),
                     _ => {
                         let rules = Arc::new(HeaderRules::default());
-                        let wire = client::connect(target, rules.clone(), tasks);
-                        return Ok(OpenedConnection { connection: wire, process: None, rules: Some(rules) });
+                        let connection = client::connect(target, rules.clone(), tasks);
+                        return Ok(OpenedConnection { connection, process: None, rules: Some(rules) });
                     }
                 }
             }
             Self::InProcess(connect) => connect(tasks),
             Self::Custom(transport) => custom::connect(transport.clone(), tasks),
         };
-        Ok(OpenedConnection { connection: wire, process: None, rules: None })
+        Ok(OpenedConnection { connection, process: None, rules: None })
     }
 
     /// Whether the server has a life of its own, which we neither begin nor end.

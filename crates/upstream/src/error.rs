@@ -220,8 +220,8 @@ pub enum CallError {
     #[error("server `{server}` is busy: {in_flight} calls are running and {waiting} wait")]
     Busy { server: ServerName, in_flight: usize, waiting: usize },
     /// Calls that are too long in all.
-    #[error("server `{server}` is busy: {held} bytes of calls are in flight; {limit} are allowed")]
-    Full { server: ServerName, held: usize, limit: usize },
+    #[error("server `{server}` is busy: {in_use} bytes of calls are in flight; {limit} are allowed")]
+    Full { server: ServerName, in_use: usize, limit: usize },
     /// The answer is no message we can pass on.
     #[error("server `{server}` sent an invalid response: {why}")]
     BadAnswer { server: ServerName, why: ParseError },

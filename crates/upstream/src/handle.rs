@@ -58,13 +58,13 @@ struct HandleInner {
 /// `notifications/tasks/status`).
 pub fn start(
     settings: ServerSettings,
-    source: Endpoint,
+    endpoint: Endpoint,
     updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     tasks: &TaskTracker,
 ) -> ServerHandle {
     let stop = CancellationToken::new();
     let (queue, queued) = mpsc::channel(settings.max_waiting.clamp(1, 1024));
-    let (commands, orders) = mpsc::channel(4);
+    let (commands, command_queue) = mpsc::channel(4);
     let cancelled = Arc::new(CancelledCalls::default());
     let interests = Arc::new(ResourceSubscriptions::default());
     let outputs = SupervisorOutputs {
@@ -72,22 +72,22 @@ pub fn start(
         log: Arc::new(LogRing::with_filter(shown_line)),
         gauges: Arc::default(),
         ids: Arc::new(AtomicU64::new(1)),
-        asks_clients: Arc::new(AtomicBool::new(settings.is_separate)),
+        has_ambiguous_requests: Arc::new(AtomicBool::new(settings.is_separate)),
     };
     let inputs = SupervisorInputs {
         queue: queued,
-        commands: orders,
+        commands: command_queue,
         cancelled: cancelled.clone(),
         interests: interests.clone(),
         stop: stop.clone(),
-        retire_by: None,
-        orders: Vec::new(),
+        drain_until: None,
+        pending_commands: Vec::new(),
     };
     let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
     let budgets = (ByteBudget::new(settings.max_bytes), settings.budget.clone());
-    let (life, status) = Supervisor::new(settings, source, inputs, outputs.clone(), tasks.clone());
-    tasks.spawn(life.run());
+    let (supervisor, status) = Supervisor::new(settings, endpoint, inputs, outputs.clone(), tasks.clone());
+    tasks.spawn(supervisor.run());
     let stop = stop.drop_guard();
     let shared = HandleInner {
         name,
@@ -110,11 +110,11 @@ impl ServerHandle {
     pub fn call(&self, call: Call) -> InFlight {
         let shared = &self.shared;
         let id = shared.outputs.ids.fetch_add(1, Ordering::Relaxed);
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let mut in_flight = InFlight {
             id,
             server: shared.name.clone(),
-            response: answer,
+            response,
             cancelled: Some(shared.cancelled.clone()),
             keeps: None,
             weight: None,
@@ -122,9 +122,9 @@ impl ServerHandle {
         let (of_server, of_all) = &shared.budgets;
         match CallSize::of(call.request.call.text.len(), of_server, of_all) {
             Ok(weight) => in_flight.weight = weight,
-            Err(OverBudget { held, limit }) => {
+            Err(OverBudget { in_use, limit }) => {
                 in_flight.cancelled = None;
-                let full = CallError::Full { server: shared.name.clone(), held, limit };
+                let full = CallError::Full { server: shared.name.clone(), in_use, limit };
                 QueuedCall::new(id, call, reply).fail(full);
                 return in_flight;
             }
@@ -171,7 +171,7 @@ impl ServerHandle {
     /// Whether its clients must not share a process: it was seen to ask while calls of several clients were running, so
     /// that nobody knew who was meant, or its settings say so.
     pub fn needs_own_process_per_client(&self) -> bool {
-        self.shared.outputs.asks_clients.load(Ordering::Relaxed)
+        self.shared.outputs.has_ambiguous_requests.load(Ordering::Relaxed)
     }
 
     /// What it wrote to stderr, and what happened to it.
@@ -230,18 +230,17 @@ impl ServerHandle {
     }
 
     /// Gives an order and waits until it took effect. One that is given is carried out, also if nobody waits any more.
-    async fn command(&self, order: impl FnOnce(CommandDone) -> SupervisorCommand) {
-        let (obeyed, done) = oneshot::channel();
+    async fn command(&self, command: impl FnOnce(CommandDone) -> SupervisorCommand) {
+        let (done, finished) = oneshot::channel();
         // The only failure is a server that is gone for good.
-        if self.shared.commands.send(order(obeyed)).await.is_ok() {
-            let _ = done.await;
+        if self.shared.commands.send(command(done)).await.is_ok() {
+            let _ = finished.await;
         }
     }
 
-    /// Lets it finish what it has, but no longer than `patience`, and stops it for good.
-    pub async fn drain(self, patience: Duration) {
-        let _ =
-            self.shared.commands.send(SupervisorCommand::Drain { until: Instant::now() + patience }).await;
+    /// Lets it finish what it has, but no longer than `limit`, and stops it for good.
+    pub async fn drain(self, limit: Duration) {
+        let _ = self.shared.commands.send(SupervisorCommand::Drain { until: Instant::now() + limit }).await;
         let mut status = self.status();
         while status.changed().await.is_ok() {}
     }

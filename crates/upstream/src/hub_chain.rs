@@ -97,9 +97,9 @@ impl HubsBehind {
     /// What a server says of itself in the `_meta` of a result.
     pub(crate) fn of(response: &Response) -> Self {
         let meta = response.result_field("_meta").map(|span| response.text.slice(span.range()));
-        let said = meta.and_then(|text| Item::parse(text).ok());
-        let said = said.and_then(|item| serde_json::from_str::<Self>(item.raw(meta::HUBS)?).ok());
-        let mut hubs = said.unwrap_or_default();
+        let hubs = meta.and_then(|text| Item::parse(text).ok());
+        let hubs = hubs.and_then(|item| serde_json::from_str::<Self>(item.raw(meta::HUBS)?).ok());
+        let mut hubs = hubs.unwrap_or_default();
         hubs.ids.retain(|id| is_id(id));
         hubs.ids.truncate(MAX_IDS);
         hubs

@@ -42,8 +42,8 @@ impl ServerLogLevel {
     pub(crate) fn level_to_set(&mut self, wish: LogFilter) -> Option<LogLevel> {
         let LogFilter::AtLeast(least) = wish else { return None };
         let wanted = least.min(LogLevel::Info);
-        let tell = self.can_be_set && self.set.is_none_or(|set| wanted < set);
-        tell.then(|| *self.set.insert(wanted))
+        let must_set = self.can_be_set && self.set.is_none_or(|set| wanted < set);
+        must_set.then(|| *self.set.insert(wanted))
     }
 }
 
@@ -63,9 +63,9 @@ mod tests {
             LogFilter::AtLeast(LogLevel::Emergency),
             LogFilter::AtLeast(LogLevel::Debug),
         ];
-        let told: Vec<LogLevel> =
+        let levels: Vec<LogLevel> =
             wishes.into_iter().filter_map(|wish| verbosity.level_to_set(wish)).collect();
-        assert_eq!(told, [LogLevel::Info, LogLevel::Debug]);
+        assert_eq!(levels, [LogLevel::Info, LogLevel::Debug]);
         let mut mute = ServerLogLevel::default();
         assert_eq!(mute.level_to_set(LogFilter::AtLeast(LogLevel::Debug)), None);
     }

@@ -124,8 +124,8 @@ pub struct StatusObserver(Arc<dyn Fn(&UpstreamStatus) + Send + Sync>);
 
 impl StatusObserver {
     /// An observer that calls a function.
-    pub fn new(tell: impl Fn(&UpstreamStatus) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    pub fn new(observe: impl Fn(&UpstreamStatus) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(observe))
     }
 }
 
@@ -172,8 +172,8 @@ impl StatusPublisher {
                 }
                 status.since = now;
             }
-            if let Some(StatusObserver(tell)) = self.observer.as_ref().filter(|_| is_new) {
-                tell(status);
+            if let Some(StatusObserver(observe)) = self.observer.as_ref().filter(|_| is_new) {
+                observe(status);
             }
             is_new
         });

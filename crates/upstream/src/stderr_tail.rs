@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn npx_of_a_package_that_does_not_exist() {
-        let said = tail(
+        let stderr = tail(
             "npm error code E404\n\
              npm error 404 Not Found - GET https://registry.npmjs.org/@nobody%2ftypo - Not found\n\
              npm error 404\n\
@@ -137,20 +137,20 @@ mod tests {
              npm error 404 tarball, folder, http url, or git folder.\n\
              npm error A complete log of this run can be found in: /home/me/.npm/_logs/2026-debug-0.log",
         );
-        assert_eq!(said.cause(), Some("npm error 404  '@nobody/typo@*' is not in this registry."));
-        assert_eq!(said.missing_package().as_deref(), Some("@nobody/typo"));
+        assert_eq!(stderr.cause(), Some("npm error 404  '@nobody/typo@*' is not in this registry."));
+        assert_eq!(stderr.missing_package().as_deref(), Some("@nobody/typo"));
     }
 
     #[test]
     fn npx_of_a_version_that_does_not_exist() {
-        let said = tail(
+        let stderr = tail(
             "npm error code ETARGET\n\
              npm error notarget No matching version found for left-pad@99.0.0.\n\
              npm error notarget In most cases you or one of your dependencies are requesting\n\
              npm error notarget a package version that doesn't exist.\n\
              npm error A complete log of this run can be found in: /home/me/.npm/_logs/x.log",
         );
-        assert_eq!(said.missing_package().as_deref(), Some("left-pad@99.0.0"));
+        assert_eq!(stderr.missing_package().as_deref(), Some("left-pad@99.0.0"));
     }
 
     #[test]

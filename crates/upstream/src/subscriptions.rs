@@ -24,7 +24,7 @@ const MAX_WATCHED: usize = 4096;
 pub struct ResourceSubscription {
     interests: Arc<ResourceSubscriptions>,
     uri: Arc<str>,
-    standing: watch::Receiver<SubscriptionState>,
+    state: watch::Receiver<SubscriptionState>,
 }
 
 /// Why a resource cannot be watched.
@@ -71,15 +71,15 @@ pub(crate) struct ResourceSubscriptions {
 struct WantedResource {
     /// How many want it; never 0.
     count: usize,
-    standing: watch::Sender<SubscriptionState>,
+    state: watch::Sender<SubscriptionState>,
 }
 
 impl WantedResource {
     fn forget_refusal(&self) {
-        self.standing.send_if_modified(|standing| {
-            let refused = matches!(standing, SubscriptionState::Refused(_));
+        self.state.send_if_modified(|state| {
+            let refused = matches!(state, SubscriptionState::Refused(_));
             if refused {
-                *standing = SubscriptionState::Asked;
+                *state = SubscriptionState::Asked;
             }
             refused
         });
@@ -95,14 +95,14 @@ impl ResourceSubscriptions {
             None if all.len() >= MAX_WATCHED => return Err(SubscribeError::TooMany),
             None => uri.into(),
         };
-        let new = || WantedResource { count: 0, standing: watch::Sender::new(SubscriptionState::Asked) };
+        let new = || WantedResource { count: 0, state: watch::Sender::new(SubscriptionState::Asked) };
         let wanted = all.entry(uri.clone()).or_insert_with(new);
         wanted.count += 1;
         wanted.forget_refusal();
-        let standing = wanted.standing.subscribe();
+        let state = wanted.state.subscribe();
         drop(all);
         self.changed.notify_one();
-        Ok(ResourceSubscription { interests: self.clone(), uri, standing })
+        Ok(ResourceSubscription { interests: self.clone(), uri, state })
     }
 
     /// Whether nobody wants anything.
@@ -111,17 +111,17 @@ impl ResourceSubscriptions {
     }
 
     /// What the server should be asked for: all that is wanted and was not refused.
-    pub(crate) fn to_ask(&self) -> BTreeSet<Arc<str>> {
+    pub(crate) fn wanted_uris(&self) -> BTreeSet<Arc<str>> {
         let all = self.wanted.lock();
         let wanted =
-            all.iter().filter(|(_, it)| !matches!(*it.standing.borrow(), SubscriptionState::Refused(_)));
+            all.iter().filter(|(_, it)| !matches!(*it.state.borrow(), SubscriptionState::Refused(_)));
         wanted.map(|(uri, _)| uri.clone()).collect()
     }
 
     /// Notes how the server stands to a resource; nobody may want it any more.
-    pub(crate) fn settle(&self, uri: &str, standing: SubscriptionState) {
+    pub(crate) fn settle(&self, uri: &str, state: SubscriptionState) {
         if let Some(wanted) = self.wanted.lock().get(uri) {
-            wanted.standing.send_replace(standing);
+            wanted.state.send_replace(state);
         }
     }
 
@@ -141,8 +141,8 @@ impl ResourceSubscription {
 
     /// Waits until the server has said how it stands to this.
     pub(crate) async fn settled(&self) -> Result<(), SubscribeError> {
-        let mut standing = self.standing.clone();
-        let settled = standing.wait_for(|standing| !matches!(standing, SubscriptionState::Asked)).await;
+        let mut state = self.state.clone();
+        let settled = state.wait_for(|state| !matches!(state, SubscriptionState::Asked)).await;
         match settled.as_deref() {
             Ok(SubscriptionState::Refused(why)) => Err(why.clone()),
             Ok(_) => Ok(()),

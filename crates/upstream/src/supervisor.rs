@@ -37,16 +37,16 @@ use crate::{
 };
 
 /// How many lines of stderr an error shows.
-const LAST_WORDS: usize = 20;
+const STDERR_LINES: usize = 20;
 /// How long a process may take to end after it closed its stdout.
-const LAST_BREATH: Duration = Duration::from_millis(200);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 /// A remote server that served so long is well: its next failure is a new one.
-const WELL: Duration = Duration::from_secs(5);
+const HEALTHY_AFTER: Duration = Duration::from_secs(5);
 /// From so many failures in a row on, calls to a remote server no longer wait for it.
-const PATIENCE: usize = 5;
+const MAX_FAILURES: usize = 5;
 /// How often a remote server that stays down is looked after, and how soon at the earliest because of a call.
-const LOOK: Duration = Duration::from_secs(30);
-const LOOK_FOR_CALL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
+const MIN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a handle may ask for.
 #[derive(Debug)]
@@ -75,9 +75,9 @@ pub(crate) struct SupervisorInputs {
     pub(crate) interests: Arc<ResourceSubscriptions>,
     pub(crate) stop: CancellationToken,
     /// Set once it shall end with its last call.
-    pub(crate) retire_by: Option<Instant>,
+    pub(crate) drain_until: Option<Instant>,
     /// Orders that take effect with the next state.
-    pub(crate) orders: Vec<CommandDone>,
+    pub(crate) pending_commands: Vec<CommandDone>,
 }
 
 /// What the task shows to the outside.
@@ -89,13 +89,13 @@ pub(crate) struct SupervisorOutputs {
     /// Ids of requests, ours and those of calls.
     pub(crate) ids: Arc<AtomicU64>,
     /// Whether a question came that could have been meant for several clients.
-    pub(crate) asks_clients: Arc<AtomicBool>,
+    pub(crate) has_ambiguous_requests: Arc<AtomicBool>,
 }
 
 /// The task of one server.
 pub(crate) struct Supervisor {
     settings: ServerSettings,
-    source: Endpoint,
+    endpoint: Endpoint,
     inputs: SupervisorInputs,
     outputs: SupervisorOutputs,
     tasks: TaskTracker,
@@ -103,13 +103,13 @@ pub(crate) struct Supervisor {
     policy: RestartPolicy,
     status: Arc<StatusPublisher>,
     /// How it is spoken to, as far as that is known from earlier lives.
-    ways: ProtocolDetection,
+    detection: ProtocolDetection,
     /// What is known of the server's era from earlier lives.
-    era: RevisionPolicy,
+    revision_policy: RevisionPolicy,
     /// How the last life ended, if badly.
     failure: Option<Arc<Failure>>,
     /// It stays down, and this is only a look whether it came back.
-    is_looking: bool,
+    is_checking: bool,
     /// When the first attempt of the current start began.
     began: Instant,
     /// The first line of the log that belongs to the current life.
@@ -136,15 +136,15 @@ fn first_step(settings: &ServerSettings) -> NextStep {
 impl Supervisor {
     pub(crate) fn new(
         settings: ServerSettings,
-        source: Endpoint,
+        endpoint: Endpoint,
         inputs: SupervisorInputs,
         outputs: SupervisorOutputs,
         tasks: TaskTracker,
     ) -> (Self, watch::Receiver<UpstreamStatus>) {
-        let ways = ProtocolDetection::of(&source);
+        let detection = ProtocolDetection::of(&endpoint);
         let first = UpstreamStatus {
             name: settings.name.clone(),
-            transport: ways.name(),
+            transport: detection.name(),
             state: match first_step(&settings) {
                 NextStep::Idle { wakes } => UpstreamState::Stopped { wakes },
                 _ => UpstreamState::Starting { phase: Phase::Spawning, attempt: 1, failure: None },
@@ -158,23 +158,23 @@ impl Supervisor {
             freshness: Freshness::default(),
         };
         let (status, seen) = StatusPublisher::new(first, settings.observer.clone());
-        let life = Self {
-            calls: CallTable::new(&settings, source.is_remote(), outputs.gauges.clone()),
+        let supervisor = Self {
+            calls: CallTable::new(&settings, endpoint.is_remote(), outputs.gauges.clone()),
             policy: RestartPolicy::new(settings.restart),
-            ways,
-            era: settings.revision,
+            detection,
+            revision_policy: settings.revision,
             failure: None,
-            is_looking: false,
+            is_checking: false,
             began: Instant::now(),
             log_begins: 0,
             status,
             settings,
-            source,
+            endpoint,
             inputs,
             outputs,
             tasks,
         };
-        (life, seen)
+        (supervisor, seen)
     }
 
     pub(crate) async fn run(mut self) {
@@ -182,7 +182,7 @@ impl Supervisor {
         let mut next = first_step(&self.settings);
         loop {
             next = match next {
-                NextStep::Start => self.live().await,
+                NextStep::Start => self.run_connection().await,
                 NextStep::Wait { outlook, failure } => self.wait(outlook, failure).await,
                 NextStep::Idle { wakes } => self.idle(wakes).await,
                 NextStep::Stop => break,
@@ -197,20 +197,20 @@ impl Supervisor {
 
     /// Waits until it is known where the program is looked for. Calls and orders wait, too.
     async fn find_path(&mut self) {
-        let Endpoint::Process(source) = &mut self.source else { return };
+        let Endpoint::Process(endpoint) = &mut self.endpoint else { return };
         let Some(path) = self.settings.path.take() else { return };
         tokio::select! {
             () = self.inputs.stop.cancelled() => {}
             path = path.known() => {
                 if let Some(path) = path {
-                    source.launch.env.insert("PATH".into(), path);
+                    endpoint.launch.env.insert("PATH".into(), path);
                 }
             }
         }
     }
 
     /// One life, from spawning to the end of its process.
-    async fn live(&mut self) -> NextStep {
+    async fn run_connection(&mut self) -> NextStep {
         let started = Instant::now();
         let attempt = self.next_attempt();
         if attempt == 1 {
@@ -218,31 +218,31 @@ impl Supervisor {
         }
         self.log_begins = *self.outputs.log.subscribe().borrow();
         // Those who watch need not see every look.
-        let is_looking = std::mem::take(&mut self.is_looking);
+        let is_checking = std::mem::take(&mut self.is_checking);
         self.status.modify(|status| {
-            if !is_looking {
+            if !is_checking {
                 status.state = self.starting(Phase::Spawning);
             }
-            status.starts += u64::from(!self.ways.goes_on());
+            status.starts += u64::from(!self.detection.goes_on());
         });
-        self.inputs.orders.clear();
-        let way = self.ways.current();
+        self.inputs.pending_commands.clear();
+        let protocol = self.detection.current();
         let turn = self.settings.start_gate.taken().await;
-        let opened = self.source.open(way, &self.outputs.log, &self.tasks);
-        let OpenedConnection { connection: wire, process, rules } = match opened {
+        let opened = self.endpoint.open(protocol, &self.outputs.log, &self.tasks);
+        let OpenedConnection { connection, process, rules } = match opened {
             Ok(opened) => opened,
             Err(failure) => return self.start_failed(failure),
         };
         drop(turn);
-        if !is_looking {
+        if !is_checking {
             self.set(self.starting(Phase::Handshaking));
         }
-        let era = match way {
+        let revision_policy = match protocol {
             // Older than the stateless era, and never used with it.
-            ServerProtocol::Sse if self.era == RevisionPolicy::Auto => RevisionPolicy::Legacy,
-            _ => self.era,
+            ServerProtocol::Sse if self.revision_policy == RevisionPolicy::Auto => RevisionPolicy::Legacy,
+            _ => self.revision_policy,
         };
-        let around = ConnectionContext {
+        let context = ConnectionContext {
             settings: &self.settings,
             inputs: &mut self.inputs,
             calls: &mut self.calls,
@@ -250,15 +250,15 @@ impl Supervisor {
             outputs: &self.outputs,
             process: process.as_ref(),
             rules,
-            protocol: way,
+            protocol,
             started,
         };
-        let (end, incoming) = UpstreamConnection::hold(around, wire, era).await;
+        let (end, incoming) = UpstreamConnection::hold(context, connection, revision_policy).await;
         let was_ready = matches!(self.status.borrow().state, UpstreamState::Running);
         if was_ready {
             self.policy.on_healthy(started.into_std());
             self.failure = None;
-            self.ways.found();
+            self.detection.found();
             self.learn(started);
         }
         self.status.modify(|status| {
@@ -301,7 +301,7 @@ impl Supervisor {
                     Some(failure) if was_ready => self.crashed(failure),
                     Some(failure) => self.start_failed(failure),
                     None => {
-                        self.is_looking = is_looking;
+                        self.is_checking = is_checking;
                         NextStep::Start
                     }
                 }
@@ -322,7 +322,7 @@ impl Supervisor {
 
     /// Servers built on old SDKs die of a question before the handshake.
     fn start_with_handshake(&mut self) -> NextStep {
-        self.era = RevisionPolicy::Legacy;
+        self.revision_policy = RevisionPolicy::Legacy;
         let note = "it exited on `server/discover`; restarting with the legacy handshake";
         self.outputs.log.push(LogSource::Event, note);
         NextStep::Start
@@ -330,13 +330,13 @@ impl Supervisor {
 
     /// Looks for another way to speak to the server. Gives the failure back if it is not about that.
     fn try_other_protocol(&mut self, failure: Failure) -> Option<Failure> {
-        let (tried, said) = (self.ways.current(), failure.to_string());
-        let failure = self.ways.failed(failure);
-        let name = self.ways.name();
+        let (tried, reason) = (self.detection.current(), failure.to_string());
+        let failure = self.detection.failed(failure);
+        let name = self.detection.name();
         self.status.modify_if(|status| std::mem::replace(&mut status.transport, name) != name);
         if failure.is_none() {
-            let next = self.ways.current().name();
-            let note = format!("no response over {} ({said}); trying {next}", tried.name());
+            let next = self.detection.current().name();
+            let note = format!("no response over {} ({reason}); trying {next}", tried.name());
             self.outputs.log.push(LogSource::Event, &note);
         }
         failure
@@ -344,15 +344,15 @@ impl Supervisor {
 
     /// Takes a lesson from a life that went well. A remote server outlives its lives with us, so its era does, too.
     fn learn(&mut self, started: Instant) {
-        if !self.source.is_remote() {
+        if !self.endpoint.is_remote() {
             return;
         }
-        if started.elapsed() >= WELL {
+        if started.elapsed() >= HEALTHY_AFTER {
             self.policy.reset();
         }
         if self.settings.revision == RevisionPolicy::Auto {
             let revision = self.status.borrow().revision;
-            self.era = match revision.is_none_or(|revision| revision.features().has_sessions()) {
+            self.revision_policy = match revision.is_none_or(|revision| revision.features().has_sessions()) {
                 true => RevisionPolicy::Legacy,
                 false => RevisionPolicy::Modern,
             };
@@ -377,7 +377,7 @@ impl Supervisor {
     ) -> NextStep {
         if failure.is_about_handshake() {
             // What an earlier life seemed to show of its era was wrong: find out anew.
-            self.era = self.settings.revision;
+            self.revision_policy = self.settings.revision;
         }
         let failure = match failure {
             Failure::Remote { why } if why.is_loop() => {
@@ -391,7 +391,7 @@ impl Supervisor {
         }
         let hopeless = failure.is_hopeless();
         let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
-        if is_new || !self.source.is_remote() {
+        if is_new || !self.endpoint.is_remote() {
             self.outputs.log.push(LogSource::Event, &failure.summary());
         }
         let failure = self.fail_pending(failure);
@@ -401,13 +401,13 @@ impl Supervisor {
         }
         let now = Instant::now();
         let decision = decide(&mut self.policy, now.into_std());
-        if self.source.is_remote() && self.policy.failures() >= PATIENCE {
-            if is_new || self.policy.failures() == PATIENCE {
-                let note = format!("it stays down; checking again every {} s", LOOK.as_secs());
+        if self.endpoint.is_remote() && self.policy.failures() >= MAX_FAILURES {
+            if is_new || self.policy.failures() == MAX_FAILURES {
+                let note = format!("it stays down; checking again every {} s", CHECK_INTERVAL.as_secs());
                 self.outputs.log.push(LogSource::Event, &note);
             }
             return NextStep::Wait {
-                outlook: DownState::LookAgain { since: now, until: now + LOOK },
+                outlook: DownState::CheckAgain { since: now, until: now + CHECK_INTERVAL },
                 failure,
             };
         }
@@ -444,7 +444,7 @@ impl Supervisor {
         let lines = self.outputs.log.since(self.log_begins);
         let stderr: Vec<_> =
             lines.into_iter().filter(|line| line.source == LogSource::Stderr).map(|line| line.text).collect();
-        StderrTail(stderr[stderr.len().saturating_sub(LAST_WORDS)..].into())
+        StderrTail(stderr[stderr.len().saturating_sub(STDERR_LINES)..].into())
     }
 
     fn with_stderr_tail(&self, failure: Failure) -> Failure {
@@ -483,13 +483,13 @@ enum ExitWait {
 async fn reap(
     process: Option<ProcessHandle>,
     mut incoming: mpsc::Receiver<Incoming>,
-    patience: ExitWait,
+    wait: ExitWait,
 ) -> Option<toolbay_supervise::Exit> {
     let process = process?;
-    match patience {
+    match wait {
         ExitWait::Long => process.stop(),
         ExitWait::Short => {
-            if let Ok(exit) = timeout(LAST_BREATH, process.exited()).await {
+            if let Ok(exit) = timeout(EXIT_TIMEOUT, process.exited()).await {
                 return Some(exit);
             }
             process.kill();

@@ -187,12 +187,12 @@ impl CallRun {
                 update = call.next() => update,
             };
             match update {
-                CallUpdate::Event(CallEvent::Question(request)) if self.client.session.is_some() => {
+                CallUpdate::Event(CallEvent::ServerRequest(request)) if self.client.session.is_some() => {
                     if let Some(text) = self.ask_session(request) {
                         event_slot::put(text).await;
                     }
                 }
-                CallUpdate::Event(CallEvent::Question(request)) => {
+                CallUpdate::Event(CallEvent::ServerRequest(request)) => {
                     let mut requests = vec![*request];
                     if let Some(outcome) = Box::pin(self.gather(&mut call, &mut requests)).await {
                         break outcome;
@@ -226,7 +226,7 @@ impl CallRun {
                 sealed.as_ref().unwrap_or(&notification).text.clone().into()
             }
             // The client gave no progress token; server requests are handled elsewhere; no call is a subscription.
-            (CallEvent::Progress(_) | CallEvent::Question(_) | CallEvent::Told(_), _) => return,
+            (CallEvent::Progress(_) | CallEvent::ServerRequest(_) | CallEvent::Subscription(_), _) => return,
         };
         event_slot::put(text).await;
     }

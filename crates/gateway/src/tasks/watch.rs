@@ -101,7 +101,7 @@ impl WatchedServer {
         while self.agreed.is_none() {
             let TaskSource::Listening(call) = &mut self.source else { return };
             match call.next().await {
-                CallUpdate::Event(CallEvent::Told(notification))
+                CallUpdate::Event(CallEvent::Subscription(notification))
                     if notification.method() == method::LISTEN_ACKNOWLEDGED =>
                 {
                     let agreed = notification.param("notifications").map(|span| notification.raw(span));
@@ -125,7 +125,7 @@ impl WatchedServer {
         loop {
             match &mut self.source {
                 TaskSource::Listening(call) => match call.next().await {
-                    CallUpdate::Event(CallEvent::Told(notification)) => {
+                    CallUpdate::Event(CallEvent::Subscription(notification)) => {
                         if let Some(change) = self.change(&notification, gateway, client) {
                             return change;
                         }

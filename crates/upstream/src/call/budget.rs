@@ -12,7 +12,7 @@ const WEIGHED: usize = 16 * 1024;
 #[derive(Debug, Clone)]
 pub struct ByteBudget {
     limit: usize,
-    held: Arc<AtomicUsize>,
+    in_use: Arc<AtomicUsize>,
 }
 
 impl ByteBudget {
@@ -23,16 +23,16 @@ impl ByteBudget {
 
     /// A budget of which nothing is used.
     pub fn new(limit: usize) -> Self {
-        Self { limit, held: Arc::default() }
+        Self { limit, in_use: Arc::default() }
     }
 
     /// Takes bytes out of the budget; an error says how many are in use if these are too many. What would fit into an unused
     /// budget never, fits into it alone.
     fn reserve(&self, bytes: usize) -> Result<Reservation, OverBudget> {
-        let before = self.held.fetch_add(bytes, Relaxed);
-        let reserved = Reservation { bytes, used: self.held.clone() };
+        let before = self.in_use.fetch_add(bytes, Relaxed);
+        let reserved = Reservation { bytes, used: self.in_use.clone() };
         if before > 0 && before + bytes > self.limit {
-            return Err(OverBudget { held: before, limit: self.limit });
+            return Err(OverBudget { in_use: before, limit: self.limit });
         }
         Ok(reserved)
     }
@@ -41,7 +41,7 @@ impl ByteBudget {
 /// Why a call has no place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OverBudget {
-    pub(crate) held: usize,
+    pub(crate) in_use: usize,
     pub(crate) limit: usize,
 }
 
@@ -88,10 +88,10 @@ mod tests {
         let (server, all) = (ByteBudget::new(100_000), ByteBudget::new(150_000));
         let first = CallSize::of(60_000, &server, &all).unwrap();
         let refused = CallSize::of(60_000, &server, &all).unwrap_err();
-        assert_eq!((refused.held, refused.limit), (60_000, 100_000));
+        assert_eq!((refused.in_use, refused.limit), (60_000, 100_000));
         let other = ByteBudget::new(100_000);
         let refused = CallSize::of(100_000, &other, &all).unwrap_err();
-        assert_eq!((refused.held, refused.limit), (60_000, 150_000));
+        assert_eq!((refused.in_use, refused.limit), (60_000, 150_000));
         assert!(CallSize::of(WEIGHED, &server, &all).unwrap().is_none());
         drop(first);
         assert!(CallSize::of(60_000, &server, &all).unwrap().is_some());

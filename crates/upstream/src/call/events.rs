@@ -127,8 +127,8 @@ mod tests {
     use super::*;
 
     fn event() -> CallEvent {
-        let Ok(Message::Notification(said)) = Message::parse(notification("x", None)) else { panic!("one") };
-        CallEvent::Log(said)
+        let Ok(Message::Notification(sent)) = Message::parse(notification("x", None)) else { panic!("one") };
+        CallEvent::Log(sent)
     }
 
     #[tokio::test]
@@ -136,14 +136,14 @@ mod tests {
         let (sender, mut events) = events();
         let second = sender.clone();
         drop(sender);
-        let said = async {
+        let sent = async {
             tokio::task::yield_now().await;
             second.send(event()).unwrap();
             tokio::task::yield_now().await;
             drop(second);
         };
-        let (heard, ()) = tokio::join!(async { (events.recv().await, events.recv().await) }, said);
-        assert!(matches!(heard, (Some(CallEvent::Log(_)), None)));
+        let (received, ()) = tokio::join!(async { (events.recv().await, events.recv().await) }, sent);
+        assert!(matches!(received, (Some(CallEvent::Log(_)), None)));
     }
 
     #[test]

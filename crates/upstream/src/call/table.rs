@@ -53,7 +53,7 @@ pub(crate) struct PendingCall {
     task: Option<Bytes>,
     /// Questions that its client has not answered yet, and since when the clocks stand still for them.
     open_server_requests: usize,
-    asked: Instant,
+    paused_at: Instant,
     /// Nothing for what may take as long as its connection lasts: subscriptions and requests of our own.
     clock: Option<CallClock>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct CallTable {
     pending: IdMap<PendingCall>,
     /// Pending calls that are not our own.
     foreign: usize,
-    next_look: Option<Instant>,
+    next_expiry: Option<Instant>,
     gauges: Arc<Gauges>,
 }
 
@@ -122,7 +122,7 @@ impl CallTable {
             writes: settings.serialize_writes.then(WriteQueue::default),
             pending: IdMap::default(),
             foreign: 0,
-            next_look: None,
+            next_expiry: None,
             gauges,
         }
     }
@@ -142,7 +142,7 @@ impl CallTable {
             return queued.fail(error);
         }
         if let Some(limits) = limits(&queued.call, self.timeouts) {
-            self.look_by(queued.arrived + limits.idle);
+            self.expire_by(queued.arrived + limits.idle);
         }
         self.waiting.push_back(queued);
         self.gauge();
@@ -152,8 +152,8 @@ impl CallTable {
     /// that is still on its way.
     pub(crate) fn next_waiting(&mut self) -> Option<QueuedCall> {
         loop {
-            let held = self.writes.as_mut().and_then(WriteQueue::next);
-            let Some(queued) = held.or_else(|| self.waiting.pop_front()) else { break };
+            let write = self.writes.as_mut().and_then(WriteQueue::next);
+            let Some(queued) = write.or_else(|| self.waiting.pop_front()) else { break };
             if queued.reply.is_closed() {
                 continue;
             }
@@ -186,9 +186,9 @@ impl CallTable {
     }
 
     /// Learns what the server offers, as far as it matters here.
-    pub(crate) fn learn(&mut self, catalogue: &Catalog) {
+    pub(crate) fn learn(&mut self, catalog: &Catalog) {
         if let Some(writes) = &mut self.writes {
-            writes.learn(catalogue);
+            writes.learn(catalog);
         }
     }
 
@@ -209,23 +209,23 @@ impl CallTable {
             writes.began(queued.id);
         }
         // A subscription says nothing about what else the server does for its client.
-        let owner = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.caller.id);
+        let caller = (queued.call.request.call.method() != method::LISTEN).then_some(queued.call.caller.id);
         let pending = PendingCall {
             task: awaited_task(&queued.call),
             reply: queued.reply,
             events: queued.call.events.take(),
             logs: queued.call.caller.logs,
-            caller: owner,
+            caller,
             accepts_server_requests: queued.call.caller.accepts_server_requests,
             open_server_requests: 0,
-            asked: now,
+            paused_at: now,
             call: self.may_be_unsent.then_some(queued.call),
             clock,
         };
         if let Some(clock) = clock {
-            self.look_by(clock.deadline());
+            self.expire_by(clock.deadline());
         }
-        self.foreign += usize::from(owner.is_some());
+        self.foreign += usize::from(caller.is_some());
         Gauges::next(&self.gauges.calls);
         self.pending.insert(queued.id, pending);
         self.gauge();
@@ -242,7 +242,7 @@ impl CallTable {
             accepts_server_requests: false,
             task: None,
             open_server_requests: 0,
-            asked: Instant::now(),
+            paused_at: Instant::now(),
             clock: None,
         };
         self.pending.insert(id, pending);
@@ -265,9 +265,9 @@ impl CallTable {
             let Some(pending) = self.remove(*id) else { continue };
             let Some(mut call) = pending.call else { continue };
             call.events = pending.events;
-            let arrived = pending.clock.map_or(pending.asked, |clock| clock.total_until - clock.total);
+            let arrived = pending.clock.map_or(pending.paused_at, |clock| clock.total_until - clock.total);
             if let Some(limits) = limits(&call, self.timeouts) {
-                self.look_by(arrived + limits.idle);
+                self.expire_by(arrived + limits.idle);
             }
             self.wait_on(QueuedCall { id: *id, call, reply: pending.reply, arrived });
         }
@@ -289,7 +289,7 @@ impl CallTable {
     }
 
     /// Where the news of a subscription go, if it is one of a client.
-    pub(crate) fn progress_target(&self, id: u64) -> Option<&CallEventSender> {
+    pub(crate) fn subscription_sender(&self, id: u64) -> Option<&CallEventSender> {
         self.pending.get(&id).filter(|pending| pending.caller.is_none())?.events.as_ref()
     }
 
@@ -311,43 +311,43 @@ impl CallTable {
     /// The call whose client is asked by a question that came without saying whose it is. That the only client with calls is
     /// meant is a conclusion: a server may also ask on its own account, or about a call that was given up.
     pub(crate) fn target_of_server_request(&self) -> RequestTarget {
-        let mut owners = self.pending.values().filter_map(|pending| pending.caller);
-        let Some(owner) = owners.next() else { return RequestTarget::Nobody };
-        if owners.any(|other| other != owner) {
+        let mut callers = self.pending.values().filter_map(|pending| pending.caller);
+        let Some(caller) = callers.next() else { return RequestTarget::Nobody };
+        if callers.any(|other| other != caller) {
             return RequestTarget::Anybody;
         }
-        self.carrier(owner).map_or(RequestTarget::Nobody, RequestTarget::Call)
+        self.carrier(caller).map_or(RequestTarget::Nobody, RequestTarget::Call)
     }
 
     /// Of several calls of one client, the oldest that can carry a question: the one that takes long asks, mostly.
-    pub(crate) fn carrier(&self, owner: CallerId) -> Option<u64> {
+    pub(crate) fn carrier(&self, caller: CallerId) -> Option<u64> {
         let carries =
-            |pending: &PendingCall| pending.accepts_server_requests && pending.caller == Some(owner);
+            |pending: &PendingCall| pending.accepts_server_requests && pending.caller == Some(caller);
         self.pending.iter().filter(|(_, pending)| carries(pending)).map(|(id, _)| *id).min()
     }
 
     /// Whose call it is.
-    pub(crate) fn owner(&self, id: u64) -> Option<CallerId> {
+    pub(crate) fn caller_of(&self, id: u64) -> Option<CallerId> {
         self.pending.get(&id)?.caller
     }
 
     /// Where the questions of a call go, if its client may be asked.
-    pub(crate) fn open_server_requests_of(&self, id: u64) -> Option<&CallEventSender> {
+    pub(crate) fn server_request_sender(&self, id: u64) -> Option<&CallEventSender> {
         let pending = self.pending.get(&id).filter(|pending| pending.accepts_server_requests)?;
         pending.events.as_ref()
     }
 
     /// Stops the clocks of a call while its client is asked.
-    pub(crate) fn sent_at(&mut self, id: u64) {
+    pub(crate) fn pause(&mut self, id: u64) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         if pending.open_server_requests == 0 {
-            pending.asked = Instant::now();
+            pending.paused_at = Instant::now();
         }
         pending.open_server_requests += 1;
     }
 
     /// Lets the clocks of a call go on once nothing is asked any more.
-    pub(crate) fn replied(&mut self, id: u64) {
+    pub(crate) fn resume(&mut self, id: u64) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         pending.open_server_requests = pending.open_server_requests.saturating_sub(1);
         if pending.open_server_requests > 0 {
@@ -356,9 +356,9 @@ impl CallTable {
         let Some(clock) = &mut pending.clock else { return };
         let now = Instant::now();
         clock.idle_until = now + clock.idle;
-        clock.total_until += now - pending.asked;
+        clock.total_until += now - pending.paused_at;
         let deadline = clock.deadline();
-        self.look_by(deadline);
+        self.expire_by(deadline);
     }
 
     /// Forgets a call whose caller went away; says whether the server has it.
@@ -374,8 +374,8 @@ impl CallTable {
     }
 
     /// When to call [`CallTable::expire`] next.
-    pub(crate) fn next_look(&self) -> Option<Instant> {
-        self.next_look
+    pub(crate) fn next_expiry(&self) -> Option<Instant> {
+        self.next_expiry
     }
 
     /// The clocks stood for so long: this process did not run, and what came meanwhile was not heard yet.
@@ -387,7 +387,7 @@ impl CallTable {
             clock.idle_until += time;
             clock.total_until += time;
         }
-        self.next_look = self.next_look.map(|next| next + time);
+        self.next_expiry = self.next_expiry.map(|next| next + time);
     }
 
     /// Fails every call that is out of time; gives the ids that the server must be told of.
@@ -422,7 +422,7 @@ impl CallTable {
         let waiting =
             self.queues().flatten().filter_map(|queued| Some(queued.arrived + limit(queued)?)).min();
         let pending = self.pending.values().filter_map(PendingCall::deadline).min();
-        self.next_look = waiting.into_iter().chain(pending).min();
+        self.next_expiry = waiting.into_iter().chain(pending).min();
         self.gauge();
         late
     }
@@ -469,8 +469,8 @@ impl CallTable {
         self.gauges.waiting.store(self.waiting(), Relaxed);
     }
 
-    fn look_by(&mut self, deadline: Instant) {
-        self.next_look = Some(self.next_look.map_or(deadline, |next| next.min(deadline)));
+    fn expire_by(&mut self, deadline: Instant) {
+        self.next_expiry = Some(self.next_expiry.map_or(deadline, |next| next.min(deadline)));
     }
 }
 
@@ -481,10 +481,10 @@ fn limits(call: &Call, usual: Timeouts) -> Option<Timeouts> {
 
 /// The task that a call waits for, if it does nothing else.
 fn awaited_task(call: &Call) -> Option<Bytes> {
-    let asked = &call.request.call;
-    let span = (asked.method() == method::TASKS_RESULT).then(|| asked.param("taskId"))??;
+    let method_call = &call.request.call;
+    let span = (method_call.method() == method::TASKS_RESULT).then(|| method_call.param("taskId"))??;
     let renamed = call.renamed.iter().find(|(renamed, _)| *renamed == span);
-    Some(renamed.map_or_else(|| asked.text.slice(span.range()), |(_, id)| id.clone()))
+    Some(renamed.map_or_else(|| method_call.text.slice(span.range()), |(_, id)| id.clone()))
 }
 
 /// What is known of each id. Nobody else chooses the ids, so nobody can make them collide.

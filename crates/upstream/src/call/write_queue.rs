@@ -21,23 +21,23 @@ pub(crate) struct WriteQueue {
 
 impl WriteQueue {
     /// Learns which tools change nothing.
-    pub(crate) fn learn(&mut self, catalogue: &Catalog) {
+    pub(crate) fn learn(&mut self, catalog: &Catalog) {
         let name = |tool: &bytes::Bytes| {
             let tool: Value = serde_json::from_slice(tool).ok()?;
             let is_read_only = tool["annotations"]["readOnlyHint"] == true;
             tool["name"].as_str().filter(|_| is_read_only).map(str::to_owned)
         };
-        self.read_only = catalogue.list(CatalogKind::Tools).iter().filter_map(name).collect();
+        self.read_only = catalog.list(CatalogKind::Tools).iter().filter_map(name).collect();
     }
 
     pub(crate) fn is_write(&self, call: &Call) -> bool {
-        let asked = &call.request.call;
-        if asked.method() != method::TOOLS_CALL {
+        let method_call = &call.request.call;
+        if method_call.method() != method::TOOLS_CALL {
             return false;
         }
-        let Some(span) = asked.param("name") else { return true };
+        let Some(span) = method_call.param("name") else { return true };
         let renamed = call.renamed.iter().find(|(renamed, _)| *renamed == span);
-        let name = decode_string(renamed.map_or(&asked.text[span.range()], |(_, name)| name));
+        let name = decode_string(renamed.map_or(&method_call.text[span.range()], |(_, name)| name));
         !name.is_some_and(|name| self.read_only.contains(&*name))
     }
 

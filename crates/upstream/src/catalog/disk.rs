@@ -53,7 +53,7 @@ impl Catalog {
         let kept: StoredCatalog<'_> =
             serde_json::from_slice(text).ok().filter(|kept: &StoredCatalog<'_>| kept.format == FORMAT)?;
         let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
-        let mut catalogue = Self {
+        let mut catalog = Self {
             server_info: text(kept.server_info),
             capabilities: text(kept.capabilities),
             instructions: kept.instructions,
@@ -65,9 +65,9 @@ impl Catalog {
             (CatalogKind::ResourceTemplates, kept.resource_templates),
             (CatalogKind::Prompts, kept.prompts),
         ] {
-            catalogue.replace(kind, items.into_iter().map(|item| item.get().to_owned().into()).collect());
+            catalog.replace(kind, items.into_iter().map(|item| item.get().to_owned().into()).collect());
         }
-        Some(catalogue)
+        Some(catalog)
     }
 }
 
@@ -81,19 +81,18 @@ mod tests {
 
     #[test]
     fn what_is_kept_comes_back_as_it_was() {
-        let mut catalogue = Catalog {
+        let mut catalog = Catalog {
             server_info: Some(r#"{"name":"s", "big": 12345678901234567890123, "f": 1.0}"#.to_owned()),
             capabilities: Some(r#"{"tools":{}}"#.to_owned()),
             instructions: Some("ask \"nicely\"\n".to_owned()),
             ..Catalog::default()
         };
-        catalogue.replace(
+        catalog.replace(
             CatalogKind::Tools,
             vec![r#"{"name":"t","x":1e400,"inputSchema":{ "type":"object"}}"#.into()],
         );
-        catalogue
-            .replace(CatalogKind::Prompts, vec![r#"{"name":"p"}"#.into(), r#"{"name":"\u0070"}"#.into()]);
-        assert_eq!(Catalog::from_json(catalogue.to_json().as_bytes()), Some(catalogue));
+        catalog.replace(CatalogKind::Prompts, vec![r#"{"name":"p"}"#.into(), r#"{"name":"\u0070"}"#.into()]);
+        assert_eq!(Catalog::from_json(catalog.to_json().as_bytes()), Some(catalog));
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) struct Freshness {
     /// Whose changes the server announces.
     pub(crate) announced: [bool; 4],
     /// When the server introduced itself last.
-    pub(crate) introduced: Option<Instant>,
+    pub(crate) identified: Option<Instant>,
 }
 
 impl UpstreamStatus {
@@ -67,8 +67,8 @@ impl UpstreamStatus {
     pub fn list_hints(&self, kind: CatalogKind) -> Option<CacheHints> {
         let listed = self.freshness.listed[kind as usize]?;
         Some(match (self.catalog.hints(kind), self.freshness.announced[kind as usize]) {
-            (Some(said), true) => said,
-            (Some(said), false) => said.aged(listed),
+            (Some(hints), true) => hints,
+            (Some(hints), false) => hints.aged(listed),
             (None, true) => CacheHints::UNLIMITED,
             (None, false) => CacheHints { ttl: Some(UNANNOUNCED), is_public: false },
         })
@@ -76,9 +76,9 @@ impl UpstreamStatus {
 
     /// How long what it said about itself may be kept; nothing before it did.
     pub fn server_info_hints(&self) -> Option<CacheHints> {
-        let introduced = self.freshness.introduced?;
+        let identified = self.freshness.identified?;
         Some(match self.catalog.identity {
-            Some(said) => said.aged(introduced),
+            Some(hints) => hints.aged(identified),
             None => CacheHints::UNLIMITED,
         })
     }

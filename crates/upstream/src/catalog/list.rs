@@ -25,14 +25,14 @@ const MAX_ITEMS: usize = 2048;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Lists everything that a server says it has.
-pub(crate) async fn catalog(peer: &Requester, introduction: &ServerIdentity) -> Catalog {
-    let mut catalogue = Catalog::default();
-    introduction.store(&mut catalogue);
-    for kind in declared(introduction.capabilities.as_deref()) {
-        let listed = list(peer, kind, introduction.revision, !introduction.hubs.is_empty()).await;
-        listed.store(kind, &mut catalogue);
+pub(crate) async fn catalog(peer: &Requester, identity: &ServerIdentity) -> Catalog {
+    let mut catalog = Catalog::default();
+    identity.store(&mut catalog);
+    for kind in declared(identity.capabilities.as_deref()) {
+        let listed = list(peer, kind, identity.revision, !identity.hubs.is_empty()).await;
+        listed.store(kind, &mut catalog);
     }
-    catalogue
+    catalog
 }
 
 /// Whose changes a server with these capabilities announces.
@@ -71,15 +71,15 @@ impl ListResult {
     }
 
     /// Puts it into the catalogue, in the place of what was there.
-    pub(crate) fn store(self, kind: CatalogKind, catalogue: &mut Catalog) {
+    pub(crate) fn store(self, kind: CatalogKind, catalog: &mut Catalog) {
         let prefix = format!("{}: ", kind.list_method());
-        catalogue.problems.retain(|problem| !problem.starts_with(&prefix));
-        catalogue.problems.extend(self.problem.map(|problem| prefix + &problem));
+        catalog.problems.retain(|problem| !problem.starts_with(&prefix));
+        catalog.problems.extend(self.problem.map(|problem| prefix + &problem));
         if let Some(hubs) = self.hubs {
-            catalogue.hubs = hubs;
+            catalog.hubs = hubs;
         }
         if !self.failed {
-            catalogue.set(kind, self.items, self.hints);
+            catalog.set(kind, self.items, self.hints);
         }
     }
 }
@@ -123,8 +123,8 @@ pub(crate) async fn list(
             }
         }
         if revision.features().has_cache_hints() {
-            let said = CacheHints::of(&response);
-            listed.hints = Some(listed.hints.map_or(said, |hints| hints.and(said)));
+            let page_hints = CacheHints::of(&response);
+            listed.hints = Some(listed.hints.map_or(page_hints, |hints| hints.and(page_hints)));
         }
         let Some(span) = response.result_field(kind.field()) else {
             return broken(listed, format!("the result has no `{}`", kind.field()));

@@ -41,40 +41,40 @@ pub(crate) struct ServerIdentity {
 
 impl ServerIdentity {
     /// Puts it into the catalogue, in the place of what was there.
-    pub(crate) fn store(&self, catalogue: &mut Catalog) {
-        catalogue.server_info.clone_from(&self.server_info);
-        catalogue.capabilities.clone_from(&self.capabilities);
-        catalogue.instructions.clone_from(&self.instructions);
-        catalogue.identity = self.hints;
-        catalogue.hubs.clone_from(&self.hubs);
-        catalogue.notes.clone_from(&self.notes);
+    pub(crate) fn store(&self, catalog: &mut Catalog) {
+        catalog.server_info.clone_from(&self.server_info);
+        catalog.capabilities.clone_from(&self.capabilities);
+        catalog.instructions.clone_from(&self.instructions);
+        catalog.identity = self.hints;
+        catalog.hubs.clone_from(&self.hubs);
+        catalog.notes.clone_from(&self.notes);
     }
 }
 
 /// Learns who the server is. Without an answer to the probe within `probe`, `initialize` is sent as well.
 pub(crate) async fn identify(
     peer: &Requester,
-    era: RevisionPolicy,
+    revision_policy: RevisionPolicy,
     probe: Duration,
 ) -> Result<ServerIdentity, Failure> {
-    let introduction = identity_of(peer, era, probe).await?;
-    match peer.chain.as_ref().and_then(|chain| chain.refusal(&introduction.hubs)) {
+    let identity = identity_of(peer, revision_policy, probe).await?;
+    match peer.chain.as_ref().and_then(|chain| chain.refusal(&identity.hubs)) {
         Some(reason) => Err(Failure::Cycle { reason }),
-        None => Ok(introduction),
+        None => Ok(identity),
     }
 }
 
 async fn identity_of(
     peer: &Requester,
-    era: RevisionPolicy,
+    revision_policy: RevisionPolicy,
     probe: Duration,
 ) -> Result<ServerIdentity, Failure> {
-    match era {
+    match revision_policy {
         RevisionPolicy::Legacy => {
             initialize(peer, "as configured, learned before, or because of its transport").await
         }
         RevisionPolicy::Modern => match discover(peer).await? {
-            Discovered::Modern(introduction) => Ok(introduction),
+            Discovered::Modern(identity) => Ok(identity),
             Discovered::Legacy(reason) => Err(Failure::Handshake { reason }),
         },
         RevisionPolicy::Auto => {
@@ -82,7 +82,7 @@ async fn identity_of(
             tokio::pin!(discovery);
             match timeout(probe, &mut discovery).await {
                 Ok(found) => match found? {
-                    Discovered::Modern(introduction) => Ok(introduction),
+                    Discovered::Modern(identity) => Ok(identity),
                     Discovered::Legacy(reason) => initialize(peer, &reason).await,
                 },
                 Err(_) => {
@@ -91,7 +91,7 @@ async fn identity_of(
                     tokio::select! {
                         biased;
                         found = &mut discovery => match found? {
-                            Discovered::Modern(introduction) => Ok(introduction),
+                            Discovered::Modern(identity) => Ok(identity),
                             Discovered::Legacy(_) => handshake.await,
                         },
                         done = &mut handshake => done,
@@ -105,7 +105,7 @@ async fn identity_of(
 /// Asks a server of the stateless era once more who it is.
 pub(crate) async fn identify_again(peer: &Requester) -> Option<ServerIdentity> {
     match discover(peer).await {
-        Ok(Discovered::Modern(introduction)) => Some(introduction),
+        Ok(Discovered::Modern(identity)) => Some(identity),
         Ok(Discovered::Legacy(_)) | Err(_) => None,
     }
 }
@@ -117,9 +117,9 @@ enum Discovered {
 }
 
 async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
-    let asked =
+    let result =
         peer.request(method::DISCOVER, peer.params_through(Revision::LATEST, ObjectBuilder::new())).await;
-    let response = match asked {
+    let response = match result {
         // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
         Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
             if !why.is_unauthorized()
@@ -127,7 +127,7 @@ async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
         {
             return Ok(Discovered::Legacy(format!("no response to `{}`: {why}", method::DISCOVER)));
         }
-        asked => answered(asked)?,
+        result => response_of(result)?,
     };
     if let Some(error) = response.error() {
         let speaks_legacy = has_legacy(&supported(&error));
@@ -181,7 +181,7 @@ async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, F
     if let Some(chain) = &peer.chain {
         params = params.raw("_meta", &chain.add_to(ObjectBuilder::new()).finish());
     }
-    let response = answered(peer.request(method::INITIALIZE, Some(params.finish())).await)?;
+    let response = response_of(peer.request(method::INITIALIZE, Some(params.finish())).await)?;
     if let Some(error) = response.error() {
         return Err(refused(method::INITIALIZE, &error));
     }
@@ -194,8 +194,8 @@ async fn initialize(peer: &Requester, because: &str) -> Result<ServerIdentity, F
     Ok(identity(&response, revision, info, because.to_owned()))
 }
 
-fn answered(asked: Result<Box<Response>, NoResponse>) -> Result<Box<Response>, Failure> {
-    asked.map_err(|none| match none {
+fn response_of(result: Result<Box<Response>, NoResponse>) -> Result<Box<Response>, Failure> {
+    result.map_err(|none| match none {
         NoResponse::Gone => Failure::Closed { phase: Phase::Handshaking },
         NoResponse::Failed(CallError::NoAnswer { why, .. }) => Failure::Remote { why },
         NoResponse::Failed(error) => Failure::Handshake { reason: error.to_string() },
@@ -228,10 +228,10 @@ fn string_field(response: &Response, name: &str) -> Option<String> {
     decode_string(&response.text[span.range()]).map(std::borrow::Cow::into_owned)
 }
 
-fn refused(asked: &str, error: &ErrorObject) -> Failure {
-    Failure::Handshake { reason: refusal(asked, error) }
+fn refused(method: &str, error: &ErrorObject) -> Failure {
+    Failure::Handshake { reason: refusal(method, error) }
 }
 
-fn refusal(asked: &str, error: &ErrorObject) -> String {
-    format!("`{asked}` returned error {}: {}", error.code, error.message)
+fn refusal(method: &str, error: &ErrorObject) -> String {
+    format!("`{method}` returned error {}: {}", error.code, error.message)
 }

@@ -28,18 +28,18 @@ pub(super) struct IdleState {
     heartbeat: Option<Duration>,
     idle_stop: Option<Duration>,
     /// Whether anything came since the last look.
-    pub(super) heard: bool,
+    pub(super) received: bool,
     quiet_since: Instant,
     /// How many calls there had been at the last look, and whether it was used then.
     calls: u64,
     was_used: bool,
     unused_since: Instant,
     pub(super) keep_alive: Option<KeepAlivePing>,
-    asked_at: Instant,
+    pinged_at: Instant,
     /// Whether it ever gave a sign of life when asked: one that never does may be well all the same.
-    answers: bool,
+    responds: bool,
     /// It closed its input: until when it may end by itself.
-    pub(super) deaf: Option<Instant>,
+    pub(super) exit_by: Option<Instant>,
 }
 
 impl IdleState {
@@ -48,15 +48,15 @@ impl IdleState {
         Self {
             heartbeat: settings.heartbeat,
             idle_stop: settings.idle_stop,
-            heard: false,
+            received: false,
             quiet_since: now,
             calls: 0,
             was_used: false,
             unused_since: now,
             keep_alive: None,
-            asked_at: now,
-            answers: false,
-            deaf: None,
+            pinged_at: now,
+            responds: false,
+            exit_by: None,
         }
     }
 
@@ -68,40 +68,40 @@ impl IdleState {
 
     /// Nothing can be sent any more. What it has still to say is heard before it is given up.
     pub(super) fn is_deaf(&mut self) -> Instant {
-        *self.deaf.insert(Instant::now() + LAST_BREATH)
+        *self.exit_by.insert(Instant::now() + LAST_BREATH)
     }
 
     /// What came of the last heartbeat.
     pub(super) fn felt(&mut self, came: bool) {
         self.keep_alive = None;
-        self.answers |= came;
+        self.responds |= came;
     }
 }
 
 impl UpstreamConnection<'_> {
     /// When to look for the first time, if ever.
     pub(super) fn first_look(&self) -> Option<Instant> {
-        match self.around.inputs.retire_by {
-            Some(_) => Some(self.around.started),
-            None => self.idle.pause().map(|pause| self.around.started + pause),
+        match self.context.inputs.drain_until {
+            Some(_) => Some(self.context.started),
+            None => self.idle.pause().map(|pause| self.context.started + pause),
         }
     }
 
     /// Looks whether something is to be done; returns when to look again, if ever, or how the connection ends.
-    pub(super) fn look_after(&mut self) -> Result<Option<Instant>, ConnectionEnd> {
+    pub(super) fn check_idle(&mut self) -> Result<Option<Instant>, ConnectionEnd> {
         let now = Instant::now();
-        if self.idle.deaf.is_some_and(|until| now >= until) {
+        if self.idle.exit_by.is_some_and(|until| now >= until) {
             return Err(ConnectionEnd::Closed { phase: self.phase, probing: false });
         }
-        let counts = self.around.outputs.gauges.read();
-        let is_busy = self.around.calls.in_flight() > 0 || self.around.calls.waiting() > 0;
-        let is_used = is_busy || counts.calls != self.idle.calls || !self.around.inputs.interests.is_empty();
+        let counts = self.context.outputs.gauges.read();
+        let is_busy = self.context.calls.in_flight() > 0 || self.context.calls.waiting() > 0;
+        let is_used = is_busy || counts.calls != self.idle.calls || !self.context.inputs.interests.is_empty();
         // The first look without a call counts as the end of the last one, which cannot have been before the look before.
         if std::mem::replace(&mut self.idle.was_used, is_used) || is_used {
             self.idle.calls = counts.calls;
             self.idle.unused_since = now;
         }
-        if let Some(until) = self.around.inputs.retire_by {
+        if let Some(until) = self.context.inputs.drain_until {
             let is_over = !is_busy && now - self.idle.unused_since >= LINGER;
             return if is_over || now >= until { Err(ConnectionEnd::Stop) } else { Ok(Some(now + LEAVING)) };
         }
@@ -112,18 +112,18 @@ impl UpstreamConnection<'_> {
         }
         self.beat(now, is_busy)?;
         let next = self.idle.pause().map(|pause| now + pause);
-        Ok(next.into_iter().chain(self.idle.deaf).min())
+        Ok(next.into_iter().chain(self.idle.exit_by).min())
     }
 
     fn beat(&mut self, now: Instant, is_busy: bool) -> Result<(), ConnectionEnd> {
         let (Some(every), Some(revision)) = (self.idle.heartbeat, self.revision) else { return Ok(()) };
         // Whoever has calls is judged by their deadlines, and may be too busy to answer anything else.
-        if std::mem::take(&mut self.idle.heard) || is_busy {
+        if std::mem::take(&mut self.idle.received) || is_busy {
             self.idle.quiet_since = now;
-            self.idle.asked_at = now;
+            self.idle.pinged_at = now;
         }
-        if self.idle.keep_alive.is_some() && now - self.idle.asked_at >= every {
-            if self.idle.answers {
+        if self.idle.keep_alive.is_some() && now - self.idle.pinged_at >= every {
+            if self.idle.responds {
                 return Err(ConnectionEnd::Failed {
                     failure: Failure::Unresponsive { after: every },
                     probing: false,
@@ -132,15 +132,15 @@ impl UpstreamConnection<'_> {
             self.idle.heartbeat = None;
             self.idle.keep_alive = None;
         } else if self.idle.keep_alive.is_none() && now - self.idle.quiet_since >= every {
-            self.idle.asked_at = now;
-            self.idle.keep_alive = Some(Box::pin(pulse(self.peer.clone(), revision)));
+            self.idle.pinged_at = now;
+            self.idle.keep_alive = Some(Box::pin(ping(self.peer.clone(), revision)));
         }
         Ok(())
     }
 }
 
 /// Any answer is a sign of life, an error too.
-async fn pulse(peer: Requester, revision: Revision) -> bool {
+async fn ping(peer: Requester, revision: Revision) -> bool {
     let method = if revision.features().has_ping() { method::PING } else { method::DISCOVER };
     match peer.request(method, peer.our_params(revision, ObjectBuilder::new())).await {
         Ok(_) => true,

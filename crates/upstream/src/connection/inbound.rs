@@ -16,23 +16,23 @@ use crate::{
 impl UpstreamConnection<'_> {
     /// Takes what arrived; never waits.
     pub(super) fn take(&mut self, incoming: Incoming) {
-        self.idle.heard = true;
+        self.idle.received = true;
         match incoming {
-            Incoming::Message(message) => self.heard(message, None),
-            Incoming::About(id, message) => self.heard(message, id.as_number()),
+            Incoming::Message(message) => self.on_message(message, None),
+            Incoming::About(id, message) => self.on_message(message, id.as_number()),
             Incoming::Refused(refusal) => self.refused(refusal),
             Incoming::Failed { id, why } => self.on_lost(id.as_ref(), why),
             Incoming::Lost { why, unsent } => {
                 let unsent: Vec<u64> = unsent.iter().filter_map(RequestId::as_number).collect();
-                self.around.calls.unsent(&unsent);
+                self.context.calls.unsent(&unsent);
                 self.lost = Some(Failure::Remote { why });
             }
         }
     }
 
     /// Takes a message; `about` is the call that it belongs to, where the transport knows.
-    fn heard(&mut self, message: Message, about: Option<u64>) {
-        if self.around.settings.capture.is_on() {
+    fn on_message(&mut self, message: Message, about: Option<u64>) {
+        if self.context.settings.capture.is_on() {
             self.capture(Direction::Received, message.text().clone(), None);
         }
         match message {
@@ -43,17 +43,17 @@ impl UpstreamConnection<'_> {
     }
 
     fn on_lost(&mut self, id: Option<&RequestId>, why: HttpError) {
-        self.around.outputs.log.push(LogSource::Event, &why.to_string());
+        self.context.outputs.log.push(LogSource::Event, &why.to_string());
         if let Some(id) = id.and_then(RequestId::as_number) {
-            let error = CallError::NoAnswer { server: self.around.settings.name.clone(), why };
-            self.around.calls.complete(id, Err(error));
+            let error = CallError::NoAnswer { server: self.context.settings.name.clone(), why };
+            self.context.calls.complete(id, Err(error));
         }
     }
 
     fn on_response(&mut self, response: Box<Response>) {
         // Before the introduction the revision matters to nobody.
         let revision = self.revision.unwrap_or(Revision::LATEST_LEGACY);
-        if self.around.rules.is_some()
+        if self.context.rules.is_some()
             && response.error().is_some_and(|error| error.code == ErrorCode::HEADER_MISMATCH)
         {
             self.list_changed(&[CatalogKind::Tools]); // a tool may want other headers now
@@ -63,9 +63,9 @@ impl UpstreamConnection<'_> {
             self.subscription = None;
         }
         let known =
-            id.is_some_and(|id| self.around.calls.complete(id, Ok(CallResponse { response, revision })));
+            id.is_some_and(|id| self.context.calls.complete(id, Ok(CallResponse { response, revision })));
         if !known {
-            Gauges::next(&self.around.outputs.gauges.stray_answers);
+            Gauges::next(&self.context.outputs.gauges.stray_answers);
         }
     }
 
@@ -74,7 +74,7 @@ impl UpstreamConnection<'_> {
             method::PROGRESS => {
                 let token = notification.param(meta::PROGRESS_TOKEN);
                 let id = token.and_then(|span| notification.raw(span).parse().ok());
-                if let Some(pending) = id.and_then(|id| self.around.calls.progressed(id))
+                if let Some(pending) = id.and_then(|id| self.context.calls.progressed(id))
                     && let Some(events) = &pending.events
                 {
                     // A client that reads too slowly misses steps, not the end.
@@ -83,11 +83,11 @@ impl UpstreamConnection<'_> {
             }
             method::LOG_MESSAGE => {
                 let text = notification.params_text().unwrap_or_default();
-                self.around.outputs.log.push(LogSource::Event, &format!("log message: {text}"));
+                self.context.outputs.log.push(LogSource::Event, &format!("log message: {text}"));
                 let level = notification.string_param("level").and_then(|level| level.parse().ok());
                 let pending = match about {
-                    Some(id) => self.around.calls.pending(id),
-                    None => self.around.calls.only_one(),
+                    Some(id) => self.context.calls.pending(id),
+                    None => self.context.calls.only_one(),
                 };
                 match pending {
                     Some(pending) => {
@@ -109,7 +109,7 @@ impl UpstreamConnection<'_> {
                 if let Some(events) = self.subscriber(&notification, about) =>
             {
                 // A client that reads too slowly misses some; it can ask.
-                let _ = events.send(CallEvent::Told(notification));
+                let _ = events.send(CallEvent::Subscription(notification));
             }
             method::LISTEN_ACKNOWLEDGED => self.acknowledged(notification),
             method::CANCELLED => {
@@ -148,8 +148,8 @@ impl UpstreamConnection<'_> {
             return;
         };
         let pending = match about {
-            Some(id) => self.around.calls.pending(id),
-            None => self.around.calls.only_one(),
+            Some(id) => self.context.calls.pending(id),
+            None => self.context.calls.only_one(),
         };
         if let Some(events) = pending.and_then(|pending| pending.events.as_ref()) {
             // A client that reads too slowly misses some, as with progress.
@@ -160,7 +160,7 @@ impl UpstreamConnection<'_> {
 
     /// Tells those who listen to the server. However much it says, there is room for updates that somebody asked for.
     fn say(&self, notification: Box<Notification>) {
-        let updates = &self.around.outputs.updates;
+        let updates = &self.context.outputs.updates;
         if updates.capacity() > updates.max_capacity() / 2 {
             self.update(notification);
         }
@@ -168,13 +168,13 @@ impl UpstreamConnection<'_> {
 
     /// Tells those who may want to know.
     fn update(&self, notification: Box<Notification>) {
-        let _ = self.around.outputs.updates.try_send((self.around.settings.name.clone(), notification));
+        let _ = self.context.outputs.updates.try_send((self.context.settings.name.clone(), notification));
     }
 
     /// The server ends a request of ours; the only one for which it may is one to listen.
     fn unsubscribed(&mut self, id: &RequestId) {
         if let Some(id) = id.as_number()
-            && self.around.calls.end_ours(id)
+            && self.context.calls.end_ours(id)
             && self.subscription == Some(id)
         {
             self.subscription = None;
@@ -185,46 +185,46 @@ impl UpstreamConnection<'_> {
         let Some(id) = subscription_of(&notification) else { return };
         if self.subscription.replace(id).is_none() {
             // What changed before the server listened to us was told to nobody.
-            let kinds = declared(self.around.status.borrow().catalog.capabilities.as_deref());
+            let kinds = declared(self.context.status.borrow().catalog.capabilities.as_deref());
             self.list_changed(&kinds);
         }
         let _ = self.acknowledged.try_send(Acknowledged { id, notification });
     }
 
     /// Who hears a notification that belongs to the subscription of a client.
-    fn subscriber(&self, told: &Notification, about: Option<u64>) -> Option<CallEventSender> {
-        self.around.calls.progress_target(subscription_of(told).or(about)?).cloned()
+    fn subscriber(&self, notification: &Notification, about: Option<u64>) -> Option<CallEventSender> {
+        self.context.calls.subscription_sender(subscription_of(notification).or(about)?).cloned()
     }
 
     fn refused(&mut self, refusal: RejectedMessage) {
         if let Some(line) = self.refusals.line(&refusal) {
-            tracing::warn!(server = %self.around.settings.name, "{line}");
+            tracing::warn!(server = %self.context.settings.name, "{line}");
         }
         let RejectedMessage { why, id, excerpt } = refusal;
-        if self.around.settings.capture.is_on() {
+        if self.context.settings.capture.is_on() {
             self.capture(Direction::Received, excerpt.clone().into(), None);
         }
         if let Some(id) = id.as_ref().and_then(RequestId::as_number) {
-            let server = self.around.settings.name.clone();
+            let server = self.context.settings.name.clone();
             let error = CallError::BadAnswer { server, why: why.clone() };
-            self.around.outputs.log.push(LogSource::Event, &format!("{error}: {excerpt}"));
-            if self.around.calls.complete(id, Err(error)) {
+            self.context.outputs.log.push(LogSource::Event, &format!("{error}: {excerpt}"));
+            if self.context.calls.complete(id, Err(error)) {
                 return;
             }
         }
-        let noise = Gauges::next(&self.around.outputs.gauges.noise);
+        let noise = Gauges::next(&self.context.outputs.gauges.noise);
         if noise <= NOISE_SHOWN {
-            self.around.outputs.log.push(LogSource::StdoutNoise, &format!("{excerpt}  ({why})"));
+            self.context.outputs.log.push(LogSource::StdoutNoise, &format!("{excerpt}  ({why})"));
         }
-        if noise == 1 && matches!(self.around.protocol, ServerProtocol::Stdio | ServerProtocol::InProcess) {
+        if noise == 1 && matches!(self.context.protocol, ServerProtocol::Stdio | ServerProtocol::InProcess) {
             let hint = "the server prints to stdout, which belongs to the protocol; it should use stderr";
-            self.around.outputs.log.push(LogSource::Event, hint);
+            self.context.outputs.log.push(LogSource::Event, hint);
         }
     }
 
     fn list_changed(&mut self, kinds: &[CatalogKind]) {
         self.changed.extend(kinds);
-        self.look_again.get_or_insert(Instant::now() + GATHER);
+        self.refresh_at.get_or_insert(Instant::now() + GATHER);
     }
 }
 

@@ -20,35 +20,35 @@ impl UpstreamConnection<'_> {
     pub(super) fn send_waiting(&mut self) {
         let Some(revision) = self.revision else { return };
         let now = Instant::now();
-        while self.around.calls.in_flight() < self.around.settings.max_in_flight
-            && self.around.calls.has_sendable()
+        while self.context.calls.in_flight() < self.context.settings.max_in_flight
+            && self.context.calls.has_sendable()
         {
             let Ok(mut slot) = self.outgoing.try_reserve() else { return };
-            let Some(queued) = self.around.calls.next_waiting() else { return };
+            let Some(queued) = self.context.calls.next_waiting() else { return };
             if let Some(level) = self.verbosity.level_to_set(queued.call.caller.logs) {
-                let text = set_level(&mut self.around, level);
+                let text = set_level(&mut self.context, level);
                 self.capture_sent(&text, None);
                 slot.send(text);
-                let Ok(next) = self.outgoing.try_reserve() else { return self.around.calls.wait_on(queued) };
+                let Ok(next) = self.outgoing.try_reserve() else { return self.context.calls.wait_on(queued) };
                 slot = next;
             }
             let text = text_of(&queued, revision);
             self.capture_sent(&text, Some(&queued.call.request));
             slot.send(text);
-            self.around.calls.sent(queued, now);
+            self.context.calls.sent(queued, now);
         }
     }
 
     /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
-    pub(super) fn execute(&mut self, order: RequesterCommand) {
-        let text = match order {
+    pub(super) fn execute(&mut self, command: RequesterCommand) {
+        let text = match command {
             RequesterCommand::Request { id, method, params, reply } => {
-                self.around.calls.sent_ours(id, reply);
+                self.context.calls.sent_ours(id, reply);
                 toolbay_protocol::request(&id.into(), method, params.as_deref())
             }
             RequesterCommand::Notify { method } => toolbay_protocol::notification(method, None),
             RequesterCommand::Cancel { id } => {
-                self.around.calls.cancel(id);
+                self.context.calls.cancel(id);
                 return self.notify_cancelled(id, "no longer needed");
             }
         };
@@ -56,8 +56,8 @@ impl UpstreamConnection<'_> {
     }
 
     pub(super) fn cancel(&mut self) {
-        for id in self.around.inputs.cancelled.take() {
-            if self.around.calls.cancel(id) {
+        for id in self.context.inputs.cancelled.take() {
+            if self.context.calls.cancel(id) {
                 self.notify_cancelled(id, "the client disconnected or canceled");
             }
         }
@@ -68,7 +68,7 @@ impl UpstreamConnection<'_> {
             Phase::Serving => "busy",
             _ => "starting",
         };
-        for id in self.around.calls.expire(phase) {
+        for id in self.context.calls.expire(phase) {
             self.notify_cancelled(id, "timed out");
         }
     }
@@ -81,7 +81,7 @@ impl UpstreamConnection<'_> {
     pub(super) fn send_within_capacity(&mut self, text: Rope) {
         self.capture_sent(&text, None);
         if self.outgoing.try_send(text).is_err() {
-            self.around
+            self.context
                 .outputs
                 .log
                 .push(LogSource::Event, "the server does not read its input; a message was left out");
@@ -90,14 +90,14 @@ impl UpstreamConnection<'_> {
 
     /// Shows what is sent to whoever watches; `cause` is the request of a client that it passes on.
     fn capture_sent(&self, text: &Rope, cause: Option<&Request>) {
-        if self.around.settings.capture.is_on() {
+        if self.context.settings.capture.is_on() {
             self.capture(Direction::Sent, text.clone().into_bytes(), cause);
         }
     }
 
     /// Shows a message to whoever watches.
     pub(super) fn capture(&self, direction: Direction, text: Bytes, cause: Option<&Request>) {
-        let settings = self.around.settings;
+        let settings = self.context.settings;
         settings.capture.record(PassingMessage {
             connection: self.connection,
             hop: Hop::Server,
@@ -111,9 +111,9 @@ impl UpstreamConnection<'_> {
 }
 
 /// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
-fn set_level(around: &mut ConnectionContext<'_>, level: LogLevel) -> Rope {
-    let id = around.outputs.ids.fetch_add(1, Ordering::Relaxed);
-    around.calls.sent_ours(id, oneshot::channel().0);
+fn set_level(context: &mut ConnectionContext<'_>, level: LogLevel) -> Rope {
+    let id = context.outputs.ids.fetch_add(1, Ordering::Relaxed);
+    context.calls.sent_ours(id, oneshot::channel().0);
     let params = format!("{{\"level\":\"{level}\"}}");
     toolbay_protocol::request(&id.into(), method::SET_LEVEL, Some(&params)).into()
 }

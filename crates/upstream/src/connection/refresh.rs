@@ -16,52 +16,49 @@ const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 
 impl UpstreamConnection<'_> {
     pub(super) fn list_again(&mut self) {
-        self.look_again = None;
+        self.refresh_at = None;
         let Some(revision) = self.revision else { return };
         let (kinds, peer) = (std::mem::take(&mut self.changed), self.peer.clone());
-        let introduce = std::mem::take(&mut self.introduce_again) && revision.features().has_discover();
-        let patience = self.around.settings.timeouts.idle;
-        let is_hub = !self.around.status.borrow().catalog.hubs.is_empty();
-        self.chore = Some(Box::pin(async move {
-            let introduction = match introduce {
-                true => timeout(patience, identify_again(&peer)).await.ok().flatten(),
+        let refresh_identity =
+            std::mem::take(&mut self.refresh_identity) && revision.features().has_discover();
+        let limit = self.context.settings.timeouts.idle;
+        let is_hub = !self.context.status.borrow().catalog.hubs.is_empty();
+        self.work = Some(Box::pin(async move {
+            let identity = match refresh_identity {
+                true => timeout(limit, identify_again(&peer)).await.ok().flatten(),
                 false => None,
             };
             let mut all = Vec::new();
             for kind in kinds {
                 // A list that is never answered must not make us deaf to later changes.
-                let listed = timeout(patience, list(&peer, kind, revision, is_hub)).await;
-                all.push((kind, listed.unwrap_or_else(|_| ListResult::no_response(patience))));
+                let listed = timeout(limit, list(&peer, kind, revision, is_hub)).await;
+                all.push((kind, listed.unwrap_or_else(|_| ListResult::no_response(limit))));
             }
-            WorkOutput::Listed(all, introduction)
+            WorkOutput::Listed(all, identity)
         }));
     }
 
-    pub(super) fn listed(
-        &mut self,
-        lists: Vec<(CatalogKind, ListResult)>,
-        introduction: Option<ServerIdentity>,
-    ) {
+    pub(super) fn listed(&mut self, lists: Vec<(CatalogKind, ListResult)>, identity: Option<ServerIdentity>) {
         let now = Some(Instant::now());
-        let (mut catalogue, mut freshness) = {
-            let status = self.around.status.borrow();
+        let (mut catalog, mut freshness) = {
+            let status = self.context.status.borrow();
             ((*status.catalog).clone(), status.freshness.clone())
         };
-        if let Some(introduction) = introduction {
-            introduction.store(&mut catalogue);
-            freshness.introduced = now;
+        if let Some(identity) = identity {
+            identity.store(&mut catalog);
+            freshness.identified = now;
         }
         for (kind, listed) in lists {
             freshness.listed[kind as usize] = now;
-            listed.store(kind, &mut catalogue);
+            listed.store(kind, &mut catalog);
         }
-        self.mind_headers(&mut catalogue);
-        self.around.calls.learn(&catalogue);
-        self.around.status.modify(|status| {
+        self.apply_header_rules(&mut catalog);
+        self.context.calls.learn(&catalog);
+        self.context.status.modify(|status| {
             status.freshness = freshness;
             // The same catalogue stays in its place: making a table of it is work.
-            if catalogue != *status.catalog {
-                status.catalog = Arc::new(catalogue);
+            if catalog != *status.catalog {
+                status.catalog = Arc::new(catalog);
             }
         });
     }
@@ -75,8 +72,8 @@ impl UpstreamConnection<'_> {
         *last = Some(Instant::now());
         match kind {
             Some(kind) => drop(self.changed.insert(kind)),
-            None => self.introduce_again = true,
+            None => self.refresh_identity = true,
         }
-        self.look_again.get_or_insert_with(Instant::now);
+        self.refresh_at.get_or_insert_with(Instant::now);
     }
 }

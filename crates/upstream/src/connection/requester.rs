@@ -14,7 +14,7 @@ use crate::{CallError, HubChain, call::CallOutcome};
 /// Asks the server of the current life on our own behalf.
 #[derive(Debug, Clone)]
 pub(crate) struct Requester {
-    orders: mpsc::Sender<RequesterCommand>,
+    commands: mpsc::Sender<RequesterCommand>,
     ids: Arc<AtomicU64>,
     /// Through which hubs the server is reached.
     pub(crate) chain: Option<HubChain>,
@@ -65,10 +65,10 @@ impl Requester {
         chain: Option<HubChain>,
         client: Option<Arc<ClientIdentity>>,
     ) -> (Self, mpsc::Receiver<RequesterCommand>) {
-        let (orders, ordered) = mpsc::channel(8);
+        let (commands, queue) = mpsc::channel(8);
         let is_hub = client.is_none();
         let identity = client.unwrap_or_else(|| Arc::new(hub_identity()));
-        (Self { orders, ids, chain, identity, is_hub }, ordered)
+        (Self { commands, ids, chain, identity, is_hub }, queue)
     }
 
     /// Sends a request and returns where its response arrives, or `None` when the connection is gone.
@@ -78,9 +78,9 @@ impl Requester {
         params: Option<String>,
     ) -> Option<OwnRequest> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let (reply, answer) = oneshot::channel();
-        self.orders.send(RequesterCommand::Request { id, method, params, reply }).await.ok()?;
-        Some(OwnRequest { id, response: answer })
+        let (reply, response) = oneshot::channel();
+        self.commands.send(RequesterCommand::Request { id, method, params, reply }).await.ok()?;
+        Some(OwnRequest { id, response })
     }
 
     pub(crate) async fn request(
@@ -90,7 +90,7 @@ impl Requester {
     ) -> Result<Box<Response>, NoResponse> {
         let request = self.send_request(method, params).await.ok_or(NoResponse::Gone)?;
         match request.response.await {
-            Ok(Ok(answer)) => Ok(answer.response),
+            Ok(Ok(response)) => Ok(response.response),
             Ok(Err(error)) => Err(NoResponse::Failed(error)),
             Err(_) => Err(NoResponse::Gone),
         }
@@ -98,12 +98,12 @@ impl Requester {
 
     pub(crate) async fn notify(&self, method: &'static str) {
         // When the connection is gone, the loop that owns it knows already (R015); the same holds below.
-        let _ = self.orders.send(RequesterCommand::Notify { method }).await;
+        let _ = self.commands.send(RequesterCommand::Notify { method }).await;
     }
 
     /// Ends a request of our own that is still open.
     pub(crate) async fn cancel(&self, id: u64) {
-        let _ = self.orders.send(RequesterCommand::Cancel { id }).await;
+        let _ = self.commands.send(RequesterCommand::Cancel { id }).await;
     }
 }
 

@@ -30,7 +30,7 @@ struct OpenServerRequest {
     request: Box<Request>,
     /// The call that carries it to the client, and whose call that is.
     call: u64,
-    owner: Option<CallerId>,
+    caller: Option<CallerId>,
     /// Forgets it.
     abort: AbortHandle,
 }
@@ -54,30 +54,30 @@ impl ServerRequests {
 impl UpstreamConnection<'_> {
     /// Takes a request of the server. `about` is our call on whose stream it came, where the transport tells.
     pub(super) fn on_server_request(&mut self, request: Box<Request>, about: Option<u64>) {
-        let asked = request.call.method();
-        if asked == method::PING {
+        let method = request.call.method();
+        if method == method::PING {
             return self.send_within_capacity(toolbay_protocol::result(&request.id, "{}").into());
         }
-        if asked == method::ROOTS_LIST
-            && let Some(roots) = &self.around.settings.roots
+        if method == method::ROOTS_LIST
+            && let Some(roots) = &self.context.settings.roots
         {
             let result = format!("{{\"roots\":{roots}}}");
             return self.send_within_capacity(toolbay_protocol::result(&request.id, &result).into());
         }
-        if !is_server_request(asked) {
-            return self.refuse(&request.id, &unsupported(asked));
+        if !is_server_request(method) {
+            return self.refuse(&request.id, &unsupported(method));
         }
         let about = about.or_else(|| self.waiting_for_task(&request));
         let call = match about
-            .map_or_else(|| self.around.calls.target_of_server_request(), RequestTarget::Call)
+            .map_or_else(|| self.context.calls.target_of_server_request(), RequestTarget::Call)
         {
             RequestTarget::Call(call) => call,
-            RequestTarget::Nobody => return self.refuse(&request.id, &unsupported(asked)),
+            RequestTarget::Nobody => return self.refuse(&request.id, &unsupported(method)),
             RequestTarget::Anybody => {
-                self.around.outputs.asks_clients.store(true, Ordering::Relaxed);
+                self.context.outputs.has_ambiguous_requests.store(true, Ordering::Relaxed);
                 let note =
-                    format!("`{asked}` arrived during calls of several clients; it does not name its call");
-                self.around.outputs.log.push(LogSource::Event, &note);
+                    format!("`{method}` arrived during calls of several clients; it does not name its call");
+                self.context.outputs.log.push(LogSource::Event, &note);
                 return self.refuse(&request.id, &ErrorObject::new(ErrorCode::INVALID_REQUEST, note));
             }
         };
@@ -88,13 +88,13 @@ impl UpstreamConnection<'_> {
     fn waiting_for_task(&self, request: &Request) -> Option<u64> {
         let related = request.call.meta(meta::RELATED_TASK)?;
         let related = Item::parse(request.call.text.slice(related.range())).ok()?;
-        self.around.calls.waits_for(related.raw("taskId")?.as_bytes())
+        self.context.calls.waits_for(related.raw("taskId")?.as_bytes())
     }
 
     /// Hands a question to the client of a call.
     fn pose(&mut self, request: Box<Request>, call: u64) {
         let id = request.id.clone();
-        let asked = request.call.method().to_owned();
+        let method = request.call.method().to_owned();
         if self.server_requests.open.len() >= MAX_OPEN || self.server_requests.open.contains_key(&id) {
             let error =
                 ErrorObject::new(ErrorCode::INVALID_REQUEST, "too many server requests, or a duplicate id");
@@ -102,27 +102,27 @@ impl UpstreamConnection<'_> {
         }
         let (question, reply) =
             ServerRequest::new(request.clone(), self.revision.unwrap_or(Revision::LATEST_LEGACY));
-        let events = self.around.calls.open_server_requests_of(call);
-        let question = CallEvent::Question(Box::new(question));
+        let events = self.context.calls.server_request_sender(call);
+        let question = CallEvent::ServerRequest(Box::new(question));
         if events.is_none_or(|events| events.send(question).is_err()) {
-            return self.refuse(&id, &unsupported(&asked));
+            return self.refuse(&id, &unsupported(&method));
         }
-        self.around.calls.sent_at(call);
+        self.context.calls.pause(call);
         let (abort, registration) = AbortHandle::new_pair();
-        let answer = {
+        let response = {
             let id = id.clone();
             async move { (id, reply.await.ok()) }
         };
-        self.server_requests.replies.push(Abortable::new(Box::pin(answer), registration));
-        let owner = self.around.calls.owner(call);
-        self.server_requests.open.insert(id, OpenServerRequest { request, call, owner, abort });
+        self.server_requests.replies.push(Abortable::new(Box::pin(response), registration));
+        let caller = self.context.calls.caller_of(call);
+        self.server_requests.open.insert(id, OpenServerRequest { request, call, caller, abort });
     }
 
     /// Passes a client's answer on.
     pub(super) fn replied(&mut self, id: &RequestId, reply: Option<ClientReply>) {
         let open = self.server_requests.open.remove(id);
         if let Some(open) = &open {
-            self.around.calls.replied(open.call);
+            self.context.calls.resume(open.call);
         }
         match reply {
             Some(ClientReply::Result(result)) => {
@@ -131,7 +131,7 @@ impl UpstreamConnection<'_> {
             Some(ClientReply::Error(error)) => self.refuse(id, &error),
             // The call that carried it has ended, but its client is still there: then another one asked.
             None if let Some(open) = open
-                && let Some(call) = open.owner.and_then(|owner| self.around.calls.carrier(owner))
+                && let Some(call) = open.caller.and_then(|caller| self.context.calls.carrier(caller))
                 && call != open.call =>
             {
                 self.pose(open.request, call);
@@ -144,7 +144,7 @@ impl UpstreamConnection<'_> {
     pub(super) fn withdrawn(&mut self, id: &RequestId) {
         if let Some(open) = self.server_requests.open.remove(id) {
             open.abort.abort();
-            self.around.calls.replied(open.call);
+            self.context.calls.resume(open.call);
         }
     }
 
@@ -174,8 +174,8 @@ pub enum ClientReply {
 
 impl ServerRequest {
     pub(crate) fn new(request: Box<Request>, revision: Revision) -> (Self, oneshot::Receiver<ClientReply>) {
-        let (reply, answer) = oneshot::channel();
-        (Self { request, revision, reply }, answer)
+        let (reply, response) = oneshot::channel();
+        (Self { request, revision, reply }, response)
     }
 
     /// The method.
@@ -206,11 +206,11 @@ impl ServerRequest {
 }
 
 /// Whether a request of a server is meant for the client of a call.
-pub(crate) fn is_server_request(asked: &str) -> bool {
-    matches!(asked, method::ELICIT | method::SAMPLE | method::ROOTS_LIST)
+pub(crate) fn is_server_request(method: &str) -> bool {
+    matches!(method, method::ELICIT | method::SAMPLE | method::ROOTS_LIST)
 }
 
 /// The answer to what a client does not understand.
-pub(crate) fn unsupported(asked: &str) -> ErrorObject {
-    ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("the client does not support `{asked}`"))
+pub(crate) fn unsupported(method: &str) -> ErrorObject {
+    ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("the client does not support `{method}`"))
 }

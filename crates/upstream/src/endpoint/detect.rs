@@ -106,7 +106,7 @@ impl ProtocolDetection {
         let mut tried =
             self.candidates.iter().copied().zip(std::mem::take(&mut self.wrong)).collect::<Vec<_>>();
         self.start_over();
-        tried.sort_by_key(|(way, _)| *way != ServerProtocol::Http);
+        tried.sort_by_key(|(protocol, _)| *protocol != ServerProtocol::Http);
         let mut failures = tried.into_iter().map(|(_, failure)| Box::new(failure));
         match (failures.next(), failures.next()) {
             (Some(http), Some(sse)) => Some(Failure::Neither { http, sse }),

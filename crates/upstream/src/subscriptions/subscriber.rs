@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How long a server may take to answer; then those who wait are told so.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server agreed to a subscription, and says to what of it.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Subscriber {
     status: Arc<StatusPublisher>,
     log: Arc<LogRing>,
     /// Whether it was said that the server tells of no resource; once is enough.
-    noted: bool,
+    has_warned: bool,
 }
 
 impl Subscriber {
@@ -46,7 +46,7 @@ impl Subscriber {
         status: Arc<StatusPublisher>,
         log: Arc<LogRing>,
     ) -> Self {
-        Self { peer, interests, acknowledged, status, log, noted: false }
+        Self { peer, interests, acknowledged, status, log, has_warned: false }
     }
 
     /// Works until the life ends, which drops it.
@@ -64,7 +64,7 @@ impl Subscriber {
     /// Refuses whatever is wanted, now and from now on.
     async fn refuse_all(&self, why: &SubscribeError) {
         loop {
-            for uri in self.interests.to_ask() {
+            for uri in self.interests.wanted_uris() {
                 self.interests.settle(&uri, SubscriptionState::Refused(why.clone()));
             }
             self.interests.changed.notified().await;
@@ -80,7 +80,7 @@ impl Subscriber {
     }
 
     fn note_unsupported(&mut self) {
-        if !std::mem::replace(&mut self.noted, true) {
+        if !std::mem::replace(&mut self.has_warned, true) {
             self.note("a client subscribed to a resource, but the server does not support subscriptions");
         }
     }
@@ -94,28 +94,28 @@ impl Subscriber {
     async fn subscribe(&mut self) {
         if !self.declares_subscribe() {
             // Said only when someone wants it: most servers are never asked.
-            while self.interests.to_ask().is_empty() {
+            while self.interests.wanted_uris().is_empty() {
                 self.interests.changed.notified().await;
             }
             self.note_unsupported();
             return self.refuse_all(&SubscribeError::Unsupported).await;
         }
-        let mut held: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut subscribed: BTreeSet<Arc<str>> = BTreeSet::new();
         loop {
-            let wanted = self.interests.to_ask();
-            if wanted == held {
+            let wanted = self.interests.wanted_uris();
+            if wanted == subscribed {
                 self.interests.changed.notified().await;
                 continue;
             }
-            for uri in held.difference(&wanted) {
+            for uri in subscribed.difference(&wanted) {
                 // What is no longer wanted is also filtered out, so nobody waits for this to succeed.
                 let _ = self.request(method::RESOURCES_UNSUBSCRIBE, uri).await;
             }
-            held.retain(|uri| wanted.contains(uri));
-            for uri in wanted.difference(&held.clone()) {
+            subscribed.retain(|uri| wanted.contains(uri));
+            for uri in wanted.difference(&subscribed.clone()) {
                 match self.request(method::RESOURCES_SUBSCRIBE, uri).await {
                     Ok(()) => {
-                        held.insert(uri.clone());
+                        subscribed.insert(uri.clone());
                         self.interests.settle(uri, SubscriptionState::Watched);
                     }
                     Err(why) => {
@@ -129,7 +129,7 @@ impl Subscriber {
 
     async fn request(&self, method: &'static str, uri: &str) -> Result<(), SubscribeError> {
         let params = format!("{{\"uri\":{}}}", encode_string(uri));
-        match timeout(PATIENCE, self.peer.request(method, Some(params))).await {
+        match timeout(RESPONSE_TIMEOUT, self.peer.request(method, Some(params))).await {
             Ok(Ok(response)) => match response.error() {
                 None => Ok(()),
                 Some(error) => Err(SubscribeError::Refused(Box::new(error))),

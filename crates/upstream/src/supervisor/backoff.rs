@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 use toolbay_supervise::LogSource;
 
-use super::{LOOK_FOR_CALL, NextStep, Supervisor, SupervisorCommand};
+use super::{MIN_CHECK_INTERVAL, NextStep, Supervisor, SupervisorCommand};
 use crate::{CallError, Failure, Phase, UpstreamState};
 
 /// What a server that is down will do.
@@ -16,7 +16,7 @@ pub(super) enum DownState {
     /// It is started again, so calls wait.
     Restart(Instant),
     /// It stays down, but may come back by itself: calls fail, but look whether it has.
-    LookAgain { since: Instant, until: Instant },
+    CheckAgain { since: Instant, until: Instant },
     /// It stays down until someone asks.
     Hopeless,
 }
@@ -24,7 +24,7 @@ pub(super) enum DownState {
 impl DownState {
     pub(super) fn until(self) -> Option<Instant> {
         match self {
-            Self::Retry(until) | Self::Restart(until) | Self::LookAgain { until, .. } => Some(until),
+            Self::Retry(until) | Self::Restart(until) | Self::CheckAgain { until, .. } => Some(until),
             Self::Hopeless => None,
         }
     }
@@ -33,7 +33,7 @@ impl DownState {
     pub(super) fn is_worth_waiting(self) -> bool {
         match self {
             Self::Retry(_) | Self::Restart(_) => true,
-            Self::LookAgain { since, .. } => since.elapsed() >= LOOK_FOR_CALL,
+            Self::CheckAgain { since, .. } => since.elapsed() >= MIN_CHECK_INTERVAL,
             Self::Hopeless => false,
         }
     }
@@ -48,7 +48,7 @@ impl Supervisor {
             DownState::Restart(until) => UpstreamState::Backoff { until, failure: failure.clone() },
             _ => UpstreamState::Failed { failure: failure.clone() },
         });
-        self.is_looking = matches!(outlook, DownState::LookAgain { .. });
+        self.is_checking = matches!(outlook, DownState::CheckAgain { .. });
         let down = CallError::Down { server: self.settings.name.clone(), failure };
         if !matches!(outlook, DownState::Retry(_) | DownState::Restart(_)) {
             self.calls.fail_waiting(&down);
@@ -57,24 +57,24 @@ impl Supervisor {
             if self.may_leave() {
                 return NextStep::Stop;
             }
-            let next_look = self.calls.next_look();
+            let next_expiry = self.calls.next_expiry();
             let wake = until.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased; // a call made after an order must see its effect
                 () = self.inputs.stop.cancelled() => return NextStep::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    SupervisorCommand::Start(obeyed) | SupervisorCommand::Restart(obeyed) => {
-                        self.inputs.orders.push(obeyed);
+                    SupervisorCommand::Start(done) | SupervisorCommand::Restart(done) => {
+                        self.inputs.pending_commands.push(done);
                         self.policy.reset();
                         self.failure = None;
-                        self.is_looking = false;
+                        self.is_checking = false;
                         return NextStep::Start;
                     }
-                    SupervisorCommand::Stop(obeyed) => {
-                        self.inputs.orders.push(obeyed);
+                    SupervisorCommand::Stop(done) => {
+                        self.inputs.pending_commands.push(done);
                         return NextStep::Idle { wakes: false };
                     }
-                    SupervisorCommand::Drain { until } => self.inputs.retire_by = Some(until),
+                    SupervisorCommand::Drain { until } => self.inputs.drain_until = Some(until),
                     SupervisorCommand::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
                 },
                 () = sleep_until(wake), if until.is_some() => return NextStep::Start,
@@ -82,7 +82,7 @@ impl Supervisor {
                     Some(queued) if !outlook.is_worth_waiting() => queued.fail(down.clone()),
                     Some(queued) => {
                         self.calls.wait(queued);
-                        if matches!(outlook, DownState::LookAgain { .. }) {
+                        if matches!(outlook, DownState::CheckAgain { .. }) {
                             return NextStep::Start;
                         }
                     }
@@ -93,7 +93,7 @@ impl Supervisor {
                         self.calls.cancel(id);
                     }
                 }
-                () = sleep_until(next_look.unwrap_or(wake)), if next_look.is_some() => {
+                () = sleep_until(next_expiry.unwrap_or(wake)), if next_expiry.is_some() => {
                     self.calls.expire("waiting to be restarted");
                 }
             }
@@ -102,13 +102,13 @@ impl Supervisor {
 
     /// Whether it shall end with its last call, and that is over.
     fn may_leave(&self) -> bool {
-        self.inputs.retire_by.is_some_and(|until| self.calls.waiting() == 0 || Instant::now() >= until)
+        self.inputs.drain_until.is_some_and(|until| self.calls.waiting() == 0 || Instant::now() >= until)
     }
 
     /// Down, and nothing is wrong. Calls fail, or start it where it `wakes`.
     pub(super) async fn idle(&mut self, wakes: bool) -> NextStep {
         self.set(UpstreamState::Stopped { wakes });
-        self.inputs.orders.clear();
+        self.inputs.pending_commands.clear();
         let note = if wakes { "stopped until it is called" } else { "stopped until it is started" };
         self.outputs.log.push(LogSource::Event, note);
         self.policy.reset();
@@ -126,16 +126,16 @@ impl Supervisor {
                 biased; // a call made after an order must see its effect
                 () = self.inputs.stop.cancelled() => return NextStep::Stop,
                 Some(command) = self.inputs.commands.recv() => match command {
-                    SupervisorCommand::Start(obeyed) | SupervisorCommand::Restart(obeyed) => {
-                        self.inputs.orders.push(obeyed);
+                    SupervisorCommand::Start(done) | SupervisorCommand::Restart(done) => {
+                        self.inputs.pending_commands.push(done);
                         return NextStep::Start;
                     }
-                    SupervisorCommand::Stop(obeyed) if wakes => {
-                        self.inputs.orders.push(obeyed);
+                    SupervisorCommand::Stop(done) if wakes => {
+                        self.inputs.pending_commands.push(done);
                         return NextStep::Idle { wakes: false };
                     }
                     SupervisorCommand::Stop(_) | SupervisorCommand::Refresh(_) => {}
-                    SupervisorCommand::Drain { until } => self.inputs.retire_by = Some(until),
+                    SupervisorCommand::Drain { until } => self.inputs.drain_until = Some(until),
                 },
                 queued = self.inputs.queue.recv() => match queued {
                     Some(queued) if wakes => {

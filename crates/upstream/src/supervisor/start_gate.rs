@@ -39,8 +39,8 @@ pub struct PathSender(watch::Sender<Option<OsString>>);
 impl PendingPath {
     /// One that is not known yet.
     pub fn new() -> (PathSender, Self) {
-        let (tell, told) = watch::channel(None);
-        (PathSender(tell), Self(told))
+        let (sender, receiver) = watch::channel(None);
+        (PathSender(sender), Self(receiver))
     }
 
     /// It, once it is known; nothing if it never will be.
@@ -66,17 +66,17 @@ mod tests {
     /// What has nothing to do with starting gets a word in.
     #[tokio::test]
     async fn others_get_a_word_in_between_two_turns() {
-        let (turn, said) = (StartGate::default(), Arc::new(Mutex::new(String::new())));
-        let say = |word: char, said: &Mutex<String>| said.lock().unwrap().push(word);
+        let (turn, log) = (StartGate::default(), Arc::new(Mutex::new(String::new())));
+        let say = |word: char, log: &Mutex<String>| log.lock().unwrap().push(word);
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..6 {
-            let (turn, said) = (turn.clone(), said.clone());
+            let (turn, log) = (turn.clone(), log.clone());
             tasks.spawn(async move {
                 let _turn = turn.taken().await;
-                say('s', &said);
+                say('s', &log);
             });
         }
-        let other = said.clone();
+        let other = log.clone();
         tasks.spawn(async move {
             for _ in 0..16 {
                 say('.', &other);
@@ -84,9 +84,9 @@ mod tests {
             }
         });
         tasks.join_all().await;
-        let said = said.lock().unwrap();
-        assert_eq!(said.matches('s').count(), 6);
+        let log = log.lock().unwrap();
+        assert_eq!(log.matches('s').count(), 6);
         // At most one in each round of the runtime; whether it comes first or last there is left to chance.
-        assert!(!said.contains("sss"), "several in one round: {said}");
+        assert!(!log.contains("sss"), "several in one round: {log}");
     }
 }

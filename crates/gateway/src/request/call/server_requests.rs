@@ -65,7 +65,7 @@ impl CallRun {
             tokio::select! {
                 biased;
                 update = call.next() => match update {
-                    CallUpdate::Event(CallEvent::Question(request)) => requests.push(*request),
+                    CallUpdate::Event(CallEvent::ServerRequest(request)) => requests.push(*request),
                     CallUpdate::Event(event) => self.pass_on(event).await,
                     CallUpdate::Ended(outcome) => return Some(outcome),
                 },

@@ -12,7 +12,7 @@ use toolbay_protocol::{
 };
 use toolbay_transport::http::client::HttpError;
 
-use super::{PATIENCE, Subscriber};
+use super::{RESPONSE_TIMEOUT, Subscriber};
 use crate::{
     CallError, CatalogKind,
     connection::requester::OwnRequest,
@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// A subscription that is open.
 struct OpenSubscription {
-    asked: OwnRequest,
+    request: OwnRequest,
     since: Instant,
     wanted: BTreeSet<Arc<str>>,
 }
@@ -73,10 +73,10 @@ impl Subscriber {
             if let Some(listening) = &mut current
                 && listening.wanted == wanted
             {
-                let (id, since) = (listening.asked.id, listening.since);
+                let (id, since) = (listening.request.id, listening.since);
                 tokio::select! {
                     () = self.interests.changed.notified() => {}
-                    _ = &mut listening.asked.response => current = None,
+                    _ = &mut listening.request.response => current = None,
                     // One that was silent at first; who waited for it was told so.
                     Some(late) = self.acknowledged.recv() => if late.id == id {
                         self.announces(&AgreedFilter::of(&late.notification));
@@ -95,7 +95,7 @@ impl Subscriber {
             match self.open(wanted.clone()).await {
                 ListenOutcome::Listening(listening) => {
                     if let Some(old) = current.replace(listening) {
-                        self.peer.cancel(old.asked.id).await;
+                        self.peer.cancel(old.request.id).await;
                     }
                 }
                 ListenOutcome::Refused(error) => {
@@ -131,7 +131,7 @@ impl Subscriber {
 
     /// What to ask for. A server that tells of no resource is not asked for any.
     fn wanted(&mut self) -> BTreeSet<Arc<str>> {
-        let wanted = self.interests.to_ask();
+        let wanted = self.interests.wanted_uris();
         if wanted.is_empty() || self.declares_subscribe() {
             return wanted;
         }
@@ -144,19 +144,19 @@ impl Subscriber {
 
     async fn open(&mut self, wanted: BTreeSet<Arc<str>>) -> ListenOutcome {
         let params = self.peer.our_params(Revision::LATEST, filter(&wanted));
-        let Some(mut asked) = self.peer.send_request(method::LISTEN, params).await else {
+        let Some(mut request) = self.peer.send_request(method::LISTEN, params).await else {
             return ListenOutcome::Ended;
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + RESPONSE_TIMEOUT;
         loop {
             tokio::select! {
                 biased; // an acknowledgement stands before what follows it
-                Some(acknowledged) = self.acknowledged.recv() => if acknowledged.id == asked.id {
+                Some(acknowledged) = self.acknowledged.recv() => if acknowledged.id == request.id {
                     let wanted = self.agreed(wanted, &AgreedFilter::of(&acknowledged.notification));
-                    return ListenOutcome::Listening(OpenSubscription { asked, since: Instant::now(), wanted });
+                    return ListenOutcome::Listening(OpenSubscription { request, since: Instant::now(), wanted });
                 },
-                answer = &mut asked.response => return match answer {
-                    Ok(Ok(answer)) => answer.response.error().map_or(ListenOutcome::Ended, ListenOutcome::Refused),
+                response = &mut request.response => return match response {
+                    Ok(Ok(response)) => response.response.error().map_or(ListenOutcome::Ended, ListenOutcome::Refused),
                     // A stream may break at any time; any other answer without a message is a refusal too.
                     Ok(Err(CallError::NoAnswer { why: HttpError::Broken { .. }, .. })) => ListenOutcome::Ended,
                     Ok(Err(error @ CallError::NoAnswer { .. })) => {
@@ -169,7 +169,7 @@ impl Subscriber {
                     for uri in &wanted {
                         self.interests.settle(uri, SubscriptionState::Refused(SubscribeError::Unanswered));
                     }
-                    return ListenOutcome::Listening(OpenSubscription { asked, since: Instant::now(), wanted: BTreeSet::new() });
+                    return ListenOutcome::Listening(OpenSubscription { request, since: Instant::now(), wanted: BTreeSet::new() });
                 }
             }
         }

@@ -73,7 +73,7 @@ async fn each_client_is_asked_what_its_own_call_needs() {
     // The last is asked first.
     for (number, (call, mut events)) in clients.into_iter().enumerate().rev() {
         let event = timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
-        let CallEvent::Question(question) = event else { panic!("{event:?}") };
+        let CallEvent::ServerRequest(question) = event else { panic!("{event:?}") };
         assert_eq!(question.method(), "elicitation/create");
         question.respond(ClientReply::Result(format!(r#"{{"action":"accept","content":{{"n":{number}}}}}"#)));
         let answer = value(&timeout(PATIENCE, call).await.unwrap().unwrap());
