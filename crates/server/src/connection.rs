@@ -30,8 +30,8 @@ const MAX_NOTES: usize = 64;
 ///
 /// Invariant: the task awaits only in this `select!`, and takes the next message only when there is room for its
 /// answer.
-pub async fn serve(wire: Connection, server: Arc<dyn Server>) {
-    let Connection { outgoing, mut incoming } = wire;
+pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
+    let Connection { outgoing, mut incoming } = connection;
     let (notes, noted) = mpsc::channel(MAX_NOTES);
     let mut connection = ServerConnection {
         server,

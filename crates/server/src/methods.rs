@@ -54,7 +54,7 @@ fn quick_result(server: &dyn Server, call: &MethodCall) -> Result<ObjectBuilder,
         }
     };
     match call.method() {
-        method::INITIALIZE => Ok(introduction(server, call)),
+        method::INITIALIZE => Ok(initialize_result(server, call)),
         method::DISCOVER => Ok(discovery(server)),
         method::PING => Ok(ObjectBuilder::new()),
         method::TOOLS_LIST => whole(call).map(|()| list("tools", server.tools())),
@@ -131,10 +131,10 @@ fn arguments(call: &MethodCall) -> Result<&str, ErrorObject> {
     }
 }
 
-fn introduction(server: &dyn Server, call: &MethodCall) -> ObjectBuilder {
-    let asked = call.string_param("protocolVersion").and_then(|version| version.parse::<Revision>().ok());
+fn initialize_result(server: &dyn Server, call: &MethodCall) -> ObjectBuilder {
+    let wanted = call.string_param("protocolVersion").and_then(|version| version.parse::<Revision>().ok());
     let revision =
-        asked.filter(|revision| revision.features().has_sessions()).unwrap_or(Revision::LATEST_LEGACY);
+        wanted.filter(|revision| revision.features().has_sessions()).unwrap_or(Revision::LATEST_LEGACY);
     let result = ObjectBuilder::new().string("protocolVersion", revision.as_str());
     capabilities_and_instructions(result, server).raw("serverInfo", &info(server))
 }

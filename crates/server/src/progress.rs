@@ -7,19 +7,19 @@ use toolbay_protocol::{ObjectBuilder, Request, Rope, meta, method, notification}
 /// Reports the progress of a call to its client. May be used on any thread, and never blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    told: Option<(String, mpsc::Sender<Rope>)>,
+    target: Option<(String, mpsc::Sender<Rope>)>,
 }
 
 impl Progress {
     /// Towards `notes`, if the client gave a token.
-    pub(super) fn of(request: &Request, notes: &mpsc::Sender<Rope>) -> Self {
+    pub(super) fn of(request: &Request, notifications: &mpsc::Sender<Rope>) -> Self {
         let token = request.call.meta(meta::PROGRESS_TOKEN);
-        Self { told: token.map(|token| (request.call.raw(token).to_owned(), notes.clone())) }
+        Self { target: token.map(|token| (request.call.raw(token).to_owned(), notifications.clone())) }
     }
 
     /// Whether the client asked for progress.
     pub fn is_wanted(&self) -> bool {
-        self.told.is_some()
+        self.target.is_some()
     }
 
     /// Reports that `done` of `total` is done. Numbers must grow from call to call. A report is left out when the client does
@@ -38,9 +38,9 @@ impl Progress {
     /// Sends the fields of a progress notification: an object with at least `progress`, to which the token is added. Left out,
     /// as with [`report`](Self::report), when the client does not keep up.
     pub fn send(&self, fields: &Value) {
-        let Some((token, notes)) = &self.told else { return };
+        let Some((token, notifications)) = &self.target else { return };
         let params = ObjectBuilder::new().raw("progressToken", token).fields_of(&fields.to_string());
-        let note = notification(method::PROGRESS, Some(&params.finish()));
-        let _ = notes.try_send(note.into()); // full: the next one says more
+        let notification = notification(method::PROGRESS, Some(&params.finish()));
+        let _ = notifications.try_send(notification.into()); // full: the next one says more
     }
 }

@@ -64,12 +64,12 @@ impl Daemon {
         command.env_clear().envs(&self.env).current_dir("/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut between = command.kill_on_drop(true).spawn()?;
-        let mut said = String::new();
+        let mut output = String::new();
         if let Some(stdout) = &mut between.stdout {
-            stdout.read_to_string(&mut said).await?;
+            stdout.read_to_string(&mut output).await?;
         }
         between.wait().await?;
-        said.trim().parse().map_err(|_| io::Error::other("the intermediate process exited too early"))
+        output.trim().parse().map_err(|_| io::Error::other("the intermediate process exited too early"))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
 pub use cached::LoginShell;
 
 /// Shells that take longer load something that waits.
-const PATIENCE: Duration = Duration::from_secs(3);
+const SHELL_TIMEOUT: Duration = Duration::from_secs(3);
 /// What shells may print, in bytes.
 const MOST_OUTPUT: u64 = 1024 * 1024;
 /// Stand around the answer, because start-up files print what they like. They differ, because some shells export `_`, the last
@@ -46,7 +46,7 @@ pub enum LoginShellError {
     #[error("cannot start the login shell")]
     Start(#[source] SpawnError),
     /// It takes too long.
-    #[error("the login shell did not print its environment within {} s; check its startup files", PATIENCE.as_secs())]
+    #[error("the login shell did not print its environment within {} s; check its startup files", SHELL_TIMEOUT.as_secs())]
     Slow,
     /// It ended, or printed too much, without the answer.
     #[error("the login shell did not print its environment")]
@@ -93,11 +93,11 @@ pub async fn login_environment(
     };
     let process = spawn(&launch, shim, StopGrace::default(), tasks).map_err(LoginShellError::Start)?;
     drop(process.stdin);
-    let answer = timeout(PATIENCE, read(process.stdout)).await;
+    let marked_output = timeout(SHELL_TIMEOUT, read(process.stdout)).await;
     // With the answer, or without patience, the rest of the shell is of no use.
     process.handle.kill();
     process.handle.exited().await;
-    let environment = answer.map_err(|_| LoginShellError::Slow)?;
+    let environment = marked_output.map_err(|_| LoginShellError::Slow)?;
     environment.filter(|environment| !environment.is_empty()).ok_or(LoginShellError::Silent)
 }
 
@@ -106,25 +106,25 @@ async fn read(stdout: ChildStdout) -> Option<BTreeMap<OsString, OsString>> {
     let mut stdout = stdout.take(MOST_OUTPUT);
     let mut output = Vec::new();
     while stdout.read_buf(&mut output).await.ok()? > 0 {
-        if let Some(answer) = answer(&output) {
-            return Some(variables(answer));
+        if let Some(marked_output) = marked_output(&output) {
+            return Some(variables(marked_output));
         }
     }
     None
 }
 
-fn answer(output: &[u8]) -> Option<&[u8]> {
+fn marked_output(output: &[u8]) -> Option<&[u8]> {
     let after = &output[memmem::find(output, START.as_bytes())? + START.len()..];
     Some(&after[..memmem::find(after, END.as_bytes())?])
 }
 
 /// `NAME=VALUE`, each ended by NUL.
-fn variables(answer: &[u8]) -> BTreeMap<OsString, OsString> {
+fn variables(marked_output: &[u8]) -> BTreeMap<OsString, OsString> {
     let variable = |entry: &[u8]| {
         let (name, value) = entry.split_at(memchr(b'=', entry)?);
         let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
         (!name.is_empty()).then(|| (text(name), text(&value[1..])))
     };
-    let all = answer.split(|byte| *byte == 0).filter_map(variable);
+    let all = marked_output.split(|byte| *byte == 0).filter_map(variable);
     all.filter(|(name, _)| !OF_THE_SHELL.iter().any(|own| name == own)).collect()
 }

@@ -21,7 +21,7 @@ pub const MARKER: &str = "SUPERVISED_LAUNCH";
 pub(crate) const ORPHAN_GRACE: Duration = Duration::from_millis(100);
 
 /// SIGKILL takes effect at once, except in a system call that cannot be interrupted, or against another user's process.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Finds and ends the processes of one launch. Blocking.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Sweep {
 
     /// Kills until nothing is left. Returns what withstands.
     pub(crate) fn kill(mut self) -> Vec<Pid> {
-        self.until_gone(Signal::KILL, PATIENCE)
+        self.until_gone(Signal::KILL, KILL_TIMEOUT)
     }
 
     /// As `kill`, but asks first.
@@ -80,8 +80,8 @@ impl Sweep {
         found.iter().map(|entry| entry.pid).collect()
     }
 
-    fn until_gone(&mut self, signal: Signal, patience: Duration) -> Vec<Pid> {
-        let deadline = Instant::now() + patience;
+    fn until_gone(&mut self, signal: Signal, limit: Duration) -> Vec<Pid> {
+        let deadline = Instant::now() + limit;
         let mut pause = Duration::from_millis(1);
         loop {
             let left = self.signal(signal);

@@ -29,9 +29,9 @@ use crate::{
 };
 
 /// How long a shim may take to clear up after its server before we take over.
-const SHIM_PATIENCE: Duration = Duration::from_secs(2);
+const SHIM_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long stderr may take to end after the last known writer did.
-const DRAIN_PATIENCE: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Watches a shim, or in bare mode the server itself.
 ///
@@ -79,22 +79,22 @@ struct ShimReport {
 impl Watcher {
     pub(crate) async fn run(mut self) {
         let mut step = StopStep::Serve;
-        let mut told = ShimReport::default();
+        let mut reported = ShimReport::default();
         let root = loop {
             tokio::select! {
                 wish = next_stop_request(&mut self.wished) => step = self.on_stop_request(step, wish),
-                report = next_report(&mut self.control) => step = self.on_report(step, report, &mut told),
+                report = next_report(&mut self.control) => step = self.on_report(step, report, &mut reported),
                 () = sleep_to(step.until()) => step = self.escalate(step),
                 status = self.root.wait() => break status,
             }
         };
         // The shim's last words may still be in the socket.
         while let Some(report) = self.control.as_mut().and_then(Control::waiting) {
-            step = self.on_report(step, Some(report), &mut told);
+            step = self.on_report(step, Some(report), &mut reported);
         }
-        let exit = self.conclude(step, root, told).await;
+        let exit = self.conclude(step, root, reported).await;
         if let Some(mut drain) = self.drain.take()
-            && timeout(DRAIN_PATIENCE, &mut drain).await.is_err()
+            && timeout(DRAIN_TIMEOUT, &mut drain).await.is_err()
         {
             drain.abort();
         }
@@ -114,16 +114,21 @@ impl Watcher {
         }
     }
 
-    fn on_report(&mut self, step: StopStep, report: Option<ShimMessage>, told: &mut ShimReport) -> StopStep {
+    fn on_report(
+        &mut self,
+        step: StopStep,
+        report: Option<ShimMessage>,
+        reported: &mut ShimReport,
+    ) -> StopStep {
         match report {
             Some(ShimMessage::Started(pid)) => {
                 self.state.send_modify(|state| state.pid = pid.try_into().ok())
             }
-            Some(ShimMessage::Refused(error)) => told.refused = Some(io::Error::from_raw_os_error(error)),
+            Some(ShimMessage::Refused(error)) => reported.refused = Some(io::Error::from_raw_os_error(error)),
             Some(ShimMessage::Ended(status)) => {
-                told.ended = Some((ExitStatus::from_raw(status), step.cause()));
+                reported.ended = Some((ExitStatus::from_raw(status), step.cause()));
                 if let StopStep::Serve | StopStep::AwaitStdin { .. } = step {
-                    return StopStep::AwaitTerm { until: Instant::now() + SHIM_PATIENCE };
+                    return StopStep::AwaitTerm { until: Instant::now() + SHIM_TIMEOUT };
                 }
             }
             // Its end is near, or it has lost its mind.
@@ -150,7 +155,7 @@ impl Watcher {
 
     fn kill(&mut self) -> StopStep {
         self.request(Request::Kill);
-        StopStep::AwaitKill { until: Instant::now() + SHIM_PATIENCE }
+        StopStep::AwaitKill { until: Instant::now() + SHIM_TIMEOUT }
     }
 
     fn request(&mut self, request: Request) {
@@ -170,7 +175,7 @@ impl Watcher {
     }
 
     /// The process we had started has ended: makes sure that nothing is left, and tells how it went.
-    async fn conclude(&mut self, step: StopStep, root: io::Result<ExitStatus>, told: ShimReport) -> Exit {
+    async fn conclude(&mut self, step: StopStep, root: io::Result<ExitStatus>, reported: ShimReport) -> Exit {
         let Some(shim) = &self.shim else {
             let exit = root.map_or(Exit::unseen(ExitCause::Lost), |status| Exit::new(status, step.cause()));
             self.sweep(Sweep::end).await;
@@ -180,10 +185,10 @@ impl Watcher {
         if !is_clear {
             self.sweep(Sweep::kill).await;
         }
-        if let Some((status, cause)) = told.ended {
+        if let Some((status, cause)) = reported.ended {
             return Exit::new(status, cause);
         }
-        if let Some(source) = told.refused {
+        if let Some(source) = reported.refused {
             return Exit::unseen(ExitCause::NotStarted(Arc::new(refused(&self.program, source))));
         }
         match (step.cause(), self.state.borrow().pid, root) {

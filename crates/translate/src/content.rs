@@ -9,11 +9,11 @@ use crate::json::{Object, changed, mapped};
 /// A result in which `change` has replaced blocks of one kind (a JSON string); nothing if there are none.
 pub(crate) fn replace_blocks(
     response: &Response,
-    asked: &str,
+    method: &str,
     kind: &str,
     change: impl Fn(Object<'_>) -> Option<String>,
 ) -> Option<Bytes> {
-    let field = match asked {
+    let field = match method {
         method::TOOLS_CALL => "content",
         method::PROMPTS_GET => "messages",
         _ => return None,

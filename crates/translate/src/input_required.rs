@@ -89,11 +89,11 @@ fn requests(response: &Response) -> Option<Vec<InputRequest>> {
 
 /// Answers to questions as a request carries them: each a key and a result (JSON text).
 pub fn input_responses(responses: &[(String, String)]) -> String {
-    let mut answers = Object::default();
+    let mut object = Object::default();
     for (key, result) in responses {
-        answers.push(key, result.as_str());
+        object.push(key, result.as_str());
     }
-    answers.text()
+    object.text()
 }
 
 fn read(key: &str, request: &str) -> Option<InputRequest> {
@@ -110,7 +110,7 @@ fn read(key: &str, request: &str) -> Option<InputRequest> {
 pub fn url_elicitations(response: &Response) -> Option<InputRequired> {
     let error = response.error().filter(|error| error.code == ErrorCode::URL_ELICITATION_REQUIRED)?;
     let data = Object::parse(error.data.as_ref()?.get())?;
-    let question = |(index, params): (usize, &str)| {
+    let request = |(index, params): (usize, &str)| {
         let mut params = Object::parse(params)?;
         params.string("url")?;
         params.set("mode", "\"url\"");
@@ -122,7 +122,7 @@ pub fn url_elicitations(response: &Response) -> Option<InputRequired> {
         })
     };
     let requests: Vec<_> =
-        items(data.get("elicitations")?)?.into_iter().enumerate().map(question).collect::<Option<_>>()?;
+        items(data.get("elicitations")?)?.into_iter().enumerate().map(request).collect::<Option<_>>()?;
     (!requests.is_empty()).then_some(InputRequired { requests, request_state: None })
 }
 

@@ -88,19 +88,24 @@ pub(crate) fn unknown_params(method: &str, from: Revision, to: Revision) -> Smal
 
 /// A server's answer as a client of revision `to` understands it, but for what every answer of an era carries;
 /// nothing if nothing changed.
-pub(crate) fn response(said: &Response, asked: &str, from: Revision, to: Revision) -> Option<Box<Response>> {
+pub(crate) fn response(
+    response: &Response,
+    method: &str,
+    from: Revision,
+    to: Revision,
+) -> Option<Box<Response>> {
     if from == to {
         return None;
     }
     let mut now: Option<Box<Response>> = None;
     let mut take = |change: &dyn Fn(&Response) -> Option<Bytes>| {
-        let changed = change(now.as_deref().unwrap_or(said));
+        let changed = change(now.as_deref().unwrap_or(response));
         if let Some(Ok(Message::Response(changed))) = changed.map(Message::parse) {
             now = Some(changed);
         }
     };
-    down(from, to).for_each(|step| take(&|response| step.response_for_older(response, asked)));
-    up(from, to).for_each(|step| take(&|response| step.response_for_newer(response, asked)));
+    down(from, to).for_each(|step| take(&|response| step.response_for_older(response, method)));
+    up(from, to).for_each(|step| take(&|response| step.response_for_newer(response, method)));
     now
 }
 

@@ -63,9 +63,9 @@ pub fn translate_server_request(
 
 /// A client's result (JSON text) for a server's question, as that server understands it.
 pub fn translate_client_response(method: &str, result: &str, from: Revision, to: Revision) -> String {
-    let Some(mut answer) = Object::parse(result) else { return result.to_owned() };
+    let Some(mut response) = Object::parse(result) else { return result.to_owned() };
     for step in revisions::down(from, to) {
-        step.client_response_for_older(method, &mut answer);
+        step.client_response_for_older(method, &mut response);
     }
-    answer.changed_text().unwrap_or_else(|| result.to_owned())
+    response.changed_text().unwrap_or_else(|| result.to_owned())
 }

@@ -14,15 +14,15 @@ use crate::{
 pub fn translate_response(
     response: &Response,
     id: &RequestId,
-    asked: &str,
+    method: &str,
     from: Revision,
     to: Revision,
 ) -> Rope {
-    let changed = revisions::response(response, asked, from, to);
+    let changed = revisions::response(response, method, from, to);
     let response = changed.as_deref().unwrap_or(response);
     let mut splice = response.with_id(id);
     match (from.is_modern(), to.is_modern()) {
-        (false, true) => v2026_07_28::add_fields(response, asked, &mut splice),
+        (false, true) => v2026_07_28::add_fields(response, method, &mut splice),
         (true, false) => v2026_07_28::cut_fields(response, &mut splice),
         _ => {}
     }

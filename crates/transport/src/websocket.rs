@@ -79,7 +79,7 @@ pub fn accept(
             CloseReason::Left => {}
             CloseReason::TooLong => {
                 let why = ParseError::TooLong { limit: max_message };
-                pump.tell(Incoming::Refused(RejectedMessage::new(why, None, b""))).await;
+                pump.deliver(Incoming::Refused(RejectedMessage::new(why, None, b""))).await;
             }
             end => {
                 tracing::debug!(reason = %end.why(&Arc::from("the client"), max_message), "connection ended")
@@ -99,11 +99,11 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
     let connections = tasks.clone();
     tasks.spawn(async move {
         let (url, max_message) = (shown(&target.url), target.max_message);
-        let patience = target.route.timeouts.connect;
+        let limit = target.route.timeouts.connect;
         let mut pump = WebSocketTask::new(texts, messages);
         let upgraded = tokio::select! {
-            upgraded = timeout(patience, upgrade(&target, &connections)) => upgraded,
-            () = pump.left_alone() => return,
+            upgraded = timeout(limit, upgrade(&target, &connections)) => upgraded,
+            () = pump.abandoned() => return,
         };
         let why = match upgraded {
             Ok(Ok(io)) => match pump.run(io, Role::Client, max_message).await {
@@ -111,7 +111,7 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
                 end => end.why(&url, max_message),
             },
             Ok(Err(why)) => why,
-            Err(_) => HttpError::Slow { url, after: patience },
+            Err(_) => HttpError::Slow { url, after: limit },
         };
         let WebSocketTask { texts, taken, messages } = pump;
         let unsent = unsent(taken, texts).await;

@@ -4,13 +4,13 @@ const FIXED_5: RestartMode = RestartMode::Fixed { delay: Duration::from_secs(5) 
 
 /// Lets a server live its `lives`, each (seconds until ready, seconds in health), restarted when the policy says so.
 /// Tells at which second it was started and when the policy gave up.
-fn timeline(mode: RestartMode, jitter: f64, lives: &[(u64, u64)]) -> String {
+fn timeline(mode: RestartMode, jitter: f64, runs: &[(u64, u64)]) -> String {
     let mut policy = RestartPolicy::new(mode).with_jitter(move || jitter);
     let zero = Instant::now();
     let mut now = zero;
-    let mut told = Vec::new();
-    for &(ready, health) in lives {
-        told.push(format!("{}", (now - zero).as_secs_f64()));
+    let mut starts = Vec::new();
+    for &(ready, health) in runs {
+        starts.push(format!("{}", (now - zero).as_secs_f64()));
         now += Duration::from_secs(ready);
         if health > 0 {
             policy.on_healthy(now);
@@ -19,51 +19,51 @@ fn timeline(mode: RestartMode, jitter: f64, lives: &[(u64, u64)]) -> String {
         match policy.on_exit(now) {
             RestartDecision::Retry { after } | RestartDecision::Restart { after } => now += after,
             RestartDecision::GiveUp => {
-                told.push("give up".into());
+                starts.push("give up".into());
                 break;
             }
         }
     }
-    told.join(" ")
+    starts.join(" ")
 }
 
 #[test]
 fn a_crash_loop_is_retried_ever_more_slowly_and_then_given_up() {
-    let lives = [(0, 0); 9];
-    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 0 1 3 8 give up");
+    let runs = [(0, 0); 9];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &runs), "0 0 1 3 8 give up");
 }
 
 #[test]
 fn jitter_spreads_every_delay_by_a_fifth() {
-    let lives = [(0, 0); 9];
-    assert_eq!(timeline(RestartMode::Backoff, 1.0, &lives), "0 0 1.2 3.6 9.6 give up");
-    assert_eq!(timeline(RestartMode::Backoff, -1.0, &lives), "0 0 0.8 2.4 6.4 give up");
+    let runs = [(0, 0); 9];
+    assert_eq!(timeline(RestartMode::Backoff, 1.0, &runs), "0 0 1.2 3.6 9.6 give up");
+    assert_eq!(timeline(RestartMode::Backoff, -1.0, &runs), "0 0 0.8 2.4 6.4 give up");
 }
 
 #[test]
 fn slow_failures_never_trip_the_breaker_but_reach_the_longest_delay() {
-    let lives = [(30, 0); 8];
-    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 30 61 93 128 168 228 288");
+    let runs = [(30, 0); 8];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &runs), "0 30 61 93 128 168 228 288");
 }
 
 #[test]
 fn a_minute_of_health_makes_the_next_failure_the_first() {
-    let lives = [(0, 0), (0, 0), (0, 0), (0, 60), (0, 0), (0, 0)];
-    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 0 1 3 63 64");
+    let runs = [(0, 0), (0, 0), (0, 0), (0, 60), (0, 0), (0, 0)];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &runs), "0 0 1 3 63 64");
 }
 
 #[test]
 fn less_than_a_minute_of_health_does_not() {
-    let lives = [(0, 0), (0, 59), (0, 59), (0, 1)];
-    assert_eq!(timeline(RestartMode::Backoff, 0.0, &lives), "0 0 60 121");
+    let runs = [(0, 0), (0, 59), (0, 59), (0, 1)];
+    assert_eq!(timeline(RestartMode::Backoff, 0.0, &runs), "0 0 60 121");
 }
 
 #[test]
 fn a_fixed_delay_is_kept_and_the_breaker_still_holds() {
-    let lives = [(1, 0); 9];
-    assert_eq!(timeline(FIXED_5, 1.0, &lives), "0 6 12 18 24 give up");
-    let lives = [(20, 0); 5];
-    assert_eq!(timeline(FIXED_5, 0.0, &lives), "0 25 50 75 100");
+    let runs = [(1, 0); 9];
+    assert_eq!(timeline(FIXED_5, 1.0, &runs), "0 6 12 18 24 give up");
+    let runs = [(20, 0); 5];
+    assert_eq!(timeline(FIXED_5, 0.0, &runs), "0 25 50 75 100");
 }
 
 #[test]
@@ -91,12 +91,14 @@ fn chance_stays_within_its_bounds() {
 fn starts(mode: RestartMode, is_time: bool) -> String {
     let mut policy = RestartPolicy::new(mode).with_jitter(|| 0.0);
     let zero = Instant::now();
-    let (mut now, mut told) = (zero, Vec::new());
+    let (mut now, mut starts) = (zero, Vec::new());
     loop {
-        told.push(format!("{:.1}", (now - zero).as_secs_f64()));
+        starts.push(format!("{:.1}", (now - zero).as_secs_f64()));
         match policy.on_start_failed(now, is_time) {
             RestartDecision::Retry { after } | RestartDecision::Restart { after } => now += after,
-            RestartDecision::GiveUp => return format!("{}, {} attempts", told.join(" "), policy.attempts()),
+            RestartDecision::GiveUp => {
+                return format!("{}, {} attempts", starts.join(" "), policy.attempts());
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ use super::protocol::{Request, ShimMessage, StartRequest, Stdio, receive_order};
 use crate::{sweep::ORPHAN_GRACE, tree};
 
 /// After that long we leave what SIGKILL does not end: another user's processes, or some in a dead file system.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run() -> ! {
     let code = match start() {
@@ -67,7 +67,7 @@ fn start() -> io::Result<Option<(Shim, UnixStream)>> {
     let (mut write, events) = UnixStream::pair()?;
     thread::Builder::new().stack_size(64 << 10).spawn(move || reap(server, &mut write))?;
     let goal = ShimGoal::Serve;
-    Ok(Some((Shim { server, goal, is_asked: false, is_reaped: false }, events)))
+    Ok(Some((Shim { server, goal, is_stop_requested: false, is_reaped: false }, events)))
 }
 
 /// Invariant: on return this process holds none of the server's stdio, so that both sides see each other's end.
@@ -99,7 +99,7 @@ struct Shim {
     server: Pid,
     goal: ShimGoal,
     /// Whether SIGTERM was sent on request: then the host decides when to kill.
-    is_asked: bool,
+    is_stop_requested: bool,
     is_reaped: bool,
 }
 
@@ -169,7 +169,7 @@ impl Shim {
             Err(Errno::INTR | Errno::AGAIN) => {}
             Ok((1.., _)) => match Request::from_byte(request[0]) {
                 Some(Request::Terminate) => {
-                    self.is_asked = true;
+                    self.is_stop_requested = true;
                     tree::signal_descendants(Signal::TERM);
                 }
                 Some(Request::Kill) => self.kill(),
@@ -183,7 +183,7 @@ impl Shim {
     fn on_end(&mut self, status: i32) {
         self.is_reaped = true;
         report(ShimMessage::Ended(status));
-        if matches!(self.goal, ShimGoal::Serve) && !self.is_asked {
+        if matches!(self.goal, ShimGoal::Serve) && !self.is_stop_requested {
             tree::signal_descendants(Signal::TERM);
             self.goal = ShimGoal::Linger { until: Instant::now() + ORPHAN_GRACE };
         }
@@ -202,7 +202,7 @@ impl Shim {
         let now = Instant::now();
         match &mut self.goal {
             ShimGoal::Linger { until } if now >= *until => self.kill(),
-            ShimGoal::Kill { since, .. } if now - *since > PATIENCE => return Some(1),
+            ShimGoal::Kill { since, .. } if now - *since > KILL_TIMEOUT => return Some(1),
             ShimGoal::Kill { next, pause, .. } if now >= *next => {
                 tree::kill_descendants();
                 *pause = (*pause * 2).min(Duration::from_millis(100));

@@ -18,8 +18,8 @@ pub(super) struct Changes;
 const AUDIO: &str = "\"audio\"";
 
 impl RevisionStep for Changes {
-    fn response_for_older(&self, response: &Response, asked: &str) -> Option<Bytes> {
-        replace_blocks(response, asked, AUDIO, audio_as_resource)
+    fn response_for_older(&self, response: &Response, method: &str) -> Option<Bytes> {
+        replace_blocks(response, method, AUDIO, audio_as_resource)
     }
 
     fn server_request_for_older(
@@ -38,9 +38,9 @@ impl RevisionStep for Changes {
         Ok(())
     }
 
-    fn client_response_for_older(&self, method: &str, answer: &mut Object<'_>) {
+    fn client_response_for_older(&self, method: &str, response: &mut Object<'_>) {
         if method == method::SAMPLE {
-            answer.change("content", audio_as_text);
+            response.change("content", audio_as_text);
         }
     }
 }

@@ -21,15 +21,15 @@ impl RevisionStep for Changes {
         if method == method::COMPLETE { &["context"] } else { &[] }
     }
 
-    fn response_for_older(&self, response: &Response, asked: &str) -> Option<Bytes> {
+    fn response_for_older(&self, response: &Response, method: &str) -> Option<Bytes> {
         // A result without any block has no link either.
-        structured_as_text(response, asked).or_else(|| replace_blocks(response, asked, LINK, link_as_text))
+        structured_as_text(response, method).or_else(|| replace_blocks(response, method, LINK, link_as_text))
     }
 }
 
 /// A result with something to read for those who do not know `structuredContent`.
-fn structured_as_text(response: &Response, asked: &str) -> Option<Bytes> {
-    if asked != method::TOOLS_CALL || response.result_field("structuredContent").is_none() {
+fn structured_as_text(response: &Response, method: &str) -> Option<Bytes> {
+    if method != method::TOOLS_CALL || response.result_field("structuredContent").is_none() {
         return None;
     }
     let content = response.result_field("content");

@@ -56,9 +56,9 @@ impl RevisionStep for Changes {
         }
     }
 
-    fn client_response_for_older(&self, method: &str, answer: &mut Object<'_>) {
+    fn client_response_for_older(&self, method: &str, response: &mut Object<'_>) {
         if method == method::SAMPLE {
-            answer.change("content", one_block);
+            response.change("content", one_block);
         }
     }
 }
@@ -67,7 +67,7 @@ impl RevisionStep for Changes {
 pub(super) fn page_as_plain_error(response: &Response) -> Option<Bytes> {
     let error = response.error().filter(|error| error.code == ErrorCode::URL_ELICITATION_REQUIRED)?;
     let mut message = error.message;
-    for request in url_elicitations(response).map(|asked| asked.requests).unwrap_or_default() {
+    for request in url_elicitations(response).map(|required| required.requests).unwrap_or_default() {
         let params = request.params.as_deref().and_then(Object::parse);
         if let Some(url) = params.as_ref().and_then(|params| params.string("url")) {
             message.push_str(&format!(" Visit {url} and try again."));

@@ -34,15 +34,15 @@ impl RevisionStep for Changes {
         if method == method::TOOLS_CALL { &[TASK] } else { &[] }
     }
 
-    fn response_for_older(&self, response: &Response, asked: &str) -> Option<Bytes> {
+    fn response_for_older(&self, response: &Response, method: &str) -> Option<Bytes> {
         match &response.outcome {
-            Outcome::Result { .. } => result_for_older(response, asked),
-            Outcome::Error { .. } => error_for_older(response, asked),
+            Outcome::Result { .. } => result_for_older(response, method),
+            Outcome::Error { .. } => error_for_older(response, method),
         }
     }
 
-    fn response_for_newer(&self, response: &Response, asked: &str) -> Option<Bytes> {
-        error_for_newer(response, asked).or_else(|| without_related_task(response))
+    fn response_for_newer(&self, response: &Response, method: &str) -> Option<Bytes> {
+        error_for_newer(response, method).or_else(|| without_related_task(response))
     }
 
     fn server_request_for_older(
@@ -83,8 +83,8 @@ impl RevisionStep for Changes {
         params.change("_meta", |fields| changed(fields, |fields| fields.remove(meta::PROGRESS_TOKEN)));
     }
 
-    fn client_response_for_older(&self, _: &str, answer: &mut Object<'_>) {
-        answer.remove("resultType");
+    fn client_response_for_older(&self, _: &str, response: &mut Object<'_>) {
+        response.remove("resultType");
     }
 
     /// Schemas: one bad definition makes older clients refuse the whole list.
@@ -127,14 +127,14 @@ fn objects_for_booleans(properties: &str) -> Option<String> {
     })
 }
 
-fn error_for_older(response: &Response, asked: &str) -> Option<Bytes> {
+fn error_for_older(response: &Response, method: &str) -> Option<Bytes> {
     let error = response.error()?;
     let names_uri = || {
         let data = error.data.as_ref().and_then(|data| Object::parse(data.get()));
         data.is_some_and(|data| data.string("uri").is_some())
     };
     let code = match error.code {
-        ErrorCode::INVALID_PARAMS if asked == method::RESOURCES_READ && names_uri() => {
+        ErrorCode::INVALID_PARAMS if method == method::RESOURCES_READ && names_uri() => {
             ErrorCode::RESOURCE_NOT_FOUND
         }
         ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => ErrorCode::INVALID_REQUEST,
@@ -145,13 +145,13 @@ fn error_for_older(response: &Response, asked: &str) -> Option<Bytes> {
     with_code(response, code)
 }
 
-fn error_for_newer(response: &Response, asked: &str) -> Option<Bytes> {
+fn error_for_newer(response: &Response, method: &str) -> Option<Bytes> {
     match response.error()?.code {
         ErrorCode::RESOURCE_NOT_FOUND => with_code(response, ErrorCode::INVALID_PARAMS),
         ErrorCode::URL_ELICITATION_REQUIRED => {
-            let asks = url_elicitations(response).filter(|_| MAY_ASK.contains(&asked));
-            match (asks, &response.id) {
-                (Some(asks), Some(id)) => Some(toolbay_protocol::result(id, &asks.to_result())),
+            let required = url_elicitations(response).filter(|_| MAY_ASK.contains(&method));
+            match (required, &response.id) {
+                (Some(required), Some(id)) => Some(toolbay_protocol::result(id, &required.to_result())),
                 _ => page_as_plain_error(response),
             }
         }
@@ -171,7 +171,7 @@ const TYPE: &str = "resultType";
 const COMPLETE: &str = "\"complete\"";
 
 /// What every result of the stateless era says, where a server with a handshake did not.
-pub(crate) fn add_fields(response: &Response, asked: &str, splice: &mut Splice<'_>) {
+pub(crate) fn add_fields(response: &Response, method: &str, splice: &mut Splice<'_>) {
     let Outcome::Result { fields, .. } = &response.outcome else { return };
     let mut add: SmallVec<[(&str, &str); 3]> = SmallVec::new();
     let mut missing = |key, value| {
@@ -180,8 +180,9 @@ pub(crate) fn add_fields(response: &Response, asked: &str, splice: &mut Splice<'
         }
     };
     missing(TYPE, COMPLETE);
-    let asks = response.result_field(TYPE).is_some_and(|kind| response.raw(kind) == "\"input_required\"");
-    if asked == method::RESOURCES_READ && !asks {
+    let is_input_required =
+        response.result_field(TYPE).is_some_and(|kind| response.raw(kind) == "\"input_required\"");
+    if method == method::RESOURCES_READ && !is_input_required {
         // A server with a handshake says nothing about caching: so nobody may.
         missing("ttlMs", "0");
         missing("cacheScope", "\"private\"");
@@ -199,7 +200,7 @@ pub(crate) fn cut_fields(response: &Response, splice: &mut Splice<'_>) {
     }
 }
 
-fn result_for_older(response: &Response, asked: &str) -> Option<Bytes> {
+fn result_for_older(response: &Response, method: &str) -> Option<Bytes> {
     if let Some(kind) =
         response.result_field(TYPE).map(|kind| response.raw(kind)).filter(|kind| *kind != COMPLETE)
     {
@@ -209,7 +210,7 @@ fn result_for_older(response: &Response, asked: &str) -> Option<Bytes> {
         return Some(toolbay_protocol::error(response.id.as_ref(), &error));
     }
     let structured = response.result_field("structuredContent")?;
-    if asked != method::TOOLS_CALL || response.text[structured.range()].starts_with(b"{") {
+    if method != method::TOOLS_CALL || response.text[structured.range()].starts_with(b"{") {
         return None;
     }
     let mut result = Object::parse(response.result_text()?)?;

@@ -14,9 +14,9 @@ const SILENT: Duration = Duration::from_secs(60);
 /// What is known about the other end of a stream.
 #[derive(Debug)]
 pub(super) struct KeepAlive {
-    heard: Instant,
+    received: Instant,
     /// Since when a `ping` of ours waits for its answer, or anything else.
-    asked: Option<Instant>,
+    ping_sent: Option<Instant>,
     pings: u64,
 }
 
@@ -31,27 +31,27 @@ pub(super) enum KeepAliveAction {
 
 impl KeepAlive {
     pub(super) fn new() -> Self {
-        Self { heard: Instant::now(), asked: None, pings: 0 }
+        Self { received: Instant::now(), ping_sent: None, pings: 0 }
     }
 
     /// Something came, be it a comment.
-    pub(super) fn heard(&mut self) {
-        self.heard = Instant::now();
-        self.asked = None;
+    pub(super) fn received(&mut self) {
+        self.received = Instant::now();
+        self.ping_sent = None;
     }
 
     /// Until something has to happen. Cancel safe.
     pub(super) async fn next(&mut self) -> KeepAliveAction {
-        match self.asked {
+        match self.ping_sent {
             None => {
-                sleep_until(self.heard + QUIET).await;
-                self.asked = Some(Instant::now());
+                sleep_until(self.received + QUIET).await;
+                self.ping_sent = Some(Instant::now());
                 self.pings += 1;
                 KeepAliveAction::Ping(request(&self.id(), method::PING, None))
             }
-            Some(asked) => {
-                sleep_until(asked + SILENT).await;
-                KeepAliveAction::Dead(self.heard.elapsed())
+            Some(ping_sent) => {
+                sleep_until(ping_sent + SILENT).await;
+                KeepAliveAction::Dead(self.received.elapsed())
             }
         }
     }

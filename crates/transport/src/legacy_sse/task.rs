@@ -40,7 +40,7 @@ use crate::{
 /// How long a message that nothing may overtake may hold up others.
 const HOLD_BACK: Duration = Duration::from_secs(5);
 /// How long what was queued may take to be posted when we end the stream.
-const GOODBYE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Numbers posts in the order in which they were sent.
 type PostNumber = u64;
@@ -82,28 +82,28 @@ pub(super) async fn run(
         barrier: None,
         arrived: VecDeque::new(),
     };
-    let mut heartbeat = KeepAlive::new();
+    let mut keep_alive = KeepAlive::new();
     let lost = loop {
         task.barrier.take_if(|(_, until)| *until <= Instant::now());
         let held_until = task.barrier.map(|(_, until)| until);
         let may_send = held_until.is_none() && task.work.len() < max_running;
-        let is_listening = task.arrived.is_empty();
+        let is_reading = task.arrived.is_empty();
         tokio::select! {
-            slot = messages.reserve(), if !is_listening => {
+            slot = messages.reserve(), if !is_reading => {
                 if let (Some(arrived), Ok(slot)) = (task.arrived.pop_front(), slot) {
                     slot.send(arrived);
                 }
-                heartbeat.heard(); // what we did not listen to was no silence
+                keep_alive.received(); // what we did not listen to was no silence
             }
-            next = stream.next(), if is_listening => match next {
+            next = stream.next(), if is_reading => match next {
                 Ok(text) => {
-                    heartbeat.heard();
+                    keep_alive.received();
                     let arrived = text.map(Incoming::read);
-                    task.arrived.extend(arrived.filter(|arrived| !is_pong(&heartbeat, arrived)));
+                    task.arrived.extend(arrived.filter(|arrived| !is_pong(&keep_alive, arrived)));
                 }
                 Err(why) => break why,
             },
-            beat = heartbeat.next(), if is_listening => match beat {
+            beat = keep_alive.next(), if is_reading => match beat {
                 KeepAliveAction::Ping(text) => task.post(text, None, true),
                 KeepAliveAction::Dead(after) => break HttpError::Silent { url: stream.url, after },
             },
@@ -112,7 +112,7 @@ pub(super) async fn run(
                 None => {
                     let rest = async { while task.work.next().await.is_some() {} };
                     // A server that does not take the rest does without it.
-                    let _ = timeout(GOODBYE, rest).await;
+                    let _ = timeout(CLOSE_TIMEOUT, rest).await;
                     return;
                 }
             },
@@ -138,9 +138,9 @@ impl SseTask {
                 self.post(text, Some(request.id), false);
                 self.hold_back(changes_others);
             }
-            Ok(Message::Notification(note)) => {
+            Ok(Message::Notification(notification)) => {
                 self.post(text, None, false);
-                self.hold_back(note.method() == method::INITIALIZED);
+                self.hold_back(notification.method() == method::INITIALIZED);
             }
             Ok(Message::Response(_)) => self.post(text, None, false),
             Err(error) => tracing::warn!(%error, "a message of our own is none"),
@@ -202,19 +202,19 @@ impl SseTask {
     }
 }
 
-fn is_pong(heartbeat: &KeepAlive, arrived: &Incoming) -> bool {
-    matches!(arrived, Incoming::Message(message) if heartbeat.is_pong(message))
+fn is_pong(keep_alive: &KeepAlive, arrived: &Incoming) -> bool {
+    matches!(arrived, Incoming::Message(message) if keep_alive.is_pong(message))
 }
 
 /// How long a server may take to say that it has a message. Some never do, and answer on the stream all the same.
 const ACCEPT: Duration = Duration::from_secs(30);
 /// How long what it says with that may take, and how much of it is read, so that the connection can be used again.
-const ASIDE: Duration = Duration::from_secs(1);
-const MAX_ASIDE: usize = 4 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_BODY: usize = 4 * 1024;
 /// How long a server may let nobody in while its stream stands, and how often it is tried meanwhile.
-const DRAINING: Duration = Duration::from_secs(10);
-const FIRST_KNOCK: Duration = Duration::from_millis(50);
-const LAST_KNOCK: Duration = Duration::from_secs(1);
+const RETRY_FOR: Duration = Duration::from_secs(10);
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A message to be posted.
 pub(super) struct Post {
@@ -237,8 +237,8 @@ pub(super) enum Posted {
 
 impl Post {
     pub(super) async fn run(&self, endpoint: &OriginClient) -> Posted {
-        let until = Instant::now() + DRAINING;
-        let mut delay = FIRST_KNOCK;
+        let until = Instant::now() + RETRY_FOR;
+        let mut delay = FIRST_RETRY;
         loop {
             self.may_have_arrived.store(true, Relaxed);
             let why = match timeout(ACCEPT, self.send(endpoint)).await {
@@ -254,7 +254,7 @@ impl Post {
                 return Posted::Failed(why);
             }
             sleep(delay).await;
-            delay = (delay * 2).min(LAST_KNOCK);
+            delay = (delay * 2).min(MAX_RETRY_DELAY);
         }
     }
 
@@ -263,7 +263,7 @@ impl Post {
         let response = endpoint.send(Method::POST, headers, self.text.clone()).await?;
         match response.status() {
             status if status.is_success() => {
-                let _ = read_body(response.into_body(), MAX_ASIDE, ASIDE).await;
+                let _ = read_body(response.into_body(), MAX_BODY, BODY_TIMEOUT).await;
                 Ok(Posted::Accepted)
             }
             // There is one stream for each endpoint: whoever does not know ours any more has forgotten it.

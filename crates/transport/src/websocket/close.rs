@@ -34,7 +34,7 @@ impl CloseReason {
     }
 
     /// What we tell the peer; nothing where it knows, or nobody is there.
-    pub(super) fn farewell(&self, max_message: usize) -> Option<CloseFrame> {
+    pub(super) fn close_frame(&self, max_message: usize) -> Option<CloseFrame> {
         let (code, reason) = match self {
             Self::Left => (CloseCode::Normal, Utf8Bytes::default()),
             Self::TooLong => {

@@ -43,9 +43,9 @@ const MAX_UNWRITTEN: usize = 4 * FRAME;
 /// How many messages may share a write.
 const BATCH: usize = 64;
 /// How long the end of a connection may take.
-const GOODBYE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long what a peer said before it went may take to arrive.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_READ: Duration = Duration::from_secs(1);
 
 type Socket<S> = WebSocketStream<ActivityStream<S>>;
 
@@ -64,12 +64,12 @@ impl WebSocketTask {
     }
 
     /// Passes something on to whoever holds the wire, if anyone does.
-    pub(super) async fn tell(&self, incoming: Incoming) {
+    pub(super) async fn deliver(&self, incoming: Incoming) {
         let _ = self.messages.send(incoming).await;
     }
 
     /// Until nobody listens any more.
-    pub(super) async fn left_alone(&self) {
+    pub(super) async fn abandoned(&self) {
         self.messages.closed().await;
     }
 
@@ -80,21 +80,21 @@ impl WebSocketTask {
         role: Role,
         max_message: usize,
     ) -> CloseReason {
-        let pulse = PeerActivity::new();
+        let activity = PeerActivity::new();
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
             .write_buffer_size(FRAME)
             .max_write_buffer_size(MAX_UNWRITTEN)
             .max_message_size(Some(max_message))
             .max_frame_size(Some(max_message));
-        let stream = ActivityStream::new(stream, pulse.clone());
+        let stream = ActivityStream::new(stream, activity.clone());
         let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
         let (mut sink, mut stream) = socket.split();
-        let end = self.until_end(&mut sink, &mut stream, &pulse).await;
+        let end = self.until_end(&mut sink, &mut stream, &activity).await;
         self.taken.reverse();
         if let Ok(socket) = sink.reunite(stream) {
             // A peer that takes no leave is left.
-            let _ = timeout(GOODBYE, leave(socket, &end, max_message, &self.messages, &pulse)).await;
+            let _ = timeout(CLOSE_TIMEOUT, close(socket, &end, max_message, &self.messages, &activity)).await;
         }
         end
     }
@@ -103,18 +103,18 @@ impl WebSocketTask {
         &mut self,
         sink: &mut SplitSink<Socket<S>, Message>,
         stream: &mut SplitStream<Socket<S>>,
-        pulse: &PeerActivity,
+        activity: &PeerActivity,
     ) -> CloseReason {
-        let reading = read(stream, &self.messages, pulse);
-        let writing = write(sink, &mut self.texts, &mut self.taken, pulse);
+        let reading = read(stream, &self.messages, activity);
+        let writing = write(sink, &mut self.texts, &mut self.taken, activity);
         pin!(reading, writing);
         tokio::select! {
             end = &mut reading => end,
-            silence = pulse.stopped() => CloseReason::Silent(silence),
+            silence = activity.stopped() => CloseReason::Silent(silence),
             written = writing => match written {
                 Ok(()) => CloseReason::Left,
                 // What it said before it went may still be on its way, and so may the reason.
-                Err(error) => timeout(LAST_WORDS, reading).await.unwrap_or_else(|_| error.into()),
+                Err(error) => timeout(FINAL_READ, reading).await.unwrap_or_else(|_| error.into()),
             },
         }
     }
@@ -124,16 +124,16 @@ impl WebSocketTask {
 async fn read(
     stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     messages: &mpsc::Sender<Incoming>,
-    pulse: &PeerActivity,
+    activity: &PeerActivity,
 ) -> CloseReason {
     loop {
-        let slot = pulse.without(messages.reserve()).await;
+        let slot = activity.without(messages.reserve()).await;
         let text: Bytes = match stream.next().await {
             Some(Ok(Message::Text(text))) => text.into(),
             Some(Ok(Message::Binary(_))) => return CloseReason::unsupported(),
             Some(Ok(Message::Close(frame))) => return CloseReason::Closed(frame),
             Some(Ok(Message::Ping(_))) => {
-                pulse.pinged().await;
+                activity.pinged().await;
                 continue;
             }
             Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
@@ -151,22 +151,22 @@ async fn write(
     sink: &mut (impl Sink<Message, Error = Error> + Unpin),
     texts: &mut mpsc::Receiver<Rope>,
     taken: &mut Vec<Rope>,
-    pulse: &PeerActivity,
+    activity: &PeerActivity,
 ) -> Result<(), Error> {
     loop {
         tokio::select! {
             count = texts.recv_many(taken, BATCH) => if count == 0 {
                 return Ok(());
             },
-            () = pulse.wants_ping() => sink.feed(Message::Ping(Bytes::new())).await?,
-            () = pulse.wants_flush() => {}
+            () = activity.wants_ping() => sink.feed(Message::Ping(Bytes::new())).await?,
+            () = activity.wants_flush() => {}
         }
         taken.reverse();
         while let Some(text) = taken.pop() {
             send(sink, text).await?;
         }
         sink.flush().await?;
-        pulse.flushed();
+        activity.flushed();
     }
 }
 
@@ -194,22 +194,22 @@ fn frame(text: Bytes, opcode: Data, is_last: bool) -> Message {
 }
 
 /// Says why we go, if the peer does not know, and waits until it knows.
-async fn leave<S: AsyncRead + AsyncWrite + Unpin>(
+async fn close<S: AsyncRead + AsyncWrite + Unpin>(
     mut socket: Socket<S>,
     end: &CloseReason,
     max_message: usize,
     messages: &mpsc::Sender<Incoming>,
-    pulse: &PeerActivity,
+    activity: &PeerActivity,
 ) {
-    if let Some(farewell) = end.farewell(max_message)
-        && socket.close(Some(farewell)).await.is_err()
+    if let Some(close_frame) = end.close_frame(max_message)
+        && socket.close(Some(close_frame)).await.is_err()
     {
         return;
     }
     match end {
         // What was on its way to us still arrives.
         CloseReason::Left => {
-            let _ = read(&mut socket, messages, pulse).await;
+            let _ = read(&mut socket, messages, activity).await;
             while socket.next().await.is_some() {}
         }
         CloseReason::Closed(_) => while socket.next().await.is_some() {},

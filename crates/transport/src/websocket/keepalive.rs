@@ -79,7 +79,7 @@ impl PeerActivity {
     pub(super) async fn without<T>(&self, other: impl Future<Output = T>) -> T {
         self.is_deaf.store(true, Relaxed);
         let done = other.await;
-        self.feel();
+        self.touch();
         self.is_deaf.store(false, Relaxed);
         done
     }
@@ -101,7 +101,7 @@ impl PeerActivity {
         }
     }
 
-    fn feel(&self) {
+    fn touch(&self) {
         *self.felt.lock() = Instant::now();
     }
 }
@@ -110,14 +110,14 @@ impl PeerActivity {
 #[derive(Debug)]
 pub(super) struct ActivityStream<S> {
     stream: S,
-    pulse: Arc<PeerActivity>,
+    activity: Arc<PeerActivity>,
     /// The peer, or the line, took no more. If it takes more later, it is there.
     was_full: bool,
 }
 
 impl<S> ActivityStream<S> {
-    pub(super) fn new(stream: S, pulse: Arc<PeerActivity>) -> Self {
-        Self { stream, pulse, was_full: false }
+    pub(super) fn new(stream: S, activity: Arc<PeerActivity>) -> Self {
+        Self { stream, activity, was_full: false }
     }
 }
 
@@ -130,7 +130,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
         let before = buffer.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.pulse.feel();
+            self.activity.touch();
         }
         outcome
     }
@@ -145,7 +145,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
         let was_full = std::mem::replace(&mut self.was_full, outcome.is_pending());
         if was_full && matches!(outcome, Poll::Ready(Ok(1..))) {
-            self.pulse.feel();
+            self.activity.touch();
         }
         outcome
     }

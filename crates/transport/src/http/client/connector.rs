@@ -43,7 +43,7 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 #[derive(Clone)]
 pub(super) struct Connector {
     connector: HttpsConnector<PlainConnector>,
-    patience: Duration,
+    limit: Duration,
 }
 
 impl Connector {
@@ -58,13 +58,13 @@ impl Connector {
         tcp.set_keepalive(Some(KEEP_ALIVE));
         tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
-        let wires = PlainConnector { tcp, proxies: route.proxies.clone(), purpose };
+        let plain = PlainConnector { tcp, proxies: route.proxies.clone(), purpose };
         let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
         let connector = match purpose {
-            Purpose::Requests => builder.enable_all_versions().wrap_connector(wires),
-            Purpose::Upgrade => builder.enable_http1().wrap_connector(wires),
+            Purpose::Requests => builder.enable_all_versions().wrap_connector(plain),
+            Purpose::Upgrade => builder.enable_http1().wrap_connector(plain),
         };
-        Self { connector, patience: route.timeouts.connect }
+        Self { connector, limit: route.timeouts.connect }
     }
 }
 
@@ -81,13 +81,13 @@ impl Service<Uri> for Connector {
 
     /// The time is for everything: the name, the proxy, TLS. A server that accepts and then says nothing is not there.
     fn call(&mut self, url: Uri) -> Self::Future {
-        let (connecting, patience) = (self.connector.call(url), self.patience);
+        let (connecting, limit) = (self.connector.call(url), self.limit);
         Box::pin(async move {
-            match timeout(patience, connecting).await {
+            match timeout(limit, connecting).await {
                 Ok(connected) => connected.map_err(io::Error::other),
                 Err(_) => Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    format!("no connection within {} s (`connect_timeout`)", patience.as_secs_f32()),
+                    format!("no connection within {} s (`connect_timeout`)", limit.as_secs_f32()),
                 )),
             }
         })

@@ -19,8 +19,8 @@ pub enum HttpError {
     #[error("{url} ended the session")]
     SessionGone { url: Arc<str> },
     /// The server refused.
-    #[error("{url} returned {status}{said}")]
-    Status { url: Arc<str>, status: StatusCode, said: String },
+    #[error("{url} returned {status}{body}")]
+    Status { url: Arc<str>, status: StatusCode, body: String },
     /// The server sends us elsewhere.
     #[error("{url} returned {status} and redirects to {to}, {why}")]
     Redirected { url: Arc<str>, status: StatusCode, to: String, why: &'static str },

@@ -33,7 +33,7 @@ const OURSELVES: &str = concat!("toolbay/", env!("CARGO_PKG_VERSION"));
 
 /// Calls one URL, with the headers that were configured for it.
 pub(crate) struct OriginClient {
-    way: Arc<SharedClient>,
+    shared: Arc<SharedClient>,
     /// Where the server really is, once it told us.
     url: Mutex<Uri>,
 }
@@ -45,25 +45,28 @@ struct SharedClient {
     tasks: TaskTracker,
     pool: Mutex<Pool>,
     /// When the server was heard last.
-    heard: Mutex<Instant>,
+    last_response: Mutex<Instant>,
 }
 
 impl OriginClient {
     pub(crate) fn new(target: Target, purpose: Purpose, tasks: &TaskTracker) -> Self {
         let url = Mutex::new(target.url.clone());
         let pool = Mutex::new(pool(&target, purpose, tasks));
-        let heard = Mutex::new(Instant::now());
-        Self { way: Arc::new(SharedClient { target, purpose, tasks: tasks.clone(), pool, heard }), url }
+        let last_response = Mutex::new(Instant::now());
+        Self {
+            shared: Arc::new(SharedClient { target, purpose, tasks: tasks.clone(), pool, last_response }),
+            url,
+        }
     }
 
     /// Calls another URL of the same server in the same way.
     pub(crate) fn at(&self, url: Uri) -> Self {
-        Self { way: self.way.clone(), url: Mutex::new(url) }
+        Self { shared: self.shared.clone(), url: Mutex::new(url) }
     }
 
     /// What was configured.
     pub(crate) fn target(&self) -> &Target {
-        &self.way.target
+        &self.shared.target
     }
 
     /// Where the server is.
@@ -78,15 +81,15 @@ impl OriginClient {
 
     /// Takes down that the server was heard just now.
     pub(crate) fn hears(&self) {
-        *self.way.heard.lock() = Instant::now();
+        *self.shared.last_response.lock() = Instant::now();
     }
 
     /// Nobody waits any longer for what was sent at that time. If nothing at all was heard since, the connections may
     /// be dead without anyone having said so: what comes next gets new ones.
-    pub(crate) fn gave_up(&self, sent: Instant) {
-        let SharedClient { target, purpose, tasks, .. } = &*self.way;
-        if *self.way.heard.lock() < sent {
-            *self.way.pool.lock() = pool(target, *purpose, tasks);
+    pub(crate) fn timed_out(&self, sent: Instant) {
+        let SharedClient { target, purpose, tasks, .. } = &*self.shared;
+        if *self.shared.last_response.lock() < sent {
+            *self.shared.pool.lock() = pool(target, *purpose, tasks);
         }
     }
 
@@ -99,7 +102,7 @@ impl OriginClient {
     ) -> Result<Response<DecompressedBody>, HttpError> {
         headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
         headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
-        for (name, value) in &self.way.target.headers {
+        for (name, value) in &self.shared.target.headers {
             headers.insert(name, value.clone());
         }
         for _ in 0..=MAX_REDIRECTS {
@@ -123,9 +126,9 @@ impl OriginClient {
         url: &Uri,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<DecompressedBody>, HttpError> {
-        let (sent, patience) = (Instant::now(), self.way.target.route.timeouts.first_byte);
-        let pool = self.way.pool.lock().clone();
-        let response = match timeout(patience, pool.request(request)).await {
+        let (sent, limit) = (Instant::now(), self.shared.target.route.timeouts.first_byte);
+        let pool = self.shared.pool.lock().clone();
+        let response = match timeout(limit, pool.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_connect() => {
                 let is_unknown_host = is_unknown_host(&error);
@@ -137,8 +140,8 @@ impl OriginClient {
             }
             Ok(Err(error)) => return Err(HttpError::Broken { url: shown(url), reason: reason(&error) }),
             Err(_) => {
-                self.gave_up(sent);
-                return Err(HttpError::Slow { url: shown(url), after: patience });
+                self.timed_out(sent);
+                return Err(HttpError::Slow { url: shown(url), after: limit });
             }
         };
         self.hears();
@@ -154,8 +157,8 @@ impl OriginClient {
 
     /// Tells a proxy that sends requests on who we are; one with a tunnel learns that when it is dug.
     fn greet_proxy(&self, url: &Uri, headers: &mut HeaderMap) {
-        if self.way.purpose.is_sent_on(url)
-            && let Some(proxy) = self.way.target.route.proxies.of(url)
+        if self.shared.purpose.is_sent_on(url)
+            && let Some(proxy) = self.shared.target.route.proxies.of(url)
             && let Some(password) = proxy.basic_auth()
         {
             headers.insert(PROXY_AUTHORIZATION, password.clone());
@@ -236,22 +239,22 @@ impl JsonService {
     }
 
     /// Asks, and waits for the whole answer, but no longer than `patience`.
-    pub async fn post(&self, question: Bytes, patience: Duration) -> Result<Bytes, HttpError> {
-        match timeout(patience, self.exchange(question, patience)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(HttpError::Slow { url: self.0.shown(), after: patience }),
+    pub async fn post(&self, body: Bytes, limit: Duration) -> Result<Bytes, HttpError> {
+        match timeout(limit, self.exchange(body, limit)).await {
+            Ok(response) => response,
+            Err(_) => Err(HttpError::Slow { url: self.0.shown(), after: limit }),
         }
     }
 
-    async fn exchange(&self, question: Bytes, patience: Duration) -> Result<Bytes, HttpError> {
+    async fn exchange(&self, body: Bytes, limit: Duration) -> Result<Bytes, HttpError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, JSON)]);
-        let response = self.0.send(Method::POST, headers, question).await?;
+        let response = self.0.send(Method::POST, headers, body).await?;
         let url = self.0.shown();
         if !response.status().is_success() {
             return Err(explain(url, response).await.1);
         }
-        match read_body(response.into_body(), self.0.target().max_message, patience).await {
-            Ok(answer) => Ok(answer),
+        match read_body(response.into_body(), self.0.target().max_message, limit).await {
+            Ok(response) => Ok(response),
             Err(ReadBodyError::TooSlow { limit }) => Err(HttpError::Slow { url, after: limit }),
             Err(ReadBodyError::TooLong { limit }) => {
                 Err(HttpError::Broken { url, reason: format!("its response is longer than {limit} bytes") })

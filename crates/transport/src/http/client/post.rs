@@ -26,9 +26,9 @@ const ACCEPT: Duration = Duration::from_secs(30);
 const MAX_ATTEMPTS: u32 = 5;
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// How long a server may let nobody in while it still speaks, and how often it is tried meanwhile.
-const DRAINING: Duration = Duration::from_secs(10);
-const FIRST_KNOCK: Duration = Duration::from_millis(50);
-const LAST_KNOCK: Duration = Duration::from_secs(1);
+const RETRY_FOR: Duration = Duration::from_secs(10);
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A message to be sent.
 pub(super) struct Post {
@@ -42,21 +42,21 @@ pub(super) struct Post {
 impl Post {
     /// Sends it and passes on what comes back. The error is one after which it may be sent again.
     pub(super) async fn run(self, link: Arc<HttpSession>) -> Result<(), HttpError> {
-        let until = Instant::now() + DRAINING;
-        let mut delay = FIRST_KNOCK;
+        let until = Instant::now() + RETRY_FOR;
+        let mut delay = FIRST_RETRY;
         loop {
             let sent = match &self.id {
                 Some(id) => self.request(&link, id).await,
-                None => self.say(&link).await,
+                None => self.post_one_way(&link).await,
             };
             match sent {
                 // It lets nobody in, but still speaks: it is about to restart, and then all is well or plainly not.
                 Err(HttpError::Unreachable { .. }) if link.is_open() && Instant::now() < until => {
                     sleep(delay).await;
-                    delay = (delay * 2).min(LAST_KNOCK);
+                    delay = (delay * 2).min(MAX_RETRY_DELAY);
                 }
                 Err(why) if !why.is_undelivered() => {
-                    link.tell(Incoming::Failed { id: self.id, why }).await;
+                    link.deliver(Incoming::Failed { id: self.id, why }).await;
                     return Ok(());
                 }
                 sent => return sent,
@@ -64,11 +64,11 @@ impl Post {
         }
     }
 
-    async fn say(&self, link: &HttpSession) -> Result<(), HttpError> {
+    async fn post_one_way(&self, link: &HttpSession) -> Result<(), HttpError> {
         let since = Instant::now();
         let sent = timeout(ACCEPT, link.post(self.text.clone(), self.headers.clone())).await;
         let response = sent.map_err(|_| {
-            link.gave_up(since);
+            link.timed_out(since);
             HttpError::Slow { url: link.shown(), after: ACCEPT }
         })??;
         match response.status() {
@@ -82,16 +82,16 @@ impl Post {
 
     async fn request(&self, link: &HttpSession, id: &RequestId) -> Result<(), HttpError> {
         let response = link.post(self.text.clone(), self.headers.clone()).await?;
-        let mut answer = ResponseStream::new(link, Some(id));
+        let mut stream = ResponseStream::new(link, Some(id));
         if !response.status().is_success() {
             return self.refused(link, id, response).await;
         }
         if self.begins_session {
-            answer.begins_session(response.headers().get(SESSION).cloned());
+            stream.begins_session(response.headers().get(SESSION).cloned());
         }
         match media_type(&response).as_str() {
-            "application/json" => self.take_json(link, &mut answer, response).await,
-            EVENT_STREAM => self.take_stream(link, &mut answer, response).await,
+            "application/json" => self.take_json(link, &mut stream, response).await,
+            EVENT_STREAM => self.take_stream(link, &mut stream, response).await,
             "" => {
                 let found = format!("status {} and no content", response.status().as_u16());
                 Err(HttpError::ContentType { url: link.shown(), found })
@@ -103,45 +103,45 @@ impl Post {
     async fn take_json(
         &self,
         link: &HttpSession,
-        answer: &mut ResponseStream<'_>,
+        stream: &mut ResponseStream<'_>,
         response: Response<DecompressedBody>,
     ) -> Result<(), HttpError> {
         let _open = link.opened();
         // The deadline of the call ends this sooner.
-        const PATIENCE: Duration = Duration::from_secs(600);
+        const BODY_TIMEOUT: Duration = Duration::from_secs(600);
         let broken = |reason| Err(HttpError::Broken { url: link.shown(), reason });
-        match read_body(response.into_body(), link.max_message(), PATIENCE).await {
-            Ok(text) => answer.take_only(text).await,
-            Err(ReadBodyError::TooLong { limit }) => answer.too_long(limit).await,
+        match read_body(response.into_body(), link.max_message(), BODY_TIMEOUT).await {
+            Ok(text) => stream.take_only(text).await,
+            Err(ReadBodyError::TooLong { limit }) => stream.too_long(limit).await,
             Err(ReadBodyError::TooSlow { limit }) => {
                 return Err(HttpError::Slow { url: link.shown(), after: limit });
             }
             Err(ReadBodyError::Broken(error)) => return broken(super::error::reason(&*error)),
         }
-        if answer.is_complete() { Ok(()) } else { broken("unexpected response".to_owned()) }
+        if stream.is_complete() { Ok(()) } else { broken("unexpected response".to_owned()) }
     }
 
     /// Takes a stream, and in a session takes it up again where it broke off, as long as the server helps.
     async fn take_stream(
         &self,
         link: &HttpSession,
-        answer: &mut ResponseStream<'_>,
+        stream: &mut ResponseStream<'_>,
         response: Response<DecompressedBody>,
     ) -> Result<(), HttpError> {
-        let mut ended = answer.take_stream(response.into_body()).await;
+        let mut ended = stream.take_stream(response.into_body()).await;
         let mut attempts = 0;
-        while !answer.is_complete() {
+        while !stream.is_complete() {
             let broken = HttpError::Broken { url: link.shown(), reason: ended.reason };
-            let Some(event) = answer.last_event().filter(|_| self.can_resume(link)).map(str::to_owned) else {
+            let Some(event) = stream.last_event().filter(|_| self.can_resume(link)).map(str::to_owned) else {
                 return Err(broken);
             };
-            attempts = if ended.said_something { 0 } else { attempts + 1 };
+            attempts = if ended.had_events { 0 } else { attempts + 1 };
             if attempts == MAX_ATTEMPTS {
                 return Err(broken);
             }
-            sleep(answer.retry().unwrap_or(FIRST_DELAY * 2_u32.pow(attempts))).await;
+            sleep(stream.retry().unwrap_or(FIRST_DELAY * 2_u32.pow(attempts))).await;
             ended = match link.get(Some(&event)).await {
-                Ok(response) if is_stream(&response) => answer.take_stream(response.into_body()).await,
+                Ok(response) if is_stream(&response) => stream.take_stream(response.into_body()).await,
                 Ok(response) if response.status().is_server_error() => {
                     nothing(explain(link.shown(), response).await.1)
                 }
@@ -165,17 +165,17 @@ impl Post {
         response: Response<DecompressedBody>,
     ) -> Result<(), HttpError> {
         let status = response.status();
-        let (told, why) = explain(link.shown(), response).await;
-        let told = match told {
-            Some(Message::Response(told)) => told.error().map(|error| (told, error)),
+        let (refusal, why) = explain(link.shown(), response).await;
+        let refusal = match refusal {
+            Some(Message::Response(refusal)) => refusal.error().map(|error| (refusal, error)),
             _ => None,
         };
-        if self.is_in_session() && ends_session(status, id, told.as_ref()) {
+        if self.is_in_session() && ends_session(status, id, refusal.as_ref()) {
             return Err(HttpError::SessionGone { url: link.shown() });
         }
-        match told {
-            Some((told, _)) if status != StatusCode::UNAUTHORIZED => {
-                link.tell(Incoming::Message(Message::Response(under(&told, id)))).await;
+        match refusal {
+            Some((refusal, _)) if status != StatusCode::UNAUTHORIZED => {
+                link.deliver(Incoming::Message(Message::Response(under(&refusal, id)))).await;
                 Ok(())
             }
             _ => Err(why),
@@ -192,20 +192,20 @@ impl Post {
 fn ends_session(
     status: StatusCode,
     id: &RequestId,
-    told: Option<&(Box<protocol::Response>, ErrorObject)>,
+    refusal: Option<&(Box<protocol::Response>, ErrorObject)>,
 ) -> bool {
-    match (status, told) {
-        (StatusCode::NOT_FOUND, Some((told, error))) => {
-            told.id.as_ref() != Some(id) || error.code != ErrorCode::METHOD_NOT_FOUND
+    match (status, refusal) {
+        (StatusCode::NOT_FOUND, Some((refusal, error))) => {
+            refusal.id.as_ref() != Some(id) || error.code != ErrorCode::METHOD_NOT_FOUND
         }
         (StatusCode::NOT_FOUND, None) => true,
-        (StatusCode::BAD_REQUEST, Some((told, error))) => {
-            told.id.is_none() && error.message.to_ascii_lowercase().contains("session")
+        (StatusCode::BAD_REQUEST, Some((refusal, error))) => {
+            refusal.id.is_none() && error.message.to_ascii_lowercase().contains("session")
         }
         _ => false,
     }
 }
 
 fn nothing(why: HttpError) -> super::response::StreamEnd {
-    super::response::StreamEnd { said_something: false, reason: why.to_string() }
+    super::response::StreamEnd { had_events: false, reason: why.to_string() }
 }

@@ -39,7 +39,7 @@ pub(super) struct ResponseStream<'a> {
 /// How a stream ended.
 pub(super) struct StreamEnd {
     /// Whether anything came at all.
-    pub(super) said_something: bool,
+    pub(super) had_events: bool,
     pub(super) reason: String,
 }
 
@@ -89,7 +89,7 @@ impl<'a> ResponseStream<'a> {
     pub(super) async fn take_only(&mut self, text: Bytes) {
         match (Message::parse(text.clone()), self.about) {
             (Ok(Message::Response(response)), Some(id)) if response.id.is_none() => {
-                self.answered(under(&response, id)).await;
+                self.on_response(under(&response, id)).await;
             }
             (Err(why), Some(id)) if why != ParseError::Batch => {
                 self.refuse(RejectedMessage::new(why, Some(id.clone()), &text)).await;
@@ -106,7 +106,7 @@ impl<'a> ResponseStream<'a> {
     /// Takes a stream of events until it ends, or for a moment longer than our request needs it.
     pub(super) async fn take_stream(&mut self, mut body: DecompressedBody) -> StreamEnd {
         let _open = self.link.opened();
-        let mut said_something = false;
+        let mut had_events = false;
         let mut until = None;
         self.events.resume();
         loop {
@@ -116,21 +116,21 @@ impl<'a> ResponseStream<'a> {
             let frame = match (until, self.link.stream_idle()) {
                 (Some(until), _) => timeout_at(until, body.frame()).await.unwrap_or(None),
                 (None, None) => body.frame().await,
-                (None, Some(patience)) => match timeout(patience, body.frame()).await {
+                (None, Some(limit)) => match timeout(limit, body.frame()).await {
                     Ok(frame) => frame,
                     Err(_) => {
                         let reason =
-                            format!("nothing came for {} s (`stream_idle_timeout`)", patience.as_secs_f32());
-                        return StreamEnd { said_something, reason };
+                            format!("nothing came for {} s (`stream_idle_timeout`)", limit.as_secs_f32());
+                        return StreamEnd { had_events, reason };
                     }
                 },
             };
             let data = match frame {
-                None => return StreamEnd { said_something, reason: "it ended".to_owned() },
-                Some(Err(error)) => return StreamEnd { said_something, reason: reason(&*error) },
+                None => return StreamEnd { had_events, reason: "it ended".to_owned() },
+                Some(Err(error)) => return StreamEnd { had_events, reason: reason(&*error) },
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
-            said_something = true;
+            had_events = true;
             self.link.hears();
             self.events.push(&data);
             loop {
@@ -141,7 +141,7 @@ impl<'a> ResponseStream<'a> {
                         self.too_long(long.limit).await;
                         // Taking the stream up before this event would bring it again.
                         self.events = EventReader::new(long.limit);
-                        return StreamEnd { said_something, reason: long.to_string() };
+                        return StreamEnd { had_events, reason: long.to_string() };
                     }
                 }
             }
@@ -150,9 +150,9 @@ impl<'a> ResponseStream<'a> {
 
     async fn take(&mut self, message: Result<Message, ParseError>, text: &Bytes) {
         match (message, self.about) {
-            (Ok(Message::Response(response)), _) => self.answered(response).await,
-            (Ok(message), Some(id)) => self.link.tell(Incoming::About(id.clone(), message)).await,
-            (Ok(message), None) => self.link.tell(Incoming::Message(message)).await,
+            (Ok(Message::Response(response)), _) => self.on_response(response).await,
+            (Ok(message), Some(id)) => self.link.deliver(Incoming::About(id.clone(), message)).await,
+            (Ok(message), None) => self.link.deliver(Incoming::Message(message)).await,
             (Err(why), _) => {
                 let mut id = IdRecovery::default();
                 id.feed(text);
@@ -161,7 +161,7 @@ impl<'a> ResponseStream<'a> {
         }
     }
 
-    async fn answered(&mut self, response: Box<Response>) {
+    async fn on_response(&mut self, response: Box<Response>) {
         self.is_complete |= response.id.as_ref() == self.about;
         if let Some(session) = self.begins.take()
             && let Some(version) = response.result_field("protocolVersion")
@@ -170,12 +170,12 @@ impl<'a> ResponseStream<'a> {
             // Before the message is passed on, so that the next request is of the session.
             self.link.agree(Negotiated { revision: version.parse().ok(), session });
         }
-        self.link.tell(Incoming::Message(Message::Response(response))).await;
+        self.link.deliver(Incoming::Message(Message::Response(response))).await;
     }
 
     async fn refuse(&mut self, refusal: RejectedMessage) {
         self.is_complete |= refusal.id.as_ref() == self.about;
-        self.link.tell(Incoming::Refused(refusal)).await;
+        self.link.deliver(Incoming::Refused(refusal)).await;
     }
 }
 
@@ -204,12 +204,12 @@ pub(crate) async fn explain(
     let text = read_body(response.into_body(), MAX_EXPLANATION, EXPLAIN).await.unwrap_or_default();
     let shown = String::from_utf8_lossy(&text);
     let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = match shown.char_indices().nth(MAX_SHOWN) {
+    let body = match shown.char_indices().nth(MAX_SHOWN) {
         _ if shown.is_empty() => String::new(),
         Some((end, _)) => format!(": {}…", &shown[..end]),
         None => format!(": {shown}"),
     };
-    let why = HttpError::Status { url, status, said };
+    let why = HttpError::Status { url, status, body };
     (Message::parse(text).ok(), why)
 }
 

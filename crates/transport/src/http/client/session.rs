@@ -90,12 +90,12 @@ impl HttpSession {
     }
 
     /// Passes something on to whoever holds the wire; nobody is there only when it is being dropped.
-    pub(super) async fn tell(&self, incoming: Incoming) {
+    pub(super) async fn deliver(&self, incoming: Incoming) {
         let _ = self.messages.send(incoming).await;
     }
 
     /// Until nobody holds the wire any more.
-    pub(super) async fn left_alone(&self) {
+    pub(super) async fn abandoned(&self) {
         self.messages.closed().await;
     }
 
@@ -116,8 +116,8 @@ impl HttpSession {
     }
 
     /// Nobody waits any longer for what was sent at that time.
-    pub(super) fn gave_up(&self, sent: Instant) {
-        self.caller.gave_up(sent);
+    pub(super) fn timed_out(&self, sent: Instant) {
+        self.caller.timed_out(sent);
     }
 
     /// Headers of the session, if there is one.
@@ -168,15 +168,15 @@ const SHORTEST_DELAY: Duration = Duration::from_millis(100);
 
 /// Listens for as long as the server offers it. The error is one that ends the session.
 pub(super) async fn listen(link: Arc<HttpSession>) -> Result<(), HttpError> {
-    let mut answer = ResponseStream::new(&link, None);
+    let mut stream = ResponseStream::new(&link, None);
     let mut delay = FIRST_DELAY;
     let mut was_open = false;
     loop {
-        let last_event = answer.last_event().map(str::to_owned);
+        let last_event = stream.last_event().map(str::to_owned);
         match link.get(last_event.as_deref()).await {
             Ok(response) if is_stream(&response) => {
                 was_open = true;
-                if answer.take_stream(response.into_body()).await.said_something {
+                if stream.take_stream(response.into_body()).await.had_events {
                     delay = FIRST_DELAY;
                 }
             }
@@ -196,7 +196,7 @@ pub(super) async fn listen(link: Arc<HttpSession>) -> Result<(), HttpError> {
             Err(HttpError::Redirected { .. }) => return Ok(()),
             Err(_) => {}
         }
-        tokio::time::sleep(answer.retry().unwrap_or(delay).max(SHORTEST_DELAY)).await;
+        tokio::time::sleep(stream.retry().unwrap_or(delay).max(SHORTEST_DELAY)).await;
         delay = (delay * 2).min(LONGEST_DELAY);
     }
 }

@@ -19,23 +19,23 @@ use crate::http::client::session::listen;
 use crate::{Incoming, connection::unsent};
 
 /// When the server seems lost, how long other requests may take to end in the same way.
-const LAST_BREATH: Duration = Duration::from_millis(250);
+const LOSS_GRACE: Duration = Duration::from_millis(250);
 /// How long a message that nothing may overtake may hold up others.
 const HOLD_BACK: Duration = Duration::from_secs(5);
 /// How long a goodbye may take.
-const GOODBYE: Duration = Duration::from_secs(2);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Work = Pin<Box<dyn Future<Output = WorkOutput> + Send>>;
 
 /// How a piece of work ended.
 enum WorkOutput {
     /// A request; the error says that it may be sent again.
-    Asked(RequestId, Result<(), HttpError>),
+    Requested(RequestId, Result<(), HttpError>),
     /// Another message, which others may have waited for.
-    Said(NotificationOutcome, Result<(), HttpError>),
+    Notified(NotificationOutcome, Result<(), HttpError>),
     /// The GET stream ended.
     Listened(Result<(), HttpError>),
-    Told,
+    Delivered,
 }
 
 /// What a message without an answer means to us.
@@ -52,7 +52,7 @@ struct HttpTask {
     running: HashMap<RequestId, RunningRequest>,
     /// What is sent next waits for this.
     barrier: Option<Barrier>,
-    losing: Option<ServerLoss>,
+    loss: Option<ServerLoss>,
 }
 
 /// A request whose answer has not ended.
@@ -79,22 +79,17 @@ struct ServerLoss {
 
 /// Serves a wire until nobody holds it any more or the server is lost.
 pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>) {
-    let mut task = HttpTask {
-        work: FuturesUnordered::new(),
-        running: HashMap::new(),
-        barrier: None,
-        losing: None,
-        link,
-    };
-    let left_alone = Arc::clone(&task.link);
-    let left_alone = left_alone.left_alone();
-    tokio::pin!(left_alone);
+    let mut task =
+        HttpTask { work: FuturesUnordered::new(), running: HashMap::new(), barrier: None, loss: None, link };
+    let abandoned = Arc::clone(&task.link);
+    let abandoned = abandoned.abandoned();
+    tokio::pin!(abandoned);
     let lost = loop {
         if let Some(lost) = task.lost() {
             break Some(lost);
         }
         task.barrier.take_if(|barrier| barrier.until <= Instant::now());
-        let until = (task.losing.as_ref().map(|losing| losing.until))
+        let until = (task.loss.as_ref().map(|loss| loss.until))
             .or(task.barrier.as_ref().map(|barrier| barrier.until));
         let has_room = until.is_none() && task.work.len() < task.link.max_running();
         tokio::select! {
@@ -104,7 +99,7 @@ pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>)
             },
             Some(done) = task.work.next() => task.done(done),
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
-            () = &mut left_alone => break None,
+            () = &mut abandoned => break None,
         }
     };
     let HttpTask { link, work, running, .. } = task;
@@ -112,11 +107,11 @@ pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>)
     if let Some(ServerLoss { why, unsent: mut never_arrived, .. }) = lost {
         never_arrived.extend(unsent(Vec::new(), texts).await);
         let unsent = never_arrived;
-        return link.tell(Incoming::Lost { why, unsent }).await;
+        return link.deliver(Incoming::Lost { why, unsent }).await;
     }
     if link.agreed().session.is_some() {
         // A server that does not care forgets the session by itself.
-        let _ = timeout(GOODBYE, link.delete()).await;
+        let _ = timeout(DELETE_TIMEOUT, link.delete()).await;
     }
 }
 
@@ -139,26 +134,26 @@ impl HttpTask {
                     request.id,
                 );
             }
-            Ok(Message::Notification(note)) if note.method() == method::CANCELLED => {
-                let id = cancelled(&note);
+            Ok(Message::Notification(notification)) if notification.method() == method::CANCELLED => {
+                let id = cancelled(&notification);
                 if let Some(running) = id.as_ref().and_then(|id| self.running.get(id)) {
-                    self.link.gave_up(running.since);
+                    self.link.timed_out(running.since);
                 }
                 if has_session {
-                    self.say(text.into(), headers, NotificationOutcome::Cancelled(id));
+                    self.post_one_way(text.into(), headers, NotificationOutcome::Cancelled(id));
                 } else {
                     self.abort(id);
                 }
             }
-            Ok(Message::Notification(note)) => {
+            Ok(Message::Notification(notification)) => {
                 if !has_session {
-                    mirror(&note, &self.link.rules, &mut headers);
+                    mirror(&notification, &self.link.rules, &mut headers);
                 }
-                let is_initialized = note.method() == method::INITIALIZED;
+                let is_initialized = notification.method() == method::INITIALIZED;
                 if is_initialized {
                     self.hold_back(None);
                 }
-                self.say(
+                self.post_one_way(
                     text.into(),
                     headers,
                     if is_initialized {
@@ -168,7 +163,7 @@ impl HttpTask {
                     },
                 );
             }
-            Ok(Message::Response(_)) => self.say(text.into(), headers, NotificationOutcome::Other),
+            Ok(Message::Response(_)) => self.post_one_way(text.into(), headers, NotificationOutcome::Other),
             Err(error) => tracing::warn!(%error, "a message of our own is none"),
         }
     }
@@ -177,13 +172,13 @@ impl HttpTask {
         let (post, abort) = abortable(post.run(self.link.clone()));
         self.running.insert(id.clone(), RunningRequest { abort, since: Instant::now() });
         // Aborted means that nobody waits for it.
-        self.work.push(Box::pin(async move { WorkOutput::Asked(id, post.await.unwrap_or(Ok(()))) }));
+        self.work.push(Box::pin(async move { WorkOutput::Requested(id, post.await.unwrap_or(Ok(()))) }));
     }
 
-    fn say(&mut self, text: Rope, headers: HeaderMap, said: NotificationOutcome) {
+    fn post_one_way(&mut self, text: Rope, headers: HeaderMap, notification: NotificationOutcome) {
         let post = Post { text: text.into_bytes(), headers, id: None, begins_session: false };
         let sent = post.run(self.link.clone());
-        self.work.push(Box::pin(async move { WorkOutput::Said(said, sent.await) }));
+        self.work.push(Box::pin(async move { WorkOutput::Notified(notification, sent.await) }));
     }
 
     /// Lets what comes next wait for the message of that id.
@@ -199,13 +194,13 @@ impl HttpTask {
 
     fn done(&mut self, done: WorkOutput) {
         let (outcome, id) = match done {
-            WorkOutput::Asked(id, outcome) => {
+            WorkOutput::Requested(id, outcome) => {
                 self.running.remove(&id);
                 self.barrier.take_if(|barrier| barrier.id.as_ref() == Some(&id));
                 (outcome, Some(id))
             }
-            WorkOutput::Said(said, outcome) => {
-                match said {
+            WorkOutput::Notified(notification, outcome) => {
+                match notification {
                     NotificationOutcome::Initialized => {
                         self.barrier = None;
                         if outcome.is_ok() {
@@ -220,36 +215,36 @@ impl HttpTask {
                 (outcome, None)
             }
             WorkOutput::Listened(outcome) => (outcome, None),
-            WorkOutput::Told => return,
+            WorkOutput::Delivered => return,
         };
         if let Err(why) = outcome {
-            let until = Instant::now() + LAST_BREATH;
-            let losing = self.losing.get_or_insert_with(|| ServerLoss { why, unsent: Vec::new(), until });
-            losing.unsent.extend(id);
+            let until = Instant::now() + LOSS_GRACE;
+            let loss = self.loss.get_or_insert_with(|| ServerLoss { why, unsent: Vec::new(), until });
+            loss.unsent.extend(id);
         }
     }
 
     /// Decides whether the server is lost: it is when its session is, or when it can neither be reached nor heard.
     fn lost(&mut self) -> Option<ServerLoss> {
-        let losing = self.losing.take()?;
-        if !self.running.is_empty() && Instant::now() < losing.until {
-            self.losing = Some(losing);
+        let loss = self.loss.take()?;
+        if !self.running.is_empty() && Instant::now() < loss.until {
+            self.loss = Some(loss);
             return None;
         }
-        if matches!(losing.why, HttpError::Unreachable { .. }) && self.link.is_open() {
+        if matches!(loss.why, HttpError::Unreachable { .. }) && self.link.is_open() {
             let link = self.link.clone();
             self.work.push(Box::pin(async move {
-                for id in losing.unsent {
-                    link.tell(Incoming::Failed { id: Some(id), why: losing.why.clone() }).await;
+                for id in loss.unsent {
+                    link.deliver(Incoming::Failed { id: Some(id), why: loss.why.clone() }).await;
                 }
-                WorkOutput::Told
+                WorkOutput::Delivered
             }));
             return None;
         }
-        Some(losing)
+        Some(loss)
     }
 }
 
-fn cancelled(note: &Notification) -> Option<RequestId> {
-    RequestId::from_raw(note.bytes(note.param("requestId")?))
+fn cancelled(notification: &Notification) -> Option<RequestId> {
+    RequestId::from_raw(notification.bytes(notification.param("requestId")?))
 }

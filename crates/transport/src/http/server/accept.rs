@@ -180,18 +180,18 @@ async fn connection(
     let stream = TimedStream::new(stream, pace, requests.clone());
     let respond = service_fn(move |mut request: Request<Incoming>| {
         let (service, running) = (service.clone(), requests.begin());
-        if upgrade::is_asked_for(request.headers()) {
+        if upgrade::is_requested(request.headers()) {
             request.extensions_mut().insert(requests.clone());
         }
         async move {
-            let answer = match refusal {
+            let response = match refusal {
                 None => service.respond(request).await,
                 Some(refusal) => {
                     discard(request).await;
                     refusal()
                 }
             };
-            Ok::<_, Infallible>(answer.map(|body| TrackedBody::new(body, running)))
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, running)))
         }
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), respond);

@@ -100,7 +100,7 @@ pub enum ReadBodyError {
 const COPIED: usize = 4 * 1024;
 
 /// Reads a whole body, never holding more than `limit` bytes.
-pub async fn read_body<B>(mut body: B, limit: usize, patience: Duration) -> Result<Bytes, ReadBodyError>
+pub async fn read_body<B>(mut body: B, limit: usize, within: Duration) -> Result<Bytes, ReadBodyError>
 where
     B: http_body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
 {
@@ -137,9 +137,9 @@ where
     if let Some(outcome) = (&mut read).now_or_never() {
         outcome?;
     } else {
-        match tokio::time::timeout(patience, read).await {
+        match tokio::time::timeout(within, read).await {
             Ok(outcome) => outcome?,
-            Err(_) => return Err(ReadBodyError::TooSlow { limit: patience }),
+            Err(_) => return Err(ReadBodyError::TooSlow { limit: within }),
         }
     }
     Ok(match first {

@@ -52,8 +52,8 @@ impl Tls {
     }
 
     /// Shakes hands; nothing when the client does not, or not in time. One that speaks no TLS is told so by an alert.
-    pub(crate) async fn accept(&self, stream: TcpStream, patience: Duration) -> Option<TlsStream<TcpStream>> {
-        match tokio::time::timeout(patience, self.0.accept(stream)).await {
+    pub(crate) async fn accept(&self, stream: TcpStream, within: Duration) -> Option<TlsStream<TcpStream>> {
+        match tokio::time::timeout(within, self.0.accept(stream)).await {
             Ok(Ok(stream)) => Some(stream),
             Ok(Err(error)) => {
                 tracing::debug!(%error, "TLS handshake with a client failed");

@@ -39,7 +39,7 @@ pub fn take_over(
 }
 
 /// Whether a request asks for another protocol.
-pub(crate) fn is_asked_for(headers: &HeaderMap) -> bool {
+pub(crate) fn is_requested(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE)
 }
 
