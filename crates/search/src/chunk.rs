@@ -10,7 +10,6 @@ mod markdown;
 mod name;
 mod outline;
 mod pack;
-mod parse;
 mod tables;
 
 use std::ops::Range;

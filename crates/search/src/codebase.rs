@@ -3,8 +3,7 @@
 //! A [`Codebase`] joins the tree, the exact search and the search by meaning. All its methods block and may be called by
 //! many threads at once; nobody waits for an index, because each search looks itself at what is not indexed yet.
 
-mod file;
-mod folder;
+mod files;
 mod indexer;
 mod summary;
 
@@ -13,8 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-pub use file::{FileError, FileText, MAX_READ};
-pub use folder::{EntryKind, FolderEntry};
+pub use files::{EntryKind, FileError, FileText, FolderEntry, MAX_READ};
 pub use summary::{IndexError, IndexProgress, IndexStatus, Phase, Summary};
 
 use self::indexer::Indexer;
@@ -145,7 +143,7 @@ impl Codebase {
     /// # Errors
     /// If there is no such folder in the tree, or the system refuses.
     pub fn list(&self, folder: &RelPath, all: bool) -> Result<Vec<FolderEntry>, TreeError> {
-        folder::list(self.tree.root(), folder, all)
+        files::list(self.tree.root(), folder, all)
     }
 
     /// A file as text.
@@ -153,7 +151,7 @@ impl Codebase {
     /// # Errors
     /// If there is no such file in the tree, if it is too large, or no text.
     pub fn read(&self, path: &RelPath) -> Result<FileText, FileError> {
-        file::read(&self.tree, path)
+        files::read(&self.tree, path)
     }
 
     /// A file cut into pieces.

@@ -4,7 +4,6 @@
 //! weighs is learned, and differs between questions, code, names and paths. There is no network to run: a vector costs little more
 //! than to split the text. `docs/model.md` says what the table was made from and how well it does.
 
-mod bag;
 mod embed;
 mod file;
 mod vector;

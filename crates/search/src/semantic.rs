@@ -5,7 +5,6 @@
 //! shown that is not there.
 
 mod embed;
-mod error;
 mod index;
 mod pending;
 mod query;
@@ -23,13 +22,9 @@ mod view;
 
 pub use self::{
     embed::{Code, EmbedError, Embedder},
-    error::SemanticError,
-    index::{Answer, Index, Size},
+    index::{Answer, Index, SemanticError, Size},
     query::Query,
-    rank::{
-        order::{RankedCandidate, list},
-        weights::{Feature, Features, Weights},
-    },
+    rank::weights::{Feature, Features, RankedCandidate, Weights, list},
     search::{ExplainedCandidate, Hit},
     source::{LARGEST_FILE, Text, TextSource},
     update::{UpdateProgress, UpdateReport},

@@ -9,10 +9,7 @@
 //! that is old, incomplete or missing costs time and never an answer.
 
 mod collect;
-mod engine;
-mod hit;
 mod index;
-mod join;
 mod merge;
 mod plan;
 mod postings;
@@ -24,10 +21,8 @@ mod trigrams;
 mod update;
 mod view;
 
-pub use engine::PatternError;
-pub use hit::{Answer, Hit, Line, Total};
 pub use index::{Index, SearchError};
-pub use query::{Case, Query};
+pub use query::{Answer, Case, Hit, Line, PatternError, Query, Total};
 pub use update::{UpdateError, UpdateProgress, UpdateReport};
 
 /// Files larger than this are not in the index: they are searched each time, as ripgrep does. An index of a file that size

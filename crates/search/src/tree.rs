@@ -2,12 +2,9 @@
 //!
 //! [`TreeRoot`] opens files and never leaves the tree. [`Tree`] knows which files ripgrep would search, as of now.
 
-mod beneath;
-mod decode;
 mod error;
 mod listing;
 #[cfg(target_os = "linux")]
-mod outside;
 mod path;
 mod root;
 mod secrets;
@@ -18,10 +15,10 @@ mod watch;
 #[cfg(target_os = "linux")]
 mod watched_listing;
 
-pub(crate) use decode::decode;
 pub use error::TreeError;
 pub use listing::{FileEntry, Tree, TreeOptions};
 pub use path::{PathError, RelPath};
+pub(crate) use root::decode;
 pub use root::{Content, Links, TreeRoot};
 pub use secrets::Secrets;
 pub use stamp::Stamp;

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use tree_sitter::{Node, TreeCursor};
 
-use super::grammar::{Grammar, Members, Role, grammar};
+use super::grammar::{Grammar, Members, Role, grammar, parse};
 use super::name::{self, FoundDefinition};
-use super::parse::parse;
 use super::{ChunkKind, Language, MAX, TARGET};
 
 /// Nesting beyond this is not looked into.

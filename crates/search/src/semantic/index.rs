@@ -1,16 +1,7 @@
 //! The index of a tree, as others use it.
 
-use std::{
-    os::unix::fs::MetadataExt,
-    path::Path,
-    sync::{Arc, atomic::AtomicBool},
-};
-
-use ignore::overrides::{Override, OverrideBuilder};
-
 use super::{
     embed::Embedder,
-    error::SemanticError,
     pending::{Overlay, overlay},
     query::{ParsedQuery, Query},
     rank::weights::Weights,
@@ -20,8 +11,18 @@ use super::{
     state::{Comparison, LoadedSegment, SegmentSet},
     view::{View, ViewPart},
 };
-use crate::{chunk::Language, store::Store, tree::FileEntry};
+use crate::{
+    chunk::Language,
+    store::{Store, StoreError},
+    tree::FileEntry,
+};
+use ignore::overrides::{Override, OverrideBuilder};
 use parking_lot::Mutex;
+use std::{
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 /// Chunks, words and vectors of a tree, and the ranking over them.
 ///
@@ -351,4 +352,32 @@ fn narrow(view: &View, query: &Query, globs: Option<&Override>) -> View {
 fn takes(globs: &Override, path: &Path) -> bool {
     let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     !globs.matched(path, false).is_ignore() && !folders.any(|folder| globs.matched(folder, true).is_ignore())
+}
+
+/// Why the index could not be updated or searched. Searches go on with what there is.
+#[derive(Debug, thiserror::Error)]
+pub enum SemanticError {
+    /// The folder of the index cannot be written or read.
+    #[error("cannot write the index to disk")]
+    Store(#[from] StoreError),
+    /// Some of it is not what was written. It has been left out and is made anew by the next update.
+    #[error("a part of the index was corrupt and is ignored; it will be rebuilt")]
+    Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Nobody waits for the answer any more.
+    #[error("the search was stopped")]
+    Stopped,
+    /// A glob that cannot be understood.
+    #[error("invalid glob `{glob}`: {reason}")]
+    Glob {
+        /// As it was given.
+        glob: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl From<Damaged> for SemanticError {
+    fn from(damaged: Damaged) -> Self {
+        Self::Damaged(Box::new(damaged))
+    }
 }

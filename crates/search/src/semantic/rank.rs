@@ -1,6 +1,5 @@
 //! Ranking candidates.
 
 pub(crate) mod features;
-pub(crate) mod order;
 pub(crate) mod path;
 pub(crate) mod weights;

@@ -7,8 +7,7 @@ use super::{
     query::{ParsedQuery, Query},
     rank::{
         features::{Candidate, Judge},
-        order::{RankedCandidate, list},
-        weights::{Feature, Features, Weights},
+        weights::{Feature, Features, RankedCandidate, Weights, list},
     },
     retrieve::{
         candidates,

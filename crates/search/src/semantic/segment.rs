@@ -4,7 +4,6 @@ mod build;
 pub(crate) mod bytes;
 mod format;
 mod merge;
-pub(crate) mod merge_policy;
 mod postings;
 mod read;
 pub(crate) mod stored;
@@ -12,7 +11,7 @@ pub(crate) mod stored;
 pub(super) use self::{
     build::Builder,
     format::{ChunkRow, FileRow, Labels, Section, Sections},
-    merge::merge,
+    merge::{MergeSize, choose_merge, merge},
     postings::{IN_FOLDER, IN_STEM, Postings},
     read::{Bytes, Damaged, FileTable, Segment, text_hash},
 };

@@ -7,9 +7,9 @@ use std::sync::{
 
 use super::{
     embed::Embedder,
-    error::SemanticError,
     index::Index,
-    segment::{Builder, Sections, Segment, merge, merge_policy, stored},
+    index::SemanticError,
+    segment::{Builder, MergeSize, Sections, Segment, choose_merge, merge, stored},
     source::TextSource,
     state::{Comparison, LoadedSegment, SegmentSet},
 };
@@ -195,11 +195,11 @@ impl Index {
         loop {
             let state = self.current();
             let comparison = state.compare(entries)?;
-            let sizes: Vec<merge_policy::Size> = comparison
+            let sizes: Vec<MergeSize> = comparison
                 .view
                 .parts
                 .iter()
-                .map(|part| merge_policy::Size {
+                .map(|part| MergeSize {
                     chunks: part.segment.meta().chunks,
                     wanted: (0..)
                         .zip(part.counts.iter())
@@ -208,7 +208,7 @@ impl Index {
                         .sum(),
                 })
                 .collect();
-            let chosen = merge_policy::choose(&sizes);
+            let chosen = choose_merge(&sizes);
             if chosen.is_empty() {
                 return Ok(());
             }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::join::Join;
 use super::plan::{Plan, plan};
 use super::scan::{ScanSource, scan};
-use super::view::View;
-use super::{Answer, PatternError, Query, engine};
+use super::view::{Join, View};
+use super::{Answer, PatternError, Query, query};
 use crate::store::{Store, StoreError};
 use crate::tree::{FileEntry, Links, RelPath, Rules, Tree, TreeError};
 use parking_lot::Mutex;
@@ -64,7 +63,7 @@ impl Index {
     /// # Errors
     /// If the pattern or a glob cannot be understood, or the tree or the path not be read.
     pub fn search(&self, tree: &Tree, query: &Query, stop: &AtomicBool) -> Result<Answer, SearchError> {
-        let matcher = engine::matcher(query)?;
+        let matcher = query::matcher(query)?;
         let Listing { files, source } = listing(tree, query)?;
         let plan = plan(query);
         let join = self.join(files);

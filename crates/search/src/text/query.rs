@@ -1,4 +1,9 @@
-//! [`Query`]: what is looked for, and where.
+//! A text query, its answer, and ripgrep's engine set up for it.
+
+use std::ops::Range;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 
 use crate::tree::{RelPath, Rules};
 
@@ -68,4 +73,101 @@ impl Query {
     pub(super) fn wanted(&self) -> usize {
         self.offset.saturating_add(self.limit)
     }
+}
+
+/// A line of a file, for showing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Counted from 1.
+    pub number: u64,
+    /// Without its end; what is not UTF-8 is replaced.
+    pub text: String,
+    /// Whether it is only a part of a line longer than the query's limit.
+    pub cut: bool,
+}
+
+/// A matching line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The file.
+    pub path: RelPath,
+    /// The line.
+    pub line: Line,
+    /// Where in the line's text the matches are, in bytes.
+    pub matches: Vec<Range<usize>>,
+    /// The lines before it, matching or not, if the query asked for context.
+    pub before: Vec<Line>,
+    /// The lines after it.
+    pub after: Vec<Line>,
+}
+
+/// How many lines match in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Total {
+    /// Just so many.
+    Exactly(u64),
+    /// So many were found when the search had enough.
+    AtLeast(u64),
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The page that was asked for, sorted by path and line.
+    pub hits: Vec<Hit>,
+    /// Matching lines in all.
+    pub total: Total,
+    /// Files with matching lines, as far as was counted.
+    pub files: u64,
+    /// Files that had to be read, of those that there are.
+    pub candidates: usize,
+    /// Files that there are.
+    pub listed: usize,
+}
+
+impl Total {
+    /// The number, exact or not.
+    pub fn count(self) -> u64 {
+        match self {
+            Self::Exactly(count) | Self::AtLeast(count) => count,
+        }
+    }
+}
+
+/// A pattern that cannot be searched for.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot search for this pattern: {reason}")]
+pub struct PatternError {
+    pub(super) reason: String,
+}
+
+pub(super) fn matcher(query: &Query) -> Result<RegexMatcher, PatternError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .multi_line(true)
+        .unicode(true)
+        .octal(false)
+        .fixed_strings(!query.regex)
+        .word(query.word)
+        .line_terminator(Some(b'\n'))
+        .dot_matches_new_line(false)
+        .ban_byte(Some(0));
+    match query.case {
+        Case::Sensitive => builder.case_insensitive(false),
+        Case::Insensitive => builder.case_insensitive(true),
+        Case::Smart => builder.case_smart(true),
+    };
+    builder.build_many(&[&query.pattern]).map_err(|error| PatternError { reason: error.to_string() })
+}
+
+/// Reads files and does not map them: that is what ripgrep does in folders, and what decides where it notices NUL bytes.
+pub(super) fn searcher(query: &Query) -> Searcher {
+    let context = query.context as usize;
+    SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .line_number(true)
+        .memory_map(MmapChoice::never())
+        .before_context(context)
+        .after_context(context)
+        .build()
 }

@@ -12,7 +12,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher};
 
 use super::collect::Collect;
-use super::{INDEXED_SIZE, Query, engine};
+use super::{INDEXED_SIZE, Query, query};
 use crate::tree::{Links, RelPath, TreeError, TreeRoot};
 
 /// Files up to this size are read at once.
@@ -36,7 +36,7 @@ pub(super) struct FileSearcher<'a> {
 
 impl<'a> FileSearcher<'a> {
     pub(super) fn new(root: &'a TreeRoot, query: &'a Query, matcher: &'a RegexMatcher) -> Self {
-        Self { root, query, matcher, searcher: engine::searcher(query), buffer: Vec::new() }
+        Self { root, query, matcher, searcher: query::searcher(query), buffer: Vec::new() }
     }
 
     /// Searches a file that a walk found. An error in the middle of it is none: what was found before stands, as with
@@ -49,7 +49,7 @@ impl<'a> FileSearcher<'a> {
             self.whole(len, collect);
         } else {
             let _ = self.searcher.search_file(self.matcher, &file, collect);
-            self.searcher = engine::searcher(self.query);
+            self.searcher = query::searcher(self.query);
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl<'a> FileSearcher<'a> {
         }
         let _ = self.searcher.search_reader(self.matcher, bytes, collect);
         if len as u64 > SMALL {
-            self.searcher = engine::searcher(self.query);
+            self.searcher = query::searcher(self.query);
         }
     }
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use super::join::Join;
 use super::merge::{self, MergePart};
 use super::postings::Gathered;
 use super::segment::SegmentWriter;
 use super::trigrams::{ByteKind, Extractor};
-use super::view::View;
+use super::view::{Join, View};
 use super::{INDEXED_SIZE, Index};
 use crate::store::{Store, StoreError, WriterLock};
 use crate::tree::{FileEntry, Links, Stamp, Tree, TreeError, TreeRoot};

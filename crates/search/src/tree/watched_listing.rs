@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::outside::Outside;
+use parking_lot::Mutex;
+
 use super::walk::{Start, Walked, look, walk};
 use super::watch::{Changes, Watch};
-use super::{FileEntry, Links, RelPath, Rules, TreeError, TreeRoot};
+use super::{FileEntry, Links, RelPath, Rules, Stamp, TreeError, TreeRoot};
 
 /// File systems of this machine: what others do to a disk of theirs (NFS and the like), no watch tells.
 const LOCAL: [u64; 11] = [
@@ -216,4 +218,50 @@ fn enter(root: &TreeRoot, watch: &Arc<Watch>, outside: &Arc<Outside>) -> Arc<dyn
         watch.add(folder);
         outside.enter(&base, folder);
     })
+}
+
+/// Those files, as they were when the tree was walked.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    seen: Mutex<Vec<(PathBuf, Option<Stamp>)>>,
+    /// The user's own list, which a setting of git can move.
+    users: Option<PathBuf>,
+}
+
+impl Outside {
+    pub(super) fn new(root: &Path) -> Self {
+        let users = ignore::gitignore::gitconfig_excludes_path();
+        let outside = Self { seen: Mutex::default(), users };
+        for folder in root.ancestors().skip(1) {
+            for name in [".gitignore", ".ignore", ".rgignore", ".git", ".git/info/exclude"] {
+                outside.add(folder.join(name));
+            }
+        }
+        outside.users.iter().cloned().for_each(|path| outside.add(path));
+        outside
+    }
+
+    /// Notes what a folder of the tree has of this kind.
+    pub(super) fn enter(&self, root: &Path, folder: &RelPath) {
+        let path = root.join(folder.as_path()).join(".git/info/exclude");
+        if folder.is_root() || stamp(&path).is_some() {
+            self.add(path);
+        }
+    }
+
+    fn add(&self, path: PathBuf) {
+        let stamp = stamp(&path);
+        self.seen.lock().push((path, stamp));
+    }
+
+    /// Whether any of them is not as it was.
+    pub(super) fn has_changed(&self) -> bool {
+        let seen = self.seen.lock();
+        seen.iter().any(|(path, before)| stamp(path) != *before)
+            || ignore::gitignore::gitconfig_excludes_path() != self.users
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    rustix::fs::stat(path).ok().map(|stat| Stamp::of(&stat))
 }

@@ -1,12 +1,11 @@
 //! Several segments made one, without the files that are no longer wanted.
 
-use std::collections::BTreeMap;
-
 use super::{
     format::{ChunkRow, FileRow, Labels, Meta, Section, Sections, TermRow},
     postings::{Postings, TermWriter},
     read::{Damaged, Segment},
 };
+use std::collections::BTreeMap;
 
 /// Not in the new segment.
 const GONE: u32 = u32::MAX;
@@ -141,4 +140,92 @@ fn moved<T: Copy>(postings: &[(u32, T)], numbers: &[u32]) -> impl Iterator<Item 
         let new = *numbers.get(*old as usize)?;
         (new != GONE).then_some((new, *count))
     })
+}
+
+/// Segments do not grow beyond this, so that putting them together needs a bounded amount of memory.
+const LARGEST: u32 = 250_000;
+/// More segments than this make searches slower than putting some together costs.
+const MANY: usize = 6;
+/// Smaller ones are put together whatever their proportions.
+const SMALL: u32 = 2_000;
+
+/// How large a segment is, and how much of it still counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MergeSize {
+    pub(crate) chunks: u32,
+    pub(crate) wanted: u32,
+}
+
+/// Which segments to make one of; none if it is not worth it.
+pub(crate) fn choose_merge(sizes: &[MergeSize]) -> Vec<usize> {
+    // Mostly about what is gone: worth writing anew alone.
+    let is_stale = |size: &MergeSize| {
+        size.chunks > 0 && (size.wanted == 0 || (size.chunks > SMALL && size.wanted < size.chunks / 2))
+    };
+    if let Some(stale) = sizes.iter().position(is_stale) {
+        return vec![stale];
+    }
+    if sizes.len() <= MANY {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|at| sizes[*at].wanted);
+    let mut chosen = Vec::new();
+    let mut sum = 0_u32;
+    for at in order {
+        let next = sizes[at].wanted;
+        // A large one is not written anew for the sake of a few small ones.
+        let in_proportion = next <= SMALL.max(sum.saturating_mul(2)) || chosen.len() < 2;
+        if !in_proportion || sum.saturating_add(next) > LARGEST {
+            break;
+        }
+        sum += next;
+        chosen.push(at);
+    }
+    if chosen.len() < 2 { Vec::new() } else { chosen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(chunks: &[u32]) -> Vec<MergeSize> {
+        chunks.iter().map(|chunks| MergeSize { chunks: *chunks, wanted: *chunks }).collect()
+    }
+
+    #[test]
+    fn small_ones_go_together_and_large_ones_stay() {
+        assert_eq!(choose_merge(&sizes(&[200_000, 10, 10, 10])), []);
+        assert_eq!(choose_merge(&sizes(&[200_000, 10, 20, 10, 5, 5, 5])), [4, 5, 6, 1, 3, 2]);
+        assert_eq!(choose_merge(&sizes(&[240_000; 20])), [], "no segment grows without end");
+    }
+
+    #[test]
+    fn it_ends_for_any_sizes() {
+        let mut all: Vec<MergeSize> = sizes(&[30_000; 40]);
+        for _ in 0..100 {
+            let chosen = choose_merge(&all);
+            if chosen.is_empty() {
+                break;
+            }
+            let sum = chosen.iter().map(|at| all[*at].wanted).sum();
+            all = all
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| !chosen.contains(at))
+                .map(|(_, size)| *size)
+                .collect();
+            all.push(MergeSize { chunks: sum, wanted: sum });
+        }
+        assert!(choose_merge(&all).is_empty());
+        assert_eq!(all.iter().map(|size| size.wanted).sum::<u32>(), 1_200_000);
+        assert!(all.len() <= 8, "{}", all.len());
+    }
+
+    #[test]
+    fn what_is_mostly_gone_is_written_anew() {
+        assert_eq!(choose_merge(&[MergeSize { chunks: 10_000, wanted: 100 }]), [0]);
+        assert_eq!(choose_merge(&[MergeSize { chunks: 100, wanted: 0 }]), [0]);
+        assert_eq!(choose_merge(&[MergeSize { chunks: 100, wanted: 1 }]), []);
+    }
 }
