@@ -22,7 +22,7 @@ usage: cargo xtask test [--only STEP]... [--skip-peers]   everything CI runs
        cargo xtask deny                                   licences, duplicates, sources, advisories
        cargo xtask conformance [--only CELL]... [--list]  the official suite, directly and through the hub
        cargo xtask bench hub [OPTION]...                  Toolbay beside direct calls, yardsticks and peers
-       cargo xtask bench eras                             what translating between revisions costs
+       cargo xtask bench revisions                        what translating between revisions costs
        cargo xtask bench cold                             how soon a new hub lists what slow servers offer
        cargo xtask bench search [PART]...                 what the code search finds, and how fast
        cargo xtask verify NAME                            a check that takes too long for every run of the tests

@@ -7,12 +7,12 @@
 #![expect(clippy::disallowed_methods, reason = "starts what it measures, and ends it")]
 
 mod cold;
-mod eras;
 mod faults;
 mod measure;
 mod peers;
 mod process;
 mod report;
+mod revisions;
 mod search;
 mod start;
 mod targets;
@@ -38,7 +38,7 @@ targets: direct-http direct-stdio forward toolbay toolbay-stdio toolbay-shared h
          supergateway fastmcp mcp-gateway (direct-http is always measured)
          against against-stdio (another build of Toolbay, at PATH)
        cargo xtask bench transports [--quick] [--rounds N]
-       cargo xtask bench eras [--quick] [--rounds N]
+       cargo xtask bench revisions [--quick] [--rounds N]
        cargo xtask bench cold
        cargo xtask bench faults [--debug] [--only F1,…]
        cargo xtask bench search [PART]...";
@@ -72,7 +72,7 @@ pub fn run(args: &[String]) -> anyhow::Result<()> {
     match args.split_first() {
         Some((what, rest)) if what == "hub" => hub(&Options::parse(rest)?),
         Some((what, rest)) if what == "transports" => transports::run(&Options::parse(rest)?),
-        Some((what, rest)) if what == "eras" => eras::run(&Options::parse(rest)?),
+        Some((what, rest)) if what == "revisions" => revisions::run(&Options::parse(rest)?),
         Some((what, rest)) if what == "faults" => faults::run(rest),
         Some((what, [])) if what == "cold" => cold::run(),
         Some((what, rest)) if what == "search" => search::run(rest),

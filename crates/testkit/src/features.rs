@@ -5,7 +5,7 @@
 
 mod basics;
 mod changes;
-mod questions;
+mod server_requests;
 mod unable;
 mod volume;
 
@@ -61,20 +61,20 @@ pub const FEATURES: &[Feature] = &[
     feature("prompts", basics::prompts),
     feature("completion", basics::completion),
     feature("logging", basics::logging),
-    feature("elicitation: form", questions::form),
-    feature("elicitation: several at once", questions::several),
-    feature("elicitation: several rounds", questions::rounds),
-    feature("elicitation: declined, cancelled", questions::declined),
-    feature("elicitation: missing answers", questions::missing),
-    feature("elicitation: URL", questions::url),
-    feature("elicitation: URL first", questions::visit),
-    feature("sampling", questions::sampling),
-    feature("roots", questions::roots),
-    feature("questions of all kinds at once", questions::everything),
-    feature("questions of prompts and resources", questions::elsewhere),
-    feature("questions answered with an error", questions::refused),
-    feature("cancel while a question is open", basics::cancel_while_asked),
-    feature("come back without a question", questions::pause),
+    feature("elicitation: form", server_requests::form),
+    feature("elicitation: several at once", server_requests::several),
+    feature("elicitation: several rounds", server_requests::rounds),
+    feature("elicitation: declined, cancelled", server_requests::declined),
+    feature("elicitation: missing answers", server_requests::missing),
+    feature("elicitation: URL", server_requests::url),
+    feature("elicitation: URL first", server_requests::visit),
+    feature("sampling", server_requests::sampling),
+    feature("roots", server_requests::roots),
+    feature("server requests of all kinds at once", server_requests::everything),
+    feature("server requests of prompts and resources", server_requests::elsewhere),
+    feature("server requests answered with an error", server_requests::refused),
+    feature("cancel while a server request is open", basics::cancel_while_asked),
+    feature("retry without a server request", server_requests::pause),
     feature("a client that cannot be asked", unable::unable),
     feature("subscriptions", changes::subscriptions),
     feature("list changes", changes::lists),

@@ -48,7 +48,7 @@ pub(super) enum Suite {
 /// The server in question.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Server {
-    /// The fixture, with the era that it knows.
+    /// The fixture, with the revisions that it supports.
     Fixture(&'static str),
     /// The same on the official TypeScript SDK, on stdio alone.
     TypeScript(&'static str),
@@ -122,16 +122,16 @@ pub(super) const CELLS: &[Cell] = &[
     Cell::direct("direct/legacy/2025-11-25", NOVEMBER_2025, LEGACY),
     Cell::direct("direct/modern/2026-07-28", JULY_2026, MODERN),
     Cell::direct("direct/forced/2024-11-05", JUNE_2025, LEGACY).forced("2024-11-05"),
-    // A server that knows both eras, through the hub.
+    // A server that supports all revisions, through the hub.
     Cell::hub("hub/2025-06-18", JUNE_2025, BOTH),
     Cell::hub("hub/2025-11-25", NOVEMBER_2025, BOTH),
     Cell::hub("hub/2026-07-28", JULY_2026, BOTH),
     Cell::hub("hub/tasks", Suite::Tasks, BOTH),
-    // Client and server of the same era.
+    // Client and server of the same kind of revision.
     Cell::hub("hub/legacy/2025-06-18", JUNE_2025, LEGACY),
     Cell::hub("hub/legacy/2025-11-25", NOVEMBER_2025, LEGACY),
     Cell::hub("hub/modern/2026-07-28", JULY_2026, MODERN),
-    // Client and server of different eras, which could not talk without the hub.
+    // Client and server of different kinds of revisions, which cannot connect without the hub.
     Cell::hub("cross/legacy/2026-07-28", JULY_2026, LEGACY).expecting("legacy-server.yml"),
     Cell::hub("cross/modern/2025-06-18", JUNE_2025, MODERN),
     Cell::hub("cross/modern/2025-11-25", NOVEMBER_2025, MODERN),
@@ -233,8 +233,8 @@ impl ServerPlay {
             Suite::Tasks => "tasks extension",
         };
         let server = match self.server {
-            Server::Fixture(era) => format!("fixture of era {era}"),
-            Server::TypeScript(era) => format!("TypeScript server of era {era}"),
+            Server::Fixture(revisions) => format!("fixture of {revisions} revisions"),
+            Server::TypeScript(revisions) => format!("TypeScript server of {revisions} revisions"),
         };
         let way = match self.way {
             Way::Direct => "directly".to_owned(),

@@ -78,21 +78,21 @@ fn server(places: &Places, cell: &Cell, play: ServerPlay, results: &Path) -> Res
 
 /// The fixture as a program of ours.
 fn fixture(places: &Places, server: Server, args: &[&str]) -> Result<Command> {
-    let Server::Fixture(era) = server else { bail!("it serves on stdio alone") };
+    let Server::Fixture(revisions) = server else { bail!("it serves on stdio alone") };
     let mut command = Command::new(places.program("toolbay-fixture"));
-    command.args(["--era", era]).args(args);
+    command.args(["--revisions", revisions]).args(args);
     Ok(command)
 }
 
 /// How a hub is told to start a server.
 fn child(places: &Places, server: Server) -> Value {
     match server {
-        Server::Fixture(era) => {
-            json!({ "command": places.program("toolbay-fixture"), "args": ["--era", era, "stdio"] })
+        Server::Fixture(revisions) => {
+            json!({ "command": places.program("toolbay-fixture"), "args": ["--revisions", revisions, "stdio"] })
         }
-        Server::TypeScript(era) => json!({
+        Server::TypeScript(revisions) => json!({
             "command": places.peers.join("bin/node"),
-            "args": [root().join("tests/conformance/server.mjs"), era],
+            "args": [root().join("tests/conformance/server.mjs"), revisions],
             "env": { peers::VARIABLE: places.peers },
         }),
     }

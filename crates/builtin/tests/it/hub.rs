@@ -1,4 +1,4 @@
-//! The hub about itself, in both eras.
+//! The hub's own server, with legacy and modern requests.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use toolbay_builtin::hub::hub;
 use toolbay_protocol::Rope;
 use toolbay_transport::Incoming;
 
-/// Sends requests to a new hub and gives the answers, in the order of their ids.
-async fn answers(requests: &[Value]) -> Vec<Value> {
+/// Sends requests to a new hub and returns the responses, in the order of their ids.
+async fn responses(requests: &[Value]) -> Vec<Value> {
     let tasks = TaskTracker::new();
-    let mut wire = hub(Arc::new(|| json!({ "servers": [{ "name": "x" }] })), None)(&tasks);
+    let mut connection = hub(Arc::new(|| json!({ "servers": [{ "name": "x" }] })), None)(&tasks);
     for request in requests {
-        wire.outgoing.send(Rope::from(request.to_string())).await.unwrap();
+        connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
     }
-    let mut answers = Vec::new();
-    while answers.len() < requests.len() {
-        match wire.incoming.recv().await.unwrap() {
-            Incoming::Message(message) => answers.push(serde_json::from_slice(message.text()).unwrap()),
+    let mut responses = Vec::new();
+    while responses.len() < requests.len() {
+        match connection.incoming.recv().await.unwrap() {
+            Incoming::Message(message) => responses.push(serde_json::from_slice(message.text()).unwrap()),
             other => panic!("{other:?}"),
         }
     }
-    drop(wire);
+    drop(connection);
     tasks.close();
     tasks.wait().await; // it ends with its client
-    answers.sort_by_key(|answer: &Value| answer["id"].as_u64());
-    answers
+    responses.sort_by_key(|response: &Value| response["id"].as_u64());
+    responses
 }
 
 fn request(id: u64, method: &str, params: Value) -> Value {
@@ -34,8 +34,8 @@ fn request(id: u64, method: &str, params: Value) -> Value {
 }
 
 #[tokio::test]
-async fn with_a_handshake() {
-    let answers = answers(&[
+async fn legacy_requests_follow_a_handshake() {
+    let responses = responses(&[
         request(1, "initialize", json!({ "protocolVersion": "2025-06-18" })),
         request(2, "tools/list", json!({})),
         request(3, "tools/call", json!({ "name": "status", "arguments": {} })),
@@ -45,30 +45,30 @@ async fn with_a_handshake() {
         request(7, "ping", json!({})),
     ])
     .await;
-    assert_eq!(answers[0]["result"]["protocolVersion"], "2025-06-18");
-    let tool = &answers[1]["result"]["tools"][0];
+    assert_eq!(responses[0]["result"]["protocolVersion"], "2025-06-18");
+    let tool = &responses[1]["result"]["tools"][0];
     assert_eq!((&tool["name"], &tool["annotations"]["readOnlyHint"]), (&json!("status"), &json!(true)));
-    assert_eq!(answers[1]["result"]["resultType"], Value::Null);
-    assert_eq!(answers[2]["result"]["structuredContent"]["servers"][0]["name"], "x");
-    assert_eq!(answers[3]["error"]["code"], -32602);
-    assert_eq!(answers[4]["error"]["code"], -32601);
-    assert_eq!(answers[5]["error"], json!({ "code": -32000, "message": "Already initialized" }));
-    assert_eq!(answers[6]["result"], json!({}));
+    assert_eq!(responses[1]["result"]["resultType"], Value::Null);
+    assert_eq!(responses[2]["result"]["structuredContent"]["servers"][0]["name"], "x");
+    assert_eq!(responses[3]["error"]["code"], -32602);
+    assert_eq!(responses[4]["error"]["code"], -32601);
+    assert_eq!(responses[5]["error"], json!({ "code": -32000, "message": "Already initialized" }));
+    assert_eq!(responses[6]["result"], json!({}));
 }
 
 #[tokio::test]
-async fn without_one() {
+async fn modern_requests_need_no_handshake() {
     let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } });
     let mut call = meta.clone();
     call["name"] = json!("status");
-    let answers = answers(&[
+    let responses = responses(&[
         request(1, "server/discover", meta.clone()),
         request(2, "tools/list", meta),
         request(3, "tools/call", call),
     ])
     .await;
-    assert_eq!(answers[0]["result"]["supportedVersions"][0], "2026-07-28");
-    for answer in &answers {
-        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    assert_eq!(responses[0]["result"]["supportedVersions"][0], "2026-07-28");
+    for response in &responses {
+        assert_eq!(response["result"]["resultType"], "complete", "{response}");
     }
 }

@@ -1,7 +1,7 @@
-//! Our own servers, as any client meets them.
+//! Built-in servers, over the protocol.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod codebase; // search and reading in a tree, its words and limits
-mod endpoint; // vectors from outside, over real HTTP
-mod hub; // the hub about itself, in both eras
-mod pages; // docs that must be true to the code
+mod codebase; // search and reading: results, limits, errors
+mod endpoint; // embeddings from an endpoint, over HTTP
+mod hub; // the hub's own server, legacy and modern
+mod pages; // the page about built-in servers agrees with the code

@@ -1,4 +1,4 @@
-//! `cargo xtask bench eras`: what translation costs. The same hub and the same server, with clients and servers of the
+//! `cargo xtask bench revisions`: what translation costs. The same hub and the same server, with clients and servers of the
 //! same revision, where nothing is translated, and with each crossing.
 //!
 //! A pair alone says little: requests of the newest revision carry `_meta` and more headers, whoever answers them, so
@@ -37,8 +37,8 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     cargo_build("toolbay-bench")?;
     cargo_build("toolbay")?;
     let echo = Echo::start(&places)?;
-    let server = |era: &str| -> Value {
-        json!({ "command": places.program("toolbay-echo"), "args": ["stdio"], "toolbay": { "revision": era } })
+    let server = |revision: &str| -> Value {
+        json!({ "command": places.program("toolbay-echo"), "args": ["stdio"], "toolbay": { "revision": revision } })
     };
     let url = |port| format!("http://127.0.0.1:{port}/mcp");
     let mut wanted: Vec<Target> = targets::direct(&places, &echo);
@@ -48,8 +48,8 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
         (CROSSINGS[0], "legacy", MODERN),
         (CROSSINGS[1], "modern", LEGACY),
     ];
-    for (route, era, load) in pairs {
-        wanted.push(Target::hub(&places, route, &server(era), url).loaded_with(load));
+    for (route, revision, load) in pairs {
+        wanted.push(Target::hub(&places, route, &server(revision), url).loaded_with(load));
     }
     if let Some(load) = process::busy() {
         println!("the machine is busy (load {load}): expect noise");
