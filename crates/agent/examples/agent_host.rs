@@ -29,7 +29,7 @@ fn played_model(request: &serde_json::Value) -> serde_json::Value {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     shim::run_if_asked(); // so that whatever servers start ends with this program
-    let mut builder = Agent::builder().environment(std::env::vars_os()).shim(Shim::current_exe());
+    let mut builder = Agent::builder().inherit_env().shim(Shim::current_exe());
     let mut arguments = std::env::args().skip(1);
     builder = match arguments.next() {
         Some(command) => builder.stdio_server("server", &command, arguments),

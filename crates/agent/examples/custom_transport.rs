@@ -12,7 +12,7 @@ use tokio::{
 };
 use toolbay_agent::{
     Agent, BoxError,
-    custom::{CustomConnection, TextChannels, Transport},
+    transport::{CustomConnection, TextChannels, Transport},
 };
 
 /// One message per line on a Unix socket.
@@ -81,7 +81,7 @@ pub(crate) async fn tools_behind(socket: PathBuf) -> Result<(&'static str, Vec<S
         served = serve(listener) => return Err(served.map_or_else(Into::into, |()| "nobody serves".into())),
         agent = agent => agent?,
     };
-    let transport = agent.server("small").map_or("nothing", |server| server.transport());
+    let transport = agent.status("small")?.transport;
     let tools = agent.all_tools().iter().map(|tool| tool.name().to_owned()).collect();
     agent.shutdown(Duration::from_secs(1)).await;
     Ok((transport, tools))

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use toolbay_host::{CatalogKind, Host, HostRequest, RouteTable, Routed, ServerHandle, ServerStatus};
+use tokio::sync::broadcast;
+use toolbay_host::{CatalogKind, Host, HostRequest, RouteTable, Routed, ServerStatus};
 use toolbay_protocol::{
     ErrorCode, ServerName, method,
     model::{InvalidItem, Prompt, Resource, ResourceTemplate, Tool, list_items},
@@ -18,8 +19,10 @@ use toolbay_protocol::{
 
 use crate::{
     CallOptions, CallToolResult, CompleteResult, Error, GetPromptResult, Handlers, OutputLimit,
-    ReadResourceResult,
-    call::{CallEngine, CallSender, CallTarget, request},
+    ReadResourceResult, ServerNotification,
+    call::{CallEngine, CallObservers, CallSender, CallTarget, request},
+    client::notifications::BEHIND,
+    reload::ConfiguredServers,
 };
 
 /// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
@@ -29,6 +32,9 @@ pub struct Agent {
     host: Host,
     sender: Arc<CallSender>,
     limit: Arc<OutputLimit>,
+    configured: Arc<ConfiguredServers>,
+    /// Notifications in the middle of calls, for those who follow a server.
+    calls: CallObservers,
 }
 
 /// What is to be completed.
@@ -51,9 +57,17 @@ impl CallTarget for Host {
 }
 
 impl Agent {
-    /// An agent that uses a host which runs already. Servers take it for a client of its own.
+    /// An agent that uses an engine which runs already. Servers take it for a client of its own.
     pub fn new(host: Host) -> Self {
-        Self { host, sender: Arc::new(CallSender::new()), limit: Arc::default() }
+        let configured = host.statuses().into_iter().filter_map(|status| status.config);
+        let configured = configured.map(|config| (*config).clone()).collect();
+        Self::with_parts(host, CallSender::new(), Arc::new(ConfiguredServers::new(configured, Vec::new())))
+    }
+
+    pub(crate) fn with_parts(host: Host, sender: CallSender, configured: Arc<ConfiguredServers>) -> Self {
+        let calls = CallObservers::new(BEHIND);
+        let sender = Arc::new(sender.observed_by(calls.clone()));
+        Self { host, sender, limit: Arc::default(), configured, calls }
     }
 
     /// The same one under this name, which servers are told.
@@ -79,6 +93,20 @@ impl Agent {
     /// The host that it uses.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    pub(crate) fn sender(&self) -> Arc<CallSender> {
+        self.sender.clone()
+    }
+
+    /// The notifications in the middle of calls, from now on.
+    pub(crate) fn observe_calls(&self) -> broadcast::Receiver<(ServerName, ServerNotification)> {
+        self.calls.subscribe()
+    }
+
+    pub(crate) fn no_server(&self, name: &str) -> Error {
+        let known = self.host.servers().iter().map(|server| server.name().to_string()).collect();
+        Error::ServerNotFound { server: name.to_owned(), known }
     }
 
     pub(crate) fn limit(&self) -> &OutputLimit {
@@ -243,11 +271,7 @@ impl Agent {
         if let Some(name) = find() {
             return Ok(name);
         }
-        let Some(handle) = self.host.server(server) else {
-            let servers = self.host.servers();
-            let known = servers.iter().map(ServerHandle::name).map(ServerName::to_string).collect();
-            return Err(Error::ServerNotFound { server: server.to_owned(), known });
-        };
+        let handle = self.host.server(server).ok_or_else(|| self.no_server(server))?;
         self.host.settled_for_a_while(&[handle]).await;
         if let Some(name) = find() {
             return Ok(name);
@@ -321,7 +345,7 @@ fn items<T>(table: &RouteTable, kind: CatalogKind, read: impl Fn(Bytes) -> Resul
 }
 
 /// Why a server offers nothing, if it is down.
-fn not_up(status: ServerStatus) -> Option<Error> {
+pub(crate) fn not_up(status: ServerStatus) -> Option<Error> {
     let ServerStatus { name: server, state, .. } = status;
     match state.failure().cloned() {
         Some(failure) => Some(Error::Init { server, failure }),

@@ -1,7 +1,7 @@
-//! An agent in a few lines.
+//! Describing an agent.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     ffi::{OsStr, OsString},
     fmt,
     path::PathBuf,
@@ -9,25 +9,30 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
 use toolbay_config::{Problem, ReadFiles, ServerConfig, Variables};
 use toolbay_host::{Endpoint, Host, HostOptions, InProcess, Naming, Shim, custom};
 use toolbay_protocol::ServerName;
 
-use crate::{Agent, Error, Tool, serve_tools, server_config};
+use crate::{
+    Agent, Error, Handlers, Tool,
+    call::CallSender,
+    config::{HttpConfig, IntoServerConfig, StdioConfig},
+    reload::{ConfigFiles, ConfiguredServers, FollowedFile, OnProblem, follow},
+    serve_tools,
+};
 
-/// How long [`AgentBuilder::build`] waits for servers, unless told otherwise.
+/// How long [`AgentBuilder::build`] waits for servers by default.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
-
-type OnProblem = Box<dyn Fn(&Problem) + Send + Sync>;
 
 /// An agent that is being described: [`Agent::builder`].
 ///
 /// ```no_run
-/// use toolbay_agent::{Agent, shim};
+/// use toolbay_agent::Agent;
 ///
 /// # async fn example() -> Result<(), toolbay_agent::Error> {
 /// let agent = Agent::builder()
-///     .environment(std::env::vars_os())
+///     .inherit_env()
 ///     .stdio_server("git", "uvx", ["mcp-server-git"])
 ///     .http_server("docs", "https://example.com/mcp")
 ///     .build()
@@ -41,11 +46,10 @@ type OnProblem = Box<dyn Fn(&Problem) + Send + Sync>;
 ///
 /// # Process trees
 ///
-/// What a server starts must end with it, and all of it with this program, `kill -9` included. For that a small process of
-/// our own stands between this program and each server: this same program, which turns into it when it is started so. Call
-/// [`shim::run_if_asked`](crate::shim::run_if_asked) first in `main`, before anything else, runtime included, and say
-/// [`AgentBuilder::shim`] with [`Shim::current_exe`]. Without it servers run all the same; they are ended with this
-/// program whenever it ends in an orderly way.
+/// What a server starts must end with it, and all of it with this program, `kill -9` included. For that, a small process runs
+/// between this program and each server: this same program, which becomes that process when it is started for it. Call
+/// [`shim::run_if_asked`](crate::shim::run_if_asked) first in `main`, before the runtime is made, and give the builder
+/// [`Shim::current_exe`]. Without it servers run, too; they are ended whenever this program ends in an orderly way.
 ///
 /// ```no_run
 /// use toolbay_agent::{Agent, Shim, shim};
@@ -62,7 +66,9 @@ type OnProblem = Box<dyn Fn(&Problem) + Send + Sync>;
 #[must_use = "nothing happens before `build`"]
 pub struct AgentBuilder {
     servers: Vec<Result<ServerConfig, Error>>,
-    files: Vec<PathBuf>,
+    files: Vec<FollowedFile>,
+    extensions: Option<PathBuf>,
+    manifests: Vec<String>,
     embedded: Vec<(ServerName, Endpoint)>,
     naming: Naming,
     environment: BTreeMap<OsString, OsString>,
@@ -71,14 +77,17 @@ pub struct AgentBuilder {
     cache: Option<PathBuf>,
     wait_timeout: Duration,
     on_problem: Option<OnProblem>,
+    sender: CallSender,
 }
 
 impl Agent {
-    /// Describes an agent in a few lines.
+    /// Describes an agent and its servers.
     pub fn builder() -> AgentBuilder {
         AgentBuilder {
             servers: Vec::new(),
             files: Vec::new(),
+            extensions: None,
+            manifests: Vec::new(),
             embedded: Vec::new(),
             naming: Naming::default(),
             environment: BTreeMap::new(),
@@ -87,142 +96,171 @@ impl Agent {
             cache: None,
             wait_timeout: WAIT_TIMEOUT,
             on_problem: None,
+            sender: CallSender::new(),
         }
     }
 }
 
 impl AgentBuilder {
-    /// A server to run, which speaks on its standard streams.
-    ///
-    /// It is looked up in the `PATH` of [`AgentBuilder::environment`].
+    /// Passes on the environment of this program. Servers inherit what programs need to run (`PATH`, `HOME`, proxies, …) and
+    /// nothing that may be a secret, unless their configuration says otherwise; files may refer to all variables. Without
+    /// it, commands are searched for in the directories of the system only.
+    pub fn inherit_env(self) -> Self {
+        Self { environment: program_environment(), ..self }
+    }
+
+    /// As [`AgentBuilder::inherit_env`], with these variables instead of those of this program.
+    pub fn environment(self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self { environment: variables.into_iter().collect(), ..self }
+    }
+
+    /// Sets the name and version of this program that servers are told (`clientInfo`).
+    pub fn client_info(self, name: &str, version: &str) -> Self {
+        Self { sender: self.sender.named(name, version), ..self }
+    }
+
+    /// Handles requests of servers in the middle of calls. Exactly these capabilities are declared in handshakes. Without
+    /// it all are declared, because [`Agent::handlers`] may add any of them later.
+    pub fn handlers(self, handlers: Handlers) -> Self {
+        Self { sender: self.sender.with_handlers(handlers), ..self }
+    }
+
+    /// Declares further capabilities (`clientCapabilities`), such as `{"experimental": {…}}`.
+    pub fn capabilities(self, capabilities: Value) -> Self {
+        Self { sender: self.sender.declaring(capabilities), ..self }
+    }
+
+    /// Adds a server that is run as a child process. [`AgentBuilder::server`] takes more settings.
     pub fn stdio_server<S: Into<String>>(
-        mut self,
+        self,
         name: &str,
         command: &str,
         args: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.servers.push(server_config::program(name, command, args, &[]));
-        self
+        self.server(name, StdioConfig::new(command).args(args))
     }
 
-    /// As [`AgentBuilder::stdio_server`], with variables of its own. They are never printed.
-    pub fn stdio_server_with<S: Into<String>, N: Into<String>, V: Into<String>>(
-        mut self,
-        name: &str,
-        command: &str,
-        args: impl IntoIterator<Item = S>,
-        env: impl IntoIterator<Item = (N, V)>,
-    ) -> Self {
-        self.servers.push(server_config::program(name, command, args, &pairs(env)));
-        self
-    }
-
-    /// A server at a URL; `http`, `https`, `ws` or `wss`. What is spoken there is found out.
+    /// Adds a server at a URL: `http`, `https`, `ws` or `wss`. [`AgentBuilder::server`] takes more settings.
     pub fn http_server(self, name: &str, url: &str) -> Self {
-        self.http_server_with(name, url, std::iter::empty::<(String, String)>())
+        self.server(name, HttpConfig::new(url))
     }
 
-    /// As [`AgentBuilder::http_server`], with headers for every request. They are never printed.
-    pub fn http_server_with<N: Into<String>, V: Into<String>>(
-        mut self,
-        name: &str,
-        url: &str,
-        headers: impl IntoIterator<Item = (N, V)>,
-    ) -> Self {
-        self.servers.push(server_config::remote(name, url, &pairs(headers)));
+    /// Adds a server.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolbay_agent::{Agent, HttpConfig, StdioConfig};
+    ///
+    /// let builder = Agent::builder()
+    ///     .server("git", StdioConfig::new("uvx").arg("mcp-server-git").cwd("/home/ada/project"))
+    ///     .server("docs", HttpConfig::new("https://example.com/mcp").header("Authorization", "Bearer …"))
+    ///     .server("time", json!({"command": "uvx", "args": ["mcp-server-time"]}));
+    /// ```
+    pub fn server(mut self, name: &str, config: impl IntoServerConfig) -> Self {
+        self.servers.push(config.into_server_config(name));
         self
     }
 
-    /// A server as a configuration describes it: with variables, time limits, filters and all.
-    pub fn server(mut self, server: ServerConfig) -> Self {
-        self.servers.push(Ok(server));
+    /// Adds a server that runs in this process.
+    pub fn in_process(mut self, name: &str, server: impl Into<InProcess>) -> Self {
+        self.embedded.push((ServerName::new(name), Endpoint::InProcess(server.into())));
         self
     }
 
-    /// A server in this process.
-    pub fn in_process(mut self, name: &str, server: InProcess) -> Self {
-        self.embedded.push((ServerName::new(name), Endpoint::InProcess(server)));
-        self
-    }
-
-    /// Tools of this program, offered like those of every other server.
+    /// Adds tools of this program. They are listed, checked and called like those of any other server.
     pub fn tools(self, name: &str, tools: Vec<Arc<dyn Tool>>) -> Self {
         self.in_process(name, serve_tools(tools))
     }
 
-    /// A server behind a transport of one's own.
+    /// Adds a server behind a transport of one's own.
     pub fn custom_server(mut self, name: &str, transport: Arc<dyn custom::Transport>) -> Self {
         self.embedded.push((ServerName::new(name), Endpoint::Custom(transport)));
         self
     }
 
-    /// All servers of a configuration file, in any format that is known; variables in it come to what
-    /// [`AgentBuilder::environment`] says. An entry that cannot be used takes nothing from the others: see
+    /// Adds all servers of a configuration file, in any format that is known. It is read once, by
+    /// [`AgentBuilder::build`]. An entry that cannot be used takes nothing from the others: see
     /// [`AgentBuilder::on_problem`].
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.files.push(path.into());
+        self.files.push(FollowedFile { path: path.into(), is_followed: false, servers: Vec::new() });
+        self
+    }
+
+    /// As [`AgentBuilder::config_file`], and follows the file: changes are applied within a second or two. Only servers whose
+    /// entries changed are restarted; a file or entry that is broken counts as it was before.
+    pub fn follow_config_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.files.push(FollowedFile { path: path.into(), is_followed: true, servers: Vec::new() });
+        self
+    }
+
+    /// Reads a directory of extensions: manifests, unpacked bundles, entries of the registry. An entry of a file that holds
+    /// settings alone is started as the extension of the same name describes it.
+    pub fn extensions(self, directory: impl Into<PathBuf>) -> Self {
+        Self { extensions: Some(directory.into()), ..self }
+    }
+
+    /// Adds the manifest of an extension (JSON text with `context_servers`).
+    pub fn extension_manifest(mut self, manifest: impl Into<String>) -> Self {
+        self.manifests.push(manifest.into());
         self
     }
 
     /// Called for each entry of a file that cannot be used. Without it they are logged as warnings.
-    pub fn on_problem(self, told: impl Fn(&Problem) + Send + Sync + 'static) -> Self {
-        Self { on_problem: Some(Box::new(told)), ..self }
+    pub fn on_problem(self, on_problem: impl Fn(&Problem) + Send + Sync + 'static) -> Self {
+        Self { on_problem: Some(Arc::new(on_problem)), ..self }
     }
 
-    /// How the names of tools and prompts are made.
+    /// Sets how the names of tools and prompts are made.
     pub fn naming(self, naming: Naming) -> Self {
         Self { naming, ..self }
     }
 
-    /// Our own variables, such as `std::env::vars_os()`. Servers inherit those that programs need to run, and none that may
-    /// be a secret, unless their entries say otherwise; proxies are taken from them, too. Without this, servers are not even
-    /// found in `PATH`.
-    pub fn environment(self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { environment: variables.into_iter().collect(), ..self }
-    }
-
-    /// What servers are told about the folders they may look at, where their entries say nothing else: URIs.
+    /// Sets the roots (URIs) of servers whose configuration names none.
     pub fn roots<S: Into<String>>(self, uris: impl IntoIterator<Item = S>) -> Self {
         Self { roots: Some(uris.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// How process trees are kept together.
+    /// Keeps process trees together: see [above](AgentBuilder#process-trees).
     pub fn shim(self, shim: Shim) -> Self {
         Self { shim, ..self }
     }
 
-    /// A folder in which is kept what servers offer, so that it is known before they are up.
-    pub fn cache(self, folder: impl Into<PathBuf>) -> Self {
-        Self { cache: Some(folder.into()), ..self }
+    /// Keeps the lists of servers in a directory, so that they are known before the servers are up.
+    pub fn cache(self, directory: impl Into<PathBuf>) -> Self {
+        Self { cache: Some(directory.into()), ..self }
     }
 
-    /// How long [`AgentBuilder::build`] waits for servers to come up. With zero it does not: they join when they are ready.
+    /// Limits how long [`AgentBuilder::build`] waits for servers; 30 s by default. With zero it does not wait.
     pub fn wait_timeout(self, timeout: Duration) -> Self {
         Self { wait_timeout: timeout, ..self }
     }
 
-    /// Starts all servers at once, and waits until each is up or known not to be, but no longer than
-    /// [`AgentBuilder::wait_timeout`]. One that does not come up takes nothing from the others.
+    /// Starts all servers at once and waits until each is up or its start has failed, but no longer than
+    /// [`AgentBuilder::wait_timeout`].
+    ///
+    /// A start has failed after five attempts. Such a server takes nothing from the others: it is tried again in the
+    /// background, its state is in [`Agent::status`], and calls to it return [`Error::Init`]. Servers that are late join when they
+    /// are ready.
     ///
     /// # Errors
     ///
-    /// When something was described that cannot be: a file that cannot be read, a URL that is none, one name twice.
+    /// When the description cannot be used: a file that cannot be read, a bad URL, one name twice.
     pub async fn build(self) -> Result<Agent, Error> {
-        let mut servers = self.servers.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let variables = variables(&self.environment);
-        for path in &self.files {
-            let file = toolbay_config::load_with(path, &variables)?;
-            for problem in &file.problems {
-                match &self.on_problem {
-                    Some(told) => told(problem),
-                    None => tracing::warn!("{}:{problem}", path.display()),
-                }
-            }
-            servers.extend(file.servers);
-        }
-        for server in &mut servers {
+        let mut own = self.servers.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for server in &mut own {
             server.tuning.roots = server.tuning.roots.take().or_else(|| self.roots.clone());
         }
+        let mut files = ConfigFiles {
+            files: self.files,
+            extensions: self.extensions,
+            manifests: self.manifests,
+            variables: variables(&self.environment),
+            path: self.environment.get(OsStr::new("PATH")).cloned().unwrap_or_default(),
+            roots: self.roots,
+            on_problem: self.on_problem,
+        };
+        let of_files = files.read_first()?;
+        let servers = [&own[..], &of_files[..]].concat();
         let embedded = self.embedded.iter().map(|(name, _)| name);
         all_different(embedded.chain(servers.iter().map(|server| &server.name)))?;
         let options = HostOptions {
@@ -230,15 +268,25 @@ impl AgentBuilder {
             base_env: self.environment,
             shim: self.shim,
             cache: self.cache,
+            client: Some(self.sender.handshake_identity()),
             ..HostOptions::default()
         };
         let host = Host::start_with(&servers, self.embedded, &options);
+        let configured = Arc::new(ConfiguredServers::new(own, of_files));
+        if files.are_followed() {
+            host.tasks().spawn(follow(host.clone(), configured.clone(), files));
+        }
         let _ = tokio::time::timeout(self.wait_timeout, host.settled()).await; // late ones join when they are ready
-        Ok(Agent::new(host))
+        Ok(Agent::with_parts(host, self.sender, configured))
     }
 }
 
-/// What variables in a file come to: what our own environment says.
+/// The environment of this program.
+pub(crate) fn program_environment() -> BTreeMap<OsString, OsString> {
+    std::env::vars_os().collect()
+}
+
+/// The values of variables in a file.
 fn variables(environment: &BTreeMap<OsString, OsString>) -> Variables {
     let text =
         |(name, value): (&OsString, &OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
@@ -250,16 +298,11 @@ fn variables(environment: &BTreeMap<OsString, OsString>) -> Variables {
     }
 }
 
-fn pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Vec<(String, String)> {
-    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
-}
-
 fn all_different<'a>(names: impl Iterator<Item = &'a ServerName>) -> Result<(), Error> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for name in names {
         if !seen.insert(name) {
-            let reason = "another server has the same name".to_owned();
-            return Err(Error::Setup { server: name.to_string(), reason });
+            return Err(Error::name_taken(name.as_str()));
         }
     }
     Ok(())
@@ -270,7 +313,7 @@ impl fmt::Debug for AgentBuilder {
         let embedded: Vec<_> = self.embedded.iter().map(|(name, _)| name).collect();
         f.debug_struct("AgentBuilder")
             .field("servers", &self.servers.len())
-            .field("files", &self.files)
+            .field("files", &self.files.iter().map(|file| &file.path).collect::<Vec<_>>())
             .field("embedded", &embedded)
             .finish_non_exhaustive()
     }

@@ -11,15 +11,16 @@ use std::{
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{Map, Value};
+use tokio::sync::broadcast;
 use tokio_util::task::TaskTracker;
 use toolbay_host::{Caller, HostRequest, Resume, Routed};
-use toolbay_protocol::{Message, Request, Revision, ServerName, meta, method};
+use toolbay_protocol::{LogLevel, Message, Notification, Request, Revision, ServerName, meta, method};
 use toolbay_upstream::{
     CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, CallerId, ClientIdentity, LogFilter,
     RunningCall, events,
 };
 
-use crate::{CallOptions, Error, Handlers};
+use crate::{CallOptions, Error, Handlers, ServerNotification};
 
 /// A server that asks more often than this asks in circles.
 const MAX_ROUNDS: u32 = 32;
@@ -35,13 +36,20 @@ pub(crate) trait CallTarget: Send + Sync {
     fn tasks(&self) -> &TaskTracker;
 }
 
+/// Where the notifications in the middle of calls go.
+pub(crate) type CallObservers = broadcast::Sender<(ServerName, ServerNotification)>;
+
 /// Who sends requests.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSender {
     owner: CallerId,
     info: String,
     pub(crate) handlers: Handlers,
+    /// Declared besides those of the handlers.
+    capabilities: Value,
     pub(crate) options: CallOptions,
+    /// Who follows the notifications in the middle of calls.
+    observers: Option<CallObservers>,
     /// Made when it is first needed, and for as long as nothing of the above changes.
     identity: Arc<OnceLock<Arc<ClientIdentity>>>,
 }
@@ -54,7 +62,9 @@ impl CallSender {
             owner: CallerId::new(),
             info: us,
             handlers: Handlers::default(),
+            capabilities: Value::Null,
             options: CallOptions::default(),
+            observers: None,
             identity: Arc::default(),
         }
     }
@@ -66,6 +76,16 @@ impl CallSender {
 
     pub(crate) fn with_handlers(self, handlers: Handlers) -> Self {
         Self { handlers, identity: Arc::default(), ..self }
+    }
+
+    /// The same client, which declares further capabilities.
+    pub(crate) fn declaring(self, capabilities: Value) -> Self {
+        Self { capabilities, identity: Arc::default(), ..self }
+    }
+
+    /// The same client, whose notifications in the middle of calls are observed.
+    pub(crate) fn observed_by(self, observers: CallObservers) -> Self {
+        Self { observers: Some(observers), ..self }
     }
 
     pub(crate) fn with_options(self, options: CallOptions) -> Self {
@@ -86,26 +106,57 @@ impl CallSender {
         }
     }
 
-    fn caller(&self) -> Caller {
-        let least = self.options.on_log.as_ref().map(|(least, _)| *least);
+    /// Who this client is to servers: `clientInfo` and `clientCapabilities`.
+    pub(crate) fn identity(&self) -> Arc<ClientIdentity> {
         let identity = self.identity.get_or_init(|| {
-            let capabilities = self.handlers.capabilities().to_string();
+            let mut capabilities = self.handlers.capabilities();
+            if let (Some(all), Value::Object(more)) = (capabilities.as_object_mut(), &self.capabilities) {
+                all.extend(more.clone());
+            }
+            let capabilities = capabilities.to_string();
             let identity = ClientIdentity::new(Revision::LATEST_LEGACY, self.info.clone(), capabilities);
-            Arc::new(identity.at_level(least))
+            Arc::new(identity.at_level(self.least_level()))
         });
+        identity.clone()
+    }
+
+    /// As [`CallSender::identity`], for handshakes of an agent. Without handlers all capabilities are declared: a view of the
+    /// agent may have handlers of its own.
+    pub(crate) fn handshake_identity(&self) -> Arc<ClientIdentity> {
+        if !self.handlers.is_empty() || !self.capabilities.is_null() {
+            return self.identity();
+        }
+        let all = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
+        Arc::new(ClientIdentity::new(Revision::LATEST_LEGACY, self.info.clone(), all))
+    }
+
+    fn least_level(&self) -> Option<LogLevel> {
+        self.options.on_log.as_ref().map(|(least, _)| *least)
+    }
+
+    /// Who follows the notifications in the middle of calls, if anyone does now.
+    fn observers(&self) -> Option<&CallObservers> {
+        self.observers.as_ref().filter(|observers| observers.receiver_count() > 0)
+    }
+
+    fn caller(&self) -> Caller {
+        let unfiltered = if self.observers().is_some() { LogFilter::Everything } else { LogFilter::Nothing };
         Caller {
             revision: Revision::LATEST_LEGACY,
-            identity: identity.clone(),
+            identity: self.identity(),
             id: self.owner,
             accepts_server_requests: !self.handlers.is_empty(),
-            logs: least.map_or(LogFilter::Nothing, LogFilter::AtLeast),
+            logs: self.least_level().map_or(unfiltered, LogFilter::AtLeast),
             root: None,
             awaits_tasks: false,
         }
     }
 
     fn hears_events(&self) -> bool {
-        self.options.on_progress.is_some() || self.options.on_log.is_some() || !self.handlers.is_empty()
+        self.options.on_progress.is_some()
+            || self.options.on_log.is_some()
+            || !self.handlers.is_empty()
+            || self.observers().is_some()
     }
 }
 
@@ -189,8 +240,14 @@ impl CallEngine<'_> {
                 update = call.next() => update,
             };
             match update {
-                CallUpdate::Event(CallEvent::Progress(step)) => self.sender.options.progressed(&step),
-                CallUpdate::Event(CallEvent::Log(message)) => self.sender.options.logged(&message),
+                CallUpdate::Event(CallEvent::Progress(step)) => {
+                    self.sender.options.progressed(&step);
+                    self.observed(step, ServerNotification::Progress);
+                }
+                CallUpdate::Event(CallEvent::Log(message)) => {
+                    self.sender.options.logged(&message);
+                    self.observed(message, ServerNotification::Log);
+                }
                 CallUpdate::Event(CallEvent::ServerRequest(request)) => {
                     server_requests.push(self.sender.handlers.respond(&self.server, request));
                 }
@@ -198,6 +255,12 @@ impl CallEngine<'_> {
                 CallUpdate::Event(CallEvent::Custom(_)) => {}       // `Client::notifications` has it
                 CallUpdate::Ended(outcome) => return Ok(outcome?),
             }
+        }
+    }
+
+    fn observed(&self, notification: Box<Notification>, kind: fn(Arc<Notification>) -> ServerNotification) {
+        if let Some(observers) = self.sender.observers() {
+            let _ = observers.send((self.server.clone(), kind(notification.into())));
         }
     }
 

@@ -1,43 +1,41 @@
-//! One connection to one server, without a host.
+//! One connection to one server, without an agent around it.
 
 mod builder;
-mod calls;
-mod notifications;
-mod server_info;
+pub(crate) mod notifications;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::task::TaskTracker;
-use toolbay_host::{HostRequest, Routed};
 use toolbay_protocol::ServerName;
-use toolbay_upstream::{Call, CallError, Failure, ServerHandle, UpstreamState, UpstreamStatus, start};
+use toolbay_upstream::{CallError, Failure, ServerHandle, UpstreamState, start};
 
-pub use builder::ClientBuilder;
+pub use builder::{ClientBuilder, Embedded};
 pub use notifications::{Notifications, ServerNotification};
-pub use server_info::ServerInfo;
 
 use self::{builder::ClientSettings, notifications::forward};
 use crate::{
-    CallOptions, Error,
-    call::{CallSender, CallTarget},
+    CallOptions, CallToolResult, Error, ServerInfo,
+    call::CallSender,
+    peer::{Peer, peer_requests},
 };
 
-/// How many notifications may wait for being passed on.
+/// How many notifications may wait to be passed on.
 const UPDATES: usize = 256;
 /// How long a server may take to end: stdin closed, SIGTERM, SIGKILL, and some more.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection to one server. Clones are cheap and mean the same connection; it ends with [`Client::close`], or when the
-/// last clone is dropped.
+/// A connection to one server. Clones share the connection; it ends with [`Client::close`], or when the last clone is
+/// dropped.
 ///
 /// ```no_run
 /// use serde_json::json;
 /// use toolbay_agent::Client;
 ///
 /// # async fn example() -> Result<(), toolbay_agent::Error> {
-/// let client = Client::stdio("uvx", ["mcp-server-git"]).environment(std::env::vars_os()).connect().await?;
+/// let client = Client::stdio("uvx").arg("mcp-server-git").inherit_env().connect().await?;
 /// eprintln!("{:?}", client.server_info());
 /// let status = client.call_tool("git_status", json!({"repo_path": "."})).await?;
 /// eprintln!("{}", status.to_text());
@@ -46,8 +44,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// # }
 /// ```
 ///
-/// The connection is kept up: a server that dies is started again, and calls wait for it. Calls run beside each other;
-/// none waits for another.
+/// A server that crashes is started again, and calls wait for it. Calls run concurrently.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<ClientInner>,
@@ -56,9 +53,9 @@ pub struct Client {
 
 struct ClientInner {
     name: ServerName,
-    setup: ClientSettings,
+    settings: ClientSettings,
     slot: Mutex<ConnectionSlot>,
-    notifications: broadcast::Sender<ServerNotification>,
+    notifications: broadcast::Sender<(ServerName, ServerNotification)>,
 }
 
 /// Whether there is a connection.
@@ -69,76 +66,85 @@ enum ConnectionSlot {
 }
 
 impl Client {
-    /// Opens the connection, shakes hands and lists what the server offers.
+    /// Opens the connection, performs the handshake and lists what the server offers.
     ///
     /// # Errors
     ///
-    /// When the server does not come up, which may be tried again, or when that was done already.
+    /// When the server cannot be started or reached, after which this may be called again, or when the client is initialized.
     pub async fn initialize(&self) -> Result<ServerInfo, Error> {
         let starting = self.begin()?;
-        // A server with a handshake may ask for them at any time, not only in the middle of a call.
+        // A legacy server may request roots at any time, not only in the middle of a call.
         let roots = self.sender.handlers.roots_of(&self.shared.name).await;
-        let running = OpenClient::start(&self.shared, roots)?;
-        if let Err(failure) = running.settled().await {
-            running.stop().await;
+        let open = OpenClient::start(&self.shared, &self.sender, roots)?;
+        if let Err(failure) = open.settled().await {
+            open.stop().await;
             let server = self.shared.name.clone();
             return Err(match failure {
                 Some(failure) => Error::Init { server, failure },
                 None => Error::Connection(CallError::Stopped { server }),
             });
         }
-        let info = ServerInfo::of(&running.handle.status().borrow());
-        starting.done(running);
+        let info = open.info();
+        starting.done(open);
         Ok(info)
     }
 
-    /// Ends the connection: the process with everything below it, or the session at a URL. Afterwards the client may be
-    /// initialized anew.
+    /// Ends the connection: the process with its descendants, or the session at a URL. The client may be initialized again.
     pub async fn close(&self) {
         let slot = std::mem::replace(&mut *self.shared.slot.lock(), ConnectionSlot::Idle);
-        if let ConnectionSlot::Ready(running) = slot {
-            running.stop().await;
+        if let ConnectionSlot::Ready(open) = slot {
+            open.stop().await;
         }
     }
 
-    /// The same connection, for calls of which this is wanted.
+    /// Returns the same connection with options for calls.
     pub fn with(&self, options: CallOptions) -> Self {
         let sender = (*self.sender).clone().with_options(options);
         Self { sender: Arc::new(sender), ..self.clone() }
     }
 
+    /// Calls a tool. `arguments` is an object, or null for none. Dropping the future cancels the call.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached or returns an error. A tool that fails is a result with `isError`.
+    pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
+        self.peer()?.call_tool(name, arguments).await
+    }
+
     /// Whether the server is up.
     pub fn is_connected(&self) -> bool {
-        self.status().is_some_and(|status| matches!(status.state, UpstreamState::Running))
+        self.open().is_ok_and(|open| matches!(open.handle.status().borrow().state, UpstreamState::Running))
     }
 
-    /// What the server said about itself; nothing before [`Client::initialize`].
+    /// What the server says about itself; none before [`Client::initialize`].
     pub fn server_info(&self) -> Option<ServerInfo> {
-        self.status().map(|status| ServerInfo::of(&status))
+        self.open().ok().map(|open| open.info())
     }
 
-    /// What the server can do, as it said; nothing before [`Client::initialize`].
-    pub fn capabilities(&self) -> Option<serde_json::Value> {
-        serde_json::from_str(self.status()?.catalog.capabilities.as_deref()?).ok()
+    /// The capabilities of the server, as declared; none before [`Client::initialize`].
+    pub fn capabilities(&self) -> Option<Value> {
+        self.server_info().map(|info| info.capabilities)
     }
 
-    /// The server behind it, for whoever wants its state, log or counts; nothing before [`Client::initialize`].
+    /// The engine's handle to the server, for its state, log and counts; none before [`Client::initialize`].
     pub fn handle(&self) -> Option<ServerHandle> {
-        self.running().ok().map(|running| running.handle.clone())
+        self.open().ok().map(|open| open.handle.clone())
     }
 
-    /// What the server says from now on that belongs to no call.
+    /// All notifications of the server from now on.
     pub fn notifications(&self) -> Notifications {
-        Notifications::new(self.shared.notifications.subscribe())
+        Notifications::of_client(self.shared.notifications.subscribe())
     }
 
-    fn status(&self) -> Option<UpstreamStatus> {
-        self.running().ok().map(|running| running.handle.status().borrow().clone())
+    fn peer(&self) -> Result<Peer, Error> {
+        let open = self.open()?;
+        Ok(Peer { handle: open.handle.clone(), tasks: open.tasks.clone(), sender: self.sender.clone() })
     }
 
-    fn running(&self) -> Result<Arc<OpenClient>, Error> {
+    fn open(&self) -> Result<Arc<OpenClient>, Error> {
         match &*self.shared.slot.lock() {
-            ConnectionSlot::Ready(running) => Ok(running.clone()),
+            ConnectionSlot::Ready(open) => Ok(open.clone()),
             ConnectionSlot::Idle | ConnectionSlot::Starting => {
                 Err(Error::NotInitialized { server: self.shared.name.clone() })
             }
@@ -159,14 +165,16 @@ impl Client {
     }
 }
 
-/// A connection that is being made; dropped before it is done, there is none.
+peer_requests!(Client);
+
+/// A connection that is being opened; dropped before it is done, the client is idle again.
 struct Starting<'a> {
     shared: &'a ClientInner,
 }
 
 impl Starting<'_> {
-    fn done(self, running: OpenClient) {
-        *self.shared.slot.lock() = ConnectionSlot::Ready(Arc::new(running));
+    fn done(self, open: OpenClient) {
+        *self.shared.slot.lock() = ConnectionSlot::Ready(Arc::new(open));
     }
 }
 
@@ -179,24 +187,27 @@ impl Drop for Starting<'_> {
     }
 }
 
+/// A connection that was opened.
 struct OpenClient {
     handle: ServerHandle,
     tasks: TaskTracker,
 }
 
 impl OpenClient {
-    /// `roots` is what the server is told about its folders whenever it asks, as JSON text of an array.
-    fn start(shared: &ClientInner, roots: Option<String>) -> Result<Self, Error> {
-        let (mut settings, source) = shared.setup.ready(&shared.name)?;
+    /// `roots` is the response to `roots/list` outside of calls, as JSON text of an array.
+    fn start(shared: &ClientInner, sender: &CallSender, roots: Option<String>) -> Result<Self, Error> {
+        let (mut settings, endpoint) = shared.settings.ready(&shared.name)?;
         settings.roots = roots.or(settings.roots);
+        settings.client = Some(sender.identity());
         let tasks = TaskTracker::new();
         let (updates, updated) = mpsc::channel(UPDATES);
-        let handle = start(settings, source, updates, &tasks);
-        tasks.spawn(forward(updated, handle.status(), shared.notifications.clone()));
+        let handle = start(settings, endpoint, updates, &tasks);
+        let listeners = shared.notifications.clone();
+        tasks.spawn(forward(updated, handle.status(), listeners, shared.name.clone()));
         Ok(Self { handle, tasks })
     }
 
-    /// Waits until the server is up, or known not to be; then why, unless it was stopped.
+    /// Waits until the server is up, or known not to come up; then why, unless it was stopped.
     async fn settled(&self) -> Result<(), Option<Arc<Failure>>> {
         let mut status = self.handle.status();
         let settled = status.wait_for(|status| !matches!(status.state, UpstreamState::Starting { .. })).await;
@@ -207,31 +218,18 @@ impl OpenClient {
         }
     }
 
+    fn info(&self) -> ServerInfo {
+        let status = self.handle.status();
+        let status = status.borrow();
+        ServerInfo::of(&status.catalog, status.revision)
+    }
+
     async fn stop(&self) {
         self.handle.stop();
         self.tasks.close();
-        if tokio::time::timeout(STOP_PATIENCE, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::warn!(server = %self.handle.name(), "it did not end in time");
         }
-    }
-}
-
-impl CallTarget for OpenClient {
-    fn send(&self, asked: HostRequest) -> Routed {
-        let HostRequest { request, caller, events, resumes: _ } = asked;
-        let only_as_task = request.call.param("task").is_some();
-        Routed::Sent(self.handle.call(Call {
-            request,
-            caller,
-            renamed: Default::default(),
-            events,
-            only_as_task,
-            timeouts: None,
-        }))
-    }
-
-    fn tasks(&self) -> &TaskTracker {
-        &self.tasks
     }
 }
 

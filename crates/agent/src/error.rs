@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 use toolbay_bundle::DescriptorError;
 use toolbay_config::ConfigError;
-use toolbay_host::{ServerError, ServerState};
+use toolbay_host::{Hint, ServerError, ServerState};
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
 use toolbay_upstream::{CallError, Failure, HttpError};
 
@@ -118,6 +118,8 @@ pub enum Error {
         server: ServerName,
         /// What is wrong.
         reason: String,
+        /// What to do about it, where something can be done.
+        hint: Option<Hint>,
     },
     /// The client was not initialized yet.
     #[error("the client of server `{server}` is not initialized")]
@@ -189,8 +191,12 @@ impl Error {
         Self::Server { server: server.clone(), code, message, data: data.map(Arc::from) }
     }
 
+    pub(crate) fn name_taken(server: &str) -> Self {
+        Self::Setup { server: server.to_owned(), reason: "another server has the same name".to_owned() }
+    }
+
     pub(crate) fn protocol(server: &ServerName, reason: impl ToString) -> Self {
-        Self::Protocol { server: server.clone(), reason: reason.to_string() }
+        Self::Protocol { server: server.clone(), reason: reason.to_string(), hint: None }
     }
 }
 
@@ -198,7 +204,9 @@ impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Down { server, failure } => Self::Init { server, failure },
-            CallError::BadAnswer { server, why } => Self::Protocol { server, reason: why.to_string() },
+            CallError::BadAnswer { ref server, ref why } => {
+                Self::Protocol { server: server.clone(), reason: why.to_string(), hint: error.next_step() }
+            }
             CallError::Idle { .. } | CallError::TooLong { .. } | CallError::NotReady { .. } => {
                 Self::Timeout(error)
             }
@@ -321,20 +329,25 @@ impl Error {
     /// One line on what to do about it, where we know one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Init { failure, .. } => failure.hint(),
-            Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.hint(),
+            Self::Init { failure, .. } => failure.next_step().map(|hint| in_library_words(&hint)),
+            Self::Protocol { hint, .. } => hint.as_ref().map(in_library_words),
+            Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => {
+                error.next_step().map(|hint| in_library_words(&hint))
+            }
             Self::ResourceNotFound { uri, candidates } if !candidates.is_empty() => {
                 Some(format!("name the server: toolbay://<server>/{uri}"))
             }
             Self::NotRunning { server, state } => Some(match state {
-                ServerState::Disabled => format!("enable `{server}` first"),
-                ServerState::Pending => {
-                    format!("it came with a project: review what it runs, then approve `{server}`")
-                }
-                _ => format!("start `{server}` first"),
+                ServerState::Disabled => format!("enable it with `enable_server(\"{server}\")`"),
+                ServerState::Pending => format!(
+                    "it came with a project: review what it runs, then approve it with `enable_server(\"{server}\")`"
+                ),
+                _ => format!("start it with `start_server(\"{server}\")`"),
             }),
             Self::NotInitialized { .. } => Some("call `initialize` first".to_owned()),
-            Self::CallerTimeout { .. } => Some("allow the call more time".to_owned()),
+            Self::CallerTimeout { .. } => {
+                Some("allow the call more time with `CallOptions::timeout`".to_owned())
+            }
             Self::Schema { .. } => Some("change the settings to match the schema".to_owned()),
             _ => None,
         }
@@ -346,6 +359,27 @@ impl Error {
             Some(hint) => format!("{self}\nhint: {hint}"),
             None => self.to_string(),
         }
+    }
+}
+
+/// A hint for people who program with this library.
+fn in_library_words(hint: &Hint) -> String {
+    match hint {
+        Hint::NoPath { otherwise } => {
+            format!("call `inherit_env()` on the builder, so that `PATH` is searched; or {otherwise}")
+        }
+        Hint::Credentials => {
+            "send what the server requires, such as `Authorization`, with `header()`".to_owned()
+        }
+        Hint::Start(server) => format!("start it with `start_server(\"{server}\")`"),
+        Hint::ShowLog(server) => format!("see `server(\"{server}\")` and its `log()`"),
+        Hint::Restart { server, cause: Some(cause) } => {
+            format!("{}; then `restart_server(\"{server}\")`", in_library_words(cause))
+        }
+        Hint::Restart { server, cause: None } => {
+            format!("see `server(\"{server}\")` and its `log()`, then `restart_server(\"{server}\")`")
+        }
+        advice => advice.to_string(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! MCP servers in your own program.
 //!
-//! [`Agent::builder`] describes the servers, [`Agent::as_tools`] returns everything they offer as [`Tool`]s, [`adapter`] puts
-//! these into the formats of model APIs, and a [`Client`] is one connection to one server. `docs/library.md` is the guide.
+//! An [`Agent`] starts many servers, watches over them and calls their tools; [`Agent::as_tools`] returns these as [`Tool`]s, and
+//! [`adapter`] puts them into the formats of model APIs. A [`Client`] is a connection to one server and nothing more.
+//! `docs/library.md` is the guide.
 //!
 //! # Invariants
 //!
 //! - Calls of an agent take the path of all others, [`Host::dispatch`](toolbay_host::Host::dispatch), with the same checks.
-//! - Nothing here reads the environment, unless the program says so.
+//! - The environment is read by `inherit_env` alone, and nothing is printed.
+//! - At most 45 names are exported here; the modules hold the rest.
 
 #![forbid(unsafe_code)]
 
@@ -14,31 +16,32 @@ pub mod adapter;
 mod agent;
 mod builder;
 mod call;
-mod client;
+pub mod client;
+pub mod config;
 mod error;
 pub mod handlers;
+pub mod message;
+pub mod model;
 mod options;
+mod peer;
+mod reload;
 mod result;
-mod server_config;
+mod server;
 mod tool;
-mod transport;
+pub mod transport;
 
 pub use agent::{Agent, CompletionReference};
 pub use builder::AgentBuilder;
-pub use client::{Client, ClientBuilder, Notifications, ServerInfo, ServerNotification};
+pub use client::{Client, ServerNotification};
+pub use config::{HttpConfig, ServerConfig, StdioConfig};
 pub use error::{Error, Fault};
 pub use handlers::{BoxError, BoxFuture, Handlers};
 pub use options::{CallOptions, LogMessage, Progress};
+pub use peer::ServerInfo;
 pub use result::{
     CallToolResult, CompleteResult, GetPromptResult, OutputLimit, ReadResourceResult, Truncated,
 };
+pub use server::Server;
 pub use tool::{HostTool, Tool, ToolContext, ToolNames, ToolOutput, serve_tools, tool_fn};
-pub use toolbay_config::{Problem, ServerConfig, ServerOptions};
-pub use toolbay_host::{
-    CatalogKind, HostEventKind, InProcess, Naming, ServerState, ServerStatus, Shim, custom, shim,
-};
-pub use toolbay_protocol::{
-    LogLevel,
-    model::{Prompt, Resource, ResourceTemplate, Tool as ToolDefinition},
-};
-pub use transport::{MessageTransport, OpenedTransport, one_by_one};
+pub use toolbay_host::{HostEventKind, Naming, ServerState, ServerStatus, Shim, shim};
+pub use toolbay_protocol::LogLevel;

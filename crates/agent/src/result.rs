@@ -99,14 +99,31 @@ impl CallToolResult {
         &self.known.content
     }
 
-    /// The same for programs, if the tool gave that.
-    pub fn structured(&self) -> Option<&RawValue> {
+    /// The structured content, as the server wrote it.
+    pub fn structured_content(&self) -> Option<&RawValue> {
         self.known.structured_content.as_deref()
     }
 
-    /// As [`CallToolResult::structured`], as a value.
-    pub fn structured_value(&self) -> Option<Value> {
-        self.structured().and_then(|json| serde_json::from_str(json.get()).ok())
+    /// Reads the structured content as a type of the program.
+    ///
+    /// ```no_run
+    /// # async fn example(agent: toolbay_agent::Agent) -> Result<(), toolbay_agent::Error> {
+    /// use std::collections::HashMap;
+    ///
+    /// let result = agent.call_tool("math__add", serde_json::json!({"a": 1, "b": 2})).await?;
+    /// let sums: HashMap<String, i64> = result.structured()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the result has no structured content, or other fields than the type.
+    pub fn structured<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let unusable = |reason: String| Error::protocol(&self.server, reason);
+        let content = self.structured_content();
+        let content = content.ok_or_else(|| unusable("the result has no structured content".to_owned()))?;
+        serde_json::from_str(content.get()).map_err(|why| unusable(format!("its structured content: {why}")))
     }
 
     /// Text for people and models: the blocks, one after the other; what is no text is named in one line. Where no block
@@ -114,7 +131,7 @@ impl CallToolResult {
     pub fn to_text(&self) -> String {
         let mut parts: Vec<String> = self.content().iter().map(ContentBlock::to_text).collect();
         parts.retain(|part| !part.trim().is_empty());
-        if let Some(structured) = self.structured()
+        if let Some(structured) = self.structured_content()
             && !self.content().iter().any(holds_text)
         {
             parts.push(structured.get().to_owned());

@@ -1,13 +1,15 @@
 //! Transports that do one thing at a time.
 //!
 //! Many have a transport with `send`, `receive`, `close` and `is_connected`, each of which borrows all of it. Ours carry both
-//! directions at once ([`custom::Transport`]); this makes one of the other kind usable all the same (C2).
+//! directions at once ([`Transport`]); this makes one of the other kind usable all the same (C2).
 
 use std::{fmt, sync::Arc};
 
-use toolbay_upstream::custom::{self, CustomConnection, TextChannels};
+pub use toolbay_host::InProcess;
+pub use toolbay_transport::{Connection, memory};
+pub use toolbay_upstream::custom::{CustomConnection, TextChannels, Transport};
 
-use crate::{BoxError, BoxFuture};
+use crate::handlers::{BoxError, BoxFuture};
 
 /// A connection that sends or receives, one message at a time. Messages are JSON texts.
 pub trait MessageTransport: Send {
@@ -35,7 +37,7 @@ pub type OpenedTransport = BoxFuture<'static, Result<Box<dyn MessageTransport>, 
 pub fn one_by_one(
     name: &'static str,
     open: impl Fn() -> OpenedTransport + Send + Sync + 'static,
-) -> Arc<dyn custom::Transport> {
+) -> Arc<dyn Transport> {
     Arc::new(SequentialTransport { name, open })
 }
 
@@ -44,7 +46,7 @@ struct SequentialTransport<F> {
     open: F,
 }
 
-impl<F: Fn() -> OpenedTransport + Send + Sync + 'static> custom::Transport for SequentialTransport<F> {
+impl<F: Fn() -> OpenedTransport + Send + Sync + 'static> Transport for SequentialTransport<F> {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -306,7 +306,7 @@ impl Host {
     }
 
     /// Waits until the table was rebuilt from the current catalogs, which takes a moment only.
-    pub(crate) async fn table_updated(&self) {
+    pub async fn table_updated(&self) {
         let mut made_of = self.shared.made_of.subscribe();
         let follows = |made_of: &TableInputs| {
             let registry = self.shared.servers.load();

@@ -9,9 +9,9 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 use toolbay_config::{Permission, ServerConfig, ServerOptions, Start};
-use toolbay_protocol::{Revision, ServerName};
+use toolbay_protocol::{Revision, ServerName, model::Tool};
 use toolbay_upstream::{
-    Catalog, Counts, Endpoint, ServerHandle, ServerSettings, StartPolicy, UpstreamStatus, start,
+    Catalog, CatalogKind, Counts, Endpoint, ServerHandle, ServerSettings, StartPolicy, UpstreamStatus, start,
 };
 
 use crate::{
@@ -70,6 +70,12 @@ pub struct ServerStatus {
 }
 
 impl ServerStatus {
+    /// Its tools, by the names that it uses itself.
+    pub fn tools(&self) -> Vec<Tool> {
+        let tools = self.catalog.list(CatalogKind::Tools).iter();
+        tools.filter_map(|tool| Tool::parse(tool.clone()).ok()).collect()
+    }
+
     /// Why the server is unavailable; none where it is up or starting.
     pub fn absence(&self) -> Option<Unavailable> {
         Unavailable::of_server(&self.name, self.state.clone())

@@ -58,7 +58,7 @@ pub use stderr_tail::StderrTail;
 pub use subscriptions::{ResourceSubscription, SubscribeError};
 pub use supervisor::start_gate::{PathSender, PendingPath, StartGate};
 pub use toolbay_supervise::{
-    Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, shim,
+    Launch, LogLine, LogRing, LogSource, RestartMode, Shim, StderrPolicy, StopGrace, find_command, shim,
 };
 pub use toolbay_translate::ClientIdentity;
 pub use toolbay_transport::custom;

@@ -30,9 +30,9 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
     agent.stop_server("up").await.unwrap();
     eventually("its tools are gone", || agent.host().table().tool("up__x").is_none()).await;
     for (server, state, hint) in [
-        ("off", "is disabled", "enable `off`"),
-        ("new", "needs approval", "approve `new`"),
-        ("up", "is stopp", "start `up`"),
+        ("off", "is disabled", "`enable_server(\"off\")`"),
+        ("new", "needs approval", "`enable_server(\"new\")`"),
+        ("up", "is stopp", "`start_server(\"up\")`"),
     ] {
         for error in [
             agent.call_tool(&format!("{server}__x"), Value::Null).await.unwrap_err(),

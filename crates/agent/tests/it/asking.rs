@@ -72,7 +72,8 @@ async fn handlers_answer_servers_of_both_eras() {
         assert_eq!(call("list_roots", json!({})).await.to_text(), "file:///srv/demo", "{era:?}");
         let url = json!({"url": "https://example.com/"});
         assert_eq!(call("elicit_url", url).await.to_text(), "visited", "{era:?}");
-        let everything = call("ask_everything", json!({"text": "hello"})).await.structured_value().unwrap();
+        let everything =
+            call("ask_everything", json!({"text": "hello"})).await.structured::<serde_json::Value>().unwrap();
         assert_eq!(
             everything["answers"],
             json!(["Ada", "demo Say something. hello", "file:///srv/demo"]),
@@ -153,14 +154,14 @@ async fn a_slow_answer_keeps_nothing_waiting() {
     let (slow, ()) = tokio::join!(agent.call_tool("demo__elicit", Value::Null), async {
         crate::bay::eventually("somebody is asked", || *seen.lock().unwrap() == 1).await;
         let sum = agent.call_tool("demo__add", json!({"a": 1, "b": 2})).await.unwrap();
-        assert_eq!(sum.structured_value().unwrap()["sum"], 3);
+        assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 3);
         gate.add_permits(1);
     });
     assert_eq!(slow.unwrap().to_text(), "late");
 }
 
 /// A server that asks, thinks better of it, and answers much later.
-fn fickle() -> toolbay_agent::InProcess {
+fn fickle() -> toolbay_agent::transport::InProcess {
     Arc::new(|tasks| {
         let (mut inside, outside) = memory::pair(tasks);
         tasks.spawn(async move {

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_agent::{Agent, Error, Naming, tool_fn};
+use toolbay_agent::{Agent, Error, Naming, StdioConfig, tool_fn};
 use toolbay_testkit::TestServer;
 
 use crate::clients::test_server;
@@ -24,22 +24,21 @@ async fn servers_of_all_kinds_are_one_host() {
     fs::write(&file, servers.to_string()).unwrap();
     let problems = Arc::new(Mutex::new(Vec::new()));
     let told = problems.clone();
-    let memory = TestServer::demo();
     let hello =
         tool_fn("hello", "Says hello.", json!({"type": "object"}), |_| async { Ok("hello".to_owned()) });
     let agent = Agent::builder()
         .environment(std::env::vars_os().chain([("SERVER_PROGRAM".into(), program.clone().into())]))
         .stdio_server("run", program.to_str().unwrap(), ["--page-size", "3"])
-        .stdio_server_with(
+        .server(
             "varied",
-            program.to_str().unwrap(),
-            ["--era", "legacy"],
-            [("GREETING", "hello ${HOME}")],
+            StdioConfig::new(program.to_str().unwrap())
+                .args(["--era", "legacy"])
+                .env("GREETING", "hello ${HOME}"),
         )
         .roots(["file:///srv"])
         .stdio_server("missing", "no-such-mcp-server", Vec::<String>::new())
         .http_server("remote", &url)
-        .in_process("memory", Arc::new(move |tasks| memory.in_memory(tasks)))
+        .in_process("memory", TestServer::demo())
         .tools("own", vec![hello])
         .config_file(&file)
         .on_problem(move |problem| told.lock().unwrap().push(problem.server.clone()))
@@ -48,12 +47,12 @@ async fn servers_of_all_kinds_are_one_host() {
         .unwrap();
     for server in ["run", "remote", "memory", "filed"] {
         let sum = agent.call_tool(&format!("{server}__add"), json!({"a": 1, "b": 2})).await.unwrap();
-        assert_eq!(sum.structured_value().unwrap()["sum"], 3, "{server}");
+        assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 3, "{server}");
     }
     assert_eq!(agent.call_tool("own__hello", json!({})).await.unwrap().to_text(), "hello");
     let greeting = agent.call_tool("varied__env", json!({"name": "GREETING"})).await.unwrap();
     assert_eq!(
-        greeting.structured_value().unwrap()["value"],
+        greeting.structured::<serde_json::Value>().unwrap()["value"],
         "hello ${HOME}",
         "what a program says is meant as it is"
     );
@@ -89,7 +88,7 @@ async fn what_cannot_be_is_said_before_anything_starts() {
 async fn nobody_waits_longer_than_wanted() {
     let started = Instant::now();
     let agent = Agent::builder()
-        .environment(std::env::vars_os())
+        .inherit_env()
         .stdio_server("mute", "sleep", ["60"])
         .naming(Naming::None)
         .wait_timeout(Duration::from_millis(100))

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
-use toolbay_agent::{Agent, CallOptions, CompletionReference, Error, InProcess, Naming};
+use toolbay_agent::{Agent, CallOptions, CompletionReference, Error, Naming, transport::InProcess};
 use toolbay_protocol::LogLevel;
 use toolbay_testkit::{SupportedRevisions, TestServer};
 
@@ -21,7 +21,7 @@ async fn everything_a_server_offers_can_be_used() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let agent = agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await;
         let sum = agent.call_tool("demo__add", json!({"a": 1, "b": 2})).await.unwrap();
-        assert_eq!(sum.structured_value().unwrap()["sum"], 3);
+        assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 3);
         assert_eq!(sum.server().as_str(), "demo");
         let echo = agent.call_tool_on("demo", "echo", json!({"text": "hi"})).await.unwrap();
         assert_eq!(echo.to_text(), "hi");
@@ -63,7 +63,7 @@ async fn a_tool_is_found_by_its_server_and_its_own_name_however_names_are_made()
         }
         for (server, tool) in tools {
             let result = agent.call_tool_on(server, tool, Value::Null).await.unwrap();
-            assert_eq!(result.structured_value().unwrap()["server"], server, "{naming:?}");
+            assert_eq!(result.structured::<serde_json::Value>().unwrap()["server"], server, "{naming:?}");
         }
     }
 }

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_agent::{
-    BoxError, BoxFuture, CallOptions, CatalogKind, Client, CompletionReference, Error, Handlers, InProcess,
-    MessageTransport, OpenedTransport, ServerNotification,
+    BoxError, BoxFuture, CallOptions, Client, CompletionReference, Error, Handlers, ServerNotification,
     handlers::{ElicitRequest, ElicitResult},
-    one_by_one,
+    model::CatalogKind,
+    transport::{InProcess, MessageTransport, OpenedTransport, one_by_one},
 };
-use toolbay_config::ServerOptions;
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
 
@@ -38,7 +37,7 @@ async fn a_client_does_everything_in_both_eras() {
     ] {
         let server = TestServer::demo().revisions(era).page_size(2);
         let client = Client::in_process(in_memory(&server)).name("demo").build();
-        assert!(!client.is_connected() && client.server_info().is_none() && client.cached_tools().is_empty());
+        assert!(!client.is_connected() && client.server_info().is_none() && client.tools().is_empty());
         let info = client.initialize().await.unwrap();
         assert_eq!((info.name.as_str(), info.revision), ("toolbay-test-server", Some(revision)));
         assert_eq!(info.instructions.as_deref(), Some("For tests only."));
@@ -48,13 +47,13 @@ async fn a_client_does_everything_in_both_eras() {
 
         let tools = client.list_tools().await.unwrap();
         assert!(tools.len() > 10, "over all pages");
-        assert_eq!(client.cached_tools().len(), tools.len());
-        assert_eq!(client.list_prompts().await.unwrap().len(), client.cached_prompts().len());
-        assert_eq!(client.list_resources().await.unwrap().len(), client.cached_resources().len());
+        assert_eq!(client.tools().len(), tools.len());
+        assert_eq!(client.list_prompts().await.unwrap().len(), client.prompts().len());
+        assert_eq!(client.list_resources().await.unwrap().len(), client.resources().len());
         assert_eq!(client.list_resource_templates().await.unwrap()[0].uri_template(), "test://user/{id}");
 
         let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
-        assert_eq!(sum.structured_value().unwrap()["sum"], 3);
+        assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 3);
         assert_eq!(client.read_resource("test://readme").await.unwrap().to_text(), "Read me.");
         let prompt = client.get_prompt("greet", json!({"name": "Ada"})).await.unwrap();
         assert_eq!(prompt.messages()[0].role, "user");
@@ -108,8 +107,8 @@ async fn what_the_server_says_comes_as_a_stream() {
     let mut said = client.notifications();
     server.handle().add_tool("new", |_| Ok(json!(1)));
     assert!(matches!(said.recv().await, Some(ServerNotification::ListChanged(CatalogKind::Tools))));
-    assert!(client.cached_tools().iter().any(|tool| tool.name() == "new"), "the cache is the new list");
-    let watched = client.watch("test://readme").await.unwrap();
+    assert!(client.tools().iter().any(|tool| tool.name() == "new"), "the cache is the new list");
+    let watched = client.subscribe("test://readme").await.unwrap();
     server.handle().notify_updated("test://readme");
     assert!(
         matches!(said.recv().await, Some(ServerNotification::ResourceUpdated { uri }) if uri == "test://readme")
@@ -178,17 +177,19 @@ async fn handlers_and_options_are_the_same_as_with_a_host() {
 
 #[tokio::test]
 async fn a_client_runs_a_real_program_and_ends_it() {
-    let client = Client::stdio(test_server().to_str().unwrap(), ["--era", "legacy"])
-        .environment(std::env::vars_os())
+    let client = Client::stdio(test_server().to_str().unwrap())
+        .args(["--era", "legacy"])
+        .inherit_env()
         .env("GREETING", "hello")
         .client_info("it", "1.2.3")
         .connect()
         .await
         .unwrap();
     let value = client.call_tool("env", json!({"name": "GREETING"})).await.unwrap();
-    assert_eq!(value.structured_value().unwrap()["value"], "hello");
-    let pid =
-        |result: toolbay_agent::CallToolResult| result.structured_value().unwrap()["pid"].as_u64().unwrap();
+    assert_eq!(value.structured::<serde_json::Value>().unwrap()["value"], "hello");
+    let pid = |result: toolbay_agent::CallToolResult| {
+        result.structured::<serde_json::Value>().unwrap()["pid"].as_u64().unwrap()
+    };
     let first = pid(client.call_tool("pid", Value::Null).await.unwrap());
     let error = client.call_tool("crash", json!({"code": 3})).await.unwrap_err();
     assert!(error.to_string().contains("about to crash"), "its last words: {error}");
@@ -209,12 +210,12 @@ async fn a_client_finds_out_what_is_spoken_at_a_url() {
     ] {
         let client = Client::http(&url).name("remote").header("X-Test", "yes").connect().await.unwrap();
         let sum = client.call_tool("add", json!({"a": 20, "b": 22})).await.unwrap();
-        assert_eq!(sum.structured_value().unwrap()["sum"], 42, "{url}");
+        assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 42, "{url}");
         client.close().await;
     }
     stop.cancel();
-    let tuning = ServerOptions { connect_timeout: Some(Duration::from_secs(2)), ..ServerOptions::default() };
-    let error = Client::http("http://127.0.0.1:9/mcp").tuning(tuning).connect().await.unwrap_err();
+    let client = Client::http("http://127.0.0.1:9/mcp").connect_timeout(Duration::from_secs(2));
+    let error = client.connect().await.unwrap_err();
     assert!(matches!(error, Error::Init { .. }) && error.is_retryable(), "{error:?}");
     let error = Client::http("no url").connect().await.unwrap_err();
     assert!(matches!(error, Error::Setup { .. }), "{error:?}");
@@ -322,7 +323,7 @@ async fn a_transport_that_does_one_thing_at_a_time_will_do() {
     assert_eq!(client.handle().unwrap().transport(), "turns");
     let calls = (0..20).map(|n| client.call_tool("add", json!({"a": n, "b": n})));
     for (n, sum) in futures_util::future::join_all(calls).await.into_iter().enumerate() {
-        assert_eq!(sum.unwrap().structured_value().unwrap()["sum"], 2 * n);
+        assert_eq!(sum.unwrap().structured::<serde_json::Value>().unwrap()["sum"], 2 * n);
     }
     let slow = client.call_tool("sleep", json!({"ms": 5000}));
     let (slow, quick) = tokio::join!(slow, client.call_tool("echo", json!({"text": "meanwhile"})));

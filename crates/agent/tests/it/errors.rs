@@ -4,19 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolbay_agent::{Agent, Client, Error, Fault, Naming};
-use toolbay_config::ServerOptions;
 use toolbay_testkit::TestServer;
 
 use crate::agent;
 
 /// A program that writes something to stderr and ends, or never answers.
-fn script(text: &str) -> toolbay_agent::ClientBuilder {
-    Client::stdio("sh", ["-c", text]).environment(std::env::vars_os())
+fn script(text: &str) -> toolbay_agent::client::ClientBuilder<toolbay_agent::StdioConfig> {
+    Client::stdio("sh").args(["-c", text]).inherit_env()
 }
 
 #[tokio::test]
 async fn a_missing_program_is_named_with_what_to_do() {
-    let client = Client::stdio("no-such-mcp-server", Vec::<String>::new()).environment(std::env::vars_os());
+    let client = Client::stdio("no-such-mcp-server").inherit_env();
     let error = client.connect().await.unwrap_err();
     assert!(matches!(error, Error::Init { .. }), "{error:?}");
     assert_eq!((error.whose_fault(), error.is_retryable()), (Fault::Setup, false));
@@ -38,9 +37,8 @@ async fn an_address_in_use_is_told_with_what_to_do() {
 
 #[tokio::test]
 async fn an_initialize_timeout_is_told_with_what_to_do() {
-    let tuning =
-        ServerOptions { startup_timeout: Some(Duration::from_millis(300)), ..ServerOptions::default() };
-    let error = script("exec sleep 60").tuning(tuning).connect().await.unwrap_err();
+    let client = script("exec sleep 60").startup_timeout(Duration::from_millis(300));
+    let error = client.connect().await.unwrap_err();
     assert_eq!(error.whose_fault(), Fault::Server);
     let told = error.explained();
     assert!(told.contains("not ready within 0.3 s") && told.contains("`startup_timeout`"), "{told}");

@@ -23,3 +23,13 @@ async fn a_server_in_the_program_is_used_like_any_other() {
     assert_eq!((said[0].as_str(), said[2].as_str()), ("1 notes", "buy milk"));
     assert!(said[1].contains("\"note\" is a required property"), "{said:?}");
 }
+
+#[path = "../../examples/sequential_transport.rs"]
+#[expect(dead_code, reason = "`main` is for people")]
+mod sequential_transport;
+
+#[tokio::test]
+async fn a_transport_that_does_one_thing_at_a_time_is_enough() {
+    let greeting = tokio::time::timeout(std::time::Duration::from_secs(20), sequential_transport::greeting());
+    assert_eq!(greeting.await.expect("it hangs").unwrap(), "Hello!");
+}

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use toolbay_agent::{Agent, Client, InProcess};
+use toolbay_agent::{Agent, Client, transport::InProcess};
 use toolbay_protocol::Message;
 use toolbay_transport::{Incoming, memory};
 

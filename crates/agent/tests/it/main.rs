@@ -14,9 +14,13 @@ mod clients; // one connection without a host
 mod custom; // a transport of one's own, as the example shows it
 mod errors; // what went wrong, whose fault it is, and what to do
 mod examples; // they do what they say
+mod exports; // how many names the root has
+mod following; // configuration files that are followed
 mod long_calls; // what a server does only as a task
 mod outputs; // results whole and as views, and how long they may be
 mod page_of_names; // it says nothing that is not there
+mod programs; // thirteen programs, written from the guide alone
+mod servers; // servers of a running agent
 mod starts; // the attempts of a start, and what those see who wait
 mod tools; // what agents run
 #[path = "../../../host/tests/it/troupe.rs"]

@@ -17,7 +17,7 @@ fn nothing_of_a_result_is_lost() {
     assert_eq!(result.as_json(), sent);
     assert_eq!(result.to_value()["content"][0]["x"], 1);
     assert!(result.to_pretty_json().contains("\n  \"new\": 0"));
-    assert_eq!(result.structured().unwrap().get(), r#"{"n":1.50}"#);
+    assert_eq!(result.structured_content().unwrap().get(), r#"{"n":1.50}"#);
     assert_eq!(result.content()[0].raw(), r#"{"type":"text","text":"a","x":1}"#);
     assert!(!result.is_error());
 }

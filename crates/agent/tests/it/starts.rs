@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use toolbay_agent::{Agent, Client, Error, InProcess, ServerState};
+use toolbay_agent::{Agent, Client, Error, ServerState, transport::InProcess};
 
 use crate::troupe::{Troupe, config};
 
