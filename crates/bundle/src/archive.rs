@@ -1,4 +1,4 @@
-//! Zip archives of others, which may be meant to harm.
+//! Untrusted zip archives.
 
 use std::{
     collections::HashMap,
@@ -132,7 +132,7 @@ impl<'a> Archive<'a> {
         Ok(())
     }
 
-    /// Counts what really comes out, whatever the archive says about itself.
+    /// Counts the bytes that are really unpacked, whatever sizes the archive declares.
     fn copy(&self, entry: &Entry, to: &mut dyn Write, written: &mut u64, most: u64) -> io::Result<()> {
         let found = self.zip.get_entry(entry.place).map_err(io::Error::other)?;
         let packed: Box<dyn Read> = match entry.is_deflated {
@@ -154,7 +154,7 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Names that were seen, by how a file system sees them that does not tell capitals apart.
+/// Names that were seen, as a case-insensitive file system compares them.
 #[derive(Default)]
 struct Names(HashMap<String, (String, bool)>);
 
@@ -212,7 +212,7 @@ fn checked_path(name: &str) -> Result<&str, String> {
     Ok(name)
 }
 
-/// Removes a folder that is half full; what cannot be removed does no harm.
+/// Removes a folder that is partly unpacked; files that cannot be removed do no harm.
 pub(super) fn discard(folder: &Path) {
     drop(fs::remove_dir_all(folder));
 }

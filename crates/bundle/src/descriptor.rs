@@ -18,9 +18,9 @@ use crate::{Bundle, DescriptorError, read_manifest, read_server_json, settings};
 /// A server that can be installed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Descriptor {
-    /// Unique among all; settings and people refer to it.
+    /// Unique among all; settings and users refer to it.
     pub id: String,
-    /// For people.
+    /// The display name.
     pub name: String,
     /// What it is good for.
     pub description: Option<String>,
@@ -34,9 +34,9 @@ pub struct Descriptor {
     pub settings_schema: Value,
     /// What to do when its command is missing.
     pub installation_instructions: Option<String>,
-    /// Who says all that.
+    /// The kind of its description.
     pub origin: DescriptorOrigin,
-    /// What it asks for beyond being started, to be shown to people and confirmed.
+    /// What it requires beyond being started, to be shown and confirmed.
     pub asks: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub enum DescriptorOrigin {
     Registry,
 }
 
-/// Whatever can describe a server and tell how it is reached.
+/// A description of a server with its endpoint.
 pub trait DescriptorSource: fmt::Debug + Send + Sync {
     /// What it is.
     fn descriptor(&self) -> &Descriptor;
@@ -61,8 +61,11 @@ pub trait DescriptorSource: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// When it cannot be reached from here, whatever the settings.
-    fn reach(&self, settings: &Map<String, Value>, here: &Machine)
-    -> Result<ServerEndpoint, DescriptorError>;
+    fn endpoint(
+        &self,
+        settings: &Map<String, Value>,
+        here: &Machine,
+    ) -> Result<ServerEndpoint, DescriptorError>;
 }
 
 /// What a file describes.
@@ -74,7 +77,7 @@ pub struct Described {
     pub problems: Vec<DescriptorError>,
 }
 
-/// What a server may be told about this machine.
+/// The properties of this machine that descriptions use.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The user's home.
@@ -113,7 +116,7 @@ impl Platform {
     }
 }
 
-/// Whether people have seen and agreed to what a server [asks](Descriptor::asks) for.
+/// Whether the user confirmed what a server [asks](Descriptor::asks) for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmed {
     /// They have.
@@ -153,12 +156,12 @@ impl Descriptors {
         self.sources.values().map(|source| source.descriptor())
     }
 
-    /// The server that a descriptor and some settings come to. `finds` says whether there is such a command.
+    /// The server of a descriptor with these settings. `finds` returns whether a command exists.
     ///
     /// # Errors
     ///
-    /// When there is no such descriptor, the settings do not fit its schema, it asks for something that nobody
-    /// confirmed, or its command is missing: then with what to do about it.
+    /// When there is no such descriptor, the settings do not match its schema, it requires something that was not confirmed, or its
+    /// command is missing: then with a hint.
     pub fn resolve(
         &self,
         id: &str,
@@ -174,8 +177,8 @@ impl Descriptors {
         if confirmed == Confirmed::No && !descriptor.asks.is_empty() {
             return Err(DescriptorError::Unconfirmed { id: id.to_owned(), asks: descriptor.asks.clone() });
         }
-        let reach = source.reach(&settings, here)?;
-        if let ServerEndpoint::Command(command) = &reach {
+        let endpoint = source.endpoint(&settings, here)?;
+        if let ServerEndpoint::Command(command) = &endpoint {
             check_command(id, command)?;
             if !finds(&command.command) {
                 return Err(DescriptorError::CommandMissing {
@@ -185,12 +188,7 @@ impl Descriptors {
                 });
             }
         }
-        Ok(ServerConfig {
-            name,
-            endpoint: reach,
-            permission: Permission::Enabled,
-            tuning: ServerOptions::default(),
-        })
+        Ok(ServerConfig { name, endpoint, permission: Permission::Enabled, tuning: ServerOptions::default() })
     }
 }
 
@@ -258,7 +256,7 @@ fn broken(path: &Path, why: &dyn std::fmt::Display) -> DescriptorError {
     DescriptorError::Broken { id: path.display().to_string(), message: why.to_string() }
 }
 
-/// What such entries come to.
+/// The servers of such entries.
 #[derive(Debug, Default)]
 pub struct Resolved {
     /// Servers that can be started.
@@ -268,8 +266,7 @@ pub struct Resolved {
 }
 
 impl Descriptors {
-    /// The servers that these entries come to; the name of an entry is the id of its descriptor. `finds` says whether
-    /// there is such a command.
+    /// Resolves these entries; the name of an entry is the id of its descriptor. `finds` returns whether a command exists.
     pub fn resolve_all(
         &self,
         extensions: &[Extension],
@@ -279,7 +276,7 @@ impl Descriptors {
         let mut resolved = Resolved::default();
         for extension in extensions {
             let name = ServerName::new(extension.name.as_str());
-            // A file can ask for what the extension offers, not confirm what reaches beyond.
+            // A file can use an extension, but not confirm what reaches beyond it.
             match self.resolve(&extension.name, name, &extension.settings, Confirmed::No, here, &finds) {
                 Ok(server) => {
                     resolved.servers.push(ServerConfig { permission: extension.permission, ..server });

@@ -18,7 +18,7 @@ pub enum DescriptorError {
     /// The settings do not fit.
     #[error("JSON schema validation failed for the settings of `{id}`: {}", list(problems))]
     Settings { id: String, problems: Vec<SettingProblem> },
-    /// It asks for something that reaches beyond it.
+    /// It requires something beyond itself that was not confirmed.
     #[error("`{id}` asks for {}; confirm that first", list(asks))]
     Unconfirmed { id: String, asks: Vec<String> },
     /// Its program is not on this machine.

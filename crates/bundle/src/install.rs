@@ -40,15 +40,14 @@ pub enum InstallError {
     Descriptor(#[from] DescriptorError),
 }
 
-/// Unpacks a bundle beneath `into`, in a folder named after it, in place of an earlier version. `expected` is the SHA-256 that
-/// whoever pointed to it announced.
+/// Unpacks a bundle beneath `into`, in a folder named after it, in place of an earlier version. `expected` is its SHA-256 as
+/// the source of the bundle announced it.
 ///
-/// Takes as long as the disk takes: not for a task that others wait for.
+/// Blocks on the disk: do not call it in an async task.
 ///
 /// # Errors
 ///
-/// When the bundle is not what was announced, holds what must not be, or cannot be used. What was installed before stays
-/// then.
+/// When the bundle has another hash, contains forbidden entries, or cannot be used. The earlier version stays then.
 pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Result<Bundle, InstallError> {
     let path = || bundle.to_owned();
     let bytes =
@@ -66,7 +65,7 @@ pub fn install_bundle(bundle: &Path, into: &Path, expected: Option<&str>) -> Res
 
     let unpack = |source| InstallError::Unpack { path: path(), source };
     let target = into.join(&manifest.name);
-    // No bundle's name begins with a dot, so these are nobody's.
+    // No bundle's name begins with a dot, so these names are free.
     let ours = |ending: &str| into.join(format!(".{}{ending}", manifest.name));
     let (unfinished, old) = (ours(".unfinished"), ours(".old"));
     let _lock = lock_file(&ours("")).map_err(unpack)?;

@@ -1,9 +1,8 @@
-//! Servers that can be installed: what they are, what they must be told, and how they are started then.
+//! Servers that can be installed: descriptions, their settings, and how they are started.
 //!
-//! Three kinds of people describe servers: authors of extensions (`manifest`), of bundles (`mcpb`), and those who publish in
-//! the registry (`registry_json`). Each is a [`DescriptorSource`]; what they have in common is in `descriptor`. None of
-//! them is trusted: what they say is filled in as text, never run through a shell, and what reaches beyond the server
-//! itself must be confirmed first.
+//! Descriptions are manifests of extensions (`manifest`), bundles (`mcpb`) and entries of the registry (`registry_json`). Each is a
+//! [`DescriptorSource`]; their common part is in `descriptor`. None of them is trusted: their values are filled in as text, never run
+//! through a shell, and what reaches beyond the server itself must be confirmed first.
 
 #![forbid(unsafe_code)]
 

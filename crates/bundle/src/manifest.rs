@@ -11,7 +11,7 @@ use crate::{
     template::Values,
 };
 
-/// Where servers find their settings, as JSON; `${settings.<name>}` in `args` and `env` is another way.
+/// The variable with the settings of a server as JSON; `${settings.<name>}` in `args` and `env` works, too.
 const SETTINGS_VARIABLE: &str = "CONTEXT_SERVER_SETTINGS";
 
 /// Keys that we do not know are the extension's own.
@@ -92,7 +92,7 @@ impl DescriptorSource for ManifestServer {
         &self.descriptor
     }
 
-    fn reach(
+    fn endpoint(
         &self,
         settings: &Map<String, Value>,
         here: &Machine,

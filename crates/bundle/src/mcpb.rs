@@ -151,7 +151,7 @@ impl Bundle {
         values.set("/", "/");
         let mut settings = settings.clone();
         for (name, file) in &self.manifest.user_config {
-            // The author's own default may speak of folders; what the user says is text.
+            // The author's own default may name folders; the user's value is plain text.
             if let Some(value) = settings.get_mut(name)
                 && file.default.as_ref() == Some(value)
             {
@@ -170,7 +170,7 @@ impl DescriptorSource for Bundle {
         &self.descriptor
     }
 
-    fn reach(
+    fn endpoint(
         &self,
         settings: &Map<String, Value>,
         here: &Machine,
@@ -202,7 +202,7 @@ impl DescriptorSource for Bundle {
     }
 }
 
-/// How a server is started whose manifest does not say.
+/// The default command of a server without one in its manifest.
 fn usual_config(server: &ServerFile) -> ConfigFile {
     let entry = format!("${{__dirname}}/{}", server.entry_point);
     let (command, args): (&str, Vec<&str>) = match server.kind {

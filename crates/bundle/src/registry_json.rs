@@ -1,7 +1,7 @@
 //! Entries of the registry: `server.json`, of schema 2025-12-11 and the older ones that are still about.
 //!
-//! One entry may offer several ways to the same server: packages to run and addresses to reach. Each is a descriptor of its
-//! own; the first that can be used has the plain name as its id, the others say which way they are: `io.example/x#oci`.
+//! One entry may have several packages and remote addresses of the same server. Each is a descriptor of its
+//! own; the first that can be used has the plain name as its id, the others name their kind: `io.example/x#oci`.
 
 mod file;
 mod inputs;
@@ -17,11 +17,11 @@ use file::{RemoteFile, ServerFile};
 use inputs::{Filler, Inputs};
 use package::Package;
 
-/// One way to a server of the registry.
+/// One method to a server of the registry.
 #[derive(Debug)]
 struct RegistryServer {
     descriptor: Descriptor,
-    way: LaunchMethod,
+    method: LaunchMethod,
 }
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ enum LaunchMethod {
     },
 }
 
-/// The ways to a server, and those of them that cannot be used.
+/// Reads the packages and remote addresses of a server, and reports those that cannot be used.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn read_server_json(text: &str) -> Result<Described, DescriptorError> {
     let remotes = file.remotes.iter().map(|remote| ("remote", Listed::Remote(remote)));
     for (kind, listed) in packages.chain(remotes) {
         let id = free_id(&file.name, kind, &described.sources);
-        match read_way(&id, &file, listed) {
+        match read_method(&id, &file, listed) {
             Ok(server) => described.sources.push(Arc::new(server)),
             Err(message) => {
                 let id = format!("{}#{kind}", file.name);
@@ -73,7 +73,7 @@ pub fn read_server_json(text: &str) -> Result<Described, DescriptorError> {
     }
 }
 
-/// A way as it is written.
+/// A method as it is written.
 enum Listed<'a> {
     Package(&'a Value),
     Remote(&'a Value),
@@ -83,12 +83,12 @@ fn free_id(name: &str, kind: &str, taken: &[Arc<dyn DescriptorSource>]) -> Strin
     let is_free = |id: &String| taken.iter().all(|server| server.descriptor().id != *id);
     let numbered = (2..).map(|number| format!("{name}#{kind}-{number}"));
     let mut ids = [name.to_owned(), format!("{name}#{kind}")].into_iter().chain(numbered);
-    ids.find(is_free).expect("there are more numbers than ways")
+    ids.find(is_free).expect("there are more numbers than methods")
 }
 
-fn read_way(id: &str, file: &ServerFile, listed: Listed<'_>) -> Result<RegistryServer, String> {
+fn read_method(id: &str, file: &ServerFile, listed: Listed<'_>) -> Result<RegistryServer, String> {
     let mut inputs = Inputs::default();
-    let (way, asks, instructions) = match listed {
+    let (method, asks, instructions) = match listed {
         Listed::Remote(remote) => (read_remote(remote, &mut inputs)?, Vec::new(), None),
         Listed::Package(package) => package::read(package, &mut inputs)?,
     };
@@ -106,7 +106,7 @@ fn read_way(id: &str, file: &ServerFile, listed: Listed<'_>) -> Result<RegistryS
         origin: DescriptorOrigin::Registry,
         asks,
     };
-    Ok(RegistryServer { descriptor, way })
+    Ok(RegistryServer { descriptor, method })
 }
 
 fn read_remote(remote: &Value, inputs: &mut Inputs) -> Result<LaunchMethod, String> {
@@ -124,9 +124,13 @@ impl DescriptorSource for RegistryServer {
         &self.descriptor
     }
 
-    fn reach(&self, settings: &Map<String, Value>, _: &Machine) -> Result<ServerEndpoint, DescriptorError> {
+    fn endpoint(
+        &self,
+        settings: &Map<String, Value>,
+        _: &Machine,
+    ) -> Result<ServerEndpoint, DescriptorError> {
         let id = || self.descriptor.id.clone();
-        match &self.way {
+        match &self.method {
             LaunchMethod::Package(package) => Ok(ServerEndpoint::Command(package.command(settings))),
             LaunchMethod::Bundle { url, sha256 } => {
                 Err(DescriptorError::NeedsBundle { id: id(), url: url.clone(), sha256: sha256.clone() })

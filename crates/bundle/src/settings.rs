@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{Descriptor, DescriptorError, SettingProblem};
 
-/// So many problems are told at once.
+/// How many problems are reported at once.
 const MOST_PROBLEMS: usize = 8;
 /// How much memory a pattern of the schema may take; the same bound as for the schemas of tools is far more than needed.
 const MOST_PATTERN: usize = 1 << 20;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What stands behind names: none, one or several texts.
+/// The values of names: none, one or several texts.
 #[derive(Debug, Default)]
 pub(super) struct Values(BTreeMap<String, Vec<String>>);
 
@@ -34,7 +34,7 @@ impl Values {
         (!texts.is_empty()).then(|| texts.join(","))
     }
 
-    /// Invariant: goes over the template once, so names in what is filled in are plain text. What is no name of ours stays as it is
+    /// Invariant: the template is scanned once, so names in values are plain text. Unknown names stay as they are
     /// written.
     fn fill(&self, template: &str) -> Vec<String> {
         let mut filled = vec![String::new()];

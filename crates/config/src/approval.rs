@@ -1,8 +1,8 @@
 //! Which servers that came with a project may run.
 //!
-//! A cloned repository must not start programs. So an entry of a project is inert until somebody approved of exactly
-//! that launch in exactly that folder; whatever changes about it later asks again (S11, S22). A launch is an entry as
-//! it is written, with its paths in full: what is bound of it is in `launch_text`.
+//! A cloned repository must not start programs. So an entry of a project may not run until the user approved exactly
+//! that launch in exactly that folder; whatever changes about it later requires a new approval. A launch is an entry as
+//! it is written, with absolute paths: `launch_text` decides what is bound of it.
 
 mod file;
 mod launch_text;
@@ -17,7 +17,7 @@ use file::{ApprovalDecision, Projects, Record};
 use launch_text::LaunchText;
 use launch_text::line_diff;
 
-/// What people said about the servers of projects.
+/// The user's decisions about the servers of projects.
 ///
 /// Reading and writing take as long as a small file takes; another process that writes at the same time is waited for.
 #[derive(Debug)]
@@ -27,22 +27,22 @@ pub struct Approvals {
     problem: Option<ApprovalError>,
 }
 
-/// What was said about a launch.
+/// The decision about a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalState {
     /// It may run.
     Approved,
     /// It may not.
     Rejected,
-    /// Something was said about another launch under this name.
+    /// There is a decision about another launch under this name.
     Changed,
-    /// Nothing was said.
+    /// There is no decision.
     Unknown,
 }
 
 impl Approvals {
     /// Reads the file. One that is missing approves of nothing, and so does one that cannot be trusted or understood;
-    /// [`problem`](Self::problem) tells then.
+    /// [`problem`](Self::problem) has the reason then.
     pub fn load(path: &Path) -> Self {
         match file::read(path) {
             Ok(projects) => Self { path: path.to_owned(), projects, problem: None },
@@ -55,7 +55,7 @@ impl Approvals {
         self.problem.as_ref()
     }
 
-    /// What was said about this launch in this project.
+    /// The decision about this launch in this project.
     pub fn verdict(&self, project: &Path, launch: &WrittenServer) -> ApprovalState {
         match self.record(project, launch) {
             None => ApprovalState::Unknown,
@@ -70,10 +70,10 @@ impl Approvals {
         self.verdict(project, launch) == ApprovalState::Approved
     }
 
-    /// The standing of a server of a project: what nobody approved of waits, what was rejected is off.
-    pub fn judge(&self, project: &Path, standing: Permission, launch: &WrittenServer) -> Permission {
-        if standing == Permission::Disabled {
-            return standing;
+    /// The permission of a server of a project: pending until it is approved, disabled if it was rejected.
+    pub fn judge(&self, project: &Path, permission: Permission, launch: &WrittenServer) -> Permission {
+        if permission == Permission::Disabled {
+            return permission;
         }
         match self.verdict(project, launch) {
             ApprovalState::Approved => Permission::Enabled,
@@ -88,7 +88,7 @@ impl Approvals {
     ///
     /// When it cannot be written down; it is not approved then.
     pub fn approve(&mut self, project: &Path, launch: &WrittenServer) -> Result<(), ApprovalError> {
-        self.say(project, launch, ApprovalDecision::Approved)
+        self.store(project, launch, ApprovalDecision::Approved)
     }
 
     /// Keeps this launch from running in this project, without asking again until it changes.
@@ -97,10 +97,10 @@ impl Approvals {
     ///
     /// When it cannot be written down.
     pub fn reject(&mut self, project: &Path, launch: &WrittenServer) -> Result<(), ApprovalError> {
-        self.say(project, launch, ApprovalDecision::Rejected)
+        self.store(project, launch, ApprovalDecision::Rejected)
     }
 
-    /// Takes back whatever was said about the server of this name. Returns whether there was anything.
+    /// Removes the decision about the server of this name. Returns whether there was one.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Approvals {
         Ok(was_there)
     }
 
-    /// This launch against the one that something was said about; all lines are [`DiffLine::Added`] when there is none.
+    /// Compares this launch with the one that was decided on; all lines are [`DiffLine::Added`] when there is none.
     /// Secrets are not shown.
     pub fn diff(&self, project: &Path, launch: &WrittenServer) -> Vec<DiffLine> {
         let now = LaunchText::of(launch);
@@ -134,15 +134,15 @@ impl Approvals {
         self.projects.get(&key(project))?.get(&launch.name)
     }
 
-    fn say(
+    fn store(
         &mut self,
         project: &Path,
         launch: &WrittenServer,
-        said: ApprovalDecision,
+        decision: ApprovalDecision,
     ) -> Result<(), ApprovalError> {
         let mut text = LaunchText::of(launch);
         let lines = std::mem::take(&mut text.lines);
-        let record = Record { decision: said, hash: text.hash(), launch: lines };
+        let record = Record { decision, hash: text.hash(), launch: lines };
         self.projects = file::change(&self.path, |projects| {
             projects.entry(key(project)).or_default().insert(launch.name.clone(), record);
         })?;

@@ -48,7 +48,7 @@ pub enum Edit<'a> {
 pub struct Edited {
     /// The text that the file has now.
     pub text: String,
-    /// What the format has no words for, and so is not in the file.
+    /// Settings that the format does not support, which are not in the file.
     pub lost: Vec<String>,
     /// The file as it was before; none if it is new, or nothing had to be changed.
     pub backup: Option<PathBuf>,
@@ -69,9 +69,9 @@ pub enum EditError {
     /// No server of that name is there.
     #[error("no server named `{server}` in {}{}", path.display(), hint(similar.as_deref()))]
     Unknown { path: PathBuf, server: String, similar: Option<String> },
-    /// The format has no words for it.
+    /// The format does not support it.
     #[error("cannot write server `{server}` to {}: {message}", path.display())]
-    Unsayable { path: PathBuf, server: String, message: String },
+    Unsupported { path: PathBuf, server: String, message: String },
     /// The file has a shape that we read and do not write.
     #[error("cannot change {}: {message}", path.display())]
     Shape { path: PathBuf, message: String },
@@ -81,8 +81,8 @@ fn hint(similar: Option<&str>) -> String {
     similar.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// Changes a file; a new one is made if there is none. No two changes at once lose one another, whoever makes them, and
-/// whoever reads the file sees the old or the new one, whole.
+/// Changes a file, or creates it. Concurrent changes of several processes do not overwrite each other, and readers see the old or the
+/// new file, never a part.
 pub fn edit(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
     let io = |source| EditError::Io { path: path.to_owned(), source };
     let file = lock::Locked::open(path).map_err(io)?;
@@ -139,28 +139,28 @@ struct File<'a> {
 
 impl<'a> File<'a> {
     fn look(text: &'a str, path: &'a Path, format: Option<Format>) -> Result<Self, EditError> {
-        let asked = format.or_else(|| locations::by_name(path)).unwrap_or_default();
+        let fallback = format.or_else(|| locations::by_name(path)).unwrap_or_default();
         let without_servers = |syntax| Self {
             text,
             path,
             syntax,
-            format: asked,
-            home: locations::of(asked, path),
+            format: fallback,
+            home: locations::of(fallback, path),
             names: Vec::new(),
             extras: BTreeMap::new(),
         };
         if text.trim().is_empty() {
-            return Ok(without_servers(locations::syntax(asked)));
+            return Ok(without_servers(locations::syntax(fallback)));
         }
         let syntax = Syntax::of(text, path);
         let wrong = |(place, message)| EditError::Syntax { path: path.to_owned(), place, message };
         let root = syntax::parse(text, syntax).map_err(wrong)?;
-        // Of two that are there, nobody knows which one is meant.
+        // Of two equal keys it is undefined which one counts.
         if let Some(key) = root.repeated_key(&|_| false) {
             return Err(wrong((key.at.place(text), key.repeated())));
         }
         let found = detect(&root, syntax, path).ok();
-        // The words are those of the program that was named, at the place where the file has its servers.
+        // The format is that of the given program, at the place where the file has its servers.
         let found =
             found.filter(|found| format.is_none_or(|format| locations::are_alike(format, found.format)));
         let Some(mut found) = found else { return Ok(without_servers(syntax)) };
@@ -189,9 +189,12 @@ impl<'a> File<'a> {
                 Err(EditError::Exists { path: self.path.to_owned(), server: server.name.clone() })
             }
             Edit::Add(server) | Edit::Put(server) => {
-                let Exported { entry, lost } = export::entry(server, self.format).map_err(|message| {
-                    EditError::Unsayable { path: self.path.to_owned(), server: server.name.clone(), message }
-                })?;
+                let Exported { entry, lost } =
+                    export::entry(server, self.format).map_err(|message| EditError::Unsupported {
+                        path: self.path.to_owned(),
+                        server: server.name.clone(),
+                        message,
+                    })?;
                 Ok((self.write(&server.name, Change::Put(self.with_theirs(&server.name, entry)))?, lost))
             }
             Edit::Remove(name) => Ok((self.change(name, Change::Remove)?, Vec::new())),
@@ -205,7 +208,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// An entry, and what the program has put into it besides: leave to use a tool, for example.
+    /// Adds the keys that the program has put into the entry, such as permissions for tools.
     fn with_theirs(&self, name: &str, mut entry: Pairs) -> Pairs {
         for (key, value) in self.extras.get(name).into_iter().flatten() {
             if !entry.iter().any(|(it, _)| it == key) {

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{InheritEnv, ServerConfig, ServerEndpoint, glob};
 
-/// Names that servers may inherit; `*` stands for any characters.
+/// Names of variables that servers inherit; `*` matches any characters.
 const INHERITED: [&str; 18] = [
     "PATH",
     "HOME",
@@ -39,7 +39,7 @@ pub fn inherited(variables: impl IntoIterator<Item = (OsString, OsString)>) -> B
     variables.into_iter().filter(|(name, _)| InheritEnv::Usual.passes(name)).collect()
 }
 
-/// The whole environment of a server that we run: what it inherits of `ours`, and over that what its entry declares.
+/// The environment of a server that we run: the variables that it inherits from `ours`, overridden by those of its entry.
 pub fn server_environment(
     ours: &BTreeMap<OsString, OsString>,
     server: &ServerConfig,
@@ -83,9 +83,9 @@ impl InheritEnv {
     }
 }
 
-/// The shell to ask for the `PATH` that people have in their terminal, if we do not seem to have it.
+/// The login shell to run for the `PATH` of the user's terminal, if our own seems to be another one.
 ///
-/// A desktop starts programs with the bare `PATH` of the system, without what people add in the files of their shell; servers
+/// A desktop starts programs with the bare `PATH` of the system, without the additions in the start-up files of the shell; servers
 /// that run in a terminal are not found then. Who was started in a terminal has `TERM`.
 pub fn shell_to_ask(ours: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let get = |name: &str| ours.get(OsStr::new(name)).filter(|value| !value.is_empty());
@@ -97,9 +97,9 @@ pub fn shell_to_ask(ours: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     (shell.is_absolute() && !logs_nobody_in).then_some(shell)
 }
 
-/// The `PATH` of the login shell, in the order that people have in their terminal, and then what only we have.
+/// The `PATH` of the login shell in its order, followed by the folders of our own `PATH` that it lacks.
 ///
-/// Relative folders of the shell's are left out: what they mean depends on where a server runs.
+/// Relative folders of the shell are left out: their meaning depends on the directory of a server.
 pub fn complete_path(ours: &OsStr, login: &OsStr) -> OsString {
     let mut folders: Vec<PathBuf> = Vec::new();
     let of_login = split_paths(login).filter(|folder| folder.is_absolute());
@@ -112,9 +112,9 @@ pub fn complete_path(ours: &OsStr, login: &OsStr) -> OsString {
     join_paths(folders).unwrap_or_else(|_| ours.to_owned())
 }
 
-/// Names after which a program loads, starts, trusts or reaches something else; a trailing `*` stands for any ending, a
-/// leading one for any beginning. No such list is complete: an approval binds every variable, this is about what is
-/// shown first and may not come from a file that nobody was shown.
+/// Names of variables that change which code a program loads or starts, which certificates it trusts or where it connects; `*` matches
+/// any ending or beginning. No such list is complete: an approval binds every variable; those listed here are shown first and may not come
+/// from a file that was not shown.
 const POWERFUL: [&str; 84] = [
     "*_PROXY",
     "AWS_CONFIG_FILE",

@@ -1,7 +1,7 @@
 //! Text of others, made safe to show.
 
 /// The text with everything that would move the cursor, hide, look like something else, or turn the reading direction
-/// written as an escape, so that people approve of what they see.
+/// written as an escape, so that users see what they approve.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -40,7 +40,7 @@ fn is_invisible(c: char) -> bool {
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
             | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
-            // Tags, more variation selectors, and what has no meaning but for those who agreed on one.
+            // Tags, more variation selectors, and private-use characters.
             | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 

@@ -1,4 +1,4 @@
-//! The formats that people have, and what differs between them.
+//! The formats of configuration files, and their differences.
 
 pub(crate) mod detect;
 pub(crate) mod entry;
@@ -36,7 +36,7 @@ impl Syntax {
         }
     }
 
-    /// Of a file whose name says nothing: the first line that is no comment decides.
+    /// Guesses the syntax of a file without a known name by the first line that is not a comment.
     fn guess(body: &str) -> Self {
         let lines = body.lines().map(str::trim);
         let line = lines.into_iter().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("{");
@@ -54,7 +54,7 @@ impl Syntax {
 pub enum Format {
     /// Our own `toolbay.toml`.
     Toolbay,
-    /// `mcpServers` of nobody in particular.
+    /// `mcpServers` of no particular client.
     #[default]
     McpServers,
     /// `claude_desktop_config.json`.
@@ -75,7 +75,7 @@ pub enum Format {
     CopilotCli,
     /// Zed.
     Zed,
-    /// Codex, and what uses its file.
+    /// Codex, and clients that use its file.
     Codex,
     /// Gemini CLI.
     Gemini,
@@ -107,10 +107,10 @@ pub enum Format {
     Factory,
 }
 
-/// What a bare `timeout` counts, and what it bounds.
+/// The unit of a bare `timeout`, and what it limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timeout {
-    /// Milliseconds of a call; such that are fewer than 1,000 were meant as seconds, and nobody heeds them.
+    /// Milliseconds of a call. Values below 1,000 are most likely seconds, and are ignored.
     Milliseconds,
     /// Milliseconds until the tools are known.
     StartMilliseconds,
@@ -153,7 +153,7 @@ impl Format {
         }
     }
 
-    /// What is spoken at a URL of which nothing else is said.
+    /// The transport of a URL without a type.
     pub(crate) fn bare_url(self) -> Transport {
         match self {
             Self::Cline => Transport::Sse,

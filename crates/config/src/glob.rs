@@ -1,13 +1,13 @@
-//! Patterns in which `*` stands for any characters and `?` for one.
+//! Patterns in which `*` matches any characters and `?` matches one.
 
 /// Whether the pattern fits the whole text.
 ///
 /// The text may be a pattern itself: then the answer is yes only if everything that fits it fits `pattern` too, which is
-/// why `?` does not stand for a `*`.
+/// why `?` does not match a `*`.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // Where to go on when what follows the last `*` turns out not to fit: one character further.
+    // Where to continue if the rest after the last `*` does not match: one character further.
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

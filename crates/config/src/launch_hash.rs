@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{BuiltIn, CodebaseSettings, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint};
 
-/// A hash over everything that decides what a launch of a server is: two entries with the same one may share a
-/// process, and a catalogue that one of them offered is that of the other.
+/// A hash over everything that makes up the launch of a server: two entries with the same hash may share a process, and a cached
+/// catalog.
 ///
-/// It holds the values of variables and headers, but nobody can read them off it. It is the same on every run and every
+/// It covers the values of variables and headers, which cannot be recovered from it. It is the same on every run and every
 /// machine, so it can name a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaunchHash([u8; 32]);
@@ -27,7 +27,7 @@ impl fmt::Debug for LaunchHash {
 }
 
 impl ServerConfig {
-    /// The hash of this server's launch. Its name, its timeouts and what it may offer are no part of it.
+    /// The hash of this server's launch. Its name, timeouts and tool filters are not part of it.
     pub fn launch_hash(&self) -> LaunchHash {
         let mut fields = HashFields::new("toolbay launch 1");
         match &self.endpoint {
@@ -128,7 +128,7 @@ impl HashFields {
     }
 }
 
-/// Bytes as people compare them.
+/// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

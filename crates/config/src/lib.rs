@@ -1,14 +1,14 @@
 //! Configuration files to checked settings.
 //!
-//! Reads our own `toolbay.toml` and every format that people already have ([`Format`]): JSON with comments, TOML and YAML.
+//! Reads our own `toolbay.toml` and the formats of other clients ([`Format`]): JSON with comments, TOML and YAML.
 //! Each entry is judged alone: a bad one becomes a [`Problem`] with its place in the file, and the others go on.
 //!
-//! The way of a file: `syntax` (one tree for all syntaxes) → `format::detect` (whose it is, and where its servers are) →
-//! `format::entry` or `format::native` (a [`WrittenServer`]: the words that all formats share, variables unexpanded) → `load::check` (a
-//! [`ServerConfig`], with the [`Variables`] that the caller gave). The way back, into any file, is [`edit`](edit()).
+//! Stages: `syntax` (one tree for all syntaxes) → `format::detect` (the format, and where the servers are) → `format::entry` or
+//! `format::native` (a [`WrittenServer`], independent of the format, variables unexpanded) → `load::check` (a [`ServerConfig`], with the
+//! [`Variables`] of the caller). [`edit`](edit()) writes servers to a file of any format.
 //!
 //! Beside that: which file counts ([`scope`]), which servers of a project may run ([`Approvals`]), when files
-//! change ([`watch_files`]), and what servers inherit.
+//! change ([`watch_files`]), and which variables servers inherit.
 
 #![forbid(unsafe_code)]
 

@@ -35,10 +35,10 @@ use crate::{
 /// A larger file is no configuration.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// More servers are a mistake, or meant to keep us busy.
+/// More servers are a mistake or an attack.
 const MAX_SERVERS: usize = 1024;
 
-/// The same for the file of a project, which strangers may have written: 512 bytes for each server.
+/// The same for the file of a project, which is untrusted: 512 bytes for each server.
 const MAX_PROJECT_FILE: u64 = 512 * 1024;
 
 /// The most values in the file of a project: 16 for each server. A value of two characters becomes a kilobyte in a parser, so
@@ -48,7 +48,7 @@ const MAX_PROJECT_VALUES: usize = 16 * MAX_SERVERS;
 /// Some editors begin files with this.
 pub(crate) const MARK: char = '\u{feff}';
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     /// Whose file it is.
@@ -61,14 +61,14 @@ pub struct ConfigFile {
     pub servers: Vec<ServerConfig>,
     /// The same servers as written, in the same order.
     pub written: Vec<WrittenServer>,
-    /// The same, fit for a file in another folder: what depends on the place of this one is said in full, and variables of
-    /// the environment stand for [inputs](Input::variable).
+    /// The same, for a file in another folder: with absolute paths, and variables of the environment in place of
+    /// [inputs](Input::variable).
     pub portable: Vec<WrittenServer>,
-    /// The same, as an approval binds them: portable, and with what the file itself says of inputs.
+    /// The same, as an approval binds them: portable, and with the defaults of inputs.
     pub launches: Vec<WrittenServer>,
     /// Servers that extensions describe.
     pub extensions: Vec<Extension>,
-    /// What people are asked for.
+    /// The inputs of the file.
     pub inputs: Vec<Input>,
     /// Settings of the hub itself, in our own format.
     pub hub: HubFile,
@@ -82,13 +82,13 @@ pub struct ConfigFile {
     pub incomplete: BTreeMap<ServerName, Vec<String>>,
 }
 
-/// Whose a file is, and so what may be done for it.
+/// The origin of a file, which decides what may be read for it.
 #[derive(Clone, Copy)]
 pub enum Origin<'a> {
     /// The user's own, or one that the user named.
     Own,
-    /// A project's: whoever wrote it must not make us do more than look at its entries. Files that an entry names are read
-    /// once this says that the entry was approved, and nothing but servers is taken from it.
+    /// A project, which is untrusted: only its entries are read. Files that an entry names are read once `is_approved` returns true for
+    /// it, and nothing but servers is taken from the file.
     Project { is_approved: &'a dyn Fn(&WrittenServer) -> bool },
 }
 
@@ -107,7 +107,7 @@ pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot read the configuration {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// Anyone could change it, and with it what we run.
+    /// Other users could change it, and so decide what we run.
     #[error("the configuration {0} is world-writable, so that anyone could change what is run; try: chmod o-w {0}", path.display())]
     WritableByAll { path: PathBuf },
     /// Members of a group could change it.
@@ -156,7 +156,7 @@ pub fn load_from(path: &Path, variables: &Variables, origin: Origin<'_>) -> Resu
     let file = SmallFile::open(path, limit).map_err(read)?;
     let path_owned = || path.to_owned();
     match (ownership::judge(file.metadata()), origin) {
-        // What a project brings is inert until somebody approved of exactly that, whoever wrote it.
+        // Servers of a project may not run until exactly that launch was approved.
         (Ok(()), _)
         | (Err(OwnershipError::Owner(_) | OwnershipError::WritableByGroup(_)), Origin::Project { .. }) => {}
         (Err(OwnershipError::WritableByAll), _) => {
@@ -270,12 +270,12 @@ struct FileReader<'a> {
     variables: Variables,
     /// The same, for entries whose files are not read.
     unread: Variables,
-    /// What the file says of inputs that nobody was asked for.
+    /// Defaults of inputs.
     defaults: BTreeMap<String, String>,
     file: ConfigFile,
     /// Names of entries that were read.
     names: HashSet<String>,
-    /// Names of servers, by what clients will see of them.
+    /// Names of servers, by their prefix.
     slugs: HashMap<String, String>,
 }
 
@@ -374,11 +374,11 @@ impl FileReader<'_> {
         }
     }
 
-    /// A cloned repository must not set up the hub: whatever its file holds beside servers is reported, and ignored.
+    /// A cloned repository must not configure the hub: sections of its file other than servers are reported, and ignored.
     fn ignore_sections(&mut self) {
         let is_ours = self.file.format == Format::Toolbay;
         let keys = self.root.entries().unwrap_or_default().iter().map(|(key, _)| key);
-        // In the files of others, what is theirs means nothing to us.
+        // Other sections in files of other clients are none of ours.
         let is_ignored =
             |key: &&Key| key.text != "servers" && (is_ours || native::TOP.contains(&key.text.as_str()));
         let ignored = keys.filter(is_ignored).take(native::MOST_PROBLEMS).map(|key| {
@@ -409,7 +409,7 @@ fn remarks_to(
     }));
 }
 
-/// A project's file of variables is read after the approval, so nobody has seen what is in it: it must not decide what runs.
+/// A project's file of variables is read after the approval, so its content was not shown: it must not decide what runs.
 fn check_env_file(written: &WrittenServer, server: &ServerConfig) -> Result<(), String> {
     let ServerEndpoint::Command(command) = &server.endpoint else { return Ok(()) };
     let unseen = |name: &&String| decides_what_runs(name) && !written.env.contains_key(*name);
@@ -429,23 +429,23 @@ impl ConfigFile {
     }
 }
 
-/// A value that somebody must give.
+/// A value that VS Code asks its user for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Its name in `${input:…}`.
     pub id: String,
-    /// The question.
+    /// The text of the prompt.
     pub description: Option<String>,
-    /// The value if nobody says anything.
+    /// The default value.
     pub default: Option<String>,
-    /// Whether what is typed must not be seen.
+    /// Whether the value is a secret.
     pub password: bool,
     /// The values to choose from; none if any will do.
     pub options: Vec<String>,
 }
 
 impl Input {
-    /// The variable of the environment that stands for an input where nobody is asked: `gh-token` is `GH_TOKEN`.
+    /// The variable of the environment with the value of an input: `GH_TOKEN` for `gh-token`.
     pub fn variable(id: &str) -> String {
         let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
         let name: String = id.chars().map(allowed).collect();
@@ -479,7 +479,7 @@ fn read_input(node: &Node) -> Option<Input> {
 /// The longest prefix of names of tools.
 const MAX_SLUG: usize = 24;
 
-/// The prefix that the tools of a server get, before equal ones are told apart.
+/// The prefix of a server's tools, before equal prefixes are made unique.
 pub(crate) fn slug(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let mapped: String = name.chars().map(plain).take(MAX_SLUG).collect();

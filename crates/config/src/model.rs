@@ -1,4 +1,4 @@
-//! Servers as configured: what a file wrote, and what it comes to.
+//! Configured servers: as written in a file, and as checked.
 
 pub(crate) mod built_in;
 pub(crate) mod duration;

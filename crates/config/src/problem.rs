@@ -1,4 +1,4 @@
-//! Where something stands in a file, and what is wrong there.
+//! Locations in files, and problems there.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ pub(crate) enum Position {
 }
 
 impl Position {
-    /// The place of one thing; of many, ask [`LineIndex`].
+    /// Computes the location of one byte; for many, use [`LineIndex`].
     pub(crate) fn place(self, text: &str) -> Location {
         match self {
             Self::Byte(byte) => Location::of(text, byte),
@@ -91,14 +91,14 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// What is wrong with one entry, or with something beside the entries.
+/// A problem of one entry, or of something beside the entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The entry; none if it is about the rest of the file.
     pub server: Option<String>,
     /// What is wrong with it.
     pub message: String,
-    /// Where it stands.
+    /// Its location.
     pub location: Location,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What there is to say about an entry, and about which key of it, if it is about one.
+/// A message about an entry, and the key that it is about, if any.
 #[derive(Debug, Clone)]
 pub(crate) struct Remark {
     pub(crate) message: String,

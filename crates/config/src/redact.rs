@@ -1,8 +1,8 @@
-//! Command lines and URLs without the secrets that people put there.
+//! Redaction of secrets in command lines and URLs.
 //!
-//! What is hidden cannot be told from what is not with certainty, so in doubt it is hidden: a flag, variable or
+//! Secrets cannot be recognized with certainty, so in doubt a value is hidden: that of a flag, variable or
 //! parameter whose name speaks of a secret, everything after `?`, and whatever looks like a known kind of token.
-//! References to variables are never hidden: they are what secrets are to be replaced by.
+//! References to variables are never hidden: they are the recommended replacement of secrets.
 
 use serde_json::{Map, Value, json};
 pub(crate) use toolbay_protocol::redact::{is_secret_name, is_token};
@@ -12,10 +12,10 @@ use crate::{
     template::{Style, Template, TemplatePart, Variable, is_scheme},
 };
 
-/// What stands where a secret may be.
+/// The replacement of a secret.
 pub const REDACTED: &str = "***";
 
-/// Whether a value is a secret: its name says so, or it looks like one.
+/// Whether a value seems to be a secret, by its name or by its form.
 pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(name) || is_token(value)
 }
@@ -25,31 +25,31 @@ pub(crate) fn arguments(args: &[Template]) -> Vec<String> {
     arguments_hiding(args, Hides::Everything)
 }
 
-/// Whether a secret seems to stand in arguments, where a variable could stand.
+/// Whether arguments seem to contain a secret in place of a variable.
 pub(crate) fn are_secret(args: &[Template]) -> bool {
     let shown = args.iter().map(|arg| Marked::of(arg).rendered());
     !arguments_hiding(args, Hides::Secrets).into_iter().eq(shown)
 }
 
-/// A text that is no secret itself, such as a program, a folder or a URL, without what may be secret in it.
+/// A text such as a program, a folder or a URL, without the secrets in it.
 pub(crate) fn text(text: &Template) -> String {
     let marked = Marked::of(text);
     marked.render(&word(&marked.text, Hides::Everything))
 }
 
-/// Whether a secret seems to stand in a URL.
+/// Whether a URL seems to contain a secret.
 pub(crate) fn is_secret_url(url: &Template) -> bool {
     let marked = Marked::of(url);
     word(&marked.text, Hides::Secrets) != marked.text
 }
 
-/// The value of a variable or header: its references, and nothing else of which one cannot tell what it is.
+/// The value of a variable or header: only its references are shown.
 pub(crate) fn value(value: &Template) -> String {
     let marked = Marked::of(value);
     marked.render(&mask(&marked.text))
 }
 
-/// The value of a variable that decides what runs: hidden only if its name, or what it looks like, says so.
+/// The value of a variable that decides what runs: hidden only if its name or its form indicates a secret.
 pub(crate) fn powerful_value(name: &str, powerful: &Template) -> String {
     if is_secret_name(name) { value(powerful) } else { text(powerful) }
 }
@@ -80,7 +80,7 @@ fn arguments_hiding(args: &[Template], hides: Hides) -> Vec<String> {
     shown
 }
 
-/// What an argument says of the next one.
+/// What an argument implies for the next one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -110,9 +110,9 @@ fn is_port(text: &str) -> bool {
     text.split(':').all(|part| part.parse::<u16>().is_ok() || is_address(part))
 }
 
-/// The first of the characters that stand for variables; they mean nothing to anybody else.
+/// The first of the private-use characters that represent variables.
 const FIRST: u32 = 0xf0000;
-/// How many variables of one text are told apart.
+/// How many variables of one text are distinguished.
 const MOST: usize = 0x7000;
 
 /// A text with a mark for each variable.
@@ -196,12 +196,12 @@ fn mark(index: usize, is_masked: bool) -> char {
     char::from_u32(code).expect("all of the plane are characters, but for its last two")
 }
 
-/// What is hidden where one cannot tell.
+/// How much is hidden in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hides {
     /// All that may be a secret.
     Everything,
-    /// Only what is most likely one.
+    /// Only likely secrets.
     Secrets,
 }
 
@@ -272,8 +272,8 @@ fn segment(segment: &str) -> String {
 
 impl ConfigFile {
     /// All servers in normal form.
-    pub fn normalised(&self) -> Vec<Value> {
-        self.written.iter().map(WrittenServer::normalised).collect()
+    pub fn normalized(&self) -> Vec<Value> {
+        self.written.iter().map(WrittenServer::normalized).collect()
     }
 }
 
@@ -282,7 +282,7 @@ impl WrittenServer {
     ///
     /// Variables are shown by name, never by value. Values in `env` and `headers` are shown if they are nothing but
     /// variables, and as `***` otherwise.
-    pub fn normalised(&self) -> Value {
+    pub fn normalized(&self) -> Value {
         let map = |texts: &std::collections::BTreeMap<String, Template>| -> Map<String, Value> {
             let shown = |text: &Template| text.without_secrets().unwrap_or_else(|| REDACTED.to_owned());
             texts.iter().map(|(name, text)| (name.clone(), shown(text).into())).collect()
@@ -306,8 +306,7 @@ impl WrittenServer {
         shown
     }
 
-    /// The same server with `***` for whatever [`normalised`](Self::normalised) does not show, to be written where people
-    /// see it.
+    /// The same server with `***` for all values that [`normalized`](Self::normalized) does not show, for files that are shown.
     pub fn redacted(&self) -> Self {
         let native = |text: &str| Template::parse(text, Style::Native);
         let value = |text: &Template| match text.without_secrets() {
@@ -332,8 +331,7 @@ impl WrittenServer {
         }
     }
 
-    /// What seems to be a secret that stands in the file itself, where a variable could stand: the names of variables
-    /// and headers, and `args` or `url`.
+    /// Likely secrets in the file itself, in place of variables: the names of variables and headers, and `args` or `url`.
     pub fn literal_secrets(&self) -> Vec<String> {
         let is_literal = |(name, text): &(&String, &Template)| {
             text.without_secrets().is_none() && is_secret(name, &text.shown())
@@ -358,7 +356,7 @@ impl WrittenServer {
             Transport::Auto if url.starts_with("ws:") || url.starts_with("wss:") => "ws",
             Transport::Auto if path.trim_end_matches('/').ends_with("/sse") => "sse",
             Transport::Auto => "http",
-            said => said.name(),
+            transport => transport.name(),
         }
     }
 }

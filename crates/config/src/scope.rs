@@ -1,4 +1,4 @@
-//! Where configurations live, and which of them counts.
+//! Scopes: where configuration files are, and which entry counts.
 
 mod merge;
 mod reader;
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use merge::{Declared, Layer, Merged, Outranked, Placed, Why, merge};
+pub use merge::{Declared, Layer, Merged, Overridden, OverrideReason, Placed, merge};
 pub use reader::{Reading, ScopeReader};
 
 /// Where an entry comes from. Of two with the same name, that of the smaller scope counts.
@@ -19,7 +19,7 @@ pub enum Scope {
     Managed,
     /// The user, for this run or this copy of a project.
     Local,
-    /// The project: whoever can write to its repository.
+    /// The project, and so everyone who can write to its repository.
     Project,
     /// The user, everywhere.
     User,
@@ -59,7 +59,7 @@ pub fn find_project(folder: &Path, home: Option<&Path>) -> PathBuf {
         if above != folder && is_beyond {
             break;
         }
-        // Whatever it is: one that cannot be used is told, and not passed over.
+        // Whatever it is: an unusable file is reported, not skipped.
         if project_files(above).iter().any(|file| file.symlink_metadata().is_ok()) {
             return above.to_owned();
         }

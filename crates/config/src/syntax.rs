@@ -1,6 +1,6 @@
-//! A file as a tree, whatever its syntax: what the importer looks at.
+//! A file as a tree, independent of its syntax.
 //!
-//! JSON with comments, TOML and YAML end as the same tree, which remembers where each key stands. So each format is
+//! JSON with comments, TOML and YAML become the same tree, which has the location of each key. So each format is
 //! described once, and every message can name a line and a column.
 
 mod json;
@@ -13,7 +13,7 @@ pub(crate) use json::JSONC;
 
 use crate::{Location, Syntax, problem::Position};
 
-/// Why a text is no tree: where, and what is wrong.
+/// A syntax error: location and message.
 pub(crate) type SyntaxError = (Location, String);
 
 /// Some value.
@@ -27,12 +27,12 @@ pub(crate) enum Node {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a map, and where it stands.
+/// A key of a map, and its location.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub(crate) text: String,
     pub(crate) at: Position,
-    /// Whether the map has had the key before. What it means then depends on who reads it, so nobody should.
+    /// Whether the map has the key already. Parsers disagree about its meaning, so it is an error.
     pub(crate) is_repeated: bool,
 }
 
@@ -76,17 +76,17 @@ impl Node {
         }
     }
 
-    /// What stands under a key; of several the last counts, as everywhere.
+    /// The value of a key; of several, the last one.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         self.entries()?.iter().rev().find(|(it, _)| it.text == key).map(|(_, node)| node)
     }
 
-    /// What stands under the last of these keys, each below the one before.
+    /// The value at a path of keys.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// A key that a map in it has twice; what is below nodes that `is_apart` is not looked at.
+    /// A key that a map in it has twice; nodes for which `is_apart` holds are skipped.
     pub(crate) fn repeated_key(&self, is_apart: &impl Fn(&Self) -> bool) -> Option<&Key> {
         match self {
             Self::List(items) => {
@@ -133,12 +133,12 @@ impl Node {
         }
     }
 
-    /// The texts of a list; what is no text is left out.
+    /// The texts of a list; other values are left out.
     pub(crate) fn texts(&self) -> Option<Vec<&str>> {
         Some(self.list()?.iter().filter_map(Self::text).collect())
     }
 
-    /// What kind of value this is, in a word.
+    /// The kind of value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -1,6 +1,6 @@
 //! A text that may name variables, as some format writes them.
 //!
-//! A template keeps what was written apart from what it comes to, so that what is printed or exported never holds
+//! A template keeps the written text apart from its expansion, so that printed or exported text never holds
 //! the value of a variable. Only names of letters, digits and `_` are variables: `${x%y}` of a shell is none.
 
 mod scan;
@@ -42,7 +42,7 @@ pub(crate) struct Variable {
 pub(crate) enum MissingValue {
     /// It stays as written, and the server will hardly work.
     Stays,
-    /// It comes to nothing.
+    /// It expands to nothing.
     Empties,
     /// What it is the value of is left out, and the server will hardly work.
     LeavesOut,
@@ -54,11 +54,11 @@ pub(crate) enum MissingValue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ValueSource {
     Env(String),
-    /// What somebody is asked for.
+    /// An input of VS Code.
     Input(String),
     /// The content of a file.
     File(String),
-    /// A word that the format defines, such as `workspaceFolder`.
+    /// A keyword of the format, such as `workspaceFolder`.
     Word(Keyword),
 }
 
@@ -73,9 +73,9 @@ pub(crate) enum Keyword {
     Folder,
 }
 
-/// Why a text cannot be said in a style.
+/// Why a template cannot be written in a style.
 pub(crate) enum NotExpressible {
-    /// It has no word for this variable.
+    /// It does not support this variable.
     Variable(String),
     /// It would take something for a variable that is none.
     Literal,
@@ -92,7 +92,7 @@ impl Template {
         Self(vec![TemplatePart::Literal(text.to_owned())])
     }
 
-    /// A variable of the environment, and what stands before it.
+    /// A template of a prefix and a variable of the environment.
     pub(crate) fn of_env(before: &str, name: &str, lack: MissingValue) -> Self {
         let literal = (!before.is_empty()).then(|| TemplatePart::Literal(before.to_owned()));
         let variable = Variable {
@@ -104,7 +104,7 @@ impl Template {
         Self(literal.into_iter().chain([TemplatePart::Variable(variable)]).collect())
     }
 
-    /// What it comes to. What has no value is told.
+    /// Expands it. `missing` collects variables without a value.
     pub(crate) fn expand(&self, variables: &Variables, missing: &mut Vec<Missing>) -> String {
         let mut out = String::new();
         for part in &self.0 {
@@ -116,7 +116,7 @@ impl Template {
         out
     }
 
-    /// What a URL comes to. As long as a file that it needs is not read, it is one that leads nowhere.
+    /// Expands a URL. As long as a file that it needs is not read, the result is a placeholder.
     pub(crate) fn expand_url(&self, variables: &Variables, missing: &mut Vec<Missing>) -> String {
         match variables.files == ReadFiles::Never && self.files().next().is_some() {
             true => "http://unread.invalid/".to_owned(),
@@ -133,7 +133,7 @@ impl Template {
         parts.collect()
     }
 
-    /// The text in the style of our own file: what looks like a variable and is none is escaped.
+    /// The text in the style of our own file, with literal `${` escaped.
     pub(crate) fn native(&self) -> String {
         let nexts = self.0.iter().skip(1).map(Some).chain([None]);
         let parts = self.0.iter().zip(nexts).map(|(part, next)| match part {
@@ -159,8 +159,8 @@ impl Template {
                     out.push_str(text);
                 }
                 TemplatePart::Variable(variable) => {
-                    let said = variable.in_style(style);
-                    out.push_str(&said.ok_or_else(|| NotExpressible::Variable(variable.native()))?);
+                    let text = variable.in_style(style);
+                    out.push_str(&text.ok_or_else(|| NotExpressible::Variable(variable.native()))?);
                 }
             }
         }
@@ -197,7 +197,7 @@ impl Template {
         })
     }
 
-    /// The same, with what the file says of inputs as their defaults.
+    /// The same, with the defaults of inputs in the file.
     pub(crate) fn with_input_defaults(&self, defaults: &BTreeMap<String, String>) -> Self {
         let parts = self.0.iter().cloned().map(|part| match part {
             TemplatePart::Variable(Variable {
@@ -214,7 +214,7 @@ impl Template {
         Self(parts.collect())
     }
 
-    /// The same with places instead of words that mean one: a file in another folder would mean another by them.
+    /// The same with paths in place of keywords such as `workspaceFolder`, which mean another path in a file of another folder.
     pub(crate) fn with_places(&self, variables: &Variables) -> Self {
         let parts = self.0.iter().map(|part| match part {
             TemplatePart::Variable(Variable { source: ValueSource::Word(word), .. })
@@ -233,12 +233,12 @@ impl Template {
         Self(parts.collect())
     }
 
-    /// The same with variables of the environment for what people are asked for: other programs do not ask.
+    /// The same with variables of the environment in place of inputs, which other programs do not have.
     pub(crate) fn with_inputs(&self, defaults: &BTreeMap<String, String>) -> Self {
         let parts = self.0.iter().map(|part| match part {
             TemplatePart::Variable(Variable { source: ValueSource::Input(id), .. }) => {
                 let name = Input::variable(id);
-                // Only what ends with the first brace can be written.
+                // Only text that ends at the first brace can be written.
                 let default = defaults.get(id).filter(|default| !default.contains('}')).cloned();
                 let written = format!("${{{name}}}");
                 TemplatePart::Variable(Variable {
@@ -253,7 +253,7 @@ impl Template {
         Self(parts.collect())
     }
 
-    /// What people are asked for.
+    /// The ids of the inputs that it uses.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             TemplatePart::Variable(Variable { source: ValueSource::Input(id), .. }) => Some(id.as_str()),
@@ -281,7 +281,7 @@ impl Template {
         }
     }
 
-    /// The name of the variable of the environment that this is, and what stands before it.
+    /// The prefix and the name, if this is a prefix and one variable of the environment.
     pub(crate) fn as_env(&self) -> Option<(&str, &str)> {
         let (before, variable) = match &self.0[..] {
             [TemplatePart::Variable(variable)] => ("", variable),
@@ -314,7 +314,7 @@ impl TemplatePart {
     }
 }
 
-/// Whether a text is nothing but the name of a way to authenticate, which stands before secrets.
+/// Whether a text is only an authentication scheme, such as `Bearer`.
 pub(crate) fn is_scheme(text: &str) -> bool {
     matches!(text.trim(), "" | "Bearer" | "Basic" | "Token" | "token" | "ApiKey")
 }
@@ -344,7 +344,7 @@ impl Variable {
 }
 
 impl ValueSource {
-    /// What stands between `${` and `}` in our own style.
+    /// The text between `${` and `}` in our own style.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Env(name) => name.clone(),

@@ -1,10 +1,10 @@
-//! Packages whose version nobody fixed.
+//! Packages that are not pinned to a version.
 
 use std::path::Path;
 
 use crate::{ServerConfig, ServerEndpoint};
 
-/// How a program that fetches packages is told which one.
+/// How the command line of a package runner names the package.
 struct PackageRunner {
     /// Words before it, such as `run`.
     words: &'static [&'static str],
@@ -17,8 +17,8 @@ struct PackageRunner {
 }
 
 impl ServerConfig {
-    /// The package that this server is fetched from, if its version may be another one tomorrow (S11): what people approve of
-    /// is then not what they will run.
+    /// The package that this server is fetched from, if it is not pinned to a version: then the user may run another version than
+    /// the one that was approved.
     pub fn floating_package(&self) -> Option<&str> {
         let ServerEndpoint::Command(command) = &self.endpoint else { return None };
         let program = Path::new(&command.command).file_name()?.to_str()?;

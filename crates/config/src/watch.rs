@@ -1,9 +1,8 @@
 //! Telling when configuration files may have changed.
 //!
-//! The system reports what happens in folders, so the folders along the way to each file are watched, not the files: one
-//! that is not there yet, is replaced by a rename, or stands behind links is noticed like any other. After each
-//! report the way is walked again, because it may lead elsewhere now; only then is the caller told, so nothing that
-//! happens between two looks is lost.
+//! The folders along the path of each file are watched, not the files themselves: a file that does not exist yet, is replaced by a
+//! rename, or is behind links is noticed like any other. After each event the path is walked again, because it may lead elsewhere now;
+//! only then is the caller notified, so no change between two walks is lost.
 
 mod watcher;
 
@@ -17,16 +16,16 @@ use tokio_util::task::TaskTracker;
 
 use watcher::FileWatcher;
 
-/// Files are looked at when nothing has happened to them for so long: editors write in several steps.
+/// Files are read when they did not change for this long: editors write in several steps.
 const QUIET: Duration = Duration::from_millis(500);
 /// But no later than this after the first sign.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_DELAY: Duration = Duration::from_secs(2);
 
 /// Says when one of some files may have changed. Dropping it ends the watching.
 #[derive(Debug)]
 pub struct ConfigWatch {
     changes: watch::Receiver<u64>,
-    way: watch::Receiver<WatchMethod>,
+    method: watch::Receiver<WatchMethod>,
 }
 
 /// How changes are noticed.
@@ -42,7 +41,7 @@ pub enum WatchMethod {
 }
 
 impl ConfigWatch {
-    /// Resolves when something may have changed since the last time: read the files again then. However much happened,
+    /// Resolves when a file may have changed since the last time: read the files again then. However many changes there were,
     /// that is one time. Cancel-safe.
     pub async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
@@ -52,8 +51,8 @@ impl ConfigWatch {
     }
 
     /// How changes are noticed now.
-    pub fn way(&self) -> WatchMethod {
-        self.way.borrow().clone()
+    pub fn method(&self) -> WatchMethod {
+        self.method.borrow().clone()
     }
 }
 
@@ -63,70 +62,70 @@ impl ConfigWatch {
 ///
 /// Outside a tokio runtime.
 pub fn watch_files(paths: &[PathBuf], tasks: &TaskTracker) -> ConfigWatch {
-    let poke = Arc::new(Notify::new());
-    start(FileWatcher::open(paths, Arc::clone(&poke)), poke, tasks)
+    let event = Arc::new(Notify::new());
+    start(FileWatcher::open(paths, Arc::clone(&event)), event, tasks)
 }
 
-fn start(eyes: FileWatcher, poke: Arc<Notify>, tasks: &TaskTracker) -> ConfigWatch {
+fn start(watcher: FileWatcher, event: Arc<Notify>, tasks: &TaskTracker) -> ConfigWatch {
     let (changed, changes) = watch::channel(0);
-    let (way_now, way) = watch::channel(eyes.way());
-    tasks.spawn(run(eyes, poke, changed, way_now, tasks.clone()));
-    ConfigWatch { changes, way }
+    let (method_sender, method) = watch::channel(watcher.method());
+    tasks.spawn(run(watcher, event, changed, method_sender, tasks.clone()));
+    ConfigWatch { changes, method }
 }
 
-/// Ends when nobody listens any more. Files are looked at on threads for that: a network file system may never answer.
+/// Ends when the watch was dropped. Files are checked on blocking threads: a network file system may never respond.
 async fn run(
-    mut eyes: FileWatcher,
-    poke: Arc<Notify>,
+    mut watcher: FileWatcher,
+    event: Arc<Notify>,
     changed: watch::Sender<u64>,
-    way: watch::Sender<WatchMethod>,
+    method: watch::Sender<WatchMethod>,
     tasks: TaskTracker,
 ) {
     loop {
         let is_sure = tokio::select! {
             () = changed.closed() => return,
-            () = poke.notified() => true,
-            () = sleep(eyes.next_look()) => false,
+            () = event.notified() => true,
+            () = sleep(watcher.poll_interval()) => false,
         };
         if !is_sure {
-            let looked = tasks.spawn_blocking(move || (eyes.see_a_change(), eyes));
+            let looked = tasks.spawn_blocking(move || (watcher.has_changed(), watcher));
             let Ok((is_changed, back)) = looked.await else { return };
-            eyes = back;
+            watcher = back;
             if !is_changed {
                 continue;
             }
         }
         tokio::select! {
             () = changed.closed() => return,
-            () = settled(&poke) => {}
+            () = settled(&event) => {}
         }
         let walked = tasks.spawn_blocking(move || {
-            eyes.walk_again();
-            eyes
+            watcher.walk_again();
+            watcher
         });
         let Ok(back) = walked.await else { return };
-        eyes = back;
-        way.send_if_modified(|way| {
-            let now = eyes.way();
-            let differs = *way != now;
-            *way = now;
+        watcher = back;
+        method.send_if_modified(|method| {
+            let now = watcher.method();
+            let differs = *method != now;
+            *method = now;
             differs
         });
         changed.send_modify(|count| *count += 1);
     }
 }
 
-/// Waits until nothing more happens, within reason.
-async fn settled(poke: &Notify) {
+/// Waits until there are no more events, up to a limit.
+async fn settled(event: &Notify) {
     let first = Instant::now();
     let mut quiet_at = first + QUIET;
-    while quiet_at < first + LONGEST {
+    while quiet_at < first + MAX_DELAY {
         tokio::select! {
             () = sleep_until(quiet_at) => return,
-            () = poke.notified() => quiet_at = Instant::now() + QUIET,
+            () = event.notified() => quiet_at = Instant::now() + QUIET,
         }
     }
-    sleep_until(first + LONGEST).await;
+    sleep_until(first + MAX_DELAY).await;
 }
 
 #[cfg(test)]
@@ -144,9 +143,9 @@ mod tests {
         let file = folder.path().join("toolbay.toml");
         let tasks = TaskTracker::new();
         let limit = Err(notify::Error::new(ErrorKind::MaxFilesWatch));
-        let eyes = FileWatcher::with(std::slice::from_ref(&file), Arc::default(), limit);
-        let mut watch = start(eyes, Arc::default(), &tasks);
-        let WatchMethod::Polled { reason } = watch.way() else { panic!("{:?}", watch.way()) };
+        let watcher = FileWatcher::with(std::slice::from_ref(&file), Arc::default(), limit);
+        let mut watch = start(watcher, Arc::default(), &tasks);
+        let WatchMethod::Polled { reason } = watch.method() else { panic!("{:?}", watch.method()) };
         assert!(reason.contains("max_user_watches"), "{reason}");
 
         for step in 0..3 {

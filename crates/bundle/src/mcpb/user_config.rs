@@ -1,4 +1,4 @@
-//! What a bundle asks its user, as a JSON Schema.
+//! `user_config` of a bundle, as a JSON Schema.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::template::Values;
 
-/// One question of `user_config`.
+/// One setting of `user_config`.
 #[derive(Debug, Deserialize)]
 pub(super) struct UserConfigFile {
     #[serde(rename = "type")]
@@ -35,7 +35,7 @@ enum Kind {
     File,
 }
 
-/// The schema of all questions.
+/// The schema of all settings.
 pub(super) fn schema(questions: &BTreeMap<String, UserConfigFile>) -> Value {
     let properties: Map<String, Value> =
         questions.iter().map(|(name, question)| (name.clone(), property(question))).collect();

@@ -1,4 +1,4 @@
-//! `server.json` as people publish it. Older schemas have the same names with underscores.
+//! `server.json` as it is published. Older schemas have the same names with underscores.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ pub(super) struct KeyValueFile {
     pub(super) input: InputFile,
 }
 
-/// Something that is fixed (`value`) or asked for.
+/// A value that is fixed (`value`) or an input.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(super) struct InputFile {
     pub(super) description: Option<String>,
@@ -112,7 +112,7 @@ pub(super) struct InputFile {
 }
 
 impl ServerFile {
-    /// Reads a file, or what the registry answers with, which has it one level down.
+    /// Reads a file, or a response of the registry, which has it one level down.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if let Some(server @ Value::Object(_)) = value.get_mut("server") {

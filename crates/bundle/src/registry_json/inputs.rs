@@ -1,4 +1,4 @@
-//! What an entry asks for, as settings, and where the answers go.
+//! Inputs of a registry entry, as settings, and where their values go.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::file::InputFile;
 use crate::template::text;
 
-/// The questions found so far.
+/// The inputs found so far.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
     properties: Map<String, Value>,
@@ -30,7 +30,7 @@ pub(super) enum Piece {
 }
 
 impl Inputs {
-    /// Where the value of something comes from: it is fixed, or asked for under `name`.
+    /// The source of a value: fixed, or the setting `name`.
     pub(super) fn filler(&mut self, name: &str, input: &InputFile, is_repeated: bool) -> Filler {
         match &input.value {
             Some(value) => self.template(value, &input.variables),
@@ -57,7 +57,7 @@ impl Inputs {
                         Some(value) => literal.push_str(value),
                         None => {
                             pieces.push(Piece::Literal(std::mem::take(&mut literal)));
-                            // Here and there the same variable, so one question.
+                            // The same variable in both places, so one setting.
                             let property = property(variable, false);
                             let same = property.clone();
                             let setting = self.ask(name, variable, property, |other| *other == same);
@@ -89,7 +89,7 @@ impl Inputs {
         self.template(url, &variables)
     }
 
-    /// The schema of all that is asked for.
+    /// The schema of all inputs.
     pub(super) fn schema(self) -> Value {
         json!({
             "type": "object",
@@ -156,7 +156,7 @@ fn property(input: &InputFile, is_repeated: bool) -> Value {
 }
 
 impl Filler {
-    /// The texts that it comes to: none if a setting in it is missing, several if the setting is a list.
+    /// Expands it: to no text if a setting in it is missing, to several if the setting is a list.
     pub(super) fn fill(&self, settings: &Map<String, Value>) -> Vec<String> {
         match self {
             Self::Setting(name) => match settings.get(name) {
@@ -174,12 +174,12 @@ impl Filler {
         }
     }
 
-    /// The one text that it comes to, if any.
+    /// Expands it to one text, if any.
     pub(super) fn one(&self, settings: &Map<String, Value>) -> Option<String> {
         self.fill(settings).into_iter().next()
     }
 
-    /// It for people, with the names of settings instead of their values.
+    /// The text for output, with the names of settings instead of their values.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Setting(name) => format!("{{{name}}}"),

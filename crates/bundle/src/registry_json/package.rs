@@ -13,7 +13,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Package {
     runner: Runner,
-    /// What the runner is told besides; confirmed by people.
+    /// Additional arguments of the runner, which the user must confirm.
     runner_arguments: Vec<Argument>,
     /// The package with its version.
     identifier: String,
@@ -21,7 +21,7 @@ pub(super) struct Package {
     variables: Vec<(String, Filler)>,
 }
 
-/// Programs that we know how to tell what to run. An entry cannot name another one: it would be any program.
+/// The package runners that we know. An entry cannot name another one: it would be any program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runner {
     Npx,
@@ -37,19 +37,19 @@ enum Runner {
 struct Argument {
     flag: Option<String>,
     value: Option<Filler>,
-    /// The flag alone says yes.
+    /// The flag alone means true.
     is_switch: bool,
 }
 
 type Read = (LaunchMethod, Vec<String>, Option<&'static str>);
 
-/// Reads one package: how to run it, what it asks for beyond that, and what to do when the runner is missing.
+/// Reads one package: how to run it, what must be confirmed, and the hint when the runner is missing.
 pub(super) fn read(value: &Value, inputs: &mut Inputs) -> Result<Read, String> {
     let file: PackageFile = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
-    check_words(&file)?;
+    check_names(&file)?;
     if file.registry_type == "mcpb" {
-        let way = LaunchMethod::Bundle { url: file.identifier, sha256: file.file_sha256 };
-        return Ok((way, Vec::new(), None));
+        let method = LaunchMethod::Bundle { url: file.identifier, sha256: file.file_sha256 };
+        return Ok((method, Vec::new(), None));
     }
     if let Some(transport) = file.transport.as_ref().filter(|transport| transport.kind != "stdio") {
         return Err(format!(
@@ -92,7 +92,7 @@ pub(super) fn read(value: &Value, inputs: &mut Inputs) -> Result<Read, String> {
 }
 
 /// A name that begins with a dash would be a flag of the runner.
-fn check_words(file: &PackageFile) -> Result<(), String> {
+fn check_names(file: &PackageFile) -> Result<(), String> {
     let is_word = |text: &str| {
         !text.is_empty()
             && !text.starts_with('-')
@@ -136,7 +136,7 @@ impl Argument {
             Some(flag) => flag.trim_start_matches('-'),
             None => file.value_hint.as_deref().unwrap_or("argument"),
         };
-        // A flag that neither has a value nor asks for one stands alone.
+        // A flag without a value or an input has no argument.
         let stands_alone = file.name.is_some()
             && file.input.value.is_none()
             && file.input.default.is_none()
@@ -206,7 +206,7 @@ impl Runner {
         }
     }
 
-    /// What we say anyway need not be said, nor confirmed.
+    /// Arguments that we pass anyway are left out, and need not be confirmed.
     fn says_already(self, argument: &Argument) -> bool {
         let shown = argument.shown();
         self.first_arguments().contains(&shown.as_str())
@@ -217,7 +217,7 @@ impl Runner {
         matches!(self, Self::Docker | Self::Podman)
     }
 
-    /// Whether the runner asks there by itself.
+    /// Whether this is the default registry of the runner.
     fn is_home(self, base: &str) -> bool {
         let base = base.trim_end_matches('/');
         match self {

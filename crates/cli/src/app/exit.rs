@@ -25,7 +25,9 @@ const INTERRUPTED: u8 = 130;
 fn code(error: &CliError) -> u8 {
     match error {
         CliError::Config(_)
-        | CliError::Edit(EditError::Syntax { .. } | EditError::Shape { .. } | EditError::Unsayable { .. })
+        | CliError::Edit(
+            EditError::Syntax { .. } | EditError::Shape { .. } | EditError::Unsupported { .. },
+        )
         | CliError::Usage { .. }
         | CliError::Unreadable { .. }
         | CliError::Tls { .. }

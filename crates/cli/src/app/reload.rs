@@ -14,7 +14,7 @@ const READ_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
     // Not the host's: it waits for its tasks before this is dropped.
     let mut watch = watch_files(&configuration.paths(), &context.tasks);
-    if let WatchMethod::Polled { reason } = watch.way() {
+    if let WatchMethod::Polled { reason } = watch.method() {
         tracing::warn!("configuration files are polled every second: {reason}");
     }
     let mut settings: Option<HubFile> = None;

@@ -57,7 +57,7 @@ pub(crate) enum ShareError {
     #[error("cannot start the background hub")]
     Start(#[source] SpawnError),
     #[error("cannot pass the configuration to the background hub")]
-    Unsayable(#[source] serde_json::Error),
+    Encode(#[source] serde_json::Error),
     #[error("the background hub exited during startup; see its log {}", log.display())]
     Ended { log: PathBuf },
     #[error("the background hub did not start within {} s; see its log {}", START_TIMEOUT.as_secs(), log.display())]
@@ -181,7 +181,7 @@ impl<'a> SharedHub<'a> {
     pub(crate) async fn start(&self) -> Result<u32, ShareError> {
         // It writes to its log from the start. Without a log there is no hub, and the error below says so.
         let _ = open_log(&self.spec.log);
-        let spec = serde_json::to_string(&self.spec).map_err(ShareError::Unsayable)?;
+        let spec = serde_json::to_string(&self.spec).map_err(ShareError::Encode)?;
         let mut args: Vec<OsString> = vec!["__hub".into(), spec.into()];
         if let Some(config) = &self.config {
             args.extend(["--config".into(), config.into()]);

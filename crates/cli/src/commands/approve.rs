@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolbay_config::{
     ApprovalState, Approvals, DiffLine, Permission,
-    scope::{Placed, Scope, Why},
+    scope::{OverrideReason, Placed, Scope},
     visible,
 };
 
@@ -97,7 +97,8 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
 /// The servers that came with the project, each name once: the entry that counts, or would if it were approved.
 fn of_project(survey: &ConfiguredServers) -> Vec<&Placed> {
     let merged = &survey.reading.merged;
-    let inert = merged.outranked.iter().filter(|other| other.why == Why::Inert).map(|other| &other.entry);
+    let inert =
+        merged.overridden.iter().filter(|other| other.why == OverrideReason::Inert).map(|other| &other.entry);
     let mut all: Vec<&Placed> = Vec::new();
     for placed in merged.servers.iter().chain(inert).filter(|placed| placed.file.scope == Scope::Project) {
         if !all.iter().any(|other| other.server.name == placed.server.name) {
@@ -224,7 +225,8 @@ fn show(
 /// Entries of the user's own that an entry of a project takes the place of, or would.
 fn overridden<'a>(survey: &'a ConfiguredServers, placed: &'a Placed) -> impl Iterator<Item = &'a Placed> {
     let merged = &survey.reading.merged;
-    let lower = merged.outranked.iter().filter(|other| other.why == Why::Rank).map(|other| &other.entry);
+    let lower =
+        merged.overridden.iter().filter(|other| other.why == OverrideReason::Rank).map(|other| &other.entry);
     merged
         .servers
         .iter()

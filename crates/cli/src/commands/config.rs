@@ -32,7 +32,7 @@ fn show(context: &Context) -> Result<(), CliError> {
     let servers = &survey.reading.merged.servers;
     // With a single file, scope and file of each server are obvious.
     let servers: Vec<Value> = match survey.configuration.is_explicit {
-        true => servers.iter().map(|placed| survey.normalised(placed)).collect(),
+        true => servers.iter().map(|placed| survey.normalized(placed)).collect(),
         false => servers.iter().map(|placed| survey.json(placed)).collect(),
     };
     let out = &context.out;

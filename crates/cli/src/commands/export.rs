@@ -137,7 +137,7 @@ impl Exported<'_> {
                 }
                 self.servers.push(server);
             }
-            Err(EditError::Unsayable { message, .. }) => {
+            Err(EditError::Unsupported { message, .. }) => {
                 let lost = format!("server `{}` is skipped: {message}", server.name);
                 context.out.warn(&lost);
                 self.lost.push(lost);

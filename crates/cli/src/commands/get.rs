@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolbay_config::{
     ApprovalState, environment_names,
-    scope::{Placed, Scope, Why},
+    scope::{OverrideReason, Placed, Scope},
     visible,
 };
 
@@ -66,12 +66,12 @@ fn about(context: &Context, survey: &ConfiguredServers, placed: &Placed) -> Valu
     let inherited: Vec<&str> =
         names.iter().filter(|name| !name.declared).map(|name| name.name.as_str()).collect();
     let merged = &survey.reading.merged;
-    let others = merged.outranked.iter().filter(|other| other.entry.server.name == config.name);
+    let others = merged.overridden.iter().filter(|other| other.entry.server.name == config.name);
     let others: Vec<Value> = others
         .map(|other| {
             let why = match other.why {
-                Why::Rank => "rank",
-                Why::Inert => "needs approval",
+                OverrideReason::Rank => "rank",
+                OverrideReason::Inert => "needs approval",
             };
             json!({ "file": other.entry.file.path, "by": other.by, "why": why })
         })

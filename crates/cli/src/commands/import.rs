@@ -130,7 +130,7 @@ fn show(context: &Context, candidates: &[Candidate<'_>]) -> Result<(), CliError>
             Cell::new(clean_line(&candidate.written.name), Look::Bold),
             candidate.client.into(),
             short_path(context, candidate.path).into(),
-            target(&candidate.written.normalised()).into(),
+            target(&candidate.written.normalized()).into(),
         ]
     };
     let head = ["", "NAME", "OF", "FILE", "COMMAND OR URL"].map(|text| Cell::new(text, Look::Dim)).to_vec();
@@ -166,7 +166,7 @@ fn report(
                 "imported": is_written && candidate.is_taken,
                 "client": candidate.client,
                 "file": candidate.path,
-                "server": candidate.written.normalised(),
+                "server": candidate.written.normalized(),
                 "notes": candidate.notes.iter().chain(&candidate.unpinned).collect::<Vec<_>>(),
             })
         })

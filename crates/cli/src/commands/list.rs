@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     let head = ["NAME", "STANDING", "STATE", "TRANSPORT", "SCOPE", "FILE", "COMMAND OR URL"];
     let mut rows = vec![head.map(|text| Cell::new(text, Look::Dim)).to_vec()];
     for placed in servers {
-        let (name, normalised) = (placed.server.name.as_str(), survey.normalised(placed));
+        let (name, normalized) = (placed.server.name.as_str(), survey.normalized(placed));
         let look = match placed.server.permission {
             Permission::Enabled => Look::Good,
             Permission::Disabled => Look::Dim,
@@ -46,10 +46,10 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
             Cell::new(visible(name), Look::Bold),
             Cell::new(permission(placed.server.permission), look),
             state(name).unwrap_or("–").into(),
-            normalised["transport"].as_str().unwrap_or_default().into(),
+            normalized["transport"].as_str().unwrap_or_default().into(),
             scope(placed.file.scope).into(),
             short_path(context, &placed.file.path).into(),
-            target(&normalised).into(),
+            target(&normalized).into(),
         ]);
     }
     rows.extend(broken.iter().map(|entry| entry.row(context)));

@@ -5,11 +5,11 @@ use serde_json::Value;
 use toolbay_config::visible;
 
 /// The command with its arguments, the URL, or which of our own it is, of a server in normal form.
-pub(crate) fn target(normalised: &Value) -> String {
-    let text = |key: &str| normalised[key].as_str();
+pub(crate) fn target(normalized: &Value) -> String {
+    let text = |key: &str| normalized[key].as_str();
     match (text("command"), text("url")) {
         (Some(command), _) => {
-            let args = normalised["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let args = normalized["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
             command_line(std::iter::once(command).chain(args))
         }
         (None, Some(url)) => visible(url),
@@ -38,8 +38,8 @@ fn quoted(word: &str) -> String {
 }
 
 /// `NAME=value` of all variables or headers of a server in normal form.
-pub(crate) fn pairs(normalised: &Value, key: &str) -> Vec<String> {
-    let map = normalised[key].as_object().into_iter().flatten();
+pub(crate) fn pairs(normalized: &Value, key: &str) -> Vec<String> {
+    let map = normalized[key].as_object().into_iter().flatten();
     map.map(|(name, value)| visible(&format!("{name}={}", value.as_str().unwrap_or_default()))).collect()
 }
 

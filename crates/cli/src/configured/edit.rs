@@ -160,7 +160,7 @@ struct EditReport<'a> {
 impl EditReport<'_> {
     /// What exactly will run, before it is written.
     fn announce(&self, context: &Context) {
-        context.out.note(&format!("{}: {}", self.name, target(&self.written.normalised())));
+        context.out.note(&format!("{}: {}", self.name, target(&self.written.normalized())));
     }
 
     fn print(&self, context: &Context) -> Result<(), CliError> {
@@ -174,7 +174,7 @@ impl EditReport<'_> {
                 "dry_run": self.entry.is_some(),
                 "file": self.file.path,
                 "scope": scope(self.file.scope),
-                "server": self.written.normalised(),
+                "server": self.written.normalized(),
                 "entry": self.entry,
                 "warnings": self.warnings,
             }))?);

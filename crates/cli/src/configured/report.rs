@@ -84,7 +84,7 @@ impl ConfiguredServers {
 
     /// A server as JSON: the fields that all formats share, its file, permission and state.
     pub(crate) fn json(&self, placed: &Placed) -> Value {
-        let mut value = self.normalised(placed);
+        let mut value = self.normalized(placed);
         value["enabled"] = (placed.server.permission == Permission::Enabled).into();
         value["permission"] = permission(placed.server.permission).into();
         value["scope"] = scope(placed.file.scope).into();
@@ -93,13 +93,13 @@ impl ConfiguredServers {
     }
 
     /// The fields that all formats share. Nobody wrote those of a server that an extension describes.
-    pub(crate) fn normalised(&self, placed: &Placed) -> Value {
+    pub(crate) fn normalized(&self, placed: &Placed) -> Value {
         match (self.written(placed), &placed.server.endpoint) {
-            (Some(written), _) => written.normalised(),
+            (Some(written), _) => written.normalized(),
             (None, ServerEndpoint::BuiltIn(_)) => {
                 json!({ "name": placed.server.name.as_str(), "transport": "builtin", "enabled": true })
             }
-            (None, _) => placed.server.as_written().normalised(),
+            (None, _) => placed.server.as_written().normalized(),
         }
     }
 }

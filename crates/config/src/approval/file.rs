@@ -1,4 +1,4 @@
-//! The file that approvals live in.
+//! The file with the approvals.
 
 use std::{
     collections::BTreeMap,
@@ -23,12 +23,12 @@ const VERSION: u32 = 2;
 /// Verdicts by project and server.
 pub(super) type Projects = BTreeMap<String, BTreeMap<String, Record>>;
 
-/// What somebody said about one launch.
+/// The decision about one launch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     pub(super) decision: ApprovalDecision,
-    /// Of the launch that it was said about.
+    /// The hash of the launch.
     pub(super) hash: String,
     /// That launch in lines, without secrets.
     pub(super) launch: Vec<String>,
@@ -60,7 +60,7 @@ pub enum ApprovalError {
     /// The file cannot be read.
     #[error("cannot read the approvals {}, so nothing is approved: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// The file is not what we write.
+    /// The file is invalid.
     #[error("the approvals {} are invalid ({message}), so nothing is approved; approving again rewrites them", path.display())]
     Broken { path: PathBuf, message: String },
     /// The file was written when approvals bound less.
@@ -77,7 +77,7 @@ pub enum ApprovalError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// What the file says; a file that is not there says nothing.
+/// Reads the file; a missing file has no approvals.
 pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
     let unreadable = |source| ApprovalError::Read { path: path.to_owned(), source };
     let broken = |message| ApprovalError::Broken { path: path.to_owned(), message };
@@ -108,8 +108,7 @@ pub(super) fn read(path: &Path) -> Result<Projects, ApprovalError> {
     Ok(file.projects)
 }
 
-/// Changes the file, whatever other processes do meanwhile, and returns what it says then. A file that
-/// cannot be used is kept beside the new one.
+/// Changes the file under a lock, and returns its new content. An invalid file is kept beside the new one.
 pub(super) fn change(path: &Path, edit: impl FnOnce(&mut Projects)) -> Result<Projects, ApprovalError> {
     let unwritable = |source| ApprovalError::Write { path: path.to_owned(), source };
     let _lock = replace::lock_file(path).map_err(unwritable)?;

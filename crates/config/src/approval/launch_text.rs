@@ -1,7 +1,7 @@
-//! A launch as lines that people read and that a hash binds.
+//! A launch as lines that are shown for approval and that a hash binds.
 //!
-//! Both are made of what the file says, not of what it comes to: so whoever approves sees which secrets a server is
-//! given, a value may change without asking, and a reference to another secret may not.
+//! Both are made of the written entry, not of its expansion: so the user sees which secrets a server gets, the value of a secret may
+//! change without a new approval, and a reference to another secret may not.
 
 use std::{
     collections::BTreeSet,
@@ -21,9 +21,8 @@ use crate::{
     template::Template,
 };
 
-/// Settings by which a server gets nothing that it would not have anyway: how long things take, when it starts or starts
-/// again, and how calls wait for it.
-/// Whatever else there is, or will be, is bound.
+/// Settings that give a server no additional access: timeouts, when it starts or restarts, and how calls wait for it.
+/// All other settings, future ones included, are bound.
 const UNBOUND: [&str; 16] = [
     "connect_timeout",
     "first_byte_timeout",
@@ -43,7 +42,7 @@ const UNBOUND: [&str; 16] = [
     "total_timeout",
 ];
 
-/// What somebody approves of: everything by which an entry decides what runs, what it reaches, and what it is given.
+/// The text of a launch for approval: everything in an entry that decides what runs, what it connects to, and what it gets.
 pub(super) struct LaunchText {
     hash: HashFields,
     /// One line per fact, without secrets and with nothing invisible.
@@ -124,8 +123,8 @@ impl LaunchText {
     }
 
     fn add_built_in(&mut self, built_in: &WrittenBuiltIn) {
-        let entries = |say: fn(&Template) -> String| {
-            built_in.entries(|text| Ok(say(text))).unwrap_or_default().into_iter()
+        let entries = |write: fn(&Template) -> String| {
+            built_in.entries(|text| Ok(write(text))).unwrap_or_default().into_iter()
         };
         let shown = built_in.redacted();
         let shown = shown.entries(|text| Ok(redact::text(text))).unwrap_or_default();
@@ -182,7 +181,7 @@ impl LaunchText {
     }
 }
 
-/// After this time, what is not compared yet counts as replaced. Ordinary launches take microseconds; those that take longer
+/// After this time, the lines that are not compared yet count as replaced. Ordinary launches take microseconds; those that take longer
 /// differ in everything that matters.
 const MAX_TIME: Duration = Duration::from_millis(100);
 

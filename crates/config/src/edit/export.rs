@@ -1,4 +1,4 @@
-//! A server in the words of another program, for that program's file.
+//! A server in the format of another program.
 
 use serde_json::{Map, Value, json};
 
@@ -8,17 +8,17 @@ use crate::{
     template::{NotExpressible, Style, Template},
 };
 
-/// An entry for a file, its keys in the order in which people write them.
+/// An entry for a file, its keys in the usual order.
 pub(crate) struct Exported {
     pub(crate) entry: Pairs,
-    /// What the program has no words for.
+    /// Settings that the program does not support.
     pub(crate) lost: Vec<String>,
 }
 
 /// Keys and values in order.
 pub(crate) type Pairs = Vec<(String, Value)>;
 
-/// The entry of a server in a format; the error says why there can be none.
+/// Returns the entry of a server in a format, or why there can be none.
 pub(crate) fn entry(server: &WrittenServer, format: Format) -> Result<Exported, String> {
     if format == Format::Goose {
         return Err("the file of goose is YAML, which is read-only".to_owned());
@@ -97,7 +97,7 @@ impl EntryWriter {
         Ok(())
     }
 
-    /// Only our own words name what is a part of us.
+    /// Only our own formats have built-in servers.
     fn built_in(&mut self, built_in: &WrittenBuiltIn) -> Result<(), String> {
         if !matches!(self.format, Format::Toolbay | Format::McpServers) {
             return Err("it is built into Toolbay; export the hub instead".to_owned());
@@ -108,13 +108,13 @@ impl EntryWriter {
     }
 
     fn env(&mut self, server: &WrittenServer) -> Result<(), String> {
-        // Codex lists the names of variables that pass; it has no other way.
+        // Codex has only a list of the names of variables that are passed on.
         let passes = |name: &String, text: &Template| {
             self.format == Format::Codex && text.as_env() == Some(("", name))
         };
-        let (passing, said): (Vec<_>, Vec<_>) =
+        let (passing, written): (Vec<_>, Vec<_>) =
             server.env.iter().partition(|(name, text)| passes(name, text));
-        let said: Map<String, Value> = said
+        let written: Map<String, Value> = written
             .into_iter()
             .map(|(name, text)| Ok((name.clone(), self.text(text)?.into())))
             .collect::<Result<_, String>>()?;
@@ -122,13 +122,13 @@ impl EntryWriter {
             let names: Vec<&String> = passing.into_iter().map(|(name, _)| name).collect();
             self.put("env_vars", json!(names));
         }
-        if !said.is_empty() {
-            self.put(if self.format == Format::OpenCode { "environment" } else { "env" }, said);
+        if !written.is_empty() {
+            self.put(if self.format == Format::OpenCode { "environment" } else { "env" }, written);
         }
         Ok(())
     }
 
-    /// Where it runs, or the file with its variables, if there is a word for that.
+    /// Writes its directory, or the file with its variables, if the format has a key for that.
     fn folder(&mut self, what: &str, text: Option<&Template>) -> Result<(), String> {
         use Format::{
             Cline, Codex, CopilotCli, Cursor, Gemini, JetBrains, McpServers, OpenCode, Roo, Toolbay, VsCode,
@@ -188,7 +188,7 @@ impl EntryWriter {
     }
 
     fn headers(&mut self, server: &WrittenServer) -> Result<(), String> {
-        let (mut said, mut named) = (Map::new(), Map::new());
+        let (mut literal, mut named) = (Map::new(), Map::new());
         for (name, text) in &server.headers {
             match text.as_env().filter(|_| self.format == Format::Codex) {
                 Some(("Bearer ", variable)) if name.eq_ignore_ascii_case("authorization") => {
@@ -198,12 +198,12 @@ impl EntryWriter {
                     named.insert(name.clone(), variable.into());
                 }
                 _ => {
-                    said.insert(name.clone(), self.text(text)?.into());
+                    literal.insert(name.clone(), self.text(text)?.into());
                 }
             }
         }
         let key = if self.format == Format::Codex { "http_headers" } else { "headers" };
-        for (key, headers) in [(key, said), ("env_http_headers", named)] {
+        for (key, headers) in [(key, literal), ("env_http_headers", named)] {
             if !headers.is_empty() {
                 self.put(key, headers);
             }
@@ -211,8 +211,8 @@ impl EntryWriter {
         Ok(())
     }
 
-    fn permission(&mut self, standing: Permission) -> Result<(), String> {
-        if standing != Permission::Disabled {
+    fn permission(&mut self, permission: Permission) -> Result<(), String> {
+        if permission != Permission::Disabled {
             return Ok(());
         }
         let (key, value) = switch(self.format)

@@ -42,7 +42,7 @@ pub(super) fn write(text: &str, home: &[&str], name: &str, change: &Change<'_>) 
     Ok(root.to_string())
 }
 
-/// Makes an entry what it shall be, and touches nothing that is so already.
+/// Changes an entry to the wanted one, and leaves equal values untouched.
 fn merge(entry: &CstObject, wanted: &Pairs) {
     for property in entry.properties() {
         let name = property.decoded_name();

@@ -99,7 +99,7 @@ impl Format {
         Self::Factory,
     ];
 
-    /// The client of that name, as people type it.
+    /// Finds a client by its name as it is typed.
     pub fn client(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let meant = match name.as_str() {
@@ -118,7 +118,7 @@ impl Format {
     pub fn user_file(self, folders: &Folders) -> Option<PathBuf> {
         let files = self.user_files(folders);
         let there = files.iter().position(|path| path.is_file());
-        // The folder of an extension tells in which editor it is.
+        // The folder of an extension depends on the editor.
         let installed = |path: &Path| path.ancestors().nth(2).is_some_and(Path::is_dir);
         let usual = match self {
             Self::Cline | Self::Roo => files.iter().position(|path| installed(path)),

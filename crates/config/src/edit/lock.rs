@@ -18,7 +18,7 @@ use crate::files::{
 /// Some programs keep far more in the file of their servers than these.
 pub(super) const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// A file that nobody else changes as long as this lives, if they ask as we do.
+/// A file that is locked against other processes that use this type, until this is dropped.
 pub(crate) struct Locked {
     path: PathBuf,
     folder: PathBuf,
@@ -27,9 +27,9 @@ pub(crate) struct Locked {
 }
 
 impl Locked {
-    /// Waits until nobody else has the file. The folder is made if there is none.
+    /// Waits for the lock. The folder is created if there is none.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // Through links, so that what they lead to is changed, and they stay.
+        // Links are resolved, so that their target is changed, and they stay.
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),

@@ -54,7 +54,7 @@ fn entry_of(item: &mut Item) -> Result<&mut dyn TableLike, String> {
     item.as_table_like_mut().ok_or_else(|| "the entry is not a table".to_owned())
 }
 
-/// Makes an entry what it shall be, and touches nothing that is so already.
+/// Changes an entry to the wanted one, and leaves equal values untouched.
 fn merge(entry: &mut dyn TableLike, wanted: &Pairs) {
     let there: Vec<String> = entry.iter().map(|(key, _)| key.to_owned()).collect();
     for key in there.iter().filter(|key| !wanted.iter().any(|(it, _)| it == *key)) {
@@ -124,7 +124,7 @@ fn value_json(it: &Toml) -> Value {
     }
 }
 
-/// What stands above a removed table and apart from it, by an empty line, is not about it: it goes to the next.
+/// Moves comments that an empty line separates from a removed table to the next one: they are not about it.
 fn keep_comments(document: &mut DocumentMut, removed: &Table) {
     let prefix = removed.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_owned();
     let Some(end) = prefix.rfind("\n\n") else { return };

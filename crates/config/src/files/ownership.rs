@@ -1,4 +1,4 @@
-//! Whose a file is: whoever may write to a configuration chooses what is run.
+//! Ownership of files: a user who may write to a configuration decides what is run.
 
 use std::{
     fs::Metadata,
@@ -24,7 +24,7 @@ pub(crate) enum OwnershipError {
     WritableByGroup(u32),
 }
 
-/// Whether nobody but we and root may write to a file.
+/// Checks that only the user and root may write to a file.
 pub(crate) fn judge(metadata: &Metadata) -> Result<(), OwnershipError> {
     let us = geteuid().as_raw();
     let mode = metadata.permissions().mode();
@@ -43,7 +43,7 @@ fn is_ours_alone(group: u32, us: u32) -> bool {
     is_private_group(group, us, &list("/etc/passwd"), &list("/etc/group"))
 }
 
-/// Many systems give every user a group that nobody else is in, and let it write to whatever the user makes. Where users are
+/// Many systems give every user a private group, and let it write to the files of the user. Where users are
 /// listed elsewhere, such a group is known by its number, which is that of the user.
 fn is_private_group(group: u32, us: u32, users: &str, groups: &str) -> bool {
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<String>>();

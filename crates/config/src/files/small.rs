@@ -1,6 +1,6 @@
 //! Files that configuration consists of or names, read so that none of them can hold up or exhaust the reader.
 //!
-//! A path in a configuration may come from a cloned repository. Behind it may be a FIFO that nobody writes to, a terminal,
+//! A path in a configuration may come from a cloned repository. Behind it may be a FIFO without a writer, a terminal,
 //! or a device without an end; so only regular files are opened, without waiting, and only so much of them is read.
 
 use std::{
@@ -40,7 +40,7 @@ impl SmallFile {
     /// Reads all of it.
     pub(crate) fn read(self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        // Files of `/proc` say that they are empty.
+        // Files of `/proc` have the size 0.
         self.file.take(self.limit + 1).read_to_end(&mut bytes)?;
         match bytes.len() as u64 > self.limit {
             true => Err(too_large(self.limit)),
@@ -112,7 +112,7 @@ mod tests {
         ] {
             assert_eq!(read_small(&path(name), limit).unwrap_err().to_string(), why, "{name}");
         }
-        // Its size is said to be 0.
+        // Its size is reported as 0.
         let endless = read_small(Path::new("/proc/kallsyms"), 1024).unwrap_err();
         assert_eq!(endless.to_string(), "it is larger than 1 KiB");
         assert_eq!(read_small(&path("none"), 8).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -1,4 +1,4 @@
-//! Whose file it is, and where in it the servers are: told by content first, then by its name.
+//! Detection of a file's format and of the place of its servers: by its content first, then by its name.
 
 use std::{ffi::OsStr, path::Path};
 
@@ -10,7 +10,7 @@ pub(crate) struct DetectedServers<'a> {
     /// The keys that lead to the servers.
     pub(crate) home: Vec<&'static str>,
     pub(crate) entries: Vec<DetectedEntry<'a>>,
-    /// What VS Code asks people for.
+    /// The inputs of VS Code.
     pub(crate) inputs: Option<&'a Node>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct DetectedEntry<'a> {
     pub(crate) project: Option<&'a str>,
 }
 
-/// Finds the servers; the error says what the file is instead, if that is known.
+/// Finds the servers. The error describes the file, if it is known to be something else.
 pub(crate) fn detect<'a>(
     root: &'a Node,
     syntax: Syntax,
@@ -67,7 +67,7 @@ pub(crate) fn detect<'a>(
     ] {
         let servers = holds(home).filter(|node| format != Format::OpenCode || all_are_tables(node));
         if let Some(servers) = servers {
-            // VS Code keeps beside its servers what it asks people for.
+            // VS Code has its inputs beside the servers.
             let inputs = root.at(&home[..home.len() - 1]).and_then(|beside| beside.get("inputs"));
             let format = if is_opencode(servers) { Format::OpenCode } else { format };
             return Ok(DetectedServers { inputs, ..found(format, home, servers)? });
@@ -234,12 +234,12 @@ fn by_entries(servers: &Node) -> Option<Format> {
     let is_text = |key| nodes.iter().any(|node| node.get(key).and_then(Node::text).is_some());
     let is_map = |key| nodes.iter().any(|node| node.get(key).and_then(Node::entries).is_some());
     let is_list = |key| nodes.iter().any(|node| node.get(key).and_then(Node::list).is_some());
-    let says = |kind| nodes.iter().any(|node| node.get("type").and_then(Node::text) == Some(kind));
+    let has_type = |kind| nodes.iter().any(|node| node.get("type").and_then(Node::text) == Some(kind));
     let signs = [
         (any(&["httpUrl", "includeTools", "excludeTools", "trust", "authProviderType"]), Format::Gemini),
         (any(&["alwaysAllow", "watchPaths"]), Format::Roo),
         (any(&["transportType", "remoteConfigured", "oauthClient"]), Format::Cline),
-        (is_map("transport") || says("streamableHttp"), Format::Cline),
+        (is_map("transport") || has_type("streamableHttp"), Format::Cline),
         (any(&["serverUrl"]), Format::Windsurf),
         (any(&["working_directory"]), Format::Warp),
         (is_text("transport"), Format::Rovo),

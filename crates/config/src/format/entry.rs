@@ -1,4 +1,4 @@
-//! An entry of any format, in the words of all.
+//! Entries of client formats, converted to one form.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ use crate::{
 /// A built-in server is neither run nor reached.
 pub(crate) const BUILT_IN_ALONE: &str = "`builtin` cannot be combined with `command` or `url`";
 
-/// What an entry comes to.
+/// The result of reading an entry.
 pub(crate) enum EntryResult {
     Server(Box<WrittenServer>),
     /// A server that an extension describes.
     Extension(Extension),
-    /// It is no server that we could run, and nobody's mistake: why.
+    /// It is not a server that we can run, and not an error; with the reason.
     Elsewhere(String),
 }
 
@@ -35,11 +35,11 @@ pub(crate) enum EntryResult {
 pub struct Extension {
     /// The key of its entry.
     pub name: String,
-    /// What the extension is told.
+    /// The settings for the extension.
     pub settings: Value,
     /// Whether it may run.
     pub permission: Permission,
-    /// Where the entry stands.
+    /// The location of the entry.
     pub location: Location,
 }
 
@@ -50,7 +50,7 @@ enum OtherEndpoint {
     Elsewhere(String),
 }
 
-/// Reads an entry. The error is a sentence for people; `remarks` takes what is odd and does no harm.
+/// Reads an entry. The error is a message for the user; `remarks` collects warnings.
 pub(crate) fn read(
     name: &str,
     place: Location,
@@ -64,19 +64,19 @@ pub(crate) fn read(
     let (mut notes, odd) = (Vec::new(), misspelled(node));
     let notes = &mut notes;
     let mut fields = EntryFields::of(node)?;
-    // Cline puts what is about the connection into an object of its own, and so did goose.
+    // Cline has the keys of the connection in an object of its own, and so had goose.
     let is_table = |node: &Node| node.entries().is_some();
     let nested = ["transport", "config"].into_iter().find_map(|key| fields.take_if(key, is_table));
     let mut connection = EntryFields::of(nested.unwrap_or(node))?;
     let mut reader =
         EntryReader { written: WrittenServer::named(name, place), style: format.style(), format };
-    // Where something is missing, a key that looks like it says why.
-    let reach = reader.reach(&mut connection, notes).map_err(|message| match odd.first() {
+    // Where a key is missing, a similar one is the likely reason.
+    let other = reader.endpoint(&mut connection, notes).map_err(|message| match odd.first() {
         Some(remark) => remark.clone(),
         None => message.into(),
     })?;
     if nested.is_none() {
-        // Both look at the same keys: what the one took, the other need not keep.
+        // Both read the same keys: those that one took are not kept by the other.
         fields = connection;
     }
     for key in ["id", "name"] {
@@ -88,7 +88,7 @@ pub(crate) fn read(
     reader.tuning(&mut fields, notes)?;
     reader.keep(fields.rest());
     remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
-    Ok(match reach {
+    Ok(match other {
         OtherEndpoint::Here => EntryResult::Server(Box::new(reader.written)),
         OtherEndpoint::Extension => {
             let settings = node.get("settings").map(Node::to_json).unwrap_or_default();
@@ -111,7 +111,7 @@ struct EntryReader {
 
 impl EntryReader {
     /// How the server is reached.
-    fn reach(
+    fn endpoint(
         &mut self,
         fields: &mut EntryFields<'_>,
         notes: &mut Vec<String>,
@@ -233,7 +233,7 @@ impl EntryReader {
         Ok(())
     }
 
-    /// Our own object in entries of others; it counts more than what was made of their keys.
+    /// Reads our own object in entries of other programs; it takes precedence over their keys.
     fn tuning(&mut self, fields: &mut EntryFields<'_>, notes: &mut Vec<String>) -> Result<(), Remark> {
         match fields.take(&["toolbay"]) {
             None => Ok(()),
@@ -279,7 +279,7 @@ fn read_credentials(
             Template::of_env("Bearer ", variable, MissingValue::LeavesOut),
         );
     }
-    // Codex passes what there is; goose has these in its keyring, and needs them.
+    // Codex passes variables that are set; goose has these in its keyring, and requires them.
     for (key, lack) in [("env_vars", MissingValue::IsFine), ("env_keys", MissingValue::LeavesOut)] {
         let Some((key, node)) = fields.take(&[key]) else { continue };
         let names = node.list().ok_or_else(|| format!("`{key}` must be an array, got {}", node.kind()))?;
@@ -332,7 +332,7 @@ const HOUR: f64 = 3600.0;
 const CALL: &[&str] = &["idle_timeout", "total_timeout"];
 const START: &[&str] = &["startup_timeout"];
 
-/// Turns timeouts into ours. A value that cannot be meant is told and never fails an entry.
+/// Converts timeouts to ours. An implausible value is reported and never fails an entry.
 fn read_timeouts(
     fields: &mut EntryFields<'_>,
     format: Format,
@@ -346,7 +346,7 @@ fn read_timeouts(
     };
     let mut found = Vec::new();
     if let Some(several) = fields.take_if("timeout", |node| node.entries().is_some()) {
-        // Newer versions of opencode tell apart what the time is for.
+        // Newer versions of opencode have several timeouts.
         for (key, ours) in [("startup", START), ("request", CALL), ("execution", CALL)] {
             found.extend(several.get(key).map(|node| (key, ours, 0.001, node)));
         }
@@ -387,7 +387,7 @@ fn read_timeouts(
     }
 }
 
-/// Keys that say what a server is, in the formats that people have.
+/// Keys that describe a server in client formats.
 const KEYS: [&str; 26] = [
     "command",
     "args",
@@ -443,7 +443,7 @@ fn misspelled(node: &Node) -> Vec<Remark> {
     let odd = entries.iter().filter_map(|(key, _)| {
         let text = key.text.as_str();
         let is_known = KEYS.contains(&text) || OTHERS.contains(&text);
-        // What is there already was not meant.
+        // A key that is present already was not misspelled.
         let meant = nearest(text, &KEYS).filter(|meant| !is_known && !is_there(meant))?;
         let message = format!("`{text}` is unknown; did you mean `{meant}`?");
         Some(Remark { message, at: Some(key.at) })

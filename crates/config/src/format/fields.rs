@@ -1,4 +1,4 @@
-//! The keys of an entry, taken one by one, so that what nobody took is known at the end.
+//! The keys of an entry, taken one by one, so that the unknown ones are left at the end.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::syntax::{Key, Node};
 
-/// Keys of an entry. An error is a sentence for people and never shows a value: it may be a secret.
+/// Keys of an entry. An error is a message for the user and never shows a value: it may be a secret.
 pub(crate) struct EntryFields<'a> {
     entries: &'a [(Key, Node)],
     taken: HashSet<&'a str>,
@@ -73,7 +73,7 @@ impl<'a> EntryFields<'a> {
         values.collect()
     }
 
-    /// What nobody took.
+    /// The keys that were not taken.
     pub(crate) fn rest(&self) -> Map<String, Value> {
         let is_left =
             |key: &Key, node: &Node| !self.taken.contains(key.text.as_str()) && !matches!(node, Node::Null);

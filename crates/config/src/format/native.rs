@@ -1,7 +1,7 @@
 //! Our own `toolbay.toml`.
 //!
-//! `[servers.NAME]` holds what an entry holds elsewhere, and how the server is treated, side by side; `[hub]` what is
-//! about the hub itself. A key that means nothing is a mistake here, and is told with its line and column.
+//! `[servers.NAME]` has the keys of an entry and the settings of the server, side by side; `[hub]` has the settings of the hub. An
+//! unknown key is an error, and is reported with its line and column.
 
 mod hub;
 
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
 
-/// Mistakes that are told of one entry, or of the rest of a file. Whoever has more begins with these.
+/// How many errors are reported for one entry, or for the rest of a file.
 pub(crate) const MOST_PROBLEMS: usize = 16;
 
 /// At the root.
@@ -45,7 +45,7 @@ pub(crate) const HUB: [&str; 12] = [
     "first_list_wait",
 ];
 
-/// In `[servers.NAME]`: what the server is.
+/// In `[servers.NAME]`: the keys of an entry.
 pub(crate) const ENTRY: [&str; 16] = [
     "command",
     "args",
@@ -65,7 +65,7 @@ pub(crate) const ENTRY: [&str; 16] = [
     "extra",
 ];
 
-/// In `[servers.NAME]`: how it is treated, the fields of `ServerOptions`.
+/// In `[servers.NAME]`: settings, the fields of `ServerOptions`.
 pub(crate) const TUNING: [&str; 26] = [
     "startup_timeout",
     "idle_timeout",
@@ -95,7 +95,7 @@ pub(crate) const TUNING: [&str; 26] = [
     "tool",
 ];
 
-/// Reads an entry, or tells everything that is wrong with it; `remarks` takes what is odd and does no harm.
+/// Reads an entry, or returns all its errors; `remarks` collects warnings.
 pub(crate) fn read(
     name: &str,
     place: Location,
@@ -114,7 +114,7 @@ pub(crate) fn read(
         }
         let known: Vec<&str> = ENTRY.iter().chain(&TUNING).copied().collect();
         let json = value.to_json();
-        // One key at a time, so that a mistake is told where it stands.
+        // One key at a time, so that an error is reported at its location.
         if let Some(message) = tuning_fault(key_text, &json, &known) {
             let is_last = problems.len() + 1 == MOST_PROBLEMS;
             let message = if is_last { format!("{message}; and more") } else { message };
@@ -185,7 +185,7 @@ fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, Stri
     Ok(written)
 }
 
-/// What is wrong with a key that says how a server is treated, and its value; `known` are the keys it may have been.
+/// Returns the error of a setting and its value; `known` are the keys for suggestions.
 pub(crate) fn tuning_fault(key: &str, value: &Value, known: &[&str]) -> Option<String> {
     if !TUNING.contains(&key) {
         return Some(unknown(key, known));
@@ -201,7 +201,7 @@ fn unknown(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// The name that a setting of a server has now, and what to say of one that is written under its former name.
+/// The current name of a setting, and a warning if `key` is a former name.
 pub(crate) fn current_name(key: &str) -> (&str, Option<&'static str>) {
     match key {
         "era" => ("revision", Some("`era` is now called `revision`; the former name is still read")),

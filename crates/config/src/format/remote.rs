@@ -99,7 +99,7 @@ pub(crate) fn read_ca(file: &Path) -> Result<Vec<CertificateDer<'static>>, Strin
     Ok(certificates)
 }
 
-/// What the `type` of an entry says.
+/// The meaning of `type` in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransportKind<'a> {
     /// Nothing.

@@ -26,7 +26,7 @@ pub(crate) struct Checked {
     pub(crate) missing: Vec<Missing>,
 }
 
-/// Checks a server; the error is a sentence for people. Relative folders start at `base`.
+/// Checks a server; the error is a message for the user. Relative folders start at `base`.
 pub(crate) fn check(
     written: &WrittenServer,
     base: &Path,
@@ -39,7 +39,7 @@ pub(crate) fn check(
         *file = base.join(&file);
     }
     let mut missing = Vec::new();
-    let reach = match (&written.command, &written.url) {
+    let endpoint = match (&written.command, &written.url) {
         (Some(_), Some(_)) => return Err("`command` and `url` cannot be used together".to_owned()),
         (Some(command), None) => {
             if tuning.ca.is_some() {
@@ -71,7 +71,7 @@ pub(crate) fn check(
     };
     let server = ServerConfig {
         name: ServerName::new(written.name.as_str()),
-        endpoint: reach,
+        endpoint,
         permission: written.permission,
         tuning,
     };

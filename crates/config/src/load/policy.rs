@@ -1,10 +1,10 @@
-//! Lists beside the servers that switch some of them off, and tools of theirs.
+//! Lists beside the servers that disable some servers or tools.
 
 use serde_json::{Value, json};
 
 use crate::{Format, Permission, WrittenServer, syntax::Node};
 
-/// Applies what the file says beside its entries; gives what was switched off, and by which list.
+/// Applies such lists to a server. Returns a note with the list if the server was disabled.
 pub(crate) fn apply(
     root: &Node,
     format: Format,
@@ -68,7 +68,7 @@ fn matches(rule: &Node, server: &WrittenServer) -> bool {
     pattern.zip(server.url.as_ref()).is_some_and(|(pattern, url)| fits(pattern, &url.shown()))
 }
 
-/// Whether a text is what a pattern says, in which `*` stands for any characters, and `?`, as in URLs, for itself.
+/// Whether a text matches a pattern, in which `*` matches any characters, and `?` itself, as in URLs.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };

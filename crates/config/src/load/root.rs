@@ -36,9 +36,9 @@ const WITHIN: [&str; 20] = [
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProjectRoot {
     /// From here relative folders start, and `${workspaceFolder}` means it: where the file is, or the project that the
-    /// file's folder stands in.
+    /// file's folder is in.
     pub(crate) folder: PathBuf,
-    /// Whether it is a project. Its programs run there, unless the file says where.
+    /// Whether it is a project. Its programs run there by default.
     pub(crate) is_project: bool,
 }
 
@@ -59,7 +59,7 @@ impl ProjectRoot {
         Self { folder: folder.to_owned(), is_project }
     }
 
-    /// Where a program runs of which nothing is said; `project` is the one that its entry is for.
+    /// The default working directory of a program; `project` is the one that its entry is for.
     pub(crate) fn usual_cwd(&self, project: Option<&str>) -> Option<PathBuf> {
         project.map(PathBuf::from).or_else(|| self.is_project.then(|| self.folder.clone()))
     }
@@ -75,7 +75,7 @@ pub(crate) fn in_full(
     let mut moved = written.clone();
     moved.texts_mut().for_each(|text| *text = text.with_places(variables));
     moved.env_file = moved.env_file.map(|file| file.below(folder));
-    // What was said about it, or where the program of this file would run it.
+    // The given one, or where the program of this file would run it.
     moved.cwd = match (&server.endpoint, moved.cwd) {
         (_, Some(cwd)) => Some(cwd.below(folder)),
         (ServerEndpoint::Command(command), None) => command.cwd.as_deref().map(Template::of_path),

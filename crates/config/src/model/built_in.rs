@@ -38,7 +38,7 @@ pub struct CodebaseSettings {
     /// Whether failures of tools are JSON-RPC errors, as in the document that the server follows, and not results that a
     /// model can correct itself by.
     pub s3_errors: bool,
-    /// Whether files whose names say that they hold secrets are shown.
+    /// Whether files whose names indicate secrets are shown.
     pub secrets: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct CodebaseSettings {
 pub struct Embeddings {
     /// Where it is; parts of the code are sent there.
     pub url: Uri,
-    /// The model that it is asked for.
+    /// The name of the model in requests.
     pub model: String,
     /// A secret to show there.
     pub api_key: Option<String>,
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Embeddings {
 pub struct WrittenBuiltIn {
     /// Which one.
     pub name: String,
-    /// Its folder, if it is said.
+    /// Its folder, if it is given.
     pub root: Option<Template>,
     /// `url`, `model` and `api_key` of who embeds texts.
     pub embeddings: BTreeMap<String, Template>,
@@ -79,7 +79,7 @@ pub struct WrittenBuiltIn {
     pub secrets: bool,
 }
 
-/// Takes the keys of a built-in server from an entry, if it is one. The error is a sentence for people.
+/// Takes the keys of a built-in server from an entry, if it is one. The error is a message for the user.
 pub(crate) fn read(fields: &mut EntryFields<'_>, style: Style) -> Result<Option<WrittenBuiltIn>, String> {
     let Some(name) = fields.text(&["builtin"])? else { return Ok(None) };
     if !KNOWN.contains(&name) {
@@ -184,23 +184,23 @@ impl WrittenBuiltIn {
         }
     }
 
-    /// What is about it alone, as keys of an entry; texts as `say` writes them.
+    /// Its own keys of an entry, with texts written by `write`.
     pub(crate) fn entries(
         &self,
-        mut say: impl FnMut(&Template) -> Result<String, String>,
+        mut write: impl FnMut(&Template) -> Result<String, String>,
     ) -> Result<Vec<(String, Value)>, String> {
         let mut entries = vec![("builtin".to_owned(), self.name.as_str().into())];
         if let Some(root) = &self.root {
-            entries.push(("root".to_owned(), say(root)?.into()));
+            entries.push(("root".to_owned(), write(root)?.into()));
         }
         if !self.embeddings.is_empty() {
-            let mut said = Map::new();
+            let mut embeddings_entry = Map::new();
             for key in EMBEDDINGS {
                 if let Some(text) = self.embeddings.get(key) {
-                    said.insert(key.to_owned(), say(text)?.into());
+                    embeddings_entry.insert(key.to_owned(), write(text)?.into());
                 }
             }
-            entries.push(("embeddings".to_owned(), said.into()));
+            entries.push(("embeddings".to_owned(), embeddings_entry.into()));
         }
         if self.s3_errors {
             entries.push(("compat".to_owned(), json!({ "s3_errors": true })));
@@ -222,7 +222,7 @@ impl WrittenBuiltIn {
         shown
     }
 
-    /// Whether a secret stands in the file itself.
+    /// Whether the file itself contains a secret.
     pub(crate) fn has_literal_secret(&self) -> bool {
         self.embeddings.get("api_key").is_some_and(|key| key.without_secrets().is_none())
     }

@@ -30,7 +30,7 @@ pub enum Permission {
     Enabled,
     /// Somebody switched it off.
     Disabled,
-    /// It came with a project, and nobody approved of it yet.
+    /// It is from a project and not approved yet.
     Pending,
 }
 
@@ -92,13 +92,13 @@ pub struct ServerOptions {
     /// Time from spawning to ready.
     #[serde(with = "crate::model::duration")]
     pub startup_timeout: Option<Duration>,
-    /// Time of a call without a sign of life.
+    /// Timeout of a call without progress.
     #[serde(with = "crate::model::duration")]
     pub idle_timeout: Option<Duration>,
     /// Time of a call in all.
     #[serde(with = "crate::model::duration")]
     pub total_timeout: Option<Duration>,
-    /// Time to answer the probe for the stateless era.
+    /// Timeout of the probe for a modern revision.
     #[serde(with = "crate::model::duration")]
     pub probe_timeout: Option<Duration>,
     /// Time to end after stdin was closed, and again after SIGTERM.
@@ -122,7 +122,7 @@ pub struct ServerOptions {
     pub ca: Option<PathBuf>,
     /// Which revisions of the protocol to speak.
     pub revision: RevisionSetting,
-    /// What happens to arguments that do not fit the tool's schema.
+    /// How arguments that do not match the tool's schema are handled.
     pub validate: Validate,
     /// Calls at the server at once.
     pub max_in_flight: Option<usize>,
@@ -132,7 +132,7 @@ pub struct ServerOptions {
     pub serialize_writes: bool,
     /// The longest message it may send, in bytes.
     pub max_message: Option<usize>,
-    /// URIs that it is told are its roots.
+    /// URIs that it gets as its roots.
     pub roots: Option<Vec<String>>,
     /// When it is started.
     pub start: Start,
@@ -205,7 +205,7 @@ pub enum Stderr {
 }
 
 /// What a server inherits of our environment: `"usual"`, `"all"`, `"none"`, or a list of names to add to the usual ones, in which
-/// `*` stands for any characters at an end.
+/// `*` at an end matches any characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InheritEnv {
@@ -214,14 +214,14 @@ pub enum InheritEnv {
     Usual,
     /// Everything.
     All,
-    /// Nothing but what its entry declares.
+    /// Only the variables that its entry declares.
     None,
     /// The usual, and these.
     #[serde(untagged)]
     Also(Vec<String>),
 }
 
-/// Which tools of a server are offered. Patterns are the server's own names; `*` stands for any characters, `?` for one.
+/// Which tools of a server are offered. Patterns match the server's own names; `*` matches any characters, `?` one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolFilter {
@@ -243,7 +243,7 @@ impl ToolFilter {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolOptions {
-    /// Time of a call without a sign of life.
+    /// Timeout of a call without progress.
     #[serde(with = "crate::model::duration")]
     pub idle_timeout: Option<Duration>,
     /// Time of a call in all.
@@ -251,7 +251,7 @@ pub struct ToolOptions {
     pub total_timeout: Option<Duration>,
 }
 
-/// Which era a server is spoken to in.
+/// Which revisions are tried with a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RevisionSetting {
@@ -264,14 +264,14 @@ pub enum RevisionSetting {
     Modern,
 }
 
-/// What happens to arguments that do not fit the tool's schema.
+/// How arguments that do not match the tool's schema are handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Validate {
-    /// The call is answered at once with what does not fit.
+    /// The call gets an error with the mismatch at once.
     #[default]
     Enforce,
-    /// The log says so.
+    /// The mismatch is logged.
     Warn,
     /// Nobody looks.
     Off,

@@ -1,4 +1,4 @@
-//! A server as its file writes it: in words that no format owns, variables unexpanded.
+//! A server as its file has it, in a form that is independent of the format, with variables unexpanded.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,12 +9,12 @@ use crate::{
     template::{Style, Template},
 };
 
-/// A server as written. This is what is printed, exported and put into files; never the values of variables.
+/// A server as written. This form is printed, exported and written to files; it never has the values of variables.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WrittenServer {
     /// The key of its entry.
     pub name: String,
-    /// Where the entry stands.
+    /// The location of the entry.
     pub location: Location,
     /// The program, if it is one.
     pub command: Option<Template>,
@@ -38,7 +38,7 @@ pub struct WrittenServer {
     pub permission: Permission,
     /// How it is treated: the keys of [`ServerOptions`](crate::ServerOptions).
     pub tuning: Map<String, Value>,
-    /// Keys that mean nothing to us, by format: they are kept for the way back.
+    /// Keys that we do not know, by format: they are kept for export.
     pub extra: BTreeMap<String, Map<String, Value>>,
 }
 
@@ -65,7 +65,7 @@ impl WrittenServer {
 }
 
 impl WrittenServer {
-    /// What people are asked for, by id.
+    /// The ids of the inputs that it uses.
     pub fn inputs(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.texts().flat_map(Template::inputs).collect();
         ids.sort_unstable();
@@ -93,7 +93,7 @@ impl WrittenServer {
         single.into_iter().flatten().chain(several).chain(built_in)
     }
 
-    /// Whether both start or reach the same server and may run or not alike, each in the words of its format. How it is
+    /// Whether both have the same endpoint and the same permission, each in its own format. How it is
     /// treated may differ.
     pub fn is_same_server(&self, other: &Self) -> bool {
         let text = |text: &Option<Template>| text.as_ref().map(Template::native);

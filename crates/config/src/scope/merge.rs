@@ -7,7 +7,7 @@ use toolbay_protocol::ServerName;
 use super::{Scope, ScopedFile};
 use crate::{ConfigFile, Permission, ServerConfig, ToolFilter, WrittenServer, glob};
 
-/// What one file says.
+/// The servers of one file.
 #[derive(Debug, Clone)]
 pub struct Layer {
     /// The file.
@@ -32,55 +32,54 @@ impl From<ServerConfig> for Declared {
 }
 
 impl ConfigFile {
-    /// Its servers, each with what an approval binds.
+    /// Its servers, each with the launch that an approval binds.
     pub(crate) fn declared(&self) -> impl Iterator<Item = Declared> {
         let both = self.servers.iter().zip(&self.launches);
         both.map(|(server, launch)| Declared { server: server.clone(), launch: launch.clone() })
     }
 }
 
-/// A server, and where it stands.
+/// A server and its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// The server.
     pub server: ServerConfig,
     /// What an [approval](crate::Approvals) of it shows and binds.
     pub launch: WrittenServer,
-    /// The file that says so.
+    /// The file that declares it.
     pub file: ScopedFile,
 }
 
-/// What counts, and what does not.
+/// The servers that count, and the entries that do not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// The servers, each name once: those that count most first, then as in their files.
     pub servers: Vec<Placed>,
     /// Entries whose name another one has.
-    pub outranked: Vec<Outranked>,
+    pub overridden: Vec<Overridden>,
 }
 
 /// An entry that does not count.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Outranked {
+pub struct Overridden {
     /// The entry.
     pub entry: Placed,
     /// The file whose entry counts instead.
     pub by: PathBuf,
     /// The reason.
-    pub why: Why,
+    pub why: OverrideReason,
 }
 
 /// Why an entry does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum OverrideReason {
     /// The other file ranks higher.
     Rank,
-    /// It came with a project and may not run, so it takes nobody's place: else any repository could switch off the user's own servers.
+    /// It is from a project and may not run, so it does not override another entry: else any repository could disable the user's servers.
     Inert,
 }
 
-/// Puts files together. Of two entries with one name the higher counts, and keeps within what the lower one allows of
-/// its tools.
+/// Merges files. Of two entries with one name the higher one counts, restricted to the tools that the lower one allows.
 pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Merged {
     let mut layers: Vec<Layer> = layers.into_iter().collect();
     // Stable: files of one scope keep their order.
@@ -103,10 +102,10 @@ pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Merged {
     for entry in entries {
         let name = &entry.server.name;
         match (places.get(name), runs.get(name)) {
-            (Some(&place), _) => merged.outrank(place, entry),
+            (Some(&place), _) => merged.override_entry(place, entry),
             // Not even its place in the order: of two servers with one resource, the first has it.
             (None, Some(by)) if is_inert(&entry) => {
-                merged.outranked.push(Outranked { by: by.clone(), entry, why: Why::Inert });
+                merged.overridden.push(Overridden { by: by.clone(), entry, why: OverrideReason::Inert });
             }
             (None, _) => {
                 places.insert(name.clone(), merged.servers.len());
@@ -119,13 +118,17 @@ pub fn merge(layers: impl IntoIterator<Item = Layer>) -> Merged {
 
 impl Merged {
     /// Two entries with one name; `lower` comes from a file that ranks lower than the one that has its place.
-    fn outrank(&mut self, place: usize, lower: Placed) {
+    fn override_entry(&mut self, place: usize, lower: Placed) {
         let higher = &mut self.servers[place];
         if !is_inert(&lower) {
             let (ours, theirs) = (&higher.server.tuning.tools, &lower.server.tuning.tools);
             higher.server.tuning.tools = combine_filters(ours, theirs);
         }
-        self.outranked.push(Outranked { entry: lower, by: higher.file.path.clone(), why: Why::Rank });
+        self.overridden.push(Overridden {
+            entry: lower,
+            by: higher.file.path.clone(),
+            why: OverrideReason::Rank,
+        });
     }
 }
 

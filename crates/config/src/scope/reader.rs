@@ -1,4 +1,4 @@
-//! Reading all files again and again, with what was right before where one is broken.
+//! Reading all files repeatedly, with the last valid content where one is broken.
 
 use std::{
     collections::HashSet,
@@ -11,17 +11,17 @@ use crate::{Approvals, ConfigError, ConfigFile, HubFile, Origin, Permission, Pro
 
 /// Reads the files of all scopes.
 ///
-/// A file that cannot be read or understood changes nothing: what it said last counts, and so for a single entry. One
-/// that is gone says nothing any more.
+/// A file that cannot be read or parsed changes nothing: its last valid content counts, and so for a single entry. A file that was
+/// removed has no servers.
 #[derive(Debug)]
 pub struct ScopeReader {
     files: Vec<ScopedFile>,
     project: Option<PathBuf>,
-    /// What each file said last, not judged.
+    /// The last valid content of each file, before approvals are applied.
     last: Vec<Last>,
 }
 
-/// What a file said when it was last right.
+/// The last valid content of a file.
 #[derive(Debug, Clone, Default)]
 struct Last {
     servers: Vec<Declared>,
@@ -33,7 +33,7 @@ struct Last {
 pub struct Reading {
     /// The servers that count, those of the project judged.
     pub merged: Merged,
-    /// Settings of the hub itself. Never a project's: a repository has no say in where the user's hub listens.
+    /// Settings of the hub itself, never a project's: a repository does not decide where the user's hub listens.
     pub hub: HubFile,
     /// Files that cannot be used now.
     pub errors: Vec<ConfigError>,
@@ -57,7 +57,7 @@ impl ScopeReader {
         self.files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// Reads all files with `load`, which is told whose a file is.
+    /// Reads all files with `load`, which gets the origin of each.
     pub fn read(
         &mut self,
         approvals: &Approvals,
@@ -65,7 +65,7 @@ impl ScopeReader {
     ) -> Reading {
         let mut reading = Reading::default();
         for (file, last) in self.files.iter().zip(&mut self.last) {
-            // Without a folder nobody can have approved of anything in it.
+            // Without a folder there can be no approvals for it.
             let project = self.project.as_deref().or(file.path.parent()).unwrap_or(Path::new(""));
             let is_approved = |launch: &WrittenServer| approvals.is_approved(project, launch);
             let origin = match file.scope {
@@ -99,7 +99,7 @@ impl ScopeReader {
             Layer { file: file.clone(), servers }
         }));
         let merged = &reading.merged;
-        let all = merged.servers.iter().chain(merged.outranked.iter().map(|other| &other.entry));
+        let all = merged.servers.iter().chain(merged.overridden.iter().map(|other| &other.entry));
         let waits = all.into_iter().any(|placed| placed.server.permission == Permission::Pending);
         reading.approvals = approvals.problem().filter(|_| waits).map(ToString::to_string);
         reading

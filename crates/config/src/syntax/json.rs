@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::{Key, Node, SyntaxError};
 use crate::{Location, problem::Position};
 
-/// Comments and trailing commas, and nothing else: a forgotten comma is a mistake worth a word.
+/// Comments and trailing commas, and nothing else: a missing comma is an error.
 pub(crate) const JSONC: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,

@@ -36,7 +36,7 @@ fn table(table: &dyn TableLike) -> Node {
     let entries = table.iter().map(|(name, item)| {
         let key = table.key(name).and_then(toml_edit::Key::span);
         let byte = key.or_else(|| item.span()).map_or(0, |span| span.start);
-        // The parser refuses what stands twice.
+        // The parser rejects duplicate keys.
         (Key { text: name.to_owned(), at: Position::Byte(byte), is_repeated: false }, node(item))
     });
     Node::Map(entries.collect())

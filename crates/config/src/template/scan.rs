@@ -7,9 +7,9 @@ use super::{Keyword, MissingValue, TemplatePart, ValueSource, Variable};
 pub(crate) enum Style {
     /// Not at all.
     Plain,
-    /// `${VAR}` and `${VAR:-default}`, and what editors write, as long as it cannot be mistaken.
+    /// `${VAR}` and `${VAR:-default}`, and the syntax of editors where it is unambiguous.
     Claude,
-    /// `${env:VAR}`, `${input:id}`, `${workspaceFolder}` and the like; without a value they come to nothing.
+    /// `${env:VAR}`, `${input:id}`, `${workspaceFolder}` and the like; without a value they expand to nothing.
     Editor,
     /// `$VAR` too.
     Dollar,
@@ -106,7 +106,7 @@ fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
     Some((Variable { source, default, written: text[..length].to_owned(), lack }, length))
 }
 
-/// What stands in the braces of `${…}`.
+/// Parses the text in the braces of `${…}`.
 fn braced(inner: &str, style: Style) -> Option<(ValueSource, Option<String>)> {
     if let Some((name, default)) = inner.split_once(":-")
         && style != Style::Editor

@@ -12,7 +12,7 @@ use crate::{
     template::{Keyword, MissingValue, ValueSource, Variable},
 };
 
-/// A file that stands for a secret is short.
+/// A file with a secret is short.
 const MAX_SECRET_FILE: u64 = 64 * 1024;
 
 /// Whether files are read that hold values: those of `${file:…}`, and files of variables.
@@ -25,7 +25,7 @@ pub enum ReadFiles {
     Now,
 }
 
-/// What variables in a file come to.
+/// The values of variables in a file.
 #[derive(Clone, Default)]
 pub struct Variables {
     /// The environment.
@@ -60,7 +60,7 @@ impl Missing {
         matches!(self.lack, MissingValue::Stays | MissingValue::LeavesOut)
     }
 
-    /// What became of it, for people.
+    /// The consequence, as a message.
     pub(crate) fn fate(&self) -> Option<&'static str> {
         match self.lack {
             MissingValue::Stays => Some("the text stays as written"),
@@ -83,7 +83,7 @@ pub(crate) struct Missing {
 }
 
 impl Variables {
-    /// Those of a file: what the file says itself fills what nobody gave.
+    /// The variables of a file, with the defaults of its inputs.
     pub(crate) fn for_file(&self, path: &Path, root: &Path, defaults: &BTreeMap<String, String>) -> Self {
         let mut all = self.clone();
         all.folder.get_or_insert_with(|| path.parent().unwrap_or(Path::new("")).to_owned());
@@ -95,7 +95,7 @@ impl Variables {
         all
     }
 
-    /// What a variable comes to: its value, its default, or what was written.
+    /// Expands a variable: to its value, its default, or the text as written.
     pub(crate) fn value_of(&self, variable: &Variable, missing: &mut Vec<Missing>) -> String {
         let found = match &variable.source {
             ValueSource::Env(name) => self.env(name).ok_or_else(|| format!("set {name} in the environment")),
@@ -110,7 +110,7 @@ impl Variables {
                 self.word(*word).ok_or_else(|| format!("the value of {} is not known", word.name()))
             }
         };
-        // As a shell has it: `:-` stands in for what is empty, too.
+        // As in a shell, `:-` applies to empty values, too.
         match (found, &variable.default) {
             (Ok(value), Some(default)) if value.is_empty() => default.clone(),
             (Ok(value), _) => value,

@@ -21,13 +21,13 @@ use super::WatchMethod;
 
 /// How often files are looked at when the system will not report changes.
 const POLL: Duration = Duration::from_secs(1);
-/// How often they are looked at besides: network file systems report nothing of what others do, nor does anything
-/// tell of folders far above that were moved.
-const BESIDES: Duration = Duration::from_secs(30);
-/// How often the way is walked again while it changes under our feet.
-const MOST_WALKS: usize = 8;
+/// How often they are checked in addition to notifications: network file systems do not report changes by other machines, and moved
+/// folders far above are not reported either.
+const EXTRA_POLL: Duration = Duration::from_secs(30);
+/// How often the path is walked again if it changes meanwhile.
+const MAX_WALKS: usize = 8;
 
-/// Too many files are open, on the machine or here: so says the system when there are too many instances of inotify.
+/// Too many open files, on the machine or in the process: the errors for too many instances of inotify.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
@@ -38,7 +38,7 @@ pub(super) struct FileWatcher {
     paths: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     names: Names,
-    sight: Notice,
+    notice: Notice,
 }
 
 enum Notice {
@@ -56,56 +56,57 @@ struct Stamp {
 }
 
 impl FileWatcher {
-    /// Reports become pokes.
-    pub(super) fn open(paths: &[PathBuf], poke: Arc<Notify>) -> Self {
+    /// Opens a watcher that notifies `event` of changes.
+    pub(super) fn open(paths: &[PathBuf], event: Arc<Notify>) -> Self {
         let names = Names::default();
-        let watcher = notify::recommended_watcher(reporter(Arc::clone(&names), poke));
+        let watcher = notify::recommended_watcher(reporter(Arc::clone(&names), event));
         Self::with(paths, names, watcher)
     }
 
     pub(super) fn with(paths: &[PathBuf], names: Names, watcher: notify::Result<RecommendedWatcher>) -> Self {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let sight = match watcher {
+        let notice = match watcher {
             Ok(watcher) => Notice::Reported { watcher, watched: BTreeSet::new() },
             Err(error) => Notice::Polled { reason: reason(&error) },
         };
-        let mut eyes = Self { paths: paths.iter().map(absolute).collect(), stamps: Vec::new(), names, sight };
-        eyes.walk_again();
-        eyes
+        let mut this =
+            Self { paths: paths.iter().map(absolute).collect(), stamps: Vec::new(), names, notice };
+        this.walk_again();
+        this
     }
 
-    pub(super) fn way(&self) -> WatchMethod {
-        match &self.sight {
+    pub(super) fn method(&self) -> WatchMethod {
+        match &self.notice {
             Notice::Reported { .. } => WatchMethod::Reported,
             Notice::Polled { reason } => WatchMethod::Polled { reason: Arc::clone(reason) },
         }
     }
 
     /// How long to wait for reports before looking by hand.
-    pub(super) fn next_look(&self) -> Duration {
-        match self.sight {
-            Notice::Reported { .. } => BESIDES,
+    pub(super) fn poll_interval(&self) -> Duration {
+        match self.notice {
+            Notice::Reported { .. } => EXTRA_POLL,
             Notice::Polled { .. } => POLL,
         }
     }
 
-    /// Whether a file differs from what it was at the last walk.
-    pub(super) fn see_a_change(&self) -> bool {
+    /// Whether a file has changed since the last walk.
+    pub(super) fn has_changed(&self) -> bool {
         self.stamps != stamps(&self.paths)
     }
 
-    /// Watches what must be watched now. Whatever changes after this is noticed.
+    /// Watches the folders of the current paths. Every change after this is noticed.
     pub(super) fn walk_again(&mut self) {
-        if let Notice::Reported { watcher, watched } = &mut self.sight
+        if let Notice::Reported { watcher, watched } = &mut self.notice
             && let Err(error) = watch_trail(&self.paths, &self.names, watcher, watched)
         {
-            self.sight = Notice::Polled { reason: reason(&error) };
+            self.notice = Notice::Polled { reason: reason(&error) };
         }
         self.stamps = stamps(&self.paths);
     }
 }
 
-/// Watches anew even what was watched: a folder of the same name may be another one.
+/// Watches folders again even if they were watched: a folder of the same name may be another one.
 fn watch_trail(
     paths: &[PathBuf],
     names: &Names,
@@ -113,9 +114,9 @@ fn watch_trail(
     watched: &mut BTreeSet<PathBuf>,
 ) -> notify::Result<()> {
     let mut trail = WatchedPaths::to(paths);
-    for _ in 0..MOST_WALKS {
+    for _ in 0..MAX_WALKS {
         for folder in std::mem::take(watched) {
-            // It may be gone, and its watch with it.
+            // It may have been removed, and its watch with it.
             drop(watcher.unwatch(&folder));
         }
         names.lock().clone_from(&trail.names);
@@ -124,7 +125,7 @@ fn watch_trail(
                 Ok(()) => {
                     watched.insert(folder.clone());
                 }
-                Err(error) if is_gone(&error) => {}
+                Err(error) if is_missing(&error) => {}
                 Err(_) if !trail.folders.contains(folder) => {}
                 Err(error) => return Err(error),
             }
@@ -138,7 +139,7 @@ fn watch_trail(
     Ok(())
 }
 
-fn is_gone(error: &notify::Error) -> bool {
+fn is_missing(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::PathNotFound => true,
         ErrorKind::Io(error) => {
@@ -161,19 +162,19 @@ fn reason(error: &notify::Error) -> Arc<str> {
     }
 }
 
-fn reporter(names: Names, poke: Arc<Notify>) -> impl FnMut(notify::Result<Event>) + Send + 'static {
+fn reporter(names: Names, event: Arc<Notify>) -> impl FnMut(notify::Result<Event>) + Send + 'static {
     move |report| {
         let matters = match report {
             // Reports were lost.
             Err(_) => true,
-            Ok(event) if event.need_rescan() => true,
-            Ok(event) => {
+            Ok(change) if change.need_rescan() => true,
+            Ok(change) => {
                 let names = names.lock();
-                is_change(event.kind) && event.paths.iter().any(|path| names.contains(path))
+                is_change(change.kind) && change.paths.iter().any(|path| names.contains(path))
             }
         };
         if matters {
-            poke.notify_one();
+            event.notify_one();
         }
     }
 }
@@ -201,21 +202,21 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// As many links as the system itself follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
-/// Where something may happen that matters for some files.
+/// The folders in which a change may affect some files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchedPaths {
     /// Folders to watch.
     pub(super) folders: BTreeSet<PathBuf>,
-    /// Folders to watch if we may: those above, which tell when one of the others is put in place anew.
+    /// Folders to watch if permitted: those above, whose events show that one of the others was replaced.
     pub(super) above: BTreeSet<PathBuf>,
     /// Names in those folders, and the folders themselves.
     pub(super) names: BTreeSet<PathBuf>,
 }
 
 impl WatchedPaths {
-    /// The way to all of these, as it is now. They are absolute.
+    /// Walks the current paths of these files, which are absolute.
     pub(super) fn to(paths: &[PathBuf]) -> Self {
         let mut trail = Self::default();
         paths.iter().for_each(|path| trail.follow(path));
@@ -238,7 +239,7 @@ impl WatchedPaths {
             self.names.insert(next.clone());
             passed.push(here.clone());
             match fs::symlink_metadata(&next) {
-                Ok(metadata) if metadata.is_symlink() && links < MOST_LINKS => {
+                Ok(metadata) if metadata.is_symlink() && links < MAX_LINKS => {
                     links += 1;
                     self.folders.insert(here.clone());
                     let Ok(target) = fs::read_link(&next) else { break };
@@ -250,7 +251,7 @@ impl WatchedPaths {
                     }
                 }
                 Ok(metadata) if metadata.is_dir() => here = next,
-                // The file, or where the way ends.
+                // The file, or where the path ends.
                 _ => break,
             }
         }

@@ -47,9 +47,9 @@ fn a_file_with_a_character_too_few_or_too_many_is_no_panic() {
 #[test]
 fn a_mark_at_the_beginning_and_foreign_line_ends_do_no_harm() {
     for (path, text) in samples() {
-        let expected = parse(&text, &path).map(|file| file.normalised()).ok();
+        let expected = parse(&text, &path).map(|file| file.normalized()).ok();
         for odd in [format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
-            assert_eq!(parse(&odd, &path).map(|file| file.normalised()).ok(), expected, "{}", path.display());
+            assert_eq!(parse(&odd, &path).map(|file| file.normalized()).ok(), expected, "{}", path.display());
         }
     }
 }

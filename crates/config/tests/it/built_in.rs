@@ -46,7 +46,7 @@ fn every_format_reads_built_in_servers() {
         let file = parse(text, Path::new(path)).unwrap();
         assert_eq!((problem_text(&file), file.format), (String::new(), format), "{path}");
         assert_eq!(codebase(&file).root, Path::new("/p/src"), "{path}");
-        let shown = &file.normalised()[0];
+        let shown = &file.normalized()[0];
         assert_eq!(
             (&shown["transport"], &shown["builtin"]),
             (&json!("builtin"), &json!("codebase")),
@@ -86,11 +86,11 @@ fn the_endpoint_may_hold_a_secret() {
     let embeddings = codebase.embeddings.as_ref().unwrap();
     assert_eq!((codebase.root.as_path(), codebase.s3_errors), (Path::new("/h/work"), true));
     assert_eq!((embeddings.model.as_str(), embeddings.api_key.as_deref()), ("nomic", Some("hush")));
-    let shown = format!("{:?} {}", file.servers, json!(file.normalised()));
+    let shown = format!("{:?} {}", file.servers, json!(file.normalized()));
     assert!(!shown.contains("hush") && shown.contains("${EMBED_KEY}"), "{shown}");
     let literal =
         parse(&WITH_ENDPOINT.replace("${EMBED_KEY}", "hush"), Path::new("/p/toolbay.toml")).unwrap();
-    assert!(!json!(literal.normalised()).to_string().contains("hush"));
+    assert!(!json!(literal.normalized()).to_string().contains("hush"));
     assert_eq!(literal.written[0].literal_secrets(), ["embeddings.api_key"]);
 }
 
@@ -106,7 +106,7 @@ fn secrets_are_shown_only_where_a_file_says_so() {
         let file = parse(text, Path::new(path)).unwrap();
         assert_eq!(problem_text(&file), "", "{path}");
         assert!(codebase(&file).secrets, "{path}");
-        assert!(json!(file.normalised()).to_string().contains(r#""secrets":true"#), "{path}");
+        assert!(json!(file.normalized()).to_string().contains(r#""secrets":true"#), "{path}");
         let text = text.replace("true", "false");
         assert!(!codebase(&parse(&text, Path::new(path)).unwrap()).secrets, "{path}");
     }

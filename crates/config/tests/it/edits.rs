@@ -77,7 +77,7 @@ fn comments_apart_from_a_removed_server_stay() {
 #[test]
 fn a_switched_server_reads_back_so() {
     let off = changed(TOML, "toolbay.toml", &[Edit::Disable("a")]);
-    let shown = |text: &str| parse(text, Path::new("toolbay.toml")).unwrap().normalised();
+    let shown = |text: &str| parse(text, Path::new("toolbay.toml")).unwrap().normalized();
     assert_eq!(shown(&off)[0]["enabled"], false);
     assert_eq!(changed(&off, "toolbay.toml", &[Edit::Enable("a")]), TOML);
 }
@@ -131,7 +131,7 @@ fn json_edits_keep_everything_else() {
         off.contains("\"url\": \"https://h/\", // here\n") && off.contains("\"disabled\": true"),
         "{off}"
     );
-    let shown = parse(&off, Path::new("mcp.json")).unwrap().normalised();
+    let shown = parse(&off, Path::new("mcp.json")).unwrap().normalized();
     assert_eq!((&shown[0]["enabled"], &shown[1]["enabled"]), (&json!(true), &json!(false)));
     let removed = changed(JSON, "mcp.json", &[Edit::Remove("a")]);
     assert!(

@@ -42,8 +42,8 @@ fn there_and_back() {
         }
         let text = exported(&servers, format).unwrap();
         let file = parse(&text, &path_of(format)).unwrap();
-        let wanted: Vec<Value> = servers.iter().map(WrittenServer::normalised).collect();
-        assert_eq!(json!(file.normalised()), json!(wanted), "{format}: {text}");
+        let wanted: Vec<Value> = servers.iter().map(WrittenServer::normalized).collect();
+        assert_eq!(json!(file.normalized()), json!(wanted), "{format}: {text}");
         assert!(!text.contains("lost"), "{text}");
     }
 }

@@ -75,7 +75,7 @@ fn every_format_is_read_as_the_same_servers() {
         let file = parse(&read(name), Path::new(path)).unwrap();
         assert_eq!(problem_text(&file.problems), "", "{name}");
         assert_eq!(file.format, format, "{name}");
-        assert_eq!(json!(file.normalised()), expected, "{name}");
+        assert_eq!(json!(file.normalized()), expected, "{name}");
     }
 }
 
@@ -96,7 +96,7 @@ fn the_content_is_enough() {
     for (name, ..) in SAMPLES {
         for path in [folder().join(name), folder().join("config")] {
             let file = parse(&read(name), &path).unwrap();
-            assert_eq!(json!(file.normalised()), expected, "{}", path.display());
+            assert_eq!(json!(file.normalized()), expected, "{}", path.display());
         }
     }
 }
@@ -123,7 +123,7 @@ fn every_format_has_its_variables() {
         assert_eq!(command.env["FILES_KEY"], "f1", "{name}");
         let ServerEndpoint::Url(remote) = &search.endpoint else { panic!("{name}: {search:?}") };
         assert_eq!(remote.headers["authorization"], "Bearer s1", "{name}");
-        let shown = json!(file.normalised()).to_string();
+        let shown = json!(file.normalized()).to_string();
         assert!(
             !shown.contains("f1") && !shown.contains("s1") && !shown.contains("debug"),
             "{name}: {shown}"
@@ -264,10 +264,10 @@ fn a_bare_url_means_what_its_format_says() {
         ("/p/.mcp.json", "http"),
     ] {
         let text = r#"{"mcpServers": {"a": {"url": "https://h/mcp"}}}"#;
-        assert_eq!(parse(text, Path::new(path)).unwrap().normalised()[0]["transport"], transport, "{path}");
+        assert_eq!(parse(text, Path::new(path)).unwrap().normalized()[0]["transport"], transport, "{path}");
     }
     let text = r#"{"mcpServers": {"a": {"url": "https://h/sse"}, "b": {"url": "wss://h/"}}}"#;
-    let shown = parse(text, Path::new("mcp.json")).unwrap().normalised();
+    let shown = parse(text, Path::new("mcp.json")).unwrap().normalized();
     assert_eq!((&shown[0]["transport"], &shown[1]["transport"]), (&json!("sse"), &json!("ws")));
 }
 
@@ -279,7 +279,7 @@ fn servers_of_a_project_count_in_that_project() {
     let names = |workspace: Option<&str>| {
         let variables = Variables { workspace: workspace.map(Into::into), ..Variables::default() };
         let file = parse_with(text, Path::new("/h/.claude.json"), &variables).unwrap();
-        let shown = file.normalised().into_iter().map(|it| format!("{}={}", it["name"], it["command"]));
+        let shown = file.normalized().into_iter().map(|it| format!("{}={}", it["name"], it["command"]));
         shown.collect::<Vec<_>>().join(" ").replace('"', "")
     };
     assert_eq!(names(Some("/p/sub")), "a=project b=user");
@@ -312,14 +312,14 @@ fn other_shapes_of_the_same_programs_are_known() {
     let tuning = &file.servers[0].tuning;
     let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
     assert_eq!((seconds(tuning.startup_timeout), seconds(tuning.total_timeout)), (Some(8), Some(9)));
-    assert_eq!(file.normalised()[0]["args"], json!(["y"]));
+    assert_eq!(file.normalized()[0]["args"], json!(["y"]));
     let goose = "extensions:\n  a:\n    enabled: false\n    config:\n      type: stdio\n      name: a\n      cmd: x\n";
     let file = parse(goose, Path::new("config.yaml")).unwrap();
     assert_eq!((file.format, problem_text(&file.problems).as_str()), (Format::Goose, ""));
     assert_eq!(
-        (&file.normalised()[0]["command"], &file.normalised()[0]["enabled"]),
+        (&file.normalized()[0]["command"], &file.normalized()[0]["enabled"]),
         (&json!("x"), &json!(false))
     );
     let goose = "extensions:\n  - type: stdio\n    name: a\n    cmd: x\n";
-    assert_eq!(parse(goose, Path::new("config.yaml")).unwrap().normalised()[0]["name"], "a");
+    assert_eq!(parse(goose, Path::new("config.yaml")).unwrap().normalized()[0]["name"], "a");
 }

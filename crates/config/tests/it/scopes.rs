@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use toolbay_config::{
     Approvals, Origin, Permission, ReadFiles, ServerConfig, ServerEndpoint, Variables, load, load_from,
     scope::{
-        Declared, Layer, Merged, Placed, Scope, ScopeReader, ScopedFile, Why, find_project, merge,
+        Declared, Layer, Merged, OverrideReason, Placed, Scope, ScopeReader, ScopedFile, find_project, merge,
         scoped_files,
     },
 };
@@ -39,19 +39,19 @@ fn the_higher_scope_counts_and_both_are_known() {
         lines(&merged),
         ["b managed-b Enabled managed", "a project-a Enabled project", "z found-z Enabled found"]
     );
-    let outranked: Vec<_> = merged
-        .outranked
+    let overridden: Vec<_> = merged
+        .overridden
         .iter()
         .map(|o| {
             (o.entry.server.name.as_str(), o.entry.file.path.to_str().unwrap(), o.by.to_str().unwrap(), o.why)
         })
         .collect();
     assert_eq!(
-        outranked,
+        overridden,
         [
-            ("a", "user", "project", Why::Rank),
-            ("b", "user", "managed", Why::Rank),
-            ("a", "found", "project", Why::Rank)
+            ("a", "user", "project", OverrideReason::Rank),
+            ("b", "user", "managed", OverrideReason::Rank),
+            ("a", "found", "project", OverrideReason::Rank)
         ]
     );
 }
@@ -79,7 +79,10 @@ fn s12_an_unapproved_entry_overrides_no_other() {
             lines(&merged),
             [format!("fresh fresh {permission:?} .mcp.json"), "github mine Enabled user".to_owned()]
         );
-        assert_eq!((merged.outranked[0].why, merged.outranked[0].by.to_str()), (Why::Inert, Some("user")));
+        assert_eq!(
+            (merged.overridden[0].why, merged.overridden[0].by.to_str()),
+            (OverrideReason::Inert, Some("user"))
+        );
     }
     // Nor does it turn their order.
     let pending =

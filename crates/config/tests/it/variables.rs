@@ -156,7 +156,7 @@ fn a_url_may_be_a_variable() {
     let file = read(text, "/p/.mcp.json");
     let ServerEndpoint::Url(remote) = &file.servers[0].endpoint else { panic!("{file:?}") };
     assert_eq!(remote.url, "https://h/mcp");
-    assert_eq!(file.normalised()[0]["url"], "${BASE:-https://h}/mcp");
+    assert_eq!(file.normalized()[0]["url"], "${BASE:-https://h}/mcp");
     let [problem] = &file.problems[..] else { panic!("{:?}", file.problems) };
     assert!(problem.message.contains("`NONE` is not set"), "{problem}");
 }
@@ -171,7 +171,7 @@ fn an_env_file_is_read_and_its_values_are_not_shown() {
     let variables = Variables { files: ReadFiles::Now, ..variables() };
     let file = parse_with(text, &path, &variables).unwrap();
     assert_eq!(command(&file).env, BTreeMap::from([("A".into(), "p4ss".into()), ("B".into(), "own".into())]));
-    assert!(!file.normalised()[0].to_string().contains("p4ss"));
+    assert!(!file.normalized()[0].to_string().contains("p4ss"));
     fs::remove_file(folder.path().join(".env")).unwrap();
     let file = parse_with(text, &path, &variables).unwrap();
     assert!(file.problems[0].message.contains("cannot read the env file"), "{:?}", file.problems);
@@ -185,7 +185,7 @@ fn output_contains_no_secret() {
         "env": {"A": "p4ss", "B": "${KEY}", "C": "x${KEY}", "D": "${KEY:-p4ss}"}},
         "b": {"url": "https://h/mcp?api_key=p4ss&q=1", "headers": {"Authorization": "Bearer ${KEY}", "X": "Bearer p4ss"}}}}"#;
     let file = read(text, "/p/.mcp.json");
-    let shown = file.normalised();
+    let shown = file.normalized();
     assert!(!json!(shown).to_string().contains("p4ss"), "{shown:?}");
     assert_eq!(
         shown[0]["args"],

@@ -39,7 +39,7 @@ impl Stage {
     fn watch(&self, names: &[&str]) -> ConfigWatch {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.path(name)).collect();
         let watch = watch_files(&paths, &self.tasks);
-        assert_eq!(watch.way(), WatchMethod::Reported);
+        assert_eq!(watch.method(), WatchMethod::Reported);
         watch
     }
 }

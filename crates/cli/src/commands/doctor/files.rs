@@ -4,7 +4,7 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use toolbay_config::{
     ConfigError, ConfigFile, Problem,
-    scope::{Outranked, Reading, Why},
+    scope::{Overridden, OverrideReason, Reading},
 };
 
 use super::report::Finding;
@@ -34,8 +34,8 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
         findings.push(Finding::odd(CHECK, "no configuration found").fix(fix));
     }
     let of_interest =
-        |outranked: &&Outranked| only.is_none_or(|only| outranked.entry.server.name.as_str() == only);
-    findings.extend(reading.merged.outranked.iter().filter(of_interest).map(twice));
+        |overridden: &&Overridden| only.is_none_or(|only| overridden.entry.server.name.as_str() == only);
+    findings.extend(reading.merged.overridden.iter().filter(of_interest).map(twice));
     let itself = reading.problems.iter().filter(|(_, problem)| problem.message == ITSELF);
     for (path, problem) in itself {
         let server = problem.server.as_deref().unwrap_or_default();
@@ -103,12 +103,12 @@ fn strangers(path: &Path) -> Option<Finding> {
     })
 }
 
-fn twice(outranked: &Outranked) -> Finding {
-    let name = outranked.entry.server.name.as_str();
-    let (here, by) = (outranked.entry.file.path.display(), outranked.by.display());
-    let message = match outranked.why {
-        Why::Rank => format!("the entry in {here} is overridden by the one in {by}"),
-        Why::Inert => format!("the entry in {here} is not approved; the one in {by} is used"),
+fn twice(overridden: &Overridden) -> Finding {
+    let name = overridden.entry.server.name.as_str();
+    let (here, by) = (overridden.entry.file.path.display(), overridden.by.display());
+    let message = match overridden.why {
+        OverrideReason::Rank => format!("the entry in {here} is overridden by the one in {by}"),
+        OverrideReason::Inert => format!("the entry in {here} is not approved; the one in {by} is used"),
     };
     Finding::odd(CHECK, message).about(name).fix("rename or remove one of them")
 }

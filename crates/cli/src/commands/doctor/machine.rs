@@ -47,7 +47,7 @@ fn watching(configuration: &Configuration) -> Finding {
     const LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";
     let tasks = TaskTracker::new();
     let fix = "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512";
-    if let WatchMethod::Polled { reason } = watch_files(&configuration.paths(), &tasks).way() {
+    if let WatchMethod::Polled { reason } = watch_files(&configuration.paths(), &tasks).method() {
         let message = format!("configuration files are polled every second: {reason}");
         return Finding::odd(CHECK, message).fix(fix);
     }

@@ -180,7 +180,7 @@ fn after(
     use toolbay_config::EditError;
     let next = match preview(&file.path, None, edits) {
         Ok(next) => next,
-        Err(EditError::Unsayable { message, .. }) => return Ok(Err(message)),
+        Err(EditError::Unsupported { message, .. }) => return Ok(Err(message)),
         Err(error) => return Err(error.into()),
     };
     let parsed = parse_with(&next.text, &file.path, &variables(context, ReadFiles::Never))?;

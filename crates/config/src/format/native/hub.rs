@@ -100,17 +100,17 @@ impl fmt::Display for Listen {
     }
 }
 
-/// The ways to name tools that the hub knows.
+/// The values of `naming`.
 pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
 
-/// What a file holds beside its servers.
+/// The settings of a file beside its servers.
 #[derive(Debug, Default)]
 pub(crate) struct HubSection {
     pub(crate) hub: HubFile,
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Reads what is beside the servers. Relative paths start at `folder`.
+/// Reads the settings beside the servers. Relative paths start at `folder`.
 pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables) -> HubSection {
     let mut section = HubSection::default();
     let mut problems = Vec::new();
