@@ -29,12 +29,12 @@ impl ErrorCode {
     pub const HEADER_MISMATCH: Self = Self(-32020);
     /// The client lacks a capability that the request needs.
     pub const MISSING_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The request names a revision that we do not speak.
+    /// The request names a revision that is not supported.
     pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
     /// A page must be visited first; 2025-11-25 only.
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
 
-    /// Whether only a server of the stateless era sends this code.
+    /// Whether only a modern server sends this code.
     pub fn is_modern(self) -> bool {
         matches!(
             self,
@@ -98,7 +98,7 @@ pub enum ParseError {
     /// A JSON value that is no object.
     #[error("a message must be a JSON object")]
     NotAnObject,
-    /// An array where this revision knows no batches.
+    /// An array, in a revision without batches.
     #[error("batches exist only in revision 2025-03-26")]
     Batch,
     /// A batch of too many messages.
@@ -131,7 +131,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// The JSON-RPC error code that tells the sender.
+    /// Returns the JSON-RPC error code that the sender gets.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Utf8 { .. } | Self::Syntax { .. } | Self::Truncated | Self::TooDeep => {

@@ -14,7 +14,7 @@ use crate::{ParseError, Scanner, decode_string, json::string::key_is};
 
 pub use annotation::{BadAnnotation, header_params, without_annotations};
 
-/// What the names of such headers begin with; names of headers know no case.
+/// The prefix of such headers, in lower case: names of headers ignore case.
 pub const HEADER_PREFIX: &str = "mcp-param-";
 
 /// A parameter that stands in a header, too.
@@ -52,7 +52,7 @@ impl HeaderParam {
         Ok(plain(raw, self.is_integer))
     }
 
-    /// Whether a decoded header says the same as the body. Integers are compared by what they mean.
+    /// Whether a decoded header has the same value as the body. Integers are compared as numbers.
     pub fn agree(&self, header: &str, body: &str) -> bool {
         header == body || (self.is_integer && integer(header).is_some_and(|it| Some(it) == integer(body)))
     }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::Scanner;
 
-/// The id of a request, as it stands on the wire: a JSON number or a JSON string with its quotes.
+/// The id of a request, as it was sent: a JSON number or a JSON string with its quotes.
 ///
 /// Keeping the text means that a client gets back exactly what it sent, and that `1` and `"1"` are different ids
 /// without further thought.
@@ -81,7 +81,7 @@ impl fmt::Display for RequestId {
 pub struct ServerName(Arc<str>);
 
 impl ServerName {
-    /// Takes any text; what a name may look like is for `config` to say.
+    /// Takes any text; `config` checks what a name may look like.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }

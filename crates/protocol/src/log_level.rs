@@ -28,7 +28,7 @@ impl LogLevel {
         Self::Emergency,
     ];
 
-    /// Its name on the wire.
+    /// Returns its name as messages spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",

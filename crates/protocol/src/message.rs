@@ -16,29 +16,29 @@ use crate::{
 /// One JSON-RPC message. Boxed: it is handed on often before it is looked at.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Wants an answer.
+    /// Expects a response.
     Request(Box<Request>),
-    /// Wants none.
+    /// Expects no response.
     Notification(Box<Notification>),
-    /// Is one.
+    /// The response to a request.
     Response(Box<Response>),
 }
 
-/// A message with an id that wants an answer.
+/// A message with an id, which expects a response.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Its id, as the sender wrote it.
     pub id: RequestId,
     /// Where the id stands.
     pub id_span: Span,
-    /// What it asks, and with which parameters.
+    /// Its method and parameters.
     pub call: MethodCall,
 }
 
-/// A message without an id, which wants no response.
+/// A message without an id, which expects no response.
 #[derive(Debug, Clone)]
 pub struct Notification {
-    /// What it says, and with which parameters.
+    /// Its method and parameters.
     pub call: MethodCall,
 }
 
@@ -60,7 +60,7 @@ pub struct MethodCall {
     pub has_wide_numbers: bool,
 }
 
-/// An answer.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Response {
     /// The whole message.
@@ -84,10 +84,10 @@ pub enum Outcome {
 
 #[derive(Debug, Clone)]
 enum Method {
-    /// One that is asked for often on the way of a message, and so kept at hand.
+    /// A frequent one, which needs no look at the text.
     Frequent(&'static str),
     Plain(Span),
-    /// Written with escapes; this is what they mean.
+    /// Written with escapes, which are decoded here.
     Decoded(Box<str>),
 }
 
@@ -99,7 +99,7 @@ impl Message {
         envelope.into_message(text)
     }
 
-    /// The message as it is on the wire.
+    /// Returns the text of the message, as it was sent.
     pub fn text(&self) -> &Bytes {
         match self {
             Self::Request(request) => &request.call.text,
@@ -183,7 +183,7 @@ impl MethodCall {
         self.params.as_ref().map(|params| str_of(&self.text, params.span))
     }
 
-    /// Applies edits and gives the message on one line.
+    /// Applies edits and returns the message on one line.
     pub fn edited(&self, splice: Splice<'_>) -> Rope {
         one_line(splice.finish(), self.multiline)
     }
@@ -257,7 +257,7 @@ impl Response {
         splice
     }
 
-    /// Applies edits and gives the message on one line.
+    /// Applies edits and returns the message on one line.
     pub fn edited(&self, splice: Splice<'_>) -> Rope {
         one_line(splice.finish(), self.multiline)
     }

@@ -1,6 +1,6 @@
-//! Typed views of what servers offer and answer.
+//! Typed views of definitions and results.
 //!
-//! A view is the text that arrived plus the places of its fields; accessors decode what they are asked for. The text
+//! A view is the text that arrived plus the spans of its fields; accessors decode on demand. The text
 //! stays the truth, so unknown fields survive whatever we do with the known ones.
 
 mod definition;

@@ -1,8 +1,8 @@
-//! Text of others that is shown to people: nothing in it may act on their terminal, hide, or read otherwise than it is.
+//! Untrusted text that is shown to people: nothing in it may control their terminal, hide, or look like something else.
 
 use std::{borrow::Cow, error::Error, iter};
 
-/// Text of others, safe for a terminal: without escape sequences, control characters (but for line breaks and tabs)
+/// Makes untrusted text safe for a terminal: without escape sequences, control characters (but for line breaks and tabs)
 /// and characters that cannot be seen or turn the direction of what follows.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {

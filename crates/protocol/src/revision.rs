@@ -38,7 +38,7 @@ impl Revision {
         ProtocolFeatures { revision: self }
     }
 
-    /// The date that names it on the wire.
+    /// Returns the date that names it in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -56,7 +56,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// A date that names no revision we know.
+/// A date that is not a known revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol revision")]
 pub struct UnknownRevision;

@@ -23,10 +23,10 @@ use crate::{
 /// How many calls one connection may have running.
 const MAX_CALLS: usize = 256;
 
-/// How many words about progress may wait to be sent.
+/// How many progress notifications may wait to be sent.
 const MAX_NOTES: usize = 64;
 
-/// Serves one connection until the client is gone. One that only sends no more gets its answers.
+/// Serves one connection until the client is gone. One that only closed its sending side still gets its responses.
 ///
 /// Invariant: the task awaits only in this `select!`, and takes the next message only when there is room for its
 /// answer.
@@ -67,7 +67,7 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
     }
 }
 
-/// Resolves when nobody reads any more, or once the time for last answers is over.
+/// Resolves when the client no longer reads, or once the time for last responses is over.
 async fn gone(outgoing: &mpsc::Sender<Rope>, last: Option<Instant>) {
     let over = async {
         match last {
@@ -103,7 +103,7 @@ impl ServerConnection {
         !self.running.is_empty() || !self.done.is_empty()
     }
 
-    /// Takes what arrived; gives what can be answered at once.
+    /// Handles a message; returns the response if there is one at once.
     fn take(&mut self, message: Incoming) -> Option<Rope> {
         match message {
             Incoming::Message(Message::Request(request)) => {
@@ -143,7 +143,7 @@ impl ServerConnection {
         }));
     }
 
-    /// A call has ended. What it told before comes before its answer; an aborted one has none.
+    /// Queues the response of a call behind its progress notifications; an aborted call has none.
     fn finish(&mut self, id: &RequestId, answer: Result<Rope, Aborted>) {
         self.running.remove(id);
         while let Ok(note) = self.noted.try_recv() {

@@ -31,12 +31,12 @@ impl Handshake {
     }
 }
 
-/// Whether the answer may take its time.
+/// Whether the method runs code of the server, and so may take long.
 pub(super) fn is_slow(method_name: &str) -> bool {
     matches!(method_name, method::TOOLS_CALL | method::RESOURCES_READ)
 }
 
-/// Answers what needs no waiting.
+/// Responds to a request that needs no waiting.
 pub(super) fn answer(server: &dyn Server, request: &Request) -> Rope {
     match quick_result(server, &request.call) {
         Ok(object) => result(&request.id, &object.finish()).into(),
@@ -82,7 +82,7 @@ fn whole(call: &MethodCall) -> Result<(), ErrorObject> {
     }
 }
 
-/// Answers a call of a tool, or reads a resource.
+/// Calls a tool or reads a resource, and responds.
 pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress: Progress) -> Rope {
     let call = &request.call;
     let invalid = |why: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, why);
@@ -114,7 +114,7 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
     }
 }
 
-/// The stateless era has no code of its own for a resource that is not there.
+/// Modern revisions have no code of their own for a resource that does not exist.
 fn in_words_of(call: &MethodCall, why: ErrorObject) -> ErrorObject {
     if !features(call).has_resource_not_found() && why.code == ErrorCode::RESOURCE_NOT_FOUND {
         return ErrorObject { code: ErrorCode::INVALID_PARAMS, ..why };

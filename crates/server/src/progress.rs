@@ -1,4 +1,4 @@
-//! How far a call is, told to whoever asked.
+//! Progress notifications of a call.
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

@@ -18,7 +18,7 @@ pub struct Call<'a> {
     pub tool: &'a str,
     /// A JSON object.
     pub arguments: &'a str,
-    /// Where to tell how far the call is.
+    /// Where to report progress.
     pub progress: Progress,
 }
 
@@ -27,7 +27,7 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// What it says to models about itself.
+    /// Instructions for models.
     fn instructions(&self) -> Option<&str> {
         None
     }
@@ -64,7 +64,7 @@ pub fn unknown_resource(uri: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, format!("unknown resource `{uri}`"))
 }
 
-/// Makes a server connectable, once per life of its connection.
+/// Returns a function that opens a connection to the server in this process.
 pub fn in_process(server: Arc<dyn Server>) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
     Arc::new(move |tasks| {
         let (inside, outside) = memory::pair(tasks);

@@ -29,13 +29,13 @@ pub use cached::LoginShell;
 const SHELL_TIMEOUT: Duration = Duration::from_secs(3);
 /// What shells may print, in bytes.
 const MOST_OUTPUT: u64 = 1024 * 1024;
-/// Stand around the answer, because start-up files print what they like. They differ, because some shells export `_`, the last
-/// word of the command before: the first mark is then a part of the answer.
+/// Mark the beginning and the end of the output, because start-up files print what they like. They differ, because some
+/// shells export `_`, the last word of the command before: the first mark is then a part of the output.
 const START: &str = "__toolbay_env__";
 const END: &str = "__toolbay_end__";
 /// By its full path: aliases and a broken `PATH` do not matter. `-0`, because values may have line breaks.
 const SCRIPT: &str = "printf %s __toolbay_env__; /usr/bin/env -0; printf %s __toolbay_end__";
-/// What a shell says of itself.
+/// A login shell.
 const OF_THE_SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", MARKER];
 
 /// Why the login shell did not print its environment.
@@ -48,7 +48,7 @@ pub enum LoginShellError {
     /// It takes too long.
     #[error("the login shell did not print its environment within {} s; check its startup files", SHELL_TIMEOUT.as_secs())]
     Slow,
-    /// It ended, or printed too much, without the answer.
+    /// It ended, or printed too much, without the environment.
     #[error("the login shell did not print its environment")]
     Silent,
 }
@@ -94,14 +94,14 @@ pub async fn login_environment(
     let process = spawn(&launch, shim, StopGrace::default(), tasks).map_err(LoginShellError::Start)?;
     drop(process.stdin);
     let marked_output = timeout(SHELL_TIMEOUT, read(process.stdout)).await;
-    // With the answer, or without patience, the rest of the shell is of no use.
+    // With the output or after the timeout, the shell is of no use any more.
     process.handle.kill();
     process.handle.exited().await;
     let environment = marked_output.map_err(|_| LoginShellError::Slow)?;
     environment.filter(|environment| !environment.is_empty()).ok_or(LoginShellError::Silent)
 }
 
-/// Reads until the answer is whole: a daemon that the shell started may hold the pipe open.
+/// Reads until the output is complete: a daemon that the shell started may hold the pipe open.
 async fn read(stdout: ChildStdout) -> Option<BTreeMap<OsString, OsString>> {
     let mut stdout = stdout.take(MOST_OUTPUT);
     let mut output = Vec::new();

@@ -1,4 +1,4 @@
-//! What clients can be asked, and what the hub says of itself.
+//! Capabilities: which server requests a client supports, and what the hub declares.
 
 use toolbay_protocol::{Revision, meta, method};
 
@@ -7,13 +7,13 @@ use crate::{
     server_request::{ElicitationMode, wants_tools},
 };
 
-/// What the hub declares to a server with a handshake: it passes every kind of question on.
+/// What the hub declares to a legacy server: it passes every kind of server request on.
 ///
-/// Which client will have to answer is not known yet; one that cannot is found out per question. Roots say nothing of
-/// changes, because the stateless era has no notification for them.
+/// Which client will get a server request is not known yet; what it supports is checked for each. Roots declare no
+/// changes, because modern revisions have no notification for them.
 pub const HUB_CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
 
-/// What a client can be asked.
+/// Which server requests a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientCapabilities {
     form: bool,
@@ -29,7 +29,7 @@ impl ClientCapabilities {
         let Some(declared) = Object::parse(capabilities_json) else { return Self::default() };
         let inside = |name| declared.get(name).and_then(Object::parse);
         let has_modes = revision >= Revision::V2025_11_25;
-        // Whoever declares it can do it, even in a revision that does not know it yet.
+        // A client that declares it supports it, even in a revision that does not have it yet.
         let elicitation = inside("elicitation");
         let mode = |name| has_modes && elicitation.as_ref().is_some_and(|modes| modes.has_object(name));
         let url = mode("url");
@@ -44,7 +44,7 @@ impl ClientCapabilities {
         }
     }
 
-    /// Whether the client can answer this question.
+    /// Whether the client supports this server request.
     pub fn supports(&self, method: &str, params: Option<&str>) -> bool {
         let params = params.and_then(Object::parse);
         match method {
@@ -62,7 +62,7 @@ impl ClientCapabilities {
     }
 }
 
-/// Whether a client of the stateless era that declares this (JSON text) takes a task instead of a result.
+/// Whether a modern client that declares this (JSON text) takes a task instead of a result.
 pub fn declares_tasks(client_capabilities: &str) -> bool {
     let declared = Object::parse(client_capabilities);
     let extensions =
@@ -80,7 +80,7 @@ pub(crate) fn with_tasks(capabilities: &str) -> String {
     declared.text()
 }
 
-/// The capabilities of a client with a handshake (JSON text), as a server of the stateless era gets them.
+/// The capabilities of a legacy client (JSON text), as a modern server gets them.
 ///
 /// What the hub cannot pass on is left out, everything else stays: extensions and what we do not know included.
 pub fn capabilities_for_server(client_capabilities: &str, from: Revision) -> String {

@@ -1,4 +1,4 @@
-//! Blocks of content that an older revision does not know, in a form that it does.
+//! Content blocks that an older revision lacks, converted to ones it has.
 
 use bytes::Bytes;
 use memchr::memmem;

@@ -1,4 +1,4 @@
-//! Rounds of a request that needs more input: what a server asks, and the retry that answers.
+//! `input_required`: what a server requires, and the retry that brings it.
 
 use std::collections::HashSet;
 
@@ -9,19 +9,19 @@ use crate::json::{Object, items};
 
 /// The fields of `params` that only a retry has.
 pub(crate) const RETRY_FIELDS: [&str; 2] = ["inputResponses", "requestState"];
-/// The requests that may be answered with questions.
+/// The methods whose result may be `input_required`.
 pub(crate) const MAY_ASK: [&str; 3] = [method::TOOLS_CALL, method::RESOURCES_READ, method::PROMPTS_GET];
 
-/// What an `input_required` result asks for.
+/// The content of an `input_required` result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputRequired {
-    /// The questions, in the order they were written.
+    /// The server requests, in the order they were written.
     pub requests: Vec<InputRequest>,
     /// What the retry must give back: JSON text, as it was written.
     pub request_state: Option<String>,
 }
 
-/// One question of a server.
+/// One server request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputRequest {
     /// What the server calls it.
@@ -33,7 +33,7 @@ pub struct InputRequest {
 }
 
 impl InputRequired {
-    /// The result that asks for this, as JSON text.
+    /// Returns the `input_required` result, as JSON text.
     pub fn to_result(&self) -> String {
         let mut requests = Object::default();
         for request in &self.requests {
@@ -58,7 +58,7 @@ impl InputRequired {
     }
 }
 
-/// What a result asks for; nothing if it is complete, an error, or not as the specification says.
+/// Returns what a result requires; nothing if it is complete, an error, or not as the specification says.
 pub fn input_requests(response: &Response) -> Option<InputRequired> {
     let Outcome::Result { .. } = &response.outcome else { return None };
     let field = |name| response.result_field(name).map(|span| response.raw(span));
@@ -69,7 +69,7 @@ pub fn input_requests(response: &Response) -> Option<InputRequired> {
     Some(InputRequired { requests, request_state: field("requestState").map(str::to_owned) })
 }
 
-/// What a task asks for, if that is what the answer to `tasks/get` says.
+/// Returns what a task requires, if the response to `tasks/get` says so.
 pub fn task_input_requests(response: &Response) -> Option<Vec<InputRequest>> {
     let status = response.result_field("status").map(|span| response.raw(span));
     if status == Some("\"input_required\"") { requests(response) } else { None }
@@ -82,12 +82,12 @@ fn requests(response: &Response) -> Option<Vec<InputRequest>> {
         requests.entries().map(|(key, request)| read(&key, request)).collect::<Option<_>>()?;
     let mut keys = HashSet::new();
     if !requests.iter().all(|request| keys.insert(request.key.as_str())) {
-        return None; // an answer would not say which question it means
+        return None; // two requests under one key: a response could belong to either
     }
     Some(requests)
 }
 
-/// Answers to questions as a request carries them: each a key and a result (JSON text).
+/// Responses to server requests as a request carries them: each a key and a result (JSON text).
 pub fn input_responses(responses: &[(String, String)]) -> String {
     let mut object = Object::default();
     for (key, result) in responses {
@@ -126,7 +126,7 @@ pub fn url_elicitations(response: &Response) -> Option<InputRequired> {
     (!requests.is_empty()).then_some(InputRequired { requests, request_state: None })
 }
 
-/// A request once more, with the answers to what was asked: each a key and a result (JSON text). `request_state` is
+/// The same request again with the client's input: each a key and a result (JSON text). `request_state` is
 /// JSON text as [`InputRequired`] gives it. Those of an earlier round are replaced.
 pub fn retry(request: &Request, responses: &[(String, String)], request_state: Option<&str>) -> Bytes {
     let call = &request.call;

@@ -13,14 +13,14 @@ use crate::{
     json::{Object, changed},
 };
 
-/// Who asks, for servers that want to be told with every request.
+/// The client of a request, as modern requests name it.
 #[derive(Debug, Clone)]
 pub struct ClientIdentity {
     revision: Revision,
     info: Bytes,
     capabilities: Bytes,
     log_level: Option<LogLevel>,
-    /// What a server is told with every request, made once: where tasks are awaited for the client, and where not.
+    /// The fields of `_meta`, made once: where tasks are awaited for the client, and where not.
     awaiting: OnceLock<MetaFields>,
     not_awaiting: OnceLock<MetaFields>,
 }
@@ -60,7 +60,7 @@ impl ClientIdentity {
         text(&self.capabilities)
     }
 
-    /// The fields of `_meta` that a request of the stateless era must carry.
+    /// The fields of `_meta` that a modern request must carry.
     pub fn fields(&self) -> &[(&'static str, String)] {
         self.fields_where(false)
     }
@@ -119,7 +119,7 @@ pub fn related_task(message: &str) -> Option<String> {
     related.get("taskId").map(str::to_owned)
 }
 
-/// A question or an answer (JSON text) that says it is about that task: the id, a JSON string.
+/// Returns a server request or response (JSON text) with the id of its task, a JSON string.
 pub fn with_related_task(message: &str, id: &str) -> String {
     let with = |message: &mut Object<'_>| {
         let mut fields = message.get("_meta").and_then(Object::parse).unwrap_or_default();
@@ -130,12 +130,12 @@ pub fn with_related_task(message: &str, id: &str) -> String {
     changed(message, with).unwrap_or_else(|| message.to_owned())
 }
 
-/// Removes what is said about a task.
+/// Removes the related task.
 pub(crate) fn remove_related_task(message: &mut Object<'_>) {
     message.change("_meta", |fields| changed(fields, |fields| fields.remove(meta::RELATED_TASK)));
 }
 
-/// An answer that says nothing about a task; nothing if it did not before.
+/// Returns a response without its related task; nothing if it has none.
 pub(crate) fn without_related_task(response: &Response) -> Option<Bytes> {
     let Outcome::Result { meta: Some(fields), .. } = &response.outcome else { return None };
     let mut splice = Splice::new(&response.text);

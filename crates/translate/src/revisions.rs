@@ -27,17 +27,17 @@ pub(crate) trait RevisionStep: Sync {
         &[]
     }
 
-    /// A server's answer as a client of the older revision understands it, if something inside must change.
+    /// A server's response as a client of the older revision understands it, if something inside must change.
     fn response_for_older(&self, _response: &Response, _asked: &str) -> Option<Bytes> {
         None
     }
 
-    /// A server's answer as a client of the newer revision understands it, if something inside must change.
+    /// A server's response as a client of the newer revision understands it, if something inside must change.
     fn response_for_newer(&self, _response: &Response, _asked: &str) -> Option<Bytes> {
         None
     }
 
-    /// A server's question as a client of the older revision understands it.
+    /// A server request as a client of the older revision understands it.
     fn server_request_for_older(
         &self,
         _method: &str,
@@ -47,10 +47,10 @@ pub(crate) trait RevisionStep: Sync {
         Ok(())
     }
 
-    /// A server's question as a client of the newer revision understands it.
+    /// A server request as a client of the newer revision understands it.
     fn server_request_for_newer(&self, _method: &str, _params: &mut Object<'_>) {}
 
-    /// A client's answer to a question as a server of the older revision understands it.
+    /// A client's response to a server request as a server of the older revision understands it.
     fn client_response_for_older(&self, _method: &str, _answer: &mut Object<'_>) {}
 
     /// A tool's definition as a client of the older revision can read it.
@@ -86,7 +86,7 @@ pub(crate) fn unknown_params(method: &str, from: Revision, to: Revision) -> Smal
     unknown
 }
 
-/// A server's answer as a client of revision `to` understands it, but for what every answer of an era carries;
+/// A server's response as a client of revision `to` understands it, but for the fields that every modern response carries;
 /// nothing if nothing changed.
 pub(crate) fn response(
     response: &Response,
@@ -109,7 +109,7 @@ pub(crate) fn response(
     now
 }
 
-/// An answer with another result or error (JSON text) than it has, of the same kind.
+/// A response with another result or error (JSON text) than it has, of the same kind.
 fn with_outcome(response: &Response, new: &str) -> Bytes {
     let span = match &response.outcome {
         Outcome::Result { fields, .. } => fields.span,

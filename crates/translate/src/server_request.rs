@@ -1,4 +1,4 @@
-//! Questions of servers, and what clients answer.
+//! Server requests, and the responses of clients.
 
 use toolbay_protocol::Revision;
 
@@ -7,7 +7,7 @@ use crate::{
     revisions,
 };
 
-/// A question that a revision cannot ask.
+/// A server request that a revision does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("revision {revision} has no {what}")]
 pub struct UnsupportedServerRequest {
@@ -17,7 +17,7 @@ pub struct UnsupportedServerRequest {
     pub revision: Revision,
 }
 
-/// How a person is asked.
+/// The mode of an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ElicitationMode {
     Form,
@@ -35,12 +35,12 @@ impl ElicitationMode {
     }
 }
 
-/// Whether a sampling question offers tools to the model.
+/// Whether a sampling request offers tools to the model.
 pub(crate) fn wants_tools(params: &Object<'_>) -> bool {
     params.get("tools").is_some_and(|tools| items(tools).is_none_or(|tools| !tools.is_empty()))
 }
 
-/// The parameters (JSON text) of a server's question, as a client of revision `to` understands them.
+/// The parameters (JSON text) of a server request, as a client of revision `to` understands them.
 ///
 /// `elicitation_id` names a page to visit, for the one revision that wants such pages named.
 pub fn translate_server_request(
@@ -61,7 +61,7 @@ pub fn translate_server_request(
     Ok(params.changed_text().unwrap_or_else(|| text.to_owned()))
 }
 
-/// A client's result (JSON text) for a server's question, as that server understands it.
+/// A client's result (JSON text) for a server request, as that server understands it.
 pub fn translate_client_response(method: &str, result: &str, from: Revision, to: Revision) -> String {
     let Some(mut response) = Object::parse(result) else { return result.to_owned() };
     for step in revisions::down(from, to) {

@@ -1,4 +1,4 @@
-//! Answers and notifications on their way to a client.
+//! Translation of responses, notifications and tools to the revision of a client.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::{
     revisions::{self, v2026_07_28},
 };
 
-/// A server's answer as a client of revision `to` understands it, under the client's own id.
+/// A server's response as a client of revision `to` understands it, under the client's own id.
 pub fn translate_response(
     response: &Response,
     id: &RequestId,
@@ -65,7 +65,7 @@ pub fn tools_for(list: &Bytes, revision: Revision) -> Bytes {
 
 /// A tool's definition as a client of `revision` can read it.
 ///
-/// What a client does not know it does not look at, so only what would break one is changed.
+/// Clients ignore unknown fields, so only what would break one is changed.
 pub fn tool_for(item: &[u8], revision: Revision) -> Cow<'_, [u8]> {
     if revision == Revision::LATEST {
         return item.into();
@@ -79,7 +79,7 @@ pub fn tool_for(item: &[u8], revision: Revision) -> Cow<'_, [u8]> {
     changed.map_or(Cow::Borrowed(item), |text| text.into_bytes().into())
 }
 
-/// A notification that says nothing about the subscription which brought it: that was ours, and means nothing to
+/// Removes the id of the subscription that a notification came on: that was ours, and means nothing to
 /// anyone else.
 pub fn untagged(notification: &Notification) -> Rope {
     let mut splice = Splice::new(&notification.text);

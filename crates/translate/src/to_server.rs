@@ -1,4 +1,4 @@
-//! Requests on their way to a server.
+//! Translation of requests to the revision of a server.
 
 use bytes::Bytes;
 use smallvec::SmallVec;
@@ -16,11 +16,11 @@ pub struct RequestEdits<'a> {
     pub id: &'a RequestId,
     /// Values that the server knows under another text: names and URIs.
     pub renamed: &'a [(Span, Bytes)],
-    /// Whether the server shall report progress, so that a long call shows signs of life.
+    /// Whether the server shall report progress, so that a long call shows activity.
     pub wants_progress: bool,
     /// Whether the server does this only as a task, where it knows the tasks of 2025-11-25.
     pub only_as_task: bool,
-    /// Whether whoever sends this waits for tasks on behalf of a client that knows none.
+    /// Whether the hub awaits tasks on behalf of a client without tasks.
     pub awaits_tasks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What every transport ends as.
+//! A connection as every transport provides it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use toolbay_protocol::{IdRecovery, Message, ParseError, RequestId, Rope, redact}
 
 use crate::http::client::HttpError;
 
-/// One connection as the rest of the program sees it.
+/// A connection: two bounded queues of messages.
 ///
 /// Dropping `outgoing` closes the sending side once what was queued is written; `incoming` ends when the peer is gone.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Connection {
     pub const QUEUE: usize = 256;
 }
 
-/// The requests among what was never sent, in order: what the sender took already, then what it did not get to.
+/// Returns the requests that were never sent, in order: what the sender took already, then what is still queued.
 pub(crate) async fn unsent(taken: Vec<Rope>, mut queued: mpsc::Receiver<Rope>) -> Vec<RequestId> {
     let mut ids = Vec::new();
     let mut note = |text: Rope| {
@@ -40,16 +40,16 @@ pub(crate) async fn unsent(taken: Vec<Rope>, mut queued: mpsc::Receiver<Rope>) -
     ids
 }
 
-/// Something that arrived.
+/// What a connection receives.
 #[derive(Debug)]
 pub enum Incoming {
     /// A message.
     Message(Message),
     /// Something that is none.
     Refused(RejectedMessage),
-    /// A message that came with the answer to our request of that id, and so is about it.
+    /// A message that came with the response to our request of that id, and so is about it.
     About(RequestId, Message),
-    /// Our request of that id will get no answer; without an id it was a message that wants none.
+    /// Our request of that id will get no response; without an id it was a notification or a response.
     Failed { id: Option<RequestId>, why: HttpError },
     /// The connection is of no use any more. What is `unsent` certainly never reached the peer.
     Lost { why: HttpError, unsent: Vec<RequestId> },
@@ -69,7 +69,7 @@ impl Incoming {
     }
 }
 
-/// Something that arrived and is no message we accept.
+/// A text that is not a valid message.
 #[derive(Debug)]
 pub struct RejectedMessage {
     /// What is wrong with it.
@@ -94,8 +94,8 @@ impl RejectedMessage {
 const MOST: u32 = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Words refused messages of one peer for the log: without secrets, on one line, and seldom enough that a peer which prints
-/// nonsense cannot fill the log.
+/// Describes rejected messages of one peer for the log: without secrets, on one line, and seldom enough that a peer which
+/// prints nonsense cannot fill the log.
 #[derive(Debug, Default)]
 pub struct RejectionLog {
     window: Option<Instant>,

@@ -1,7 +1,7 @@
-//! Transports that others bring.
+//! Transports that embedding programs implement.
 //!
 //! Whatever can carry texts can carry MCP: a serial line, a message queue, a tunnel of one's own. Implement
-//! [`Transport`], and a server behind it is used like any other: era detection, restarts, deadlines and all.
+//! [`Transport`], and a server behind it is used like any other: revision detection, restarts, deadlines and all.
 
 use std::{error::Error, future::Future, pin::Pin, sync::Arc};
 
@@ -17,15 +17,15 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// A connection from its beginning to its end.
 pub type CustomConnection<'a> = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send + 'a>>;
 
-/// A way to reach a server.
+/// A custom transport to a server.
 pub trait Transport: Send + Sync + 'static {
     /// What people see where others read `http` or `stdio`.
     fn name(&self) -> &'static str;
 
-    /// Opens a connection and serves it to its end; called once for each life of the server.
+    /// Opens a connection and serves it to its end; called once for each connection to the server.
     ///
-    /// `Ok` when there is nothing more to send, because nobody wants anything of the server any more; an error when the
-    /// server is gone, which people are told. What is dropped with the future is closed.
+    /// `Ok` when there is nothing more to send, because the server is no longer used; an error when the
+    /// server is gone, which is shown to people. What is dropped with the future is closed.
     fn carry<'a>(&'a self, texts: &'a mut TextChannels) -> CustomConnection<'a>;
 }
 
@@ -44,12 +44,12 @@ impl TextChannels {
 
     /// Takes a message of the server. Waits when there is no room for it.
     pub async fn received(&self, text: impl Into<Bytes>) {
-        // Nobody listens only when the connection is about to end.
+        // The receiver is gone only when the connection is about to end.
         let _ = self.messages.send(Incoming::read(text.into())).await;
     }
 }
 
-/// A wire over a transport that others brought.
+/// Opens a connection over a custom transport.
 pub fn connect(transport: Arc<dyn Transport>, tasks: &TaskTracker) -> Connection {
     let (outgoing, to_send) = mpsc::channel(Connection::QUEUE);
     let (messages, incoming) = mpsc::channel(Connection::QUEUE);

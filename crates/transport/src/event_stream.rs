@@ -114,7 +114,7 @@ impl EventReader {
         *self = Self { last_id, retry, ..Self::new(self.limit) };
     }
 
-    /// Takes the next piece of the stream; [`EventReader::next_event`] must have said before that there is no more.
+    /// Takes the next piece of the stream; [`EventReader::next_event`] must have returned nothing before.
     pub fn push(&mut self, piece: &[u8]) {
         self.buffer.extend_from_slice(piece);
     }

@@ -1,5 +1,5 @@
 //! Streamable HTTP. Server side: connections, limits, bodies; what a request means is for the caller to say. Client
-//! side: a wire like any other, see [`client`].
+//! side: a connection like any other, see [`client`].
 
 pub mod client;
 mod server;

@@ -4,12 +4,12 @@
 //!
 //! A GET opens a stream of events on which the server says everything it has to say; its first event names the endpoint
 //! to which our messages are posted. One task owns both: the stream, and every running POST as a future, so a server that
-//! answers a POST late holds up nobody. A stream that was silent for long is checked with a `ping`.
+//! responds to a POST late delays nothing else. A stream that was silent for long is checked with a `ping`.
 //!
 //! # Invariants
 //!
 //! - Messages are posted to the origin of the stream only, whatever the server names as its endpoint.
-//! - When the stream breaks, the wire ends with [`Incoming::Lost`]: answers have no other way to us.
+//! - When the stream breaks, the connection ends with [`Incoming::Lost`]: responses come on it only.
 //!   It names the requests that certainly never arrived.
 
 mod keepalive;
@@ -42,9 +42,10 @@ use crate::{
     },
 };
 
-/// A wire to a server at a URL. Opens its stream at once; what is sent meanwhile waits.
+/// A connection to a server at a URL. Opens its stream at once; what is sent meanwhile waits.
 ///
-/// Dropping the wire ends the stream once what was queued is posted; dropped before the stream stands, nothing is posted.
+/// Dropping the connection ends the stream once what was queued is posted; dropped before the stream stands, nothing is
+/// posted.
 pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
     let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
     let (messages, incoming) = mpsc::channel(Connection::QUEUE);
@@ -69,7 +70,7 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
 /// How long a server may take to open its stream, and to name its endpoint on it.
 const OPEN: Duration = Duration::from_secs(15);
 
-/// A stream whose server said where our messages go.
+/// An open stream, whose endpoint is known.
 struct OpenStream {
     url: Arc<str>,
     endpoint: Arc<OriginClient>,
@@ -77,7 +78,7 @@ struct OpenStream {
 }
 
 impl OpenStream {
-    /// The data of the next message; nothing for a sign of life. Cancel safe.
+    /// Returns the data of the next message; nothing for a comment, which shows only that the server is there. Cancel safe.
     async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
         while let Some(event) = self.events.ready.pop_front() {
             if event.is_message() {

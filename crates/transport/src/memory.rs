@@ -1,4 +1,4 @@
-//! Two ends in one process.
+//! Connections inside this process.
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -11,8 +11,8 @@ use crate::{
 
 /// A connection between two tasks of this process: what one end sends, the other receives.
 ///
-/// Messages take the same way as on any transport, text and parser included, so that a server in process is no
-/// special case for anyone.
+/// Messages are sent as text and parsed, as on any transport, so that a server in process is no
+/// special case.
 pub fn pair(tasks: &TaskTracker) -> (Connection, Connection) {
     let (left_out, right_in) = direction(tasks);
     let (right_out, left_in) = direction(tasks);

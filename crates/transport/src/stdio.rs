@@ -16,7 +16,7 @@ use crate::{Connection, connection::Incoming};
 /// Frames a pair of byte streams as messages, one per line.
 ///
 /// Reading and writing are separate tasks, so that a peer that does not read never stops us from reading. Dropping
-/// the wire ends both and with them the streams.
+/// the connection ends both and with them the streams.
 pub fn connect(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,

@@ -55,15 +55,15 @@ use crate::{
     },
 };
 
-/// The subprotocol that we ask for and offer.
+/// The subprotocol of MCP.
 pub const SUBPROTOCOL: &str = "mcp";
 
-/// What a server answers as `Sec-WebSocket-Accept` to the `Sec-WebSocket-Key` of a client.
+/// Returns `Sec-WebSocket-Accept` for the `Sec-WebSocket-Key` of a client.
 pub fn accept_key(key: &[u8]) -> String {
     derive_accept_key(key)
 }
 
-/// A wire to a client whose request was upgraded already.
+/// A connection to a client whose request was upgraded already.
 ///
 /// Dropping `outgoing` closes the connection with code 1000 once what was queued is sent.
 pub fn accept(
@@ -89,9 +89,9 @@ pub fn accept(
     Connection { outgoing, incoming }
 }
 
-/// A wire to a server at a `ws` or `wss` URL. Connects at once; what is sent meanwhile waits.
+/// A connection to a server at a `ws` or `wss` URL. Connects at once; what is sent meanwhile waits.
 ///
-/// Dropping the wire closes the connection with code 1000 once what was queued is sent; dropped before the connection
+/// Dropping it closes the WebSocket with code 1000 once what was queued is sent; dropped before the WebSocket
 /// stands, nothing is sent at all.
 pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
     let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
@@ -135,7 +135,7 @@ async fn upgrade(target: &Target, tasks: &TaskTracker) -> Result<TokioIo<Upgrade
     if accepted.map(HeaderValue::as_bytes) != Some(accept_key(key.as_bytes()).as_bytes()) {
         return Err(garbled("its WebSocket handshake response is invalid".to_owned()));
     }
-    // Many servers name no subprotocol; one that names another speaks something else.
+    // Many servers name no subprotocol; one that names another uses another protocol.
     if let Some(chosen) = response.headers().get(SEC_WEBSOCKET_PROTOCOL)
         && chosen != SUBPROTOCOL
     {

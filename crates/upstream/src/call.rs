@@ -1,4 +1,4 @@
-//! A call, from asking to its end.
+//! Calls: a request for a server, and its progress to the response.
 
 pub(crate) mod budget;
 pub(crate) mod events;
@@ -28,7 +28,7 @@ use crate::{
     CallError, CallEventSender, CallEvents, LogFilter, ServerRequest, Timeouts, call::budget::CallSize,
 };
 
-/// A request for a server.
+/// A request of a client for a server.
 #[derive(Debug)]
 pub struct Call {
     /// What the client sent, in the caller's revision.
@@ -81,22 +81,22 @@ impl Default for CallerId {
     }
 }
 
-/// What a server says about a call before it answers.
+/// What a server sends about a call before the response.
 #[derive(Debug)]
 pub enum CallEvent {
-    /// How far it is.
+    /// A progress notification.
     Progress(Box<Notification>),
     /// A log message.
     Log(Box<Notification>),
     /// A notification that the protocol does not know.
     Custom(Box<Notification>),
-    /// Something it wants to know before it goes on.
+    /// A server request, which the client has to respond to before the call goes on.
     ServerRequest(Box<ServerRequest>),
-    /// What a subscription brings: its acknowledgement first, then what it is about.
+    /// A notification of a subscription: its acknowledgment first, then changes.
     Subscription(Box<Notification>),
 }
 
-/// A server's answer, result or error.
+/// A server's response, result or error.
 #[derive(Debug, Clone)]
 pub struct CallResponse {
     /// The whole message, under our id.
@@ -107,7 +107,7 @@ pub struct CallResponse {
 
 pub(crate) type CallOutcome = Result<CallResponse, CallError>;
 
-/// A call on its way. Await it for the answer; drop it to cancel.
+/// A call in flight. Await it for the response; drop it to cancel.
 #[derive(Debug)]
 #[must_use = "dropping a call cancels it"]
 pub struct InFlight {
@@ -193,7 +193,7 @@ pub enum CallUpdate {
 }
 
 impl RunningCall {
-    /// Joins a call with its events, if there is anyone to receive them.
+    /// Joins a call with its events, if there is a receiver.
     pub fn new(call: InFlight, events: Option<CallEvents>) -> Self {
         Self { call, events, ended: None }
     }

@@ -9,7 +9,7 @@ use toolbay_protocol::method;
 
 use crate::{CacheHints, HubsBehind};
 
-/// A kind of thing that servers list.
+/// A kind of list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CatalogKind {
     Tools,
@@ -52,7 +52,7 @@ impl CatalogKind {
     }
 }
 
-/// Everything a server said about itself. Texts are JSON as the server wrote them.
+/// The identity, capabilities and lists of a server. Texts are JSON as the server wrote them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalog {
     /// `serverInfo`.

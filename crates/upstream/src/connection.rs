@@ -1,4 +1,4 @@
-//! One life of a server: the loop that owns its connection.
+//! One connection to a server: the loop that reads, writes and correlates.
 
 pub(crate) mod handshake;
 mod idle;
@@ -38,29 +38,29 @@ use crate::{
     supervisor::{SupervisorCommand, SupervisorInputs, SupervisorOutputs},
 };
 
-/// How long `list_changed` may gather before the list is asked for again.
+/// How long `list_changed` notifications are gathered before the list is requested again.
 const GATHER: Duration = Duration::from_millis(300);
 /// How many acknowledgements may wait; a server has no reason to send more.
 const ACKNOWLEDGED: usize = 16;
-/// A timer that is later than this did not fire because nobody ran.
+/// A timer that is later than this did not fire because the process was suspended.
 const LATE: Duration = Duration::from_secs(1);
 /// How many messages are taken before others get their turn.
 const BURST: usize = 64;
 /// How many lines of noise are shown.
 const NOISE_SHOWN: u64 = 20;
 
-/// How a life ended.
+/// How a connection ended.
 #[derive(Debug)]
 pub(crate) enum ConnectionEnd {
-    /// Someone wants it to stop.
+    /// The supervisor stops.
     Stop,
-    /// Someone wants it to start anew.
+    /// A restart was requested.
     Restart,
-    /// Someone wants it to rest until someone wants it back.
+    /// A stop was requested.
     StopRequested,
-    /// Nobody needs it now.
+    /// It was idle for too long.
     Unused,
-    /// It failed, perhaps because of the question for its era.
+    /// It failed, perhaps because of the probe for its revision.
     Failed { failure: Failure, probing: bool },
     /// The connection ended; the process may know why.
     Closed { phase: Phase, probing: bool },
@@ -75,7 +75,7 @@ enum WorkOutput {
     Listed(Vec<(CatalogKind, ListResult)>, Option<ServerIdentity>),
 }
 
-/// What outlives a life, lent to its conversation.
+/// What outlives a connection, lent to it.
 pub(crate) struct ConnectionContext<'a> {
     pub(crate) settings: &'a ServerSettings,
     pub(crate) inputs: &'a mut SupervisorInputs,
@@ -107,7 +107,7 @@ pub(crate) struct UpstreamConnection<'a> {
     lost: Option<Failure>,
     /// Whether the server shall introduce itself again, too.
     refresh_identity: bool,
-    /// When something was last asked for because it ran out.
+    /// When something was last requested because it expired.
     refreshed: [Option<Instant>; 5],
     /// Keeps the server's subscriptions, once it is ready.
     subscriber: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -124,7 +124,7 @@ pub(crate) struct UpstreamConnection<'a> {
 }
 
 impl<'a> UpstreamConnection<'a> {
-    /// Speaks with the server until its life ends. Gives back the receiving half, so that a stopping server is still
+    /// Runs the connection until it ends. Returns the receiving half, so that a stopping server is still
     /// read.
     pub(crate) async fn hold(
         context: ConnectionContext<'a>,
@@ -304,7 +304,7 @@ impl<'a> UpstreamConnection<'a> {
         }
     }
 
-    /// Whether an end now may be about the question for its era.
+    /// Whether an end now may be caused by the probe for its revision.
     fn is_probing(&self, revision_policy: crate::RevisionPolicy) -> bool {
         revision_policy == crate::RevisionPolicy::Auto && self.phase == Phase::Handshaking
     }
@@ -400,7 +400,7 @@ fn stood_still(deadline: Instant) -> Option<Duration> {
     (late > LATE).then_some(late)
 }
 
-/// The next thing of our own to send, taken only when it can be sent.
+/// Returns the next command, taken only when there is capacity to send.
 async fn next_command(
     outgoing: &mpsc::Sender<Rope>,
     commands: &mut mpsc::Receiver<RequesterCommand>,

@@ -17,17 +17,17 @@ use crate::{endpoint::detect::ServerProtocol, error::Failure};
 /// How to reach a server.
 #[derive(Clone)]
 pub enum Endpoint {
-    /// A child process that speaks on its standard streams.
+    /// A child process, on its standard streams.
     Process(Box<ProcessEndpoint>),
-    /// A server at a URL. What it speaks is found out, and remembered for as long as the server is used.
+    /// A server at a URL. Its protocol is detected, and remembered for as long as the server is used.
     Auto(Box<Target>),
-    /// A server at a URL that speaks Streamable HTTP.
+    /// A server at a URL, over Streamable HTTP.
     Http(Box<Target>),
-    /// A server at a URL that speaks HTTP+SSE of 2024-11-05.
+    /// A server at a URL, over HTTP+SSE of 2024-11-05.
     Sse(Box<Target>),
-    /// A server at a URL that speaks WebSocket.
+    /// A server at a URL, over WebSocket.
     WebSocket(Box<Target>),
-    /// A task of this process; called once per life.
+    /// A task of this process; called once per connection.
     InProcess(Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>),
     /// A server behind a transport that others brought.
     Custom(Arc<dyn custom::Transport>),
@@ -40,7 +40,7 @@ pub struct ProcessEndpoint {
     pub launch: Launch,
     /// How its tree is kept together.
     pub shim: Shim,
-    /// How patiently it is stopped.
+    /// How long it may take to stop.
     pub grace: StopGrace,
     /// The longest line it may write.
     pub max_message: usize,
@@ -68,8 +68,8 @@ pub(crate) struct OpenedConnection {
 }
 
 impl Endpoint {
-    /// Opens a connection in one of the ways of [`ProtocolDetection::of`](crate::endpoint::detect::ProtocolDetection::of) this source; a process is only spawned,
-    /// a URL not even called.
+    /// Opens a connection with one of the protocols of [`ProtocolDetection`](crate::endpoint::detect::ProtocolDetection); a
+    /// process is only spawned, a URL not even called.
     pub(crate) fn open(
         &self,
         protocol: ServerProtocol,
@@ -102,7 +102,7 @@ impl Endpoint {
         Ok(OpenedConnection { connection, process: None, rules: None })
     }
 
-    /// Whether the server has a life of its own, which we neither begin nor end.
+    /// Whether the server has a connection of its own, which we neither begin nor end.
     pub(crate) fn is_remote(&self) -> bool {
         !matches!(self, Self::Process(_) | Self::InProcess(_))
     }

@@ -8,7 +8,7 @@ use toolbay_transport::http::client::HttpError;
 
 use crate::{Hint, status::Phase, stderr_tail::StderrTail};
 
-/// Why the life of a server ended.
+/// Why a server is down.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
     /// It could not be started.
@@ -17,13 +17,13 @@ pub enum Failure {
     /// The process ended.
     #[error("it exited {phase} ({exit}){stderr}")]
     Exited { exit: Exit, phase: Phase, stderr: StderrTail },
-    /// The connection ended without a process to tell why.
+    /// The connection ended, and there is no process whose exit explains it.
     #[error("it closed the connection {phase}")]
     Closed { phase: Phase },
-    /// Somebody stopped it.
+    /// It was stopped.
     #[error("it was stopped")]
     Stopped,
-    /// It was up, but gave no sign of life.
+    /// It was up, but did not respond.
     #[error("it did not respond to a keep-alive ping within {} s", after.as_secs_f32())]
     Unresponsive { after: Duration },
     /// It was not ready in time.
@@ -38,7 +38,7 @@ pub enum Failure {
     /// It could not be reached at its URL, or refused us there.
     #[error("{why}")]
     Remote { why: HttpError },
-    /// Something answers at its URL, but nothing that is spoken there is known to us.
+    /// Something responds at its URL, but with no known protocol.
     #[error("it speaks neither Streamable HTTP ({http}) nor HTTP+SSE ({sse})")]
     Neither { http: Box<Failure>, sse: Box<Failure> },
 }
@@ -49,7 +49,7 @@ impl Failure {
         matches!(self, Self::Remote { why } if why.is_unauthorized())
     }
 
-    /// Whether trying again cannot help: somebody must change something first.
+    /// Whether trying again cannot help before something is changed.
     pub(crate) fn is_hopeless(&self) -> bool {
         match self {
             Self::Spawn { source } => !source.is_retryable(),
@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// Whether the server was there and wanted nothing of what we said.
+    /// Whether the server was there and refused the handshake.
     pub(crate) fn is_about_handshake(&self) -> bool {
         match self {
             Self::Handshake { .. } | Self::Neither { .. } => true,
@@ -68,7 +68,7 @@ impl Failure {
         }
     }
 
-    /// Whether the server said on stderr that another process has the port that it wants.
+    /// Whether stderr says that the port of the server is in use.
     pub fn is_address_in_use(&self) -> bool {
         self.stderr().iter().any(|line| {
             let line = line.to_ascii_lowercase();
@@ -194,7 +194,7 @@ fn remote_hint(why: &HttpError) -> Option<Hint> {
 /// What to do about a message that is too long.
 const TOO_LONG: &str = "raise `max_message` of the server, or request less";
 
-/// Why a call failed without an answer of the server.
+/// Why a call failed without a response from the server.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     /// The server died while it had the call.
@@ -209,7 +209,7 @@ pub enum CallError {
     /// The call waited too long for the server to be ready.
     #[error("server `{server}` was still {phase} after {} s", after.as_secs_f32())]
     NotReady { server: ServerName, phase: String, after: Duration },
-    /// No sign of life.
+    /// No activity.
     #[error("server `{server}` timed out: no response or progress for {} s (total timeout: {} s)",
         idle.as_secs_f32(), total.as_secs_f32())]
     Idle { server: ServerName, idle: Duration, total: Duration },
@@ -222,10 +222,10 @@ pub enum CallError {
     /// Calls that are too long in all.
     #[error("server `{server}` is busy: {in_use} bytes of calls are in flight; {limit} are allowed")]
     Full { server: ServerName, in_use: usize, limit: usize },
-    /// The answer is no message we can pass on.
+    /// The response is no message we can pass on.
     #[error("server `{server}` sent an invalid response: {why}")]
     BadAnswer { server: ServerName, why: ParseError },
-    /// There is no answer, and the transport knows why.
+    /// There is no response, and the transport knows why.
     #[error("server `{server}` sent no response: {why}")]
     NoAnswer { server: ServerName, why: HttpError },
 }

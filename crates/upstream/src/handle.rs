@@ -106,7 +106,7 @@ pub fn start(
 }
 
 impl ServerHandle {
-    /// Calls the server. Never waits: the call is on its way, or the answer says why not.
+    /// Calls the server. Never waits: the call is queued, or its outcome says why not.
     pub fn call(&self, call: Call) -> InFlight {
         let shared = &self.shared;
         let id = shared.outputs.ids.fetch_add(1, Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl ServerHandle {
         self.shared.status.borrow().transport
     }
 
-    /// How long things may take.
+    /// Timeouts.
     pub fn timeouts(&self) -> Timeouts {
         self.shared.timeouts
     }
@@ -168,8 +168,8 @@ impl ServerHandle {
         self.shared.outputs.gauges.read()
     }
 
-    /// Whether its clients must not share a process: it was seen to ask while calls of several clients were running, so
-    /// that nobody knew who was meant, or its settings say so.
+    /// Whether its clients must not share a process: it sent server requests while calls of several clients were running, so
+    /// that they could not be assigned, or its settings say so.
     pub fn needs_own_process_per_client(&self) -> bool {
         self.shared.outputs.has_ambiguous_requests.load(Ordering::Relaxed)
     }
@@ -179,9 +179,10 @@ impl ServerHandle {
         &self.shared.outputs.log
     }
 
-    /// Watches a resource, for as long as the interest is kept. Waits until the server has agreed, in whichever life.
+    /// Subscribes to a resource until the subscription is dropped. Waits until the server has agreed, on this connection or a
+    /// later one.
     ///
-    /// What changes is told through the `updates` given to [`start`].
+    /// Changes are sent to the `updates` given to [`start`].
     pub async fn watch(&self, uri: &str) -> Result<ResourceSubscription, SubscribeError> {
         let interest = self.shared.interests.add(uri)?;
         let mut status = self.status();
@@ -206,10 +207,10 @@ impl ServerHandle {
         }
     }
 
-    /// Has it asked again for what may be out of date: a list, or without one who it is. Never waits; a server that
-    /// is being asked already is not asked twice.
+    /// Refreshes what may be out of date: a list, or without one the identity. Never waits; a refresh that
+    /// is running already is not repeated.
     pub fn refresh(&self, kind: Option<CatalogKind>) {
-        // A full queue means that others ask for the same.
+        // A full queue means that the same was requested already.
         let _ = self.shared.commands.try_send(SupervisorCommand::Refresh(kind));
     }
 
@@ -219,17 +220,17 @@ impl ServerHandle {
         self.command(SupervisorCommand::Restart).await;
     }
 
-    /// Starts it if it rests, with a clean record. Returns once it is on its way up.
+    /// Starts it if it is stopped, with a clean record. Returns once it is being started.
     pub async fn start(&self) {
         self.command(SupervisorCommand::Start).await;
     }
 
-    /// Stops it until somebody wants it back; calls fail until then. Returns once its process is gone.
+    /// Stops it until it is started again; calls fail until then. Returns once its process is gone.
     pub async fn stop_until_started(&self) {
         self.command(SupervisorCommand::Stop).await;
     }
 
-    /// Gives an order and waits until it took effect. One that is given is carried out, also if nobody waits any more.
+    /// Sends a command and waits until it took effect. Dropping the future does not withdraw it.
     async fn command(&self, command: impl FnOnce(CommandDone) -> SupervisorCommand) {
         let (done, finished) = oneshot::channel();
         // The only failure is a server that is gone for good.

@@ -1,7 +1,7 @@
 //! The next step after a failure.
 //!
-//! How a server is started and where its log is found differ between the command line and a program that embeds Toolbay.
-//! So a hint is a value, and each front end has words of its own for it: those of the command line are its [`Display`](fmt::Display).
+//! How a server is started and where its log is found differ between the command line and a program that embeds Toolbay. So a
+//! hint is a value, and each front end words it for its users: those of the command line are its [`Display`](fmt::Display).
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use toolbay_protocol::ServerName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hint {
-    /// Advice that is the same for everybody.
+    /// Advice that is the same for every front end.
     Advice(String),
     /// The command was not found, and no `PATH` was given; else the advice would be this.
     NoPath {

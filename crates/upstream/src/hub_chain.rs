@@ -1,9 +1,9 @@
 //! Noticing a hub that is reached through its own configuration, directly or through other hubs.
 //!
 //! Three things are known of hubs to one another. Those **before** a hub, down to itself, are its [`HubChain`]: child
-//! processes get it in their environment, servers in `_meta` of `initialize` and `server/discover`. Those **behind** a hub are
-//! its [`HubsBehind`]: whoever names its own chain gets them in the `_meta` of the answer, and again with every list, because
-//! hubs may join later. A hub that finds one of its own chain behind a server refuses that server.
+//! processes get it in their environment, servers in `_meta` of `initialize` and `server/discover`. Those **behind** a hub
+//! are its [`HubsBehind`]: whoever names its own chain gets them in the `_meta` of the response, and again with every list,
+//! because hubs may join later. A hub that finds one of its own chain behind a server refuses that server.
 
 use std::{fmt, sync::Arc};
 

@@ -3,24 +3,24 @@
 //! # Theory of operation
 //!
 //! [`start`] gives an [`ServerHandle`] at once and starts one task that lives as long as the server is configured.
-//! The task lives through *lives*: open a connection, shake hands, list what is offered, serve calls, and when the
+//! The supervisor opens a connection, performs the handshake, lists the catalog and serves calls; when the
 //! connection ends decide with a restart policy what comes next.
 //!
 //! ```text
-//! handle.call() ─queue→ waiting ─(running, room)→ pending ─id→ answer
-//!                          └── deadlines, cancellations and the end of a life reach both
+//! handle.call() ─queue→ waiting ─(running, room)→ pending ─id→ response
+//!                          └── deadlines, cancellations and the end of a connection reach both
 //! ```
 //!
 //! # Invariants
 //!
 //! - Waiting and pending calls belong to the task alone; when it ends, every waiter learns it.
-//! - The task awaits only in its `select!`; a server that does not read or does not answer delays nobody else.
-//! - Every request gets our own id, which is its progress token too. Answers to ids we do not know are counted and
+//! - The task awaits only in its `select!`; a server that does not read or does not respond delays no other.
+//! - Every request gets our own id, which is its progress token too. Responses to ids we do not know are counted and
 //!   dropped.
 //! - Dropping an [`InFlight`] tells the server (`notifications/cancelled`).
-//! - A question that does not say which call it belongs to reaches a client only if no other client has calls at that process; while
+//! - A server request that does not say which call it belongs to reaches a client only if no other client has calls at that process; while
 //!   it is open, the clocks of the call that carries it stand still.
-//! - A resource is subscribed to once, however many want it, and again in each life for as long as anyone does.
+//! - A resource is subscribed to once, however many clients want it, and again on each connection for as long as any does.
 
 #![forbid(unsafe_code)]
 

@@ -25,7 +25,7 @@ impl LogFilter {
     }
 }
 
-/// What a server with a handshake was told to log in this life.
+/// What a legacy server was told to log in this connection.
 ///
 /// Its one level serves all callers, so it is only ever made more verbose; each caller gets what it asked for of what
 /// comes. It never starts above `info`: callers that named no level should not lose what they had because another one

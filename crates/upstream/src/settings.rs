@@ -1,4 +1,4 @@
-//! How one server is to be treated.
+//! The settings of one server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,14 +8,14 @@ use toolbay_translate::ClientIdentity;
 
 use crate::{ByteBudget, Catalog, HubChain, PendingPath, StartGate, StatusObserver, capture::Capture};
 
-/// Everything the task of one server is told.
+/// The settings of one server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// The configured name.
     pub name: ServerName,
-    /// How long things may take.
+    /// Timeouts.
     pub timeouts: Timeouts,
-    /// Which era to speak.
+    /// Which revision to use.
     pub revision: RevisionPolicy,
     /// Calls at the server at once.
     pub max_in_flight: usize,
@@ -29,13 +29,13 @@ pub struct ServerSettings {
     pub budget: ByteBudget,
     /// What happens after a crash.
     pub restart: RestartMode,
-    /// What the server is told about roots, as JSON text of an array; without it `roots/list` is answered with an error.
+    /// The roots of the server, a JSON array; without it `roots/list` returns an error.
     pub roots: Option<String>,
     /// When it is started.
     pub start: StartPolicy,
     /// How long it stays up without calls; without it, always.
     pub idle_stop: Option<Duration>,
-    /// How often a connection without traffic is looked after; without it, never.
+    /// The interval of keep-alive pings on a quiet connection; without it, there are none.
     pub heartbeat: Option<Duration>,
     /// Whether its clients never share a process.
     pub is_separate: bool,
@@ -43,11 +43,11 @@ pub struct ServerSettings {
     pub known: Arc<Catalog>,
     /// Through which hubs it is reached; without it, hubs behind it are not noticed.
     pub chain: Option<HubChain>,
-    /// The client that the server is told it is used by, in handshakes and in requests of our own; without it, Toolbay.
+    /// The client that the server sees in handshakes and in requests of our own; without it, Toolbay.
     pub client: Option<Arc<ClientIdentity>>,
-    /// Where its program is found, if that is still being asked for.
+    /// The `PATH` for its program, if that is not known yet.
     pub path: Option<PendingPath>,
-    /// Who is told of every change of its status.
+    /// The observer of its status.
     pub observer: Option<StatusObserver>,
     /// Where its messages can be seen.
     pub capture: Capture,
@@ -61,9 +61,9 @@ pub enum StartPolicy {
     /// At once.
     #[default]
     Eager,
-    /// With the first call; at once if nobody knows yet what it offers.
+    /// With the first call; at once if its catalog is unknown.
     OnDemand,
-    /// When someone asks for it.
+    /// When it is started explicitly.
     Off,
 }
 
@@ -96,16 +96,16 @@ impl ServerSettings {
     }
 }
 
-/// How long things may take.
+/// Timeouts of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// From spawning to ready.
     pub start: Duration,
-    /// A call without a sign of life.
+    /// A call without any activity.
     pub idle: Duration,
     /// A call in all.
     pub total: Duration,
-    /// The probe for the stateless era.
+    /// The probe for modern revisions.
     pub probe: Duration,
 }
 
@@ -125,10 +125,10 @@ impl Default for Timeouts {
     }
 }
 
-/// Which era a server is spoken to in.
+/// Which revision a server is spoken to in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RevisionPolicy {
-    /// Probe for the stateless era, then fall back.
+    /// Probe for modern revisions, then fall back.
     #[default]
     Auto,
     /// Handshake at once.

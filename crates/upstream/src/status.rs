@@ -17,13 +17,13 @@ use toolbay_protocol::{Revision, ServerName};
 
 use crate::{Catalog, Failure, catalog::freshness::Freshness};
 
-/// How far a life has come.
+/// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// The process is being made.
     Spawning,
-    /// Era and revision are being found out.
+    /// The revision is being detected.
     Handshaking,
     /// Tools, resources and prompts are being listed.
     Discovering,
@@ -42,10 +42,10 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Where a server is in its life.
+/// The state of a server.
 #[derive(Debug, Clone)]
 pub enum UpstreamState {
-    /// On its way up.
+    /// It is being started.
     Starting {
         phase: Phase,
         attempt: u32,
@@ -56,16 +56,16 @@ pub enum UpstreamState {
     Running,
     /// Down, and will be tried again.
     Backoff { until: Instant, failure: Arc<Failure> },
-    /// Down until someone asks again.
+    /// Down until it is started again.
     Failed { failure: Arc<Failure> },
-    /// On its way down.
+    /// It is being stopped.
     Stopping,
-    /// Down because someone asked, or because nobody needs it: then a call starts it.
+    /// Stopped on request, or because it was idle: then a call starts it.
     Stopped { wakes: bool },
 }
 
 impl UpstreamState {
-    /// One word for tables.
+    /// Returns the state as one word, for tables.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Starting { .. } => "starting",
@@ -86,7 +86,7 @@ impl UpstreamState {
         }
     }
 
-    /// Whether calls are refused until somebody does something.
+    /// Whether calls are refused until it is started again.
     pub fn is_down(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Stopping | Self::Stopped { wakes: false })
     }
@@ -97,14 +97,14 @@ impl UpstreamState {
 pub struct UpstreamStatus {
     /// Its configured name.
     pub name: ServerName,
-    /// Where it is in its life.
+    /// Its state.
     pub state: UpstreamState,
     /// How it is reached: `stdio`, `http`, `http+sse`, `websocket`, `in process`, what a transport of others calls itself, or
     /// `auto` until that was found out.
     pub transport: &'static str,
     /// What it offers; kept while it restarts, so that its tools do not flicker.
     pub catalog: Arc<Catalog>,
-    /// The revision it speaks, once known.
+    /// Its revision, once known.
     pub revision: Option<Revision>,
     /// Its process.
     pub pid: Option<u32>,
@@ -118,7 +118,7 @@ pub struct UpstreamStatus {
     pub(crate) freshness: Freshness,
 }
 
-/// Told of every new status of a server, in order and before anyone else sees it. It must not wait for anything.
+/// Observes every new status of a server, in order and before it is published. It must not block.
 #[derive(Clone)]
 pub struct StatusObserver(Arc<dyn Fn(&UpstreamStatus) + Send + Sync>);
 
@@ -191,7 +191,7 @@ pub struct Counts {
     pub calls: u64,
     /// Lines on its stdout that were no messages.
     pub noise: u64,
-    /// Answers to calls that nobody waits for.
+    /// Responses to calls that were given up.
     pub stray_answers: u64,
     /// Calls at the server now.
     pub in_flight: usize,
@@ -199,7 +199,7 @@ pub struct Counts {
     pub waiting: usize,
 }
 
-/// Counters that anyone may read while the server's task counts. They order nothing, so they cost next to nothing.
+/// Counters that may be read while the supervisor counts. They order nothing, so they cost next to nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) calls: AtomicU64,

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-/// The last lines that one life of a server wrote to stderr.
+/// The last lines that one connection of a server wrote to stderr.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail(pub Arc<[Arc<str>]>);
 

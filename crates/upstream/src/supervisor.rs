@@ -1,4 +1,4 @@
-//! All the lives of one server.
+//! The supervisor of one server: the loop around its connections.
 
 mod backoff;
 pub(crate) mod start_gate;
@@ -48,25 +48,25 @@ const MAX_FAILURES: usize = 5;
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 const MIN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a handle may ask for.
+/// The commands of a handle.
 #[derive(Debug)]
 pub(crate) enum SupervisorCommand {
     Start(CommandDone),
     Restart(CommandDone),
-    /// Rest until someone asks.
+    /// Stop until it is started again.
     Stop(CommandDone),
-    /// Finish what there is, and end.
+    /// Finish the running calls, then end.
     Drain {
         until: Instant,
     },
-    /// Ask again what may be out of date: a list, or without one who the server is.
+    /// Refresh what may be out of date: a list, or without one the server's identity.
     Refresh(Option<CatalogKind>),
 }
 
-/// Dropped once an order took effect: whoever gave it waits for that.
+/// Dropped once a command took effect: its sender waits for that.
 pub(crate) type CommandDone = oneshot::Sender<()>;
 
-/// What reaches the task from outside.
+/// What the supervisor receives.
 #[derive(Debug)]
 pub(crate) struct SupervisorInputs {
     pub(crate) queue: mpsc::Receiver<QueuedCall>,
@@ -74,13 +74,13 @@ pub(crate) struct SupervisorInputs {
     pub(crate) cancelled: Arc<CancelledCalls>,
     pub(crate) interests: Arc<ResourceSubscriptions>,
     pub(crate) stop: CancellationToken,
-    /// Set once it shall end with its last call.
+    /// Set once it drains: when it ends at the latest.
     pub(crate) drain_until: Option<Instant>,
-    /// Orders that take effect with the next state.
+    /// Commands that take effect with the next state.
     pub(crate) pending_commands: Vec<CommandDone>,
 }
 
-/// What the task shows to the outside.
+/// What the supervisor publishes.
 #[derive(Debug, Clone)]
 pub(crate) struct SupervisorOutputs {
     pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
@@ -88,11 +88,11 @@ pub(crate) struct SupervisorOutputs {
     pub(crate) gauges: Arc<Gauges>,
     /// Ids of requests, ours and those of calls.
     pub(crate) ids: Arc<AtomicU64>,
-    /// Whether a question came that could have been meant for several clients.
+    /// Whether a server request came that could have been meant for several clients.
     pub(crate) has_ambiguous_requests: Arc<AtomicBool>,
 }
 
-/// The task of one server.
+/// Runs one server: starts it, keeps its connection, restarts it.
 pub(crate) struct Supervisor {
     settings: ServerSettings,
     endpoint: Endpoint,
@@ -102,21 +102,21 @@ pub(crate) struct Supervisor {
     calls: CallTable,
     policy: RestartPolicy,
     status: Arc<StatusPublisher>,
-    /// How it is spoken to, as far as that is known from earlier lives.
+    /// The protocol of the server, as far as it is known from earlier connections.
     detection: ProtocolDetection,
-    /// What is known of the server's era from earlier lives.
+    /// What is known of the server's revision from earlier connections.
     revision_policy: RevisionPolicy,
-    /// How the last life ended, if badly.
+    /// How the last connection ended, if badly.
     failure: Option<Arc<Failure>>,
-    /// It stays down, and this is only a look whether it came back.
+    /// It stays down, and this start only checks whether it came back.
     is_checking: bool,
     /// When the first attempt of the current start began.
     began: Instant,
-    /// The first line of the log that belongs to the current life.
+    /// The first line of the log that belongs to the current connection.
     log_begins: u64,
 }
 
-/// What to do between two lives.
+/// What to do between two connections.
 enum NextStep {
     Start,
     Wait { outlook: DownState, failure: Arc<Failure> },
@@ -124,7 +124,7 @@ enum NextStep {
     Stop,
 }
 
-/// What a server does at first.
+/// The first step of a server.
 fn first_step(settings: &ServerSettings) -> NextStep {
     match settings.start {
         StartPolicy::Off => NextStep::Idle { wakes: false },
@@ -195,7 +195,7 @@ impl Supervisor {
         self.outputs.log.push(LogSource::Event, "stopped");
     }
 
-    /// Waits until it is known where the program is looked for. Calls and orders wait, too.
+    /// Waits until the `PATH` is known. Calls and commands wait, too.
     async fn find_path(&mut self) {
         let Endpoint::Process(endpoint) = &mut self.endpoint else { return };
         let Some(path) = self.settings.path.take() else { return };
@@ -209,7 +209,7 @@ impl Supervisor {
         }
     }
 
-    /// One life, from spawning to the end of its process.
+    /// One connection, from spawning to the end of its process.
     async fn run_connection(&mut self) -> NextStep {
         let started = Instant::now();
         let attempt = self.next_attempt();
@@ -217,7 +217,7 @@ impl Supervisor {
             self.began = started;
         }
         self.log_begins = *self.outputs.log.subscribe().borrow();
-        // Those who watch need not see every look.
+        // Observers need not see every check.
         let is_checking = std::mem::take(&mut self.is_checking);
         self.status.modify(|status| {
             if !is_checking {
@@ -238,7 +238,7 @@ impl Supervisor {
             self.set(self.starting(Phase::Handshaking));
         }
         let revision_policy = match protocol {
-            // Older than the stateless era, and never used with it.
+            // Older than modern revisions, and never used with them.
             ServerProtocol::Sse if self.revision_policy == RevisionPolicy::Auto => RevisionPolicy::Legacy,
             _ => self.revision_policy,
         };
@@ -320,7 +320,7 @@ impl Supervisor {
         }
     }
 
-    /// Servers built on old SDKs die of a question before the handshake.
+    /// Servers built on old SDKs exit on a request before the handshake.
     fn start_with_handshake(&mut self) -> NextStep {
         self.revision_policy = RevisionPolicy::Legacy;
         let note = "it exited on `server/discover`; restarting with the legacy handshake";
@@ -328,7 +328,7 @@ impl Supervisor {
         NextStep::Start
     }
 
-    /// Looks for another way to speak to the server. Gives the failure back if it is not about that.
+    /// Tries the next protocol. Returns the failure if it is not about the protocol.
     fn try_other_protocol(&mut self, failure: Failure) -> Option<Failure> {
         let (tried, reason) = (self.detection.current(), failure.to_string());
         let failure = self.detection.failed(failure);
@@ -342,7 +342,7 @@ impl Supervisor {
         failure
     }
 
-    /// Takes a lesson from a life that went well. A remote server outlives its lives with us, so its era does, too.
+    /// Learns from a connection that went well. A remote server outlives its connections, so its revision is remembered.
     fn learn(&mut self, started: Instant) {
         if !self.endpoint.is_remote() {
             return;
@@ -364,7 +364,7 @@ impl Supervisor {
         self.failed(failure, RestartPolicy::on_exit)
     }
 
-    /// It never became ready. Attempts that begin within the start timeout are the same start to whoever waits for it.
+    /// It never became ready. Attempts that begin within the start timeout count as one start.
     fn start_failed(&mut self, failure: Failure) -> NextStep {
         let is_time = self.began.elapsed() < self.settings.timeouts.start;
         self.failed(failure, |policy, now| policy.on_start_failed(now, is_time))
@@ -376,7 +376,7 @@ impl Supervisor {
         decide: impl FnOnce(&mut RestartPolicy, std::time::Instant) -> RestartDecision,
     ) -> NextStep {
         if failure.is_about_handshake() {
-            // What an earlier life seemed to show of its era was wrong: find out anew.
+            // What an earlier connection seemed to show of its revision was wrong: find out anew.
             self.revision_policy = self.settings.revision;
         }
         let failure = match failure {
@@ -479,7 +479,7 @@ enum ExitWait {
     None,
 }
 
-/// Waits for the end of a process, reading what it still says, so that it cannot hang in a write.
+/// Waits for the end of a process, reading what it still writes, so that it cannot hang.
 async fn reap(
     process: Option<ProcessHandle>,
     mut incoming: mpsc::Receiver<Incoming>,

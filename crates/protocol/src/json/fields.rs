@@ -1,4 +1,4 @@
-//! Where things stand inside a message: spans, and the fields of one object.
+//! Spans inside a message, and the fields of one object.
 
 use std::ops::Range;
 

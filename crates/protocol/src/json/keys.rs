@@ -30,7 +30,7 @@ impl<'a> KeyChecker<'a> {
         Self { text, known, seen_known: 0, few: SmallVec::new(), has_escapes: false, many: None }
     }
 
-    /// Takes the next key; gives the known name it is, if it is one.
+    /// Takes the next key; returns the known name it is, if it is one.
     #[inline]
     pub(crate) fn check(&mut self, key: Span) -> Result<Option<&'static str>, ParseError> {
         let written = &self.text[key.range()];

@@ -1,13 +1,13 @@
-//! What servers answer.
+//! Results of calls: content blocks, resources, prompts.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
-/// The answer to `tools/call`.
+/// The response to `tools/call`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolResult {
-    /// What the tool said.
+    /// The content, for people and models.
     #[serde(default)]
     pub content: Vec<ContentBlock>,
     /// The same for programs, as JSON text.
@@ -28,7 +28,7 @@ impl CallToolResult {
     }
 }
 
-/// The answer to `resources/read`.
+/// The response to `resources/read`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ReadResourceResult {
     /// One or more parts.
@@ -60,7 +60,7 @@ impl ResourceContents {
     }
 }
 
-/// The answer to `prompts/get`.
+/// The response to `prompts/get`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct GetPromptResult {
     /// What the prompt is for.
@@ -120,7 +120,7 @@ impl ContentBlock {
         }
     }
 
-    /// What a person reads: the text, or one line that says what is there.
+    /// Returns the text, or one line that describes what is not text.
     pub fn to_text(&self) -> String {
         match &self.kind {
             ContentKind::Text { text } => text.clone(),

@@ -1,7 +1,7 @@
 //! The environment of the user's login shell, kept on disk.
 //!
-//! Asking a shell takes up to seconds. The answer is kept for its user only, because it may hold secrets, and counts while the
-//! shell, what it is started with and its start-up files are the same, at most for 24 hours.
+//! Asking a shell takes up to seconds. Its output is kept for its user only, because it may hold secrets, and counts while
+//! the shell, what it is started with and its start-up files are the same, at most for 24 hours.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::{login_environment, variables};
 use crate::shim::Shim;
 
-/// How long an answer counts: what start-up files load may change without them.
+/// How long a cached environment counts: what start-up files load may change without them.
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// More than any shell prints.
 const MAX_CACHE: u64 = 2 * 1024 * 1024;
@@ -79,8 +79,8 @@ pub struct LoginShell {
 }
 
 impl LoginShell {
-    /// The shell of the user's account in `/etc/passwd`; of one that is not listed there, `SHELL` in `env`. It is started with
-    /// `env` and nothing else, completed by what the account says. Its answer is kept in the file `cache`.
+    /// The shell of the user's account in `/etc/passwd`; of one that is not listed there, `SHELL` in `env`. It is started
+    /// with `env` and nothing else, completed from the account. Its output is kept in the file `cache`.
     pub fn of_user(mut env: Variables, cache: Option<PathBuf>) -> Self {
         if let Some(account) = Account::find() {
             let Account { name, home, shell } = account;

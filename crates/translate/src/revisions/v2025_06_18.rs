@@ -1,7 +1,7 @@
 //! 2025-03-26 → 2025-06-18: structured results, links to resources, elicitation, context of completions.
 //!
 //! Titles and more places for `_meta` are overlooked by older readers, and so are `outputSchema` and
-//! `structuredContent` themselves. Elicitation is older than no client that declares it: whoever does is asked.
+//! `structuredContent` themselves. Elicitation is not translated: clients that support it declare it.
 
 use bytes::Bytes;
 use toolbay_protocol::{Response, method};
@@ -27,7 +27,7 @@ impl RevisionStep for Changes {
     }
 }
 
-/// A result with something to read for those who do not know `structuredContent`.
+/// Adds the structured content as text, for clients that do not know `structuredContent`.
 fn structured_as_text(response: &Response, method: &str) -> Option<Bytes> {
     if method != method::TOOLS_CALL || response.result_field("structuredContent").is_none() {
         return None;

@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) struct Changes;
 
-/// Tasks were an experiment of this revision alone; who does not know them is to answer as if nobody had asked.
+/// Tasks were an experiment of this revision alone; for others the parameter is dropped, and the call runs without a task.
 pub(super) const TASK: &str = "task";
 
 fn lacks(what: &'static str) -> UnsupportedServerRequest {
@@ -63,7 +63,7 @@ impl RevisionStep for Changes {
     }
 }
 
-/// "Visit a page first" for those who have no code for it: an error that says so in words.
+/// The error "URL elicitation required" for revisions without its code: the message names the URLs.
 pub(super) fn page_as_plain_error(response: &Response) -> Option<Bytes> {
     let error = response.error().filter(|error| error.code == ErrorCode::URL_ELICITATION_REQUIRED)?;
     let mut message = error.message;
@@ -80,7 +80,7 @@ pub(super) fn page_as_plain_error(response: &Response) -> Option<Bytes> {
     Some(with_outcome(response, &error.text()))
 }
 
-/// A form in the words of 2025-06-18. A choice of several has no words there: it goes if it may be left out.
+/// Converts a form to 2025-06-18, which has no multi-select: such a field is dropped if it is optional.
 fn form_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
     let Some(mut schema) = params.get("requestedSchema").and_then(Object::parse) else { return Ok(()) };
     let Some(mut properties) = schema.get("properties").and_then(Object::parse) else { return Ok(()) };
@@ -126,7 +126,7 @@ fn titles_beside_values(property: &str) -> Option<String> {
     Some(property.text())
 }
 
-/// A sampling question without tools, each message of one block.
+/// A sampling request without tools, each message of one block.
 fn sampling_for_older(params: &mut Object<'_>) -> Result<(), UnsupportedServerRequest> {
     if wants_tools(params) {
         return Err(lacks("tools in sampling"));
@@ -182,7 +182,7 @@ fn take_apart(message: &Object<'_>, blocks: &[&str], apart: &mut Vec<String>) {
     }
 }
 
-/// A model's answer as one block: the only one, else all text in one, else the first.
+/// A model's response as one block: the only one, else all text in one, else the first.
 fn one_block(content: &str) -> Option<String> {
     let blocks = blocks(content)?;
     if let [block] = blocks.as_slice() {

@@ -1,6 +1,6 @@
 //! 2025-11-25 → 2026-07-28: no handshake, so that every request and every result says what it needs.
 //!
-//! Questions are results (`input_required`) and their answers come with a retry; tasks left the core; a structured
+//! Server requests are results (`input_required`) and their responses come with a retry; tasks left the core; a structured
 //! result may be any value; some error codes are new. Removed methods, subscriptions and lists are not forwarded: the
 //! hub answers those itself.
 
@@ -79,7 +79,7 @@ impl RevisionStep for Changes {
         if method == method::ELICIT {
             params.remove("elicitationId");
         }
-        // A question inside a result is no request, so nothing can report how it goes.
+        // Inside a result it is no request of its own, so there is no progress to report.
         params.change("_meta", |fields| changed(fields, |fields| fields.remove(meta::PROGRESS_TOKEN)));
     }
 
@@ -116,7 +116,7 @@ fn tool_results_for_older(content: &str) -> Option<String> {
     mapped(content, block).or_else(|| block(content))
 }
 
-/// Properties whose schema is `true` or `false`, in the words of those who expect an object.
+/// Replaces the schemas `true` and `false` by equivalent objects, which older clients expect.
 fn objects_for_booleans(properties: &str) -> Option<String> {
     changed(properties, |properties| {
         properties.sift(|_, schema| match schema {
@@ -138,7 +138,7 @@ fn error_for_older(response: &Response, method: &str) -> Option<Bytes> {
             ErrorCode::RESOURCE_NOT_FOUND
         }
         ErrorCode::HEADER_MISMATCH | ErrorCode::MISSING_CLIENT_CAPABILITY => ErrorCode::INVALID_REQUEST,
-        // What the handshake said of a version that nobody speaks.
+        // The code that `initialize` returns for an unsupported version.
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => ErrorCode::INVALID_PARAMS,
         _ => return None,
     };
@@ -170,7 +170,7 @@ fn with_code(response: &Response, code: ErrorCode) -> Option<Bytes> {
 const TYPE: &str = "resultType";
 const COMPLETE: &str = "\"complete\"";
 
-/// What every result of the stateless era says, where a server with a handshake did not.
+/// Adds the fields that modern results have and legacy ones lack.
 pub(crate) fn add_fields(response: &Response, method: &str, splice: &mut Splice<'_>) {
     let Outcome::Result { fields, .. } = &response.outcome else { return };
     let mut add: SmallVec<[(&str, &str); 3]> = SmallVec::new();
@@ -183,7 +183,7 @@ pub(crate) fn add_fields(response: &Response, method: &str, splice: &mut Splice<
     let is_input_required =
         response.result_field(TYPE).is_some_and(|kind| response.raw(kind) == "\"input_required\"");
     if method == method::RESOURCES_READ && !is_input_required {
-        // A server with a handshake says nothing about caching: so nobody may.
+        // A legacy server does not allow caching, so it is forbidden.
         missing("ttlMs", "0");
         missing("cacheScope", "\"private\"");
     }
@@ -192,7 +192,7 @@ pub(crate) fn add_fields(response: &Response, method: &str, splice: &mut Splice<
     }
 }
 
-/// Removes what only the stateless era says.
+/// Removes the fields that only modern results have.
 pub(crate) fn cut_fields(response: &Response, splice: &mut Splice<'_>) {
     let Outcome::Result { fields, .. } = &response.outcome else { return };
     for cut in fields.cuts(&response.text, &[TYPE, "ttlMs", "cacheScope"]) {

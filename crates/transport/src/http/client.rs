@@ -2,22 +2,22 @@
 //!
 //! # Theory of operation
 //!
-//! One task owns the wire. Every message that is sent becomes a POST of its own, and every running POST is a future of
-//! the task, so a slow answer holds up nobody. What an answer carries, be it one JSON text or a stream of events,
-//! arrives in its order; what is not the answer itself arrives as [`Incoming::About`](crate::Incoming::About) it.
+//! One task owns the connection. Every message that is sent becomes a POST of its own, and every running POST is a future of
+//! the task, so a slow response delays no other. What a response carries, be it one JSON text or a stream of events,
+//! arrives in its order; what is not the response itself arrives as [`Incoming::About`](crate::Incoming::About) it.
 //!
-//! Both eras are served, message by message. What names a revision of the stateless era in its `_meta` gets the headers
-//! of that era, and is cancelled by closing its stream. With an `initialize` the wire becomes a session: it keeps the
-//! session id, opens the GET stream behind `notifications/initialized`, takes up streams that broke off where they
-//! broke off, and says goodbye with a DELETE.
+//! Both kinds of revisions are served, message by message. What names a modern revision in its `_meta` gets the headers of
+//! that revision, and is cancelled by closing its stream. With an `initialize` the connection becomes a session: it keeps the
+//! session id, opens the GET stream behind `notifications/initialized`, takes up streams that broke off where they broke off,
+//! and says goodbye with a DELETE.
 //!
 //! # Invariants
 //!
-//! - Every request gets an answer, an [`Incoming::Failed`](crate::Incoming::Failed), or the wire ends.
-//! - A request is sent again by nobody but the caller, who is told which ones are safe
+//! - Every request gets a response, an [`Incoming::Failed`](crate::Incoming::Failed), or the connection ends.
+//! - A request is sent again by the caller only, which is told which ones are safe
 //!   ([`Incoming::Lost`](crate::Incoming::Lost)).
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
-//! - Answers may be compressed; limits count what comes out.
+//! - Responses may be compressed; limits count what comes out.
 
 mod connector;
 pub(crate) mod decompress;
@@ -44,9 +44,9 @@ pub use target::Target;
 use crate::Connection;
 use session::HttpSession;
 
-/// A wire to a server at a URL. Nothing is sent before the first message is.
+/// A connection to a server at a URL. Nothing is sent before the first message is.
 ///
-/// Dropping the wire ends what runs, and the session.
+/// Dropping the connection ends what runs, and the session.
 pub fn connect(target: Target, rules: Arc<HeaderRules>, tasks: &TaskTracker) -> Connection {
     let (outgoing, texts) = mpsc::channel(Connection::QUEUE);
     let (messages, incoming) = mpsc::channel(Connection::QUEUE);

@@ -6,16 +6,16 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 use toolbay_protocol::{Message, RequestId, method, request};
 
-/// A server that was silent for so long is asked whether it is there.
+/// A server that was silent for so long gets a ping.
 const QUIET: Duration = Duration::from_secs(30);
-/// How long it may take to answer. Many servers do nothing else while a tool runs.
+/// How long its response may take. Many servers do nothing else while a tool runs.
 const SILENT: Duration = Duration::from_secs(60);
 
 /// What is known about the other end of a stream.
 #[derive(Debug)]
 pub(super) struct KeepAlive {
     received: Instant,
-    /// Since when a `ping` of ours waits for its answer, or anything else.
+    /// Since when a `ping` of ours waits for its response, or anything else.
     ping_sent: Option<Instant>,
     pings: u64,
 }
@@ -56,14 +56,14 @@ impl KeepAlive {
         }
     }
 
-    /// Whether this answers a `ping` of ours, which is nobody else's business.
+    /// Whether this is the response to a `ping` of ours, which is not delivered.
     pub(super) fn is_pong(&self, message: &Message) -> bool {
         self.pings > 0
             && matches!(message, Message::Response(response) if response.id.as_ref() == Some(&self.id()))
     }
 
     fn id(&self) -> RequestId {
-        // Requests of others have numbers, so this is nobody else's.
+        // Other requests have numbers as ids, so this one is ours.
         let id = format!("\"toolbay-ping-{}\"", self.pings);
         RequestId::from_raw(id.as_bytes()).expect("a string without escapes is an id")
     }

@@ -66,7 +66,7 @@ struct RunningPost {
     is_ping: bool,
 }
 
-/// Serves a wire until nobody can send on it any more or the stream is lost.
+/// Serves a connection until its sender is dropped or the stream is lost.
 pub(super) async fn run(
     mut stream: OpenStream,
     max_running: usize,
@@ -167,7 +167,7 @@ impl SseTask {
         self.work.push(Box::pin(async move { (number, post.run(&endpoint).await) }));
     }
 
-    /// Takes the end of a post; gives the reason if the stream is of no use any more.
+    /// Takes the end of a post; returns the reason if the stream is of no use any more.
     fn done(&mut self, number: PostNumber, posted: Posted) -> Option<HttpError> {
         self.barrier.take_if(|(held, _)| *held == number);
         let RunningPost { id, is_ping, .. } = self.running.remove(&number)?;
@@ -206,12 +206,12 @@ fn is_pong(keep_alive: &KeepAlive, arrived: &Incoming) -> bool {
     matches!(arrived, Incoming::Message(message) if keep_alive.is_pong(message))
 }
 
-/// How long a server may take to say that it has a message. Some never do, and answer on the stream all the same.
+/// How long a server may take to accept a message. Some never do, and respond on the stream all the same.
 const ACCEPT: Duration = Duration::from_secs(30);
 /// How long what it says with that may take, and how much of it is read, so that the connection can be used again.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_BODY: usize = 4 * 1024;
-/// How long a server may let nobody in while its stream stands, and how often it is tried meanwhile.
+/// How long a server may refuse connections while its stream is open, and how often it is tried meanwhile.
 const RETRY_FOR: Duration = Duration::from_secs(10);
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -221,15 +221,15 @@ pub(super) struct Post {
     pub(super) text: Bytes,
     /// Whether the server took messages at this endpoint before.
     pub(super) endpoint_is_known: bool,
-    /// Whether the server may have it. Others look when this is not there any more to tell.
+    /// Whether the server may have received it. Shared, because it is read after the post was dropped.
     pub(super) may_have_arrived: Arc<AtomicBool>,
 }
 
 /// How a server took a message.
 pub(super) enum Posted {
-    /// Answers come on the stream.
+    /// Responses come on the stream.
     Accepted,
-    /// The answer came at once: it is a refusal.
+    /// The response came at once: it is a refusal.
     Refused(Box<Response>),
     /// It did not take it.
     Failed(HttpError),
@@ -266,7 +266,7 @@ impl Post {
                 let _ = read_body(response.into_body(), MAX_BODY, BODY_TIMEOUT).await;
                 Ok(Posted::Accepted)
             }
-            // There is one stream for each endpoint: whoever does not know ours any more has forgotten it.
+            // There is one stream for each endpoint: a server that does not know ours any more has dropped it.
             StatusCode::NOT_FOUND | StatusCode::GONE if self.endpoint_is_known => {
                 Err(HttpError::SessionGone { url: endpoint.shown() })
             }

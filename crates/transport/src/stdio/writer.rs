@@ -24,7 +24,7 @@ pub(super) async fn run(mut stream: impl AsyncWrite + Unpin, mut texts: mpsc::Re
             return;
         }
     }
-    // The peer may be gone already; there is nobody left to tell.
+    // The peer may be gone already, which is fine.
     let _ = stream.shutdown().await;
 }
 

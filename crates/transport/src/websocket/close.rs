@@ -1,4 +1,4 @@
-//! How a connection ends, and what is said about it.
+//! Why a connection ended, and its close frame.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,9 +13,9 @@ use crate::http::client::{HttpError, error::reason};
 /// How a connection ended.
 #[derive(Debug)]
 pub(super) enum CloseReason {
-    /// Nobody holds our end any more, and what was queued is sent.
+    /// Our end was dropped, and what was queued is sent.
     Left,
-    /// The peer closed it, and may have said why.
+    /// The peer closed it, perhaps with a reason.
     Closed(Option<CloseFrame>),
     /// The peer sent a message that is too long.
     TooLong,
@@ -23,7 +23,7 @@ pub(super) enum CloseReason {
     Garbled { code: CloseCode, reason: String },
     /// The connection broke.
     Broken(String),
-    /// Nothing was heard of the peer for so long.
+    /// Nothing was received for so long.
     Silent(Duration),
 }
 
@@ -33,7 +33,7 @@ impl CloseReason {
         Self::Garbled { code: CloseCode::Unsupported, reason: "a message is binary, not text".to_owned() }
     }
 
-    /// What we tell the peer; nothing where it knows, or nobody is there.
+    /// Returns our close frame; nothing where the peer closed first or is gone.
     pub(super) fn close_frame(&self, max_message: usize) -> Option<CloseFrame> {
         let (code, reason) = match self {
             Self::Left => (CloseCode::Normal, Utf8Bytes::default()),
@@ -49,7 +49,7 @@ impl CloseReason {
         Some(CloseFrame { code, reason })
     }
 
-    /// What those who wait for an answer are told.
+    /// The error for requests that wait for a response.
     pub(super) fn why(self, url: &Arc<str>, max_message: usize) -> HttpError {
         let url = url.clone();
         match self {

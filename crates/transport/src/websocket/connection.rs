@@ -1,4 +1,4 @@
-//! Between the two queues of a wire and a connection.
+//! Moves messages between the queues of a [`Connection`](crate::Connection) and a WebSocket.
 
 use std::time::Duration;
 
@@ -44,12 +44,12 @@ const MAX_UNWRITTEN: usize = 4 * FRAME;
 const BATCH: usize = 64;
 /// How long the end of a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long what a peer said before it went may take to arrive.
+/// How long to read what the peer sent before it closed.
 const FINAL_READ: Duration = Duration::from_secs(1);
 
 type Socket<S> = WebSocketStream<ActivityStream<S>>;
 
-/// Our end of a wire.
+/// Our end of a connection.
 pub(super) struct WebSocketTask {
     /// What is to be sent.
     pub(super) texts: mpsc::Receiver<Rope>,
@@ -63,12 +63,12 @@ impl WebSocketTask {
         Self { texts, taken: Vec::new(), messages }
     }
 
-    /// Passes something on to whoever holds the wire, if anyone does.
+    /// Delivers something to the other end of the connection, if it is there.
     pub(super) async fn deliver(&self, incoming: Incoming) {
         let _ = self.messages.send(incoming).await;
     }
 
-    /// Until nobody listens any more.
+    /// Resolves when the receiver was dropped.
     pub(super) async fn abandoned(&self) {
         self.messages.closed().await;
     }
@@ -113,14 +113,14 @@ impl WebSocketTask {
             silence = activity.stopped() => CloseReason::Silent(silence),
             written = writing => match written {
                 Ok(()) => CloseReason::Left,
-                // What it said before it went may still be on its way, and so may the reason.
+                // What it sent before it closed may still arrive, and so may the reason.
                 Err(error) => timeout(FINAL_READ, reading).await.unwrap_or_else(|_| error.into()),
             },
         }
     }
 }
 
-/// Passes on what arrives. Goes on reading when nobody listens: the peer may still say that it goes.
+/// Delivers what arrives. Goes on reading without a receiver: the peer may still send a close frame.
 async fn read(
     stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     messages: &mpsc::Sender<Incoming>,
@@ -146,7 +146,7 @@ async fn read(
     }
 }
 
-/// Sends what is queued, and pings, until there is nobody left who could queue anything.
+/// Sends what is queued, and pings, until all senders were dropped.
 async fn write(
     sink: &mut (impl Sink<Message, Error = Error> + Unpin),
     texts: &mut mpsc::Receiver<Rope>,
@@ -207,13 +207,13 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(
         return;
     }
     match end {
-        // What was on its way to us still arrives.
+        // What the peer sent before still arrives.
         CloseReason::Left => {
             let _ = read(&mut socket, messages, activity).await;
             while socket.next().await.is_some() {}
         }
         CloseReason::Closed(_) => while socket.next().await.is_some() {},
-        // What follows cannot be read, but a connection that is closed with something unread takes our word with it.
+        // What follows cannot be read, but closing a connection with unread input would discard our close frame.
         CloseReason::TooLong | CloseReason::Garbled { .. } => {
             let _ = socket.get_mut().shutdown().await; // says that nothing follows, where that can be said
             let mut waste = vec![0; READ];

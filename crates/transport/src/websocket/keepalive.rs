@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How often the peer is asked for a sign of life. Also keeps proxies from closing a quiet connection.
+/// The interval of pings. They also keep proxies from closing a quiet connection.
 const PING: Duration = Duration::from_secs(15);
 /// A peer that was silent for longer missed two of them.
 const SILENT: Duration = Duration::from_millis(37_500);
@@ -89,7 +89,7 @@ impl PeerActivity {
         self.ping.notified().await;
     }
 
-    /// Until the peer is dead; gives how long it was silent.
+    /// Until the peer is dead; returns how long it was silent.
     pub(super) async fn stopped(&self) -> Duration {
         loop {
             sleep(PING).await;
@@ -106,7 +106,7 @@ impl PeerActivity {
     }
 }
 
-/// A connection whose peer is watched, byte by byte: a long message on a slow line is a sign of life, too.
+/// A connection whose peer is watched, byte by byte: a long message on a slow line counts as activity, too.
 #[derive(Debug)]
 pub(super) struct ActivityStream<S> {
     stream: S,

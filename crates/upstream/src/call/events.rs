@@ -1,6 +1,6 @@
-//! What a server says about a call, on its way to the caller.
+//! Events of a call: what the server sends before the response.
 //!
-//! Nearly every call has such a way and nearly none is used, so it costs next to nothing until something is said.
+//! Nearly every call has such a channel and nearly none is used, so it costs next to nothing until the first event.
 
 use std::{
     collections::VecDeque,
@@ -30,11 +30,11 @@ struct EventQueueState {
     is_read: bool,
 }
 
-/// Nobody reads any more, or too slowly.
+/// The receiver is gone, or reads too slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRejected;
 
-/// Both ends of a way.
+/// Creates both ends of the channel.
 pub fn events() -> (CallEventSender, CallEvents) {
     let shared =
         Arc::new(Mutex::new(EventQueueState { senders: 1, is_read: true, ..EventQueueState::default() }));
@@ -42,11 +42,11 @@ pub fn events() -> (CallEventSender, CallEvents) {
 }
 
 impl CallEventSender {
-    /// Tells the caller; never waits.
+    /// Sends an event to the caller; never waits.
     ///
     /// # Errors
     ///
-    /// When nobody reads, or so slowly that there is no room.
+    /// When the receiver is gone, or the queue is full.
     pub fn send(&self, event: CallEvent) -> Result<(), EventRejected> {
         let mut state = self.0.lock();
         if !state.is_read || state.queue.len() >= LIMIT {
@@ -113,7 +113,7 @@ impl Drop for CallEvents {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_read = false;
-        // What nobody will read is dropped now: a question in it then tells the server so.
+        // What will not be read is dropped now: a server request in it is then refused.
         let unread = std::mem::take(&mut state.queue);
         drop(state);
         drop(unread);

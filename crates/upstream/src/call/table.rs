@@ -33,7 +33,7 @@ impl QueuedCall {
     }
 
     pub(crate) fn fail(self, error: CallError) {
-        // A caller that went away needs no answer; the same holds for every reply below.
+        // A caller that went away needs no response; the same holds for every reply below.
         let _ = self.reply.send(Err(error));
     }
 }
@@ -41,17 +41,17 @@ impl QueuedCall {
 /// A call that the server has.
 #[derive(Debug)]
 pub(crate) struct PendingCall {
-    /// What was asked, where it may have to be sent again.
+    /// The call, where it may have to be sent again.
     call: Option<Box<Call>>,
     reply: oneshot::Sender<CallOutcome>,
     pub(crate) events: Option<CallEventSender>,
     pub(crate) logs: LogFilter,
-    /// The client that waits; nobody for subscriptions and requests of our own: handshake, lists.
+    /// The client that waits; none for subscriptions and our own requests: handshake, lists.
     caller: Option<CallerId>,
     accepts_server_requests: bool,
     /// The task whose end it waits for, as the server wrote its id.
     task: Option<Bytes>,
-    /// Questions that its client has not answered yet, and since when the clocks stand still for them.
+    /// Open server requests, and since when the timeouts are paused for them.
     open_server_requests: usize,
     paused_at: Instant,
     /// Nothing for what may take as long as its connection lasts: subscriptions and requests of our own.
@@ -74,21 +74,21 @@ impl CallClock {
 }
 
 impl PendingCall {
-    /// When it is out of time, unless something else happens; never while its client is asked.
+    /// When it times out, unless there is activity; never while a server request is open.
     fn deadline(&self) -> Option<Instant> {
         let clock = self.clock.filter(|_| self.open_server_requests == 0);
         clock.map(|clock| clock.deadline())
     }
 }
 
-/// Who is meant by a question.
+/// The client that a server request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestTarget {
     /// The client of this call.
     Call(u64),
-    /// No call is there that could carry it.
+    /// There is no call that could carry it.
     Nobody,
-    /// Calls of several clients are there, and nothing tells which is meant.
+    /// There are calls of several clients, and it does not name one.
     Anybody,
 }
 
@@ -130,7 +130,7 @@ impl CallTable {
     /// Lets a call wait for the server.
     pub(crate) fn wait(&mut self, queued: QueuedCall) {
         if self.waiting() >= self.max_waiting {
-            // Those whose callers went away take nobody's place.
+            // Calls whose callers went away do not count.
             self.retain_waiting(|waiting| !waiting.reply.is_closed());
         }
         if self.waiting() >= self.max_waiting {
@@ -148,8 +148,8 @@ impl CallTable {
         self.gauge();
     }
 
-    /// The call that waited longest, of those that may be sent. One whose caller went away is never sent, even if word of
-    /// that is still on its way.
+    /// Returns the call that waited longest, of those that may be sent. One whose caller went away is never sent, even if its
+    /// cancellation did not arrive yet.
     pub(crate) fn next_waiting(&mut self) -> Option<QueuedCall> {
         loop {
             let write = self.writes.as_mut().and_then(WriteQueue::next);
@@ -185,7 +185,7 @@ impl CallTable {
         !self.waiting.is_empty() || self.writes.as_ref().is_some_and(WriteQueue::has_sendable)
     }
 
-    /// Learns what the server offers, as far as it matters here.
+    /// Takes what matters here from the catalog.
     pub(crate) fn learn(&mut self, catalog: &Catalog) {
         if let Some(writes) = &mut self.writes {
             writes.learn(catalog);
@@ -231,7 +231,7 @@ impl CallTable {
         self.gauge();
     }
 
-    /// Remembers a request of our own; it ends with the life at the latest.
+    /// Remembers a request of our own; it ends with the connection at the latest.
     pub(crate) fn sent_ours(&mut self, id: u64, reply: oneshot::Sender<CallOutcome>) {
         let pending = PendingCall {
             call: None,
@@ -248,7 +248,7 @@ impl CallTable {
         self.pending.insert(id, pending);
     }
 
-    /// Gives the caller its answer; says whether anyone waited for it.
+    /// Completes a call; says whether there was one.
     pub(crate) fn complete(&mut self, id: u64, outcome: Result<CallResponse, CallError>) -> bool {
         match self.remove(id) {
             Some(pending) => {
@@ -259,7 +259,7 @@ impl CallTable {
         }
     }
 
-    /// Lets calls that never reached the server wait for its next life, before all others.
+    /// Lets calls that never reached the server wait for its next connection, before all others.
     pub(crate) fn unsent(&mut self, ids: &[u64]) {
         for id in ids.iter().rev() {
             let Some(pending) = self.remove(*id) else { continue };
@@ -274,7 +274,7 @@ impl CallTable {
         self.gauge();
     }
 
-    /// A sign of life of a call: its clock starts anew.
+    /// Records activity of a call: its idle timeout starts anew.
     pub(crate) fn progressed(&mut self, id: u64) -> Option<&PendingCall> {
         let pending = self.pending.get_mut(&id)?;
         if let Some(clock) = &mut pending.clock {
@@ -288,7 +288,7 @@ impl CallTable {
         self.pending.get(&id)
     }
 
-    /// Where the news of a subscription go, if it is one of a client.
+    /// Returns where the notifications of a subscription go, if it is one of a client.
     pub(crate) fn subscription_sender(&self, id: u64) -> Option<&CallEventSender> {
         self.pending.get(&id).filter(|pending| pending.caller.is_none())?.events.as_ref()
     }
@@ -308,8 +308,8 @@ impl CallTable {
         self.pending.iter().find(|(_, pending)| waits(pending)).map(|(id, _)| *id)
     }
 
-    /// The call whose client is asked by a question that came without saying whose it is. That the only client with calls is
-    /// meant is a conclusion: a server may also ask on its own account, or about a call that was given up.
+    /// Finds the call for a server request that does not name one. That the only client with calls is
+    /// meant is a guess: it may also be unrelated to any call, or belong to one that was given up.
     pub(crate) fn target_of_server_request(&self) -> RequestTarget {
         let mut callers = self.pending.values().filter_map(|pending| pending.caller);
         let Some(caller) = callers.next() else { return RequestTarget::Nobody };
@@ -319,25 +319,25 @@ impl CallTable {
         self.carrier(caller).map_or(RequestTarget::Nobody, RequestTarget::Call)
     }
 
-    /// Of several calls of one client, the oldest that can carry a question: the one that takes long asks, mostly.
+    /// Of several calls of one client, returns the oldest that accepts server requests: mostly the longest one sends them.
     pub(crate) fn carrier(&self, caller: CallerId) -> Option<u64> {
         let carries =
             |pending: &PendingCall| pending.accepts_server_requests && pending.caller == Some(caller);
         self.pending.iter().filter(|(_, pending)| carries(pending)).map(|(id, _)| *id).min()
     }
 
-    /// Whose call it is.
+    /// Returns the client of a call.
     pub(crate) fn caller_of(&self, id: u64) -> Option<CallerId> {
         self.pending.get(&id)?.caller
     }
 
-    /// Where the questions of a call go, if its client may be asked.
+    /// Returns where the server requests of a call go, if its client accepts them.
     pub(crate) fn server_request_sender(&self, id: u64) -> Option<&CallEventSender> {
         let pending = self.pending.get(&id).filter(|pending| pending.accepts_server_requests)?;
         pending.events.as_ref()
     }
 
-    /// Stops the clocks of a call while its client is asked.
+    /// Pauses the timeouts of a call while its client handles a server request.
     pub(crate) fn pause(&mut self, id: u64) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         if pending.open_server_requests == 0 {
@@ -346,7 +346,7 @@ impl CallTable {
         pending.open_server_requests += 1;
     }
 
-    /// Lets the clocks of a call go on once nothing is asked any more.
+    /// Resumes the timeouts of a call once no server request is open.
     pub(crate) fn resume(&mut self, id: u64) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         pending.open_server_requests = pending.open_server_requests.saturating_sub(1);
@@ -368,7 +368,7 @@ impl CallTable {
         self.remove(id).is_some()
     }
 
-    /// Ends a request of our own without an answer; says whether there was one.
+    /// Ends a request of our own without a response; says whether there was one.
     pub(crate) fn end_ours(&mut self, id: u64) -> bool {
         self.pending.get(&id).is_some_and(|pending| pending.caller.is_none()) && self.remove(id).is_some()
     }
@@ -378,7 +378,7 @@ impl CallTable {
         self.next_expiry
     }
 
-    /// The clocks stood for so long: this process did not run, and what came meanwhile was not heard yet.
+    /// Adds the time in which this process was suspended: what came meanwhile was not read yet.
     pub(crate) fn stood_still(&mut self, time: Duration) {
         for queued in self.queues().flatten() {
             queued.arrived += time;
@@ -390,7 +390,7 @@ impl CallTable {
         self.next_expiry = self.next_expiry.map(|next| next + time);
     }
 
-    /// Fails every call that is out of time; gives the ids that the server must be told of.
+    /// Fails every call that timed out; returns the ids to cancel at the server.
     pub(crate) fn expire(&mut self, phase: &str) -> Vec<u64> {
         let now = Instant::now();
         let (server, timeouts) = (self.server.clone(), self.timeouts);
@@ -427,7 +427,7 @@ impl CallTable {
         late
     }
 
-    /// Fails what the server had. Waiting calls go on waiting for its next life.
+    /// Fails what the server had. Waiting calls go on waiting for its next connection.
     pub(crate) fn fail_pending(&mut self, error: &CallError) {
         for (_, pending) in self.pending.drain() {
             let _ = pending.reply.send(Err(error.clone()));
@@ -474,7 +474,7 @@ impl CallTable {
     }
 }
 
-/// How long a call may take; nothing for a subscription, whose answer is its end.
+/// The timeouts of a call; nothing for a subscription, whose response is its end.
 fn limits(call: &Call, usual: Timeouts) -> Option<Timeouts> {
     (call.request.call.method() != method::LISTEN).then(|| call.timeouts.unwrap_or(usual))
 }
@@ -487,7 +487,7 @@ fn awaited_task(call: &Call) -> Option<Bytes> {
     Some(renamed.map_or_else(|| method_call.text.slice(span.range()), |(_, id)| id.clone()))
 }
 
-/// What is known of each id. Nobody else chooses the ids, so nobody can make them collide.
+/// A map by ids of our own. No peer chooses them, so none can make them collide.
 pub(crate) type IdMap<T> = HashMap<u64, T, BuildHasherDefault<SequentialIdHasher>>;
 
 /// Ids are counted up: one product tells them apart, in its low bits as well as in its high ones.

@@ -1,4 +1,4 @@
-//! A catalogue as text, to be kept for another day.
+//! A catalog as text, to be kept for another day.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use super::{Catalog, CatalogKind};
 /// What is written today; anything else is not read.
 const FORMAT: u32 = 2;
 
-/// How long the server said it may be kept is left out: on another day that is over.
+/// Cache hints are left out: they will have expired.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StoredCatalog<'a> {

@@ -1,9 +1,9 @@
-//! How long what a server said may be kept.
+//! How long lists and identities of servers may be cached.
 //!
-//! Servers of the stateless era say so themselves (`ttlMs`, `cacheScope`). One that also announces changes is trusted
-//! for all of that time, because we would be told; of any other the time since we asked is taken off, and when
-//! nothing is left it is asked again by whoever looks next. Servers with a handshake say nothing: one that announces
-//! changes sets no limit, any other a short one, and what they list is nobody else's business.
+//! Modern servers give hints (`ttlMs`, `cacheScope`). One that also announces changes is trusted
+//! for all of that time, because it would announce a change; for any other the age is subtracted, and when
+//! nothing is left, the next reader has it listed again. Legacy servers give no hints: one that announces
+//! changes sets no limit, any other a short one, and what they list is private.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ const UNANNOUNCED: Duration = Duration::from_secs(5);
 pub struct CacheHints {
     /// For how long; nothing when there is no limit.
     pub ttl: Option<Duration>,
-    /// Whether it may be kept for others than the one who asked.
+    /// Whether it may be shared between clients.
     pub is_public: bool,
 }
 
 impl CacheHints {
-    /// What a result says about itself; what it does not say is understood in the careful way.
+    /// Reads the hints of a result; what is missing counts as the strictest value.
     pub(crate) fn of(response: &Response) -> Self {
         let raw = |field| response.result_field(field).map_or("", |span| response.raw(span));
         // Through a float, because `1e3` is an integer too; negative values count as 0.
@@ -33,10 +33,10 @@ impl CacheHints {
         Self { ttl: Some(Duration::from_millis(ttl as u64)), is_public: raw("cacheScope") == "\"public\"" }
     }
 
-    /// No limit, and for the one who asked alone.
+    /// No limit, but not shared.
     const UNLIMITED: Self = Self { ttl: None, is_public: false };
 
-    /// What holds for two things together.
+    /// Returns the stricter of both.
     pub fn and(self, other: Self) -> Self {
         let ttl = self.ttl.into_iter().chain(other.ttl).min();
         Self { ttl, is_public: self.is_public && other.is_public }
@@ -54,7 +54,7 @@ impl CacheHints {
 /// How current our picture of a server is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Freshness {
-    /// When each list was asked for last; nothing where the server has no such list.
+    /// When each list was last requested; nothing where the server has no such list.
     pub(crate) listed: [Option<Instant>; 4],
     /// Whose changes the server announces.
     pub(crate) announced: [bool; 4],
@@ -74,7 +74,7 @@ impl UpstreamStatus {
         })
     }
 
-    /// How long what it said about itself may be kept; nothing before it did.
+    /// How long its identity may be cached; nothing before it is known.
     pub fn server_info_hints(&self) -> Option<CacheHints> {
         let identified = self.freshness.identified?;
         Some(match self.catalog.identity {
@@ -83,14 +83,14 @@ impl UpstreamStatus {
         })
     }
 
-    /// Whether its list of that kind should be asked for again.
+    /// Whether its list of that kind should be requested again.
     pub fn is_list_stale(&self, kind: CatalogKind) -> bool {
         let announced = self.freshness.announced[kind as usize];
         let is_over = self.list_hints(kind).is_some_and(CacheHints::is_over);
         is_over && !announced && self.catalog.hints(kind).is_some()
     }
 
-    /// Whether it should be asked again who it is.
+    /// Whether its identity should be requested again.
     pub fn is_server_info_stale(&self) -> bool {
         self.server_info_hints().is_some_and(CacheHints::is_over)
     }

@@ -42,7 +42,7 @@ pub(crate) fn announced(capabilities: Option<&str>) -> [bool; 4] {
     CatalogKind::ALL.map(|kind| declared[kind.capability()]["listChanged"] == true)
 }
 
-/// The kinds of things that a server offers. One that declares nothing at all is asked for tools.
+/// The kinds of lists that a server declares. One that declares nothing at all is asked for tools.
 pub(crate) fn declared(capabilities: Option<&str>) -> Vec<CatalogKind> {
     let capabilities: serde_json::Map<String, serde_json::Value> =
         capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -70,7 +70,7 @@ impl ListResult {
         broken(Self::default(), format!("no response within {} s", after.as_secs_f32()))
     }
 
-    /// Puts it into the catalogue, in the place of what was there.
+    /// Puts it into the catalog, in the place of what was there.
     pub(crate) fn store(self, kind: CatalogKind, catalog: &mut Catalog) {
         let prefix = format!("{}: ", kind.list_method());
         catalog.problems.retain(|problem| !problem.starts_with(&prefix));

@@ -1,9 +1,9 @@
-//! Finding out which era a server speaks, and shaking hands.
+//! Detecting the revision of a server, and the handshake.
 //!
-//! The specification wants clients of both eras to probe with `server/discover` first and to take anything but a
-//! modern answer for a server with a handshake. Some servers never answer what they do not know, so after a while
-//! `initialize` is sent as well; whichever is answered first with a result decides. Over HTTP every request is answered,
-//! if only with a status, so there the probe alone decides.
+//! The specification wants clients of both kinds of revisions to probe with `server/discover` first and to take anything but
+//! a modern response for a legacy server. Some servers never respond to unknown methods, so after a while `initialize` is
+//! sent as well; whichever is answered first with a result decides. Over HTTP every request is answered, if only with a
+//! status, so there the probe alone decides.
 
 mod self_description;
 
@@ -22,14 +22,14 @@ use crate::{
     status::Phase,
 };
 
-/// What a server said about itself. Texts are JSON as the server wrote them.
+/// The identity of a server. Texts are JSON as the server wrote them.
 #[derive(Debug)]
 pub(crate) struct ServerIdentity {
     pub(crate) revision: Revision,
     pub(crate) server_info: Option<String>,
     pub(crate) capabilities: Option<String>,
     pub(crate) instructions: Option<String>,
-    /// Why it is spoken to in that era, for people.
+    /// Why it is spoken to in that revision, for people.
     pub(crate) because: String,
     /// How long all that may be kept, if the server says so.
     pub(crate) hints: Option<CacheHints>,
@@ -40,7 +40,7 @@ pub(crate) struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// Puts it into the catalogue, in the place of what was there.
+    /// Puts it into the catalog, in the place of what was there.
     pub(crate) fn store(&self, catalog: &mut Catalog) {
         catalog.server_info.clone_from(&self.server_info);
         catalog.capabilities.clone_from(&self.capabilities);
@@ -51,7 +51,7 @@ impl ServerIdentity {
     }
 }
 
-/// Learns who the server is. Without an answer to the probe within `probe`, `initialize` is sent as well.
+/// Learns who the server is. Without a response to the probe within `probe`, `initialize` is sent as well.
 pub(crate) async fn identify(
     peer: &Requester,
     revision_policy: RevisionPolicy,
@@ -102,7 +102,7 @@ async fn identity_of(
     }
 }
 
-/// Asks a server of the stateless era once more who it is.
+/// Requests the identity of a modern server again.
 pub(crate) async fn identify_again(peer: &Requester) -> Option<ServerIdentity> {
     match discover(peer).await {
         Ok(Discovered::Modern(identity)) => Some(identity),
@@ -112,7 +112,7 @@ pub(crate) async fn identify_again(peer: &Requester) -> Option<ServerIdentity> {
 
 enum Discovered {
     Modern(ServerIdentity),
-    /// It does not know the stateless era; how that shows.
+    /// It does not know modern revisions; how that shows.
     Legacy(String),
 }
 
@@ -120,7 +120,7 @@ async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
     let result =
         peer.request(method::DISCOVER, peer.params_through(Revision::LATEST, ObjectBuilder::new())).await;
     let response = match result {
-        // A server of the old era may refuse with any status; who wants a password wants it for `initialize`, too.
+        // A legacy server may refuse with any status; one that requires a login requires it for `initialize`, too.
         Err(NoResponse::Failed(CallError::NoAnswer { why, .. }))
             if !why.is_unauthorized()
                 && matches!(why, HttpError::Status { .. } | HttpError::ContentType { .. }) =>
@@ -141,7 +141,7 @@ async fn discover(peer: &Requester) -> Result<Discovered, Failure> {
     let offered: Vec<String> = offered.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     if !offered.iter().any(|version| version == Revision::LATEST.as_str()) {
         let reason = format!("it supports {offered:?}, none of which is a modern revision that we support");
-        // One that names no version at all answers just anything like that.
+        // One that names no version at all returns such results for any method.
         return if offered.is_empty() || has_legacy(&offered) {
             Ok(Discovered::Legacy(reason))
         } else {

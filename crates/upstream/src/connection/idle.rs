@@ -1,4 +1,4 @@
-//! What happens while nothing happens: heartbeats, stopping what nobody uses, leaving once the last call is over.
+//! Keep-alive pings, the stop of idle servers, and the end of a drain.
 //!
 //! One timer serves all of it, and looks from time to time; a message costs it nothing but a flag.
 
@@ -15,12 +15,12 @@ use crate::{
 
 /// How often a server that shall leave is looked at.
 const LEAVING: Duration = Duration::from_millis(20);
-/// How long it is kept after its last call: one may be on its way from someone who does not know yet.
+/// How long a draining server is kept after its last call: another may already be queued.
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a server that reads nothing any more may take to end.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
-/// A sign of life that was asked for; says whether one came.
+/// A ping; the output says whether there was a response.
 pub(super) type KeepAlivePing = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// What is known about the quiet on a connection.
@@ -36,7 +36,7 @@ pub(super) struct IdleState {
     unused_since: Instant,
     pub(super) keep_alive: Option<KeepAlivePing>,
     pinged_at: Instant,
-    /// Whether it ever gave a sign of life when asked: one that never does may be well all the same.
+    /// Whether it ever responded to a ping: one that never does may be well all the same.
     responds: bool,
     /// It closed its input: until when it may end by itself.
     pub(super) exit_by: Option<Instant>,
@@ -66,7 +66,7 @@ impl IdleState {
         pauses.into_iter().flatten().min()
     }
 
-    /// Nothing can be sent any more. What it has still to say is heard before it is given up.
+    /// Nothing can be sent any more. What the server still sends is read before it is given up.
     pub(super) fn is_deaf(&mut self) -> Instant {
         *self.exit_by.insert(Instant::now() + LAST_BREATH)
     }
@@ -117,7 +117,7 @@ impl UpstreamConnection<'_> {
 
     fn beat(&mut self, now: Instant, is_busy: bool) -> Result<(), ConnectionEnd> {
         let (Some(every), Some(revision)) = (self.idle.heartbeat, self.revision) else { return Ok(()) };
-        // Whoever has calls is judged by their deadlines, and may be too busy to answer anything else.
+        // A server with calls is judged by their deadlines, and may be too busy to respond to pings.
         if std::mem::take(&mut self.idle.received) || is_busy {
             self.idle.quiet_since = now;
             self.idle.pinged_at = now;
@@ -139,7 +139,7 @@ impl UpstreamConnection<'_> {
     }
 }
 
-/// Any answer is a sign of life, an error too.
+/// Sends a ping. Any response counts, an error too.
 async fn ping(peer: Requester, revision: Revision) -> bool {
     let method = if revision.features().has_ping() { method::PING } else { method::DISCOVER };
     match peer.request(method, peer.our_params(revision, ObjectBuilder::new())).await {

@@ -51,7 +51,7 @@ impl UpstreamConnection<'_> {
     }
 
     fn on_response(&mut self, response: Box<Response>) {
-        // Before the introduction the revision matters to nobody.
+        // Before the handshake, the revision does not matter.
         let revision = self.revision.unwrap_or(Revision::LATEST_LEGACY);
         if self.context.rules.is_some()
             && response.error().is_some_and(|error| error.code == ErrorCode::HEADER_MISMATCH)
@@ -108,7 +108,7 @@ impl UpstreamConnection<'_> {
             method::LISTEN_ACKNOWLEDGED | method::TASK_CHANGED
                 if let Some(events) = self.subscriber(&notification, about) =>
             {
-                // A client that reads too slowly misses some; it can ask.
+                // A client that reads too slowly misses some; it can poll.
                 let _ = events.send(CallEvent::Subscription(notification));
             }
             method::LISTEN_ACKNOWLEDGED => self.acknowledged(notification),
@@ -119,11 +119,11 @@ impl UpstreamConnection<'_> {
                     self.unsubscribed(&id);
                 }
             }
-            // While one subscription takes over from another, both may tell of the same change.
+            // While one subscription replaces another, both may report the same change.
             method::RESOURCE_UPDATED
                 if subscription_of(&notification).is_some_and(|id| Some(id) < self.subscription) => {}
             method::RESOURCE_UPDATED => {
-                // The tag was for us; whoever passes this on has tags of its own.
+                // The tag was for us; the gateway adds its own.
                 if let Ok(Message::Notification(update)) =
                     Message::parse(untagged(&notification).into_bytes())
                 {
@@ -139,9 +139,9 @@ impl UpstreamConnection<'_> {
         }
     }
 
-    /// What the protocol does not know goes to those who listen to the server, and to the client of the call on whose stream it
-    /// came or, where the transport does not tell, of the only call there is. What it says may be private, so with several
-    /// calls no client hears it.
+    /// Forwards a notification that the protocol does not define to observers of the server, and to the client of the call on
+    /// whose stream it came or, where the transport does not know, of the only call there is. Its content may be private, so
+    /// with several calls no client gets it.
     fn custom(&self, notification: Box<Notification>, about: Option<u64>) {
         let Ok(Message::Notification(notification)) = Message::parse(untagged(&notification).into_bytes())
         else {
@@ -158,7 +158,7 @@ impl UpstreamConnection<'_> {
         self.say(notification);
     }
 
-    /// Tells those who listen to the server. However much it says, there is room for updates that somebody asked for.
+    /// Sends a notification to observers of the server. However many there are, capacity is left for requested updates.
     fn say(&self, notification: Box<Notification>) {
         let updates = &self.context.outputs.updates;
         if updates.capacity() > updates.max_capacity() / 2 {
@@ -166,7 +166,7 @@ impl UpstreamConnection<'_> {
         }
     }
 
-    /// Tells those who may want to know.
+    /// Publishes an update.
     fn update(&self, notification: Box<Notification>) {
         let _ = self.context.outputs.updates.try_send((self.context.settings.name.clone(), notification));
     }
@@ -184,14 +184,14 @@ impl UpstreamConnection<'_> {
     fn acknowledged(&mut self, notification: Box<Notification>) {
         let Some(id) = subscription_of(&notification) else { return };
         if self.subscription.replace(id).is_none() {
-            // What changed before the server listened to us was told to nobody.
+            // Changes before the acknowledgment were not announced.
             let kinds = declared(self.context.status.borrow().catalog.capabilities.as_deref());
             self.list_changed(&kinds);
         }
         let _ = self.acknowledged.try_send(Acknowledged { id, notification });
     }
 
-    /// Who hears a notification that belongs to the subscription of a client.
+    /// Returns where a notification of a client's subscription goes.
     fn subscriber(&self, notification: &Notification, about: Option<u64>) -> Option<CallEventSender> {
         self.context.calls.subscription_sender(subscription_of(notification).or(about)?).cloned()
     }

@@ -1,4 +1,4 @@
-//! What a server is told.
+//! Sending requests and notifications to the server.
 
 use std::sync::atomic::Ordering;
 
@@ -39,7 +39,7 @@ impl UpstreamConnection<'_> {
         }
     }
 
-    /// Sends something of our own. There is room: the `select!` saw to it, and nothing else ran since.
+    /// Sends a message of our own. There is capacity: the `select!` reserved it, and nothing else ran since.
     pub(super) fn execute(&mut self, command: RequesterCommand) {
         let text = match command {
             RequesterCommand::Request { id, method, params, reply } => {
@@ -88,14 +88,14 @@ impl UpstreamConnection<'_> {
         }
     }
 
-    /// Shows what is sent to whoever watches; `cause` is the request of a client that it passes on.
+    /// Captures an outgoing message; `cause` is the request of a client that it forwards.
     fn capture_sent(&self, text: &Rope, cause: Option<&Request>) {
         if self.context.settings.capture.is_on() {
             self.capture(Direction::Sent, text.clone().into_bytes(), cause);
         }
     }
 
-    /// Shows a message to whoever watches.
+    /// Captures a message.
     pub(super) fn capture(&self, direction: Direction, text: Bytes, cause: Option<&Request>) {
         let settings = self.context.settings;
         settings.capture.record(PassingMessage {
@@ -110,7 +110,7 @@ impl UpstreamConnection<'_> {
     }
 }
 
-/// Nobody waits for the answer: a server that refuses logs what it likes, and callers get of it what they want.
+/// The response is ignored: a server that refuses logs what it likes, and callers get the levels they want.
 fn set_level(context: &mut ConnectionContext<'_>, level: LogLevel) -> Rope {
     let id = context.outputs.ids.fetch_add(1, Ordering::Relaxed);
     context.calls.sent_ours(id, oneshot::channel().0);

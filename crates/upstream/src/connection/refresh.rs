@@ -11,7 +11,7 @@ use crate::{
     connection::handshake::{ServerIdentity, identify_again},
 };
 
-/// How rarely a list is asked for again because it ran out, however often someone looks at it.
+/// The shortest interval between refreshes of an expired list, however often it is read.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 
 impl UpstreamConnection<'_> {
@@ -56,14 +56,14 @@ impl UpstreamConnection<'_> {
         self.context.calls.learn(&catalog);
         self.context.status.modify(|status| {
             status.freshness = freshness;
-            // The same catalogue stays in its place: making a table of it is work.
+            // The same catalog stays in its place: making a table of it is work.
             if catalog != *status.catalog {
                 status.catalog = Arc::new(catalog);
             }
         });
     }
 
-    /// Asks again for what ran out, unless that was done a moment ago.
+    /// Refreshes what expired, unless that was done a moment ago.
     pub(super) fn refresh(&mut self, kind: Option<CatalogKind>) {
         let last = &mut self.refreshed[kind.map_or(CatalogKind::ALL.len(), |kind| kind as usize)];
         if self.revision.is_none() || last.is_some_and(|last| last.elapsed() < REFRESH_PAUSE) {

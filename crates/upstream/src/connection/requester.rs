@@ -11,7 +11,7 @@ use toolbay_translate::ClientIdentity;
 
 use crate::{CallError, HubChain, call::CallOutcome};
 
-/// Asks the server of the current life on our own behalf.
+/// Sends requests of our own on the current connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Requester {
     commands: mpsc::Sender<RequesterCommand>,
@@ -24,7 +24,7 @@ pub(crate) struct Requester {
     pub(crate) is_hub: bool,
 }
 
-/// Something that the conversation sends for us.
+/// A message of our own that the connection sends.
 #[derive(Debug)]
 pub(crate) enum RequesterCommand {
     Request {
@@ -42,7 +42,7 @@ pub(crate) enum RequesterCommand {
     },
 }
 
-/// A request of our own on its way.
+/// A request of our own in flight.
 #[derive(Debug)]
 pub(crate) struct OwnRequest {
     pub(crate) id: u64,
@@ -119,7 +119,7 @@ impl Requester {
         params(&self.identity, None, revision, more)
     }
 
-    /// As [`Requester::our_params`], and asks a hub for the hubs that it consists of.
+    /// As [`Requester::our_params`], and asks a hub for the hubs behind it.
     pub(crate) fn params_through(&self, revision: Revision, more: ObjectBuilder) -> Option<String> {
         params(&self.identity, self.chain.as_ref(), revision, more)
     }

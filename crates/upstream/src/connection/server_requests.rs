@@ -1,4 +1,4 @@
-//! Questions of a server, on their way to a client and back.
+//! Server requests: finding their client, and returning its response.
 
 use std::{collections::HashMap, sync::atomic::Ordering};
 
@@ -15,10 +15,10 @@ use toolbay_supervise::LogSource;
 
 use crate::{CallEvent, CallerId, call::table::RequestTarget, connection::UpstreamConnection};
 
-/// How many questions of one server may be open: some for each call that it may have.
+/// How many server requests of one server may be open: some for each call that it may have.
 const MAX_OPEN: usize = 1024;
 
-/// The questions that clients have not answered yet.
+/// The server requests that clients have not answered yet.
 #[derive(Default)]
 pub(super) struct ServerRequests {
     /// By the server's id.
@@ -35,11 +35,11 @@ struct OpenServerRequest {
     abort: AbortHandle,
 }
 
-/// The server's id of a question, and its answer unless the client went away.
+/// The server's id of a server request, and its response unless the client went away.
 type ServerRequestReply = (RequestId, Option<ClientReply>);
 
 impl ServerRequests {
-    /// The next answer of a client; pending while there are no questions.
+    /// Returns the next response of a client; pending while there are no server requests.
     pub(super) async fn next(&mut self) -> ServerRequestReply {
         loop {
             match self.replies.next().await {
@@ -52,7 +52,7 @@ impl ServerRequests {
 }
 
 impl UpstreamConnection<'_> {
-    /// Takes a request of the server. `about` is our call on whose stream it came, where the transport tells.
+    /// Handles a request of the server. `about` is our call on whose stream it came, where the transport knows.
     pub(super) fn on_server_request(&mut self, request: Box<Request>, about: Option<u64>) {
         let method = request.call.method();
         if method == method::PING {
@@ -84,14 +84,15 @@ impl UpstreamConnection<'_> {
         self.pose(request, call);
     }
 
-    /// The call that waits for the task that a question is about: the one case in which a question says whose it is.
+    /// The call that waits for the task that a server request is about: the one case in which a server request says whose it
+    /// is.
     fn waiting_for_task(&self, request: &Request) -> Option<u64> {
         let related = request.call.meta(meta::RELATED_TASK)?;
         let related = Item::parse(request.call.text.slice(related.range())).ok()?;
         self.context.calls.waits_for(related.raw("taskId")?.as_bytes())
     }
 
-    /// Hands a question to the client of a call.
+    /// Hands a server request to the client of a call.
     fn pose(&mut self, request: Box<Request>, call: u64) {
         let id = request.id.clone();
         let method = request.call.method().to_owned();
@@ -118,7 +119,7 @@ impl UpstreamConnection<'_> {
         self.server_requests.open.insert(id, OpenServerRequest { request, call, caller, abort });
     }
 
-    /// Passes a client's answer on.
+    /// Passes a client's response on.
     pub(super) fn replied(&mut self, id: &RequestId, reply: Option<ClientReply>) {
         let open = self.server_requests.open.remove(id);
         if let Some(open) = &open {
@@ -129,7 +130,7 @@ impl UpstreamConnection<'_> {
                 self.send_within_capacity(toolbay_protocol::result(id, &result).into())
             }
             Some(ClientReply::Error(error)) => self.refuse(id, &error),
-            // The call that carried it has ended, but its client is still there: then another one asked.
+            // The call that carried it has ended, but its client is still there: then another call carries it.
             None if let Some(open) = open
                 && let Some(call) = open.caller.and_then(|caller| self.context.calls.carrier(caller))
                 && call != open.call =>
@@ -153,22 +154,22 @@ impl UpstreamConnection<'_> {
     }
 }
 
-/// A question of a server with a handshake. Dropping it unanswered tells the server that there will be no answer.
+/// A request of a legacy server. Dropping it tells the server that there will be no response.
 #[derive(Debug)]
 pub struct ServerRequest {
-    /// What it asks, as the server wrote it.
+    /// The request as the server wrote it.
     pub request: Box<Request>,
     /// The revision in which it is written.
     pub revision: Revision,
     reply: oneshot::Sender<ClientReply>,
 }
 
-/// The answer to a question.
+/// The response to a server request.
 #[derive(Debug, Clone)]
 pub enum ClientReply {
     /// A result, as JSON text.
     Result(String),
-    /// The client cannot or will not answer.
+    /// The client refuses, or does not support it.
     Error(ErrorObject),
 }
 
@@ -188,12 +189,12 @@ impl ServerRequest {
         self.request.call.params_text()
     }
 
-    /// Answers it. A server that no longer wants to know gets nothing.
+    /// Sends the response. If the server cancelled the request, it is dropped.
     pub fn respond(self, reply: ClientReply) {
         let _ = self.reply.send(reply);
     }
 
-    /// Tells the server that this client cannot be asked that.
+    /// Refuses it: this client does not support it.
     pub fn refuse(self) {
         let error = unsupported(self.method());
         self.respond(ClientReply::Error(error));
@@ -210,7 +211,7 @@ pub(crate) fn is_server_request(method: &str) -> bool {
     matches!(method, method::ELICIT | method::SAMPLE | method::ROOTS_LIST)
 }
 
-/// The answer to what a client does not understand.
+/// The error for server requests that a client does not support.
 pub(crate) fn unsupported(method: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, format!("the client does not support `{method}`"))
 }

@@ -1,6 +1,6 @@
 //! How a server is spoken to, and finding that out.
 //!
-//! A URL does not say what is spoken there. The order is that of the specification: Streamable HTTP, and if the server
+//! A URL does not name its protocol. The order is that of the specification: Streamable HTTP, and if the server
 //! refuses that, HTTP+SSE of 2024-11-05. A path that ends in `/sse` nearly always means the latter, so there it is tried
 //! first; `ws` and `wss` leave no choice.
 
@@ -33,7 +33,7 @@ impl ServerProtocol {
     }
 }
 
-/// The ways in which a server may have to be spoken to, and which of them it is.
+/// The protocols that a server may use, and which of them is tried.
 ///
 /// Invariant: `at` is the place of one of `candidates`, of which there is at least one.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl ProtocolDetection {
         Self { is_found: candidates.len() == 1, candidates, at: 0, wrong: Vec::new() }
     }
 
-    /// The way to try now.
+    /// Returns the protocol to try now.
     pub(crate) fn current(&self) -> ServerProtocol {
         self.candidates[self.at]
     }
@@ -70,18 +70,19 @@ impl ProtocolDetection {
         if self.is_found { self.current().name() } else { "auto" }
     }
 
-    /// Whether this is another attempt to find the right way, after one that was wrong.
+    /// Whether another protocol was tried before.
     pub(crate) fn goes_on(&self) -> bool {
         !self.wrong.is_empty()
     }
 
-    /// The server was found: its next lives are begun in the same way.
+    /// Records that the protocol works: the next connections use it.
     pub(crate) fn found(&mut self) {
         self.is_found = true;
         self.wrong.clear();
     }
 
-    /// Takes why a life failed before it was ready. Gives it back if it is not about the way, or if no way is left.
+    /// Takes why a connection failed before it was ready. Returns it if it is not about the protocol, or if no protocol is
+    /// left.
     pub(crate) fn failed(&mut self, failure: Failure) -> Option<Failure> {
         if self.candidates.len() == 1 {
             return Some(failure);
@@ -129,7 +130,7 @@ fn guess(target: &Target) -> Vec<ServerProtocol> {
     }
 }
 
-/// Whether a failure shows that the server is there and speaks something else.
+/// Whether a failure shows that the server is there and uses another protocol.
 fn is_wrong(failure: &Failure) -> bool {
     let Failure::Remote { why } = failure else { return false };
     match why {

@@ -1,7 +1,7 @@
 //! Keeping a server's subscriptions in step with what is wanted.
 //!
-//! One loop per life of the server, beside its calls. It looks at all that is wanted whenever that changes, so changes
-//! that come while the server is being asked are gathered by themselves, and a new life starts with all of them.
+//! One loop per connection, beside its calls. It looks at all that is wanted whenever that changes, so changes
+//! that come during a request are gathered by themselves, and a new connection starts with all of them.
 
 mod modern;
 
@@ -17,7 +17,7 @@ use crate::{
     subscriptions::{ResourceSubscriptions, SubscribeError, SubscriptionState},
 };
 
-/// How long a server may take to answer; then those who wait are told so.
+/// How long a response may take; then those who wait get an error.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server agreed to a subscription, and says to what of it.
@@ -34,7 +34,7 @@ pub(crate) struct Subscriber {
     acknowledged: mpsc::Receiver<Acknowledged>,
     status: Arc<StatusPublisher>,
     log: Arc<LogRing>,
-    /// Whether it was said that the server tells of no resource; once is enough.
+    /// Whether the log says already that the server does not announce changes of resources.
     has_warned: bool,
 }
 
@@ -49,7 +49,7 @@ impl Subscriber {
         Self { peer, interests, acknowledged, status, log, has_warned: false }
     }
 
-    /// Works until the life ends, which drops it.
+    /// Works until the connection ends, which drops it.
     pub(crate) async fn keep(mut self, revision: Revision) {
         self.interests.forget_refusals();
         if revision.features().has_listen() {
@@ -57,7 +57,7 @@ impl Subscriber {
         } else {
             self.subscribe().await
         }
-        // Nobody is left to ask.
+        // The connection has ended.
         std::future::pending().await
     }
 
@@ -71,7 +71,7 @@ impl Subscriber {
         }
     }
 
-    /// Whether the server says that it tells of changes of single resources.
+    /// Whether the server declares that it announces changes of single resources.
     fn declares_subscribe(&self) -> bool {
         let capabilities = self.status.borrow().catalog.capabilities.clone();
         let declared: serde_json::Value =
@@ -93,7 +93,7 @@ impl Subscriber {
 impl Subscriber {
     async fn subscribe(&mut self) {
         if !self.declares_subscribe() {
-            // Said only when someone wants it: most servers are never asked.
+            // Logged only when a client wants it: most servers never get a subscription.
             while self.interests.wanted_uris().is_empty() {
                 self.interests.changed.notified().await;
             }
@@ -108,7 +108,7 @@ impl Subscriber {
                 continue;
             }
             for uri in subscribed.difference(&wanted) {
-                // What is no longer wanted is also filtered out, so nobody waits for this to succeed.
+                // What is no longer wanted is also filtered out, so a failure does not matter.
                 let _ = self.request(method::RESOURCES_UNSUBSCRIBE, uri).await;
             }
             subscribed.retain(|uri| wanted.contains(uri));
@@ -134,7 +134,7 @@ impl Subscriber {
                 None => Ok(()),
                 Some(error) => Err(SubscribeError::Refused(Box::new(error))),
             },
-            // The next life asks again; until then it is as good as unanswered.
+            // The next connection subscribes again; until then there is no response.
             Ok(Err(NoResponse::Gone)) | Err(_) => Err(SubscribeError::Unanswered),
             Ok(Err(NoResponse::Failed(error))) => Err(SubscribeError::Down(error)),
         }

@@ -1,4 +1,4 @@
-//! Between two lives of a server: it failed, or nobody needs it.
+//! Between two connections of a server: it failed, or it is not needed.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::{CallError, Failure, Phase, UpstreamState};
 /// What a server that is down will do.
 #[derive(Clone, Copy)]
 pub(super) enum DownState {
-    /// Its start goes on with another attempt, so calls wait.
+    /// Another attempt of the same start follows, so calls wait.
     Retry(Instant),
     /// It is started again, so calls wait.
     Restart(Instant),
     /// It stays down, but may come back by itself: calls fail, but look whether it has.
     CheckAgain { since: Instant, until: Instant },
-    /// It stays down until someone asks.
+    /// It stays down until it is started.
     Hopeless,
 }
 
@@ -75,7 +75,7 @@ impl Supervisor {
                         return NextStep::Idle { wakes: false };
                     }
                     SupervisorCommand::Drain { until } => self.inputs.drain_until = Some(until),
-                    SupervisorCommand::Refresh(_) => {} // there is nobody to ask, and a new life asks for all
+                    SupervisorCommand::Refresh(_) => {} // there is no connection, and a new one lists everything
                 },
                 () = sleep_until(wake), if until.is_some() => return NextStep::Start,
                 queued = self.inputs.queue.recv() => match queued {

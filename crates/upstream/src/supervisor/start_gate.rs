@@ -4,10 +4,10 @@ use std::{ffi::OsString, sync::Arc};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Whose turn it is to be started. Clones share it.
+/// Lets servers start one at a time. Clones share it.
 ///
-/// Starting a process holds up the thread for about a millisecond. Thirty in a row would hold up everybody else for
-/// that long; in turns, whoever has something to do gets a word in between two of them.
+/// Starting a process blocks the thread for about a millisecond. Thirty in a row would block all other work for
+/// that long; with the gate, other tasks run in between.
 #[derive(Debug, Clone)]
 pub struct StartGate(Arc<Semaphore>);
 
@@ -18,7 +18,7 @@ impl Default for StartGate {
 }
 
 impl StartGate {
-    /// Waits for one's turn, which ends when what this gives is dropped.
+    /// Waits for the permit to start, which is held until it is dropped.
     pub(crate) async fn taken(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
         let turn = self.0.clone().acquire_owned().await.ok();
@@ -27,32 +27,32 @@ impl StartGate {
     }
 }
 
-/// A `PATH` that somebody is still asking for. Servers that would look for their programs in it are started once it is
-/// known, or nobody asks any more.
+/// A `PATH` that is being determined. Servers that look for their programs in it are started once it is
+/// known, or its sender is dropped.
 #[derive(Debug, Clone)]
 pub struct PendingPath(watch::Receiver<Option<OsString>>);
 
-/// Tells it. Dropped without a word, servers go on with the `PATH` that they have.
+/// Sends the `PATH`. When it is dropped without, servers use the `PATH` that they have.
 #[derive(Debug)]
 pub struct PathSender(watch::Sender<Option<OsString>>);
 
 impl PendingPath {
-    /// One that is not known yet.
+    /// Creates a pending `PATH` and its sender.
     pub fn new() -> (PathSender, Self) {
         let (sender, receiver) = watch::channel(None);
         (PathSender(sender), Self(receiver))
     }
 
-    /// It, once it is known; nothing if it never will be.
+    /// Returns the `PATH` once it is known; nothing if it never will be.
     pub(crate) async fn known(mut self) -> Option<OsString> {
         self.0.wait_for(Option::is_some).await.ok()?.clone()
     }
 }
 
 impl PathSender {
-    /// This is it.
+    /// Sends the `PATH`.
     pub fn send(self, path: OsString) {
-        // Nobody waiting is fine: servers of later ask then.
+        // Having no receiver is fine: later servers read the value.
         self.0.send_replace(Some(path));
     }
 }
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// What has nothing to do with starting gets a word in.
+    /// Other tasks run between two starts.
     #[tokio::test]
     async fn others_get_a_word_in_between_two_turns() {
         let (turn, log) = (StartGate::default(), Arc::new(Mutex::new(String::new())));

@@ -34,7 +34,7 @@ use crate::http::client::{
     target::shown,
 };
 
-/// A peer that is gone without a word is noticed after a minute, however quiet a stream is.
+/// A half-open connection is noticed after a minute, however quiet a stream is.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_RETRIES: u32 = 3;
@@ -146,7 +146,7 @@ impl Service<Uri> for PlainConnector {
     }
 }
 
-/// Goes through a proxy: in a tunnel, or to the proxy itself, which then sends requests on.
+/// Connects through a proxy: in a tunnel, or to the proxy itself, which then forwards requests.
 async fn through(
     proxy: Intercept,
     mut tcp: HttpConnector<Resolver>,
@@ -258,23 +258,23 @@ fn config(roots: RootCertStore) -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// The way to a server.
+/// How a server is connected to.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectOptions {
     /// Trusted besides those whom the machine trusts.
     pub ca: Vec<CertificateDer<'static>>,
-    /// Proxies that may lie on the way.
+    /// The proxies to use.
     pub proxies: Proxies,
-    /// How long things may take.
+    /// Timeouts.
     pub timeouts: HttpTimeouts,
 }
 
-/// How long things may take on the way to a server. Calls have deadlines of their own, which mostly end them sooner.
+/// Timeouts of connections to a server. Calls have deadlines of their own, which mostly end them sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpTimeouts {
     /// Until there is a connection, TLS and proxy included.
     pub connect: Duration,
-    /// From sending a request until the head of its answer.
+    /// From sending a request until the head of its response.
     pub first_byte: Duration,
     /// How long a stream of events may be silent. Servers need not say anything for hours, so by default it may be for
     /// ever: a peer that is gone is noticed by the keep-alive of TCP.

@@ -1,4 +1,4 @@
-//! Bodies of answers, with their compression taken off.
+//! Bodies of responses, with their compression taken off.
 
 use std::{
     error::Error,
@@ -17,13 +17,13 @@ use hyper::body::Incoming;
 use tokio::io::AsyncRead;
 use tokio_util::io::{ReaderStream, StreamReader};
 
-/// What we can unpack, as servers are told.
+/// The encodings that we support, as `Accept-Encoding`.
 pub(super) const UNDERSTOOD: HeaderValue = HeaderValue::from_static("gzip, br");
-/// How much is unpacked at once. Whoever reads counts what it holds, so a small body that unpacks to gigabytes ends at
+/// How much is unpacked at once. The reader counts what it holds, so a small body that unpacks to gigabytes ends at
 /// the limit for messages.
 const PIECE: usize = 16 * 1024;
 
-/// The body of an answer as its server meant it.
+/// The body of a response as its server meant it.
 pub(crate) enum DecompressedBody {
     /// Sent as it is.
     Plain(Incoming),
@@ -32,7 +32,7 @@ pub(crate) enum DecompressedBody {
 }
 
 impl DecompressedBody {
-    /// Takes off what the headers say is on it; the error names an encoding that nobody asked for.
+    /// Removes the encoding that the headers name; the error names one that was not requested.
     pub(crate) fn new(headers: &HeaderMap, body: Incoming) -> Result<Self, String> {
         let encoding = headers.get(CONTENT_ENCODING).map_or(&b""[..], HeaderValue::as_bytes);
         let encoding = String::from_utf8_lossy(encoding).trim().to_ascii_lowercase();

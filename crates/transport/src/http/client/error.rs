@@ -1,10 +1,10 @@
-//! Why a server at a URL gave no answer.
+//! Why a server at a URL gave no response.
 
 use std::{error::Error, io, iter, sync::Arc, time::Duration};
 
 use http::StatusCode;
 
-/// Why a request got no answer. Texts never hold headers, queries or credentials.
+/// Why a request got no response. Texts never hold headers, queries or credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     /// There is no connection.
@@ -12,7 +12,7 @@ pub enum HttpError {
     Unreachable {
         url: Arc<str>,
         reason: String,
-        /// Whether nobody knows the address of that host.
+        /// Whether the name of the host could not be resolved.
         is_unknown_host: bool,
     },
     /// The server ended the session.
@@ -24,10 +24,10 @@ pub enum HttpError {
     /// The server sends us elsewhere.
     #[error("{url} returned {status} and redirects to {to}, {why}")]
     Redirected { url: Arc<str>, status: StatusCode, to: String, why: &'static str },
-    /// The answer is something else than MCP.
+    /// The response is something else than MCP.
     #[error("{url} returned {found} instead of JSON or an event stream")]
     ContentType { url: Arc<str>, found: String },
-    /// The answer ended too early.
+    /// The response ended too early.
     #[error("the connection to {url} was lost before the response: {reason}")]
     Broken { url: Arc<str>, reason: String },
     /// The server ended the connection.
@@ -39,7 +39,7 @@ pub enum HttpError {
     /// The server sent more than we take, and nothing can be read behind it.
     #[error("{url} sent a message longer than {limit} bytes")]
     TooLong { url: Arc<str>, limit: usize },
-    /// The connection seems to stand, but nobody is there.
+    /// The connection is open, but nothing was received.
     #[error("{url} sent nothing for {} s", after.as_secs())]
     Silent { url: Arc<str>, after: Duration },
     /// Nothing came in time.
@@ -63,7 +63,7 @@ impl HttpError {
         self.status() == Some(StatusCode::LOOP_DETECTED)
     }
 
-    /// The status of the answer, if it is the reason.
+    /// The status of the response, if it is the reason.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Status { status, .. } => Some(*status),

@@ -16,7 +16,7 @@ pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Adds what a message of the stateless era must repeat in headers; says whether it is one.
+/// Adds what a modern message must repeat in headers; says whether it is one.
 pub(super) fn mirror(call: &MethodCall, rules: &HeaderRules, headers: &mut HeaderMap) -> bool {
     let version = call.meta(meta::PROTOCOL_VERSION).and_then(|span| decode_string(call.bytes(span)));
     let Some(version) = version else { return false };
@@ -46,7 +46,7 @@ fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(&encode_header_value(text)).expect("encoded, it is plain ASCII")
 }
 
-/// What all tools of a server want repeated, by name. Whoever knows its tools keeps it up to date.
+/// The mirrored parameters of all tools of a server, by name. `upstream` keeps it up to date.
 #[derive(Debug, Default)]
 pub struct HeaderRules(RwLock<Arc<HashMap<String, Vec<HeaderParam>>>>);
 

@@ -34,7 +34,7 @@ const OURSELVES: &str = concat!("toolbay/", env!("CARGO_PKG_VERSION"));
 /// Calls one URL, with the headers that were configured for it.
 pub(crate) struct OriginClient {
     shared: Arc<SharedClient>,
-    /// Where the server really is, once it told us.
+    /// The URL of the server, after redirects.
     url: Mutex<Uri>,
 }
 
@@ -44,7 +44,7 @@ struct SharedClient {
     purpose: Purpose,
     tasks: TaskTracker,
     pool: Mutex<Pool>,
-    /// When the server was heard last.
+    /// When the server last sent anything.
     last_response: Mutex<Instant>,
 }
 
@@ -59,7 +59,7 @@ impl OriginClient {
         }
     }
 
-    /// Calls another URL of the same server in the same way.
+    /// Returns a client for another URL of the same server.
     pub(crate) fn at(&self, url: Uri) -> Self {
         Self { shared: self.shared.clone(), url: Mutex::new(url) }
     }
@@ -79,13 +79,13 @@ impl OriginClient {
         shown(&self.url())
     }
 
-    /// Takes down that the server was heard just now.
+    /// Records that the server sent something just now.
     pub(crate) fn hears(&self) {
         *self.shared.last_response.lock() = Instant::now();
     }
 
-    /// Nobody waits any longer for what was sent at that time. If nothing at all was heard since, the connections may
-    /// be dead without anyone having said so: what comes next gets new ones.
+    /// Records that a request of that time was given up. If nothing at all was received since, the connections may
+    /// be half-open: the next request gets a new one.
     pub(crate) fn timed_out(&self, sent: Instant) {
         let SharedClient { target, purpose, tasks, .. } = &*self.shared;
         if *self.shared.last_response.lock() < sent {
@@ -120,7 +120,7 @@ impl OriginClient {
         Err(HttpError::Redirected { to: url.to_string(), url, status, why: "again and again" })
     }
 
-    /// Sends one request and waits for the head of its answer.
+    /// Sends one request and waits for the head of its response.
     async fn exchange(
         &self,
         url: &Uri,
@@ -155,7 +155,7 @@ impl OriginClient {
         }
     }
 
-    /// Tells a proxy that sends requests on who we are; one with a tunnel learns that when it is dug.
+    /// Adds the credentials for a proxy that forwards requests; a tunnel gets them with `CONNECT`.
     fn greet_proxy(&self, url: &Uri, headers: &mut HeaderMap) {
         if self.shared.purpose.is_sent_on(url)
             && let Some(proxy) = self.shared.target.route.proxies.of(url)
@@ -190,7 +190,7 @@ fn redirection(url: &Uri, response: &Response<DecompressedBody>) -> Result<Optio
 /// How long an unused connection is kept. Common servers close theirs after 5 s, and a request that crosses that end
 /// would be lost.
 const IDLE: Duration = Duration::from_secs(4);
-/// How often a peer that speaks HTTP/2 is asked whether it is still there, and how long it may take to say so.
+/// The interval of HTTP/2 pings, and the timeout for their response.
 const PING: Duration = Duration::from_secs(20);
 const PONG: Duration = Duration::from_secs(10);
 
@@ -199,7 +199,7 @@ pub(super) type Pool = Client<Connector, Full<Bytes>>;
 /// What connections are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Requests and their answers. Over TLS they speak HTTP/2 with those who can, and then there is one connection for
+    /// Requests and their responses. Over TLS, HTTP/2 is used where it is supported, and then there is one connection for
     /// everything.
     Requests,
     /// To become something else, which only HTTP/1.1 can, and only when it ends at the server itself.
@@ -207,7 +207,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether a proxy on the way to that URL reads requests and sends them on; otherwise it digs a tunnel.
+    /// Whether a proxy for that URL reads and forwards requests; otherwise it is a tunnel.
     pub(super) fn is_sent_on(self, url: &Uri) -> bool {
         self == Self::Requests && url.scheme_str() != Some("https")
     }
@@ -226,19 +226,19 @@ pub(super) fn pool(target: &Target, purpose: Purpose, tasks: &TaskTracker) -> Po
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A service that takes a JSON text by POST and answers with another.
+/// A service that takes a JSON text by POST and returns another.
 ///
 /// It has what servers have: proxies, certificates, a pool of connections, limits, and a URL that is never shown with its
 /// secrets.
 pub struct JsonService(OriginClient);
 
 impl JsonService {
-    /// Nothing is sent before the first question is.
+    /// Connects with the first request.
     pub fn new(target: Target, tasks: &TaskTracker) -> Self {
         Self(OriginClient::new(target, Purpose::Requests, tasks))
     }
 
-    /// Asks, and waits for the whole answer, but no longer than `patience`.
+    /// Sends a request and waits for the whole response, but no longer than `limit`.
     pub async fn post(&self, body: Bytes, limit: Duration) -> Result<Bytes, HttpError> {
         match timeout(limit, self.exchange(body, limit)).await {
             Ok(response) => response,

@@ -1,4 +1,4 @@
-//! One message of ours, from sending it to the end of its answer.
+//! One message of ours, from sending it to the end of its response.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,12 +20,12 @@ use crate::{
     http::{ReadBodyError, read_body},
 };
 
-/// How long a message that wants no answer may take to be accepted.
+/// How long a message that wants no response may take to be accepted.
 const ACCEPT: Duration = Duration::from_secs(30);
 /// How often in a row a stream that broke off is taken up in vain.
 const MAX_ATTEMPTS: u32 = 5;
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// How long a server may let nobody in while it still speaks, and how often it is tried meanwhile.
+/// How long a server may refuse connections while a stream is open, and how often it is tried meanwhile.
 const RETRY_FOR: Duration = Duration::from_secs(10);
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(super) struct Post {
     pub(super) text: Bytes,
     pub(super) headers: HeaderMap,
-    /// Set if it wants an answer.
+    /// Set if it wants a response.
     pub(super) id: Option<RequestId>,
     pub(super) begins_session: bool,
 }
@@ -50,7 +50,7 @@ impl Post {
                 None => self.post_one_way(&link).await,
             };
             match sent {
-                // It lets nobody in, but still speaks: it is about to restart, and then all is well or plainly not.
+                // It refuses connections, but a stream is open: it is about to restart, and then works or fails plainly.
                 Err(HttpError::Unreachable { .. }) if link.is_open() && Instant::now() < until => {
                     sleep(delay).await;
                     delay = (delay * 2).min(MAX_RETRY_DELAY);
@@ -156,7 +156,7 @@ impl Post {
         link.agreed().revision.is_some()
     }
 
-    /// A refusal that is itself a JSON-RPC error is the answer, whatever id it carries; but for one that asks who we are:
+    /// A refusal that is itself a JSON-RPC error is the response, whatever id it carries; but for one that asks who we are:
     /// that is about us, not about the request.
     async fn refused(
         &self,

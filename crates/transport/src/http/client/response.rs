@@ -1,4 +1,4 @@
-//! What an answer carries, message by message.
+//! What a response carries, message by message.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,17 +22,17 @@ use crate::{
     },
 };
 
-/// How long a stream may go on behind its answer: if it ends soon, its connection can be used again.
+/// How long a stream may go on behind its response: if it ends soon, its connection can be used again.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
-/// The answer to one request, or with no request the GET stream.
+/// The response to one request, or with no request the GET stream.
 pub(super) struct ResponseStream<'a> {
     link: &'a HttpSession,
     about: Option<&'a RequestId>,
     events: EventReader,
     /// Whether the request needs nothing more.
     is_complete: bool,
-    /// A session that begins with this answer, and its id if it has one.
+    /// A session that begins with this response, and its id if it has one.
     begins: Option<Option<HeaderValue>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> ResponseStream<'a> {
         Self { link, about, events, is_complete: false, begins: None }
     }
 
-    /// The answer begins a session, if it is a good one.
+    /// The response begins a session, if it is a good one.
     pub(super) fn begins_session(&mut self, id: Option<HeaderValue>) {
         self.begins = Some(id);
     }
@@ -85,7 +85,7 @@ impl<'a> ResponseStream<'a> {
         }
     }
 
-    /// Takes a JSON text that is all there is: whatever it says is said to our request.
+    /// Takes a JSON text that is the whole body: whatever it is, it belongs to our request.
     pub(super) async fn take_only(&mut self, text: Bytes) {
         match (Message::parse(text.clone()), self.about) {
             (Ok(Message::Response(response)), Some(id)) if response.id.is_none() => {
@@ -98,7 +98,7 @@ impl<'a> ResponseStream<'a> {
         }
     }
 
-    /// The answer was too long to be taken.
+    /// The response was too long to be taken.
     pub(super) async fn too_long(&mut self, limit: usize) {
         self.refuse(RejectedMessage::new(ParseError::TooLong { limit }, self.about.cloned(), b"")).await;
     }

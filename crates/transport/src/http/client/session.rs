@@ -31,17 +31,17 @@ use crate::{
 
 const ANY_ANSWER: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// The way to one server.
+/// The session with one server.
 pub(super) struct HttpSession {
     caller: OriginClient,
     pub(super) rules: Arc<HeaderRules>,
     messages: mpsc::Sender<Incoming>,
     agreed: Mutex<Negotiated>,
-    /// Streams on which the server can be heard.
+    /// Open streams from the server.
     open: AtomicUsize,
 }
 
-/// What the handshake of the old era brought; nothing in the new one.
+/// What `initialize` negotiated; nothing for modern servers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Negotiated {
     pub(super) revision: Option<Revision>,
@@ -89,33 +89,33 @@ impl HttpSession {
         self.caller.shown()
     }
 
-    /// Passes something on to whoever holds the wire; nobody is there only when it is being dropped.
+    /// Delivers something to the other end of the connection, unless it is being dropped.
     pub(super) async fn deliver(&self, incoming: Incoming) {
         let _ = self.messages.send(incoming).await;
     }
 
-    /// Until nobody holds the wire any more.
+    /// Resolves when the connection was dropped.
     pub(super) async fn abandoned(&self) {
         self.messages.closed().await;
     }
 
-    /// Whether the server can be heard on any stream.
+    /// Whether any stream from the server is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.load(Relaxed) > 0
     }
 
-    /// Takes down that the server can be heard, until dropped.
+    /// Counts an open stream until the guard is dropped.
     pub(super) fn opened(&self) -> StreamPermit<'_> {
         self.open.fetch_add(1, Relaxed);
         StreamPermit(&self.open)
     }
 
-    /// Takes down that the server was heard just now.
+    /// Records that the server sent something just now.
     pub(super) fn hears(&self) {
         self.caller.hears();
     }
 
-    /// Nobody waits any longer for what was sent at that time.
+    /// Records that a request of that time was given up.
     pub(super) fn timed_out(&self, sent: Instant) {
         self.caller.timed_out(sent);
     }
@@ -163,7 +163,7 @@ impl Drop for StreamPermit<'_> {
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
-/// Whatever a server wishes, it is not asked more often.
+/// The shortest delay, whatever `retry` of the server says.
 const SHORTEST_DELAY: Duration = Duration::from_millis(100);
 
 /// Listens for as long as the server offers it. The error is one that ends the session.

@@ -1,4 +1,4 @@
-//! Which server, and what it is told beside the protocol.
+//! The server of a connection: URL, headers, limits.
 
 use std::sync::Arc;
 

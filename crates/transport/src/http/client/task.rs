@@ -1,4 +1,4 @@
-//! The task that owns a wire to a server at a URL.
+//! The task that owns a connection to a server at a URL.
 
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -38,14 +38,14 @@ enum WorkOutput {
     Delivered,
 }
 
-/// What a message without an answer means to us.
+/// What a message without a response means to us.
 enum NotificationOutcome {
     Initialized,
     Cancelled(Option<RequestId>),
     Other,
 }
 
-/// Invariant: awaits only in the `select!` of [`run`], so no answer holds up another.
+/// Invariant: awaits only in the `select!` of [`run`], so no response holds up another.
 struct HttpTask {
     link: Arc<HttpSession>,
     work: FuturesUnordered<Work>,
@@ -55,7 +55,7 @@ struct HttpTask {
     loss: Option<ServerLoss>,
 }
 
-/// A request whose answer has not ended.
+/// A request whose response has not ended.
 struct RunningRequest {
     abort: AbortHandle,
     since: Instant,
@@ -65,7 +65,7 @@ struct RunningRequest {
 struct Barrier {
     /// Nothing for the end of the handshake, which has no id.
     id: Option<RequestId>,
-    /// A server that does not answer must not stop everything.
+    /// A server that does not respond must not block everything.
     until: Instant,
 }
 
@@ -77,7 +77,7 @@ struct ServerLoss {
     until: Instant,
 }
 
-/// Serves a wire until nobody holds it any more or the server is lost.
+/// Serves a connection until it is dropped or the server is lost.
 pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>) {
     let mut task =
         HttpTask { work: FuturesUnordered::new(), running: HashMap::new(), barrier: None, loss: None, link };
@@ -171,7 +171,7 @@ impl HttpTask {
     fn request(&mut self, post: Post, id: RequestId) {
         let (post, abort) = abortable(post.run(self.link.clone()));
         self.running.insert(id.clone(), RunningRequest { abort, since: Instant::now() });
-        // Aborted means that nobody waits for it.
+        // Aborted means that it was cancelled.
         self.work.push(Box::pin(async move { WorkOutput::Requested(id, post.await.unwrap_or(Ok(()))) }));
     }
 
@@ -224,7 +224,7 @@ impl HttpTask {
         }
     }
 
-    /// Decides whether the server is lost: it is when its session is, or when it can neither be reached nor heard.
+    /// Decides whether the server is lost: it is when its session is, or when it cannot be reached and no stream is open.
     fn lost(&mut self) -> Option<ServerLoss> {
         let loss = self.loss.take()?;
         if !self.running.is_empty() && Instant::now() < loss.until {

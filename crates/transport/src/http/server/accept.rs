@@ -27,7 +27,7 @@ use crate::http::{
 /// to read them.
 const HYPERS_MAX_HEADERS: usize = 100;
 
-/// What is read of a body that nobody wants.
+/// How much is read of a body that is not needed.
 const DISCARDED_BODY: usize = 64 * 1024;
 const DISCARDED_TIME: Duration = Duration::from_secs(1);
 
@@ -67,9 +67,9 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Answers requests.
+/// Responds to requests.
 pub trait Respond: Send + Sync + 'static {
-    /// Answers one request. Dropping the future or the body means that the client went away.
+    /// Responds to one request. Dropping the future or the body means that the client disconnected.
     fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
 
     /// Judges a new connection, once: if it is refused, so is every request on it, with this response.
@@ -162,9 +162,9 @@ async fn connection(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(None) // see `pace`
-        // No `pipeline_flush`: with it, hyper's own answers to a request that it cannot read are never sent.
+        // No `pipeline_flush`: with it, hyper's own responses to a request that it cannot read are never sent.
         .max_buf_size(limits.max_header_bytes.max(8 * 1024))
-        // Head and body in one buffer: answers are mostly small, and one plain write is cheaper than a vectored one.
+        // Head and body in one buffer: responses are mostly small, and one plain write is cheaper than a vectored one.
         .writev(false);
     if limits.max_headers != HYPERS_MAX_HEADERS {
         builder.http1().max_headers(limits.max_headers);
@@ -211,7 +211,7 @@ async fn connection(
     }
 }
 
-/// Reads a short body that nobody wants: some clients on HTTP/2 do not see a response while they still send.
+/// Reads a short body that is not needed: some clients on HTTP/2 do not see a response while they still send.
 async fn discard(request: Request<Incoming>) {
     if request.version() == Version::HTTP_2 {
         // Whatever is longer, or slow, is cut off.

@@ -1,4 +1,4 @@
-//! Bodies of requests and answers.
+//! Bodies of requests and responses.
 
 use std::{
     convert::Infallible,
@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use smallvec::SmallVec;
 use toolbay_protocol::Rope;
 
-/// The body of an answer.
+/// The body of a response.
 #[expect(missing_debug_implementations, reason = "a stream of futures shows nothing")]
 pub enum Body {
     /// Known in full: what is left of it, the next piece last.

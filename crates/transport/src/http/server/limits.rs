@@ -22,7 +22,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-/// What a client that speaks HTTP/2 begins with.
+/// The preface of a client of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How long may be waited for what.
@@ -181,7 +181,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
                 this.stuck = None;
                 this.since = Instant::now();
                 if this.waiting != WaitState::Frame {
-                    this.waiting = WaitState::Rest; // it takes an answer, so its head was complete
+                    this.waiting = WaitState::Rest; // it takes a response, so its head was complete
                 }
                 written
             }
@@ -197,7 +197,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     }
 }
 
-/// The body of an answer, with the request that runs until it is over.
+/// The body of a response, with the request that runs until it is over.
 pub(crate) struct TrackedBody<B> {
     body: B,
     _running: ActiveRequest,

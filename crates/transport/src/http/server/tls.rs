@@ -12,7 +12,7 @@ use rustls::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-/// A certificate with its key, ready for clients that speak HTTP/2 or HTTP/1.1.
+/// A certificate with its key, for clients of HTTP/2 or HTTP/1.1.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
 
@@ -25,7 +25,7 @@ pub enum TlsError {
     /// The file of the key has none.
     #[error("no PEM private key found")]
     NoKey(#[source] pem::Error),
-    /// They do not belong together, or are of a kind that nobody takes.
+    /// They do not belong together, or their kind is not supported.
     #[error("the certificate and the key cannot be used together")]
     Unusable(#[source] rustls::Error),
 }
@@ -51,7 +51,7 @@ impl Tls {
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
 
-    /// Shakes hands; nothing when the client does not, or not in time. One that speaks no TLS is told so by an alert.
+    /// Performs the TLS handshake; nothing when it fails or times out. A client without TLS gets an alert.
     pub(crate) async fn accept(&self, stream: TcpStream, within: Duration) -> Option<TlsStream<TcpStream>> {
         match tokio::time::timeout(within, self.0.accept(stream)).await {
             Ok(Ok(stream)) => Some(stream),

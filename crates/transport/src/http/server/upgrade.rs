@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::http::server::limits::{ActiveRequest, ActiveRequests};
 
-/// A connection after its last request, which asked for something else than HTTP.
+/// A connection after its last request, which asked to upgrade it.
 #[derive(Debug)]
 pub struct UpgradedStream {
     stream: TokioIo<Upgraded>,
@@ -24,7 +24,7 @@ pub struct UpgradedStream {
     _running: Option<ActiveRequest>,
 }
 
-/// Takes over the connection of a request that asks for it. It is had once the request is answered with 101. After
+/// Takes over the connection of a request that asks to upgrade it. It is available once the response 101 is sent. After
 /// `cut`, nothing waits for the peer to read.
 pub fn take_over(
     request: &mut Request<Incoming>,

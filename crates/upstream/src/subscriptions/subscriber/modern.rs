@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: one request for all that is wanted, asked anew when that changes.
+//! `subscriptions/listen`: one request for all that is wanted, sent anew when that changes.
 //!
 //! The old one is cancelled only after the new one is acknowledged, so nothing is missed in between. It carries the
 //! changes of lists too, so it is kept open even when no resource is wanted.
@@ -19,7 +19,7 @@ use crate::{
     subscriptions::{SubscribeError, SubscriptionState},
 };
 
-/// How soon one that ended is asked for again, and how rarely at last.
+/// The backoff after a subscription ended: shortest and longest delay.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -77,7 +77,7 @@ impl Subscriber {
                 tokio::select! {
                     () = self.interests.changed.notified() => {}
                     _ = &mut listening.request.response => current = None,
-                    // One that was silent at first; who waited for it was told so.
+                    // A late acknowledgment; those who waited for it got an error.
                     Some(late) = self.acknowledged.recv() => if late.id == id {
                         self.announces(&AgreedFilter::of(&late.notification));
                     },
@@ -104,7 +104,7 @@ impl Subscriber {
                     let new: Vec<&Arc<str>> = wanted.difference(&before).collect();
                     self.note(&format!("`{}` was refused: {}", method::LISTEN, error.message));
                     if new.is_empty() && current.is_none() {
-                        // Not even for the lists: then it tells nobody about anything.
+                        // Not even for the lists: then it announces nothing.
                         self.note("changes of its lists and resources will not be noticed");
                         return self.refuse_all(&SubscribeError::Refused(Box::new(error))).await;
                     }
@@ -117,7 +117,7 @@ impl Subscriber {
                     if let Some(listening) = &mut current
                         && listening.wanted.is_superset(&wanted)
                     {
-                        // It does not let us ask for less, so it goes on telling more; that is filtered out.
+                        // It refuses a smaller subscription, so it goes on announcing more; that is filtered out.
                         listening.wanted = wanted;
                     }
                 }
@@ -129,7 +129,7 @@ impl Subscriber {
         }
     }
 
-    /// What to ask for. A server that tells of no resource is not asked for any.
+    /// Returns what to subscribe to: no resources, where the server does not announce their changes.
     fn wanted(&mut self) -> BTreeSet<Arc<str>> {
         let wanted = self.interests.wanted_uris();
         if wanted.is_empty() || self.declares_subscribe() {
@@ -157,7 +157,7 @@ impl Subscriber {
                 },
                 response = &mut request.response => return match response {
                     Ok(Ok(response)) => response.response.error().map_or(ListenOutcome::Ended, ListenOutcome::Refused),
-                    // A stream may break at any time; any other answer without a message is a refusal too.
+                    // A stream may break at any time; any other failure is a refusal too.
                     Ok(Err(CallError::NoAnswer { why: HttpError::Broken { .. }, .. })) => ListenOutcome::Ended,
                     Ok(Err(error @ CallError::NoAnswer { .. })) => {
                         ListenOutcome::Refused(ErrorObject::new(ErrorCode::INTERNAL_ERROR, error.to_string()))
@@ -175,7 +175,7 @@ impl Subscriber {
         }
     }
 
-    /// Takes note of what the server agreed to, and gives what it will tell of.
+    /// Records what the server acknowledged, and returns it.
     fn agreed(&self, mut wanted: BTreeSet<Arc<str>>, agreed: &AgreedFilter) -> BTreeSet<Arc<str>> {
         self.announces(agreed);
         wanted.retain(|uri| {
