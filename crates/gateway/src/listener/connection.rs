@@ -42,12 +42,7 @@ struct ClientConnection<'a> {
     client: ConnectedGuard,
     /// Whether the client has identified itself.
     is_introduced: bool,
-    /// Whether `toolbay stdio` stands in front of the client.
-    is_attached: bool,
-    /// The client's project, where `toolbay stdio` or one of the client's roots names it.
-    root: Option<Arc<Path>>,
-    /// Whether the client's roots name its project.
-    follows_roots: bool,
+    project: ClientProject,
     roots: ClientRoots,
     caller: CallerId,
     stream: Option<SessionStream>,
@@ -57,6 +52,31 @@ struct ClientConnection<'a> {
     /// Ends what would never end by itself.
     ending: CancellationToken,
     stop: CancellationToken,
+}
+
+/// The project in which the client works.
+enum ClientProject {
+    /// Not known: the client is connected directly.
+    Unknown,
+    /// Named by `toolbay stdio`, which stands in front of the client.
+    Attached(Arc<Path>),
+    /// `toolbay stdio` stands in front of the client and named none: one of the client's roots, if it has any.
+    Roots(Option<Arc<Path>>),
+}
+
+impl ClientProject {
+    fn root(&self) -> Option<Arc<Path>> {
+        match self {
+            Self::Unknown => None,
+            Self::Attached(root) => Some(root.clone()),
+            Self::Roots(root) => root.clone(),
+        }
+    }
+
+    /// Whether `toolbay stdio` stands in front of the client.
+    fn is_attached(&self) -> bool {
+        !matches!(self, Self::Unknown)
+    }
 }
 
 /// Serves until the client closes its end, or until `stop`. When the client does not read any more, everything that runs is
@@ -78,9 +98,7 @@ pub(crate) async fn run(
         session: None,
         client,
         is_introduced: false,
-        is_attached: false,
-        root: None,
-        follows_roots: false,
+        project: ClientProject::Unknown,
         roots: ClientRoots::default(),
         caller: CallerId::new(),
         stream: None,
@@ -118,7 +136,7 @@ pub(crate) async fn run(
     }
     connection.release().await;
     connection.ending.cancel();
-    let is_attached = connection.is_attached;
+    let is_attached = connection.project.is_attached();
     let drained = async {
         while connection.running.next().await.is_some() {}
         if is_attached && stop.is_cancelled() {
@@ -187,7 +205,7 @@ impl ClientConnection<'_> {
             revision::check_meta(&request.call)?;
             let client = RequestClient::of_request(Revision::LATEST, &request.call)
                 .with_caller(self.caller)
-                .in_project(self.root.clone());
+                .in_project(self.project.root());
             if !std::mem::replace(&mut self.is_introduced, true) {
                 self.client.identify(client.identity.info());
             }
@@ -204,7 +222,7 @@ impl ClientConnection<'_> {
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
-        let client = RequestClient::of_session(session.clone()).in_project(self.root.clone());
+        let client = RequestClient::of_session(session.clone()).in_project(self.project.root());
         Ok(Some(self.gateway.serve(&client, request.into())))
     }
 
@@ -227,7 +245,7 @@ impl ClientConnection<'_> {
             Served::Running(call) => self.run(id, notify(call, outgoing)),
             Served::Listening(subscription) => {
                 // A client behind `toolbay stdio` listens on at the next hub.
-                let goes_on = self.is_attached.then(|| self.stop.clone());
+                let goes_on = self.project.is_attached().then(|| self.stop.clone());
                 self.run(id, listen(subscription, outgoing, self.ending.clone(), goes_on))
             }
             Served::Soon(answer) => self.run(id, async move { drop(outgoing.send(answer.await.text).await) }),
@@ -275,9 +293,10 @@ impl ClientConnection<'_> {
             method::CANCELLED => self.cancel(notification),
             method::INITIALIZED | method::ROOTS_CHANGED => self.request_roots(),
             ATTACH => {
-                self.root = self.client.attach(notification);
-                self.is_attached = true;
-                self.follows_roots = self.root.is_none();
+                self.project = match self.client.attach(notification) {
+                    Some(root) => ClientProject::Attached(root),
+                    None => ClientProject::Roots(None),
+                };
             }
             _ => {}
         }
@@ -294,7 +313,7 @@ impl ClientConnection<'_> {
 
     /// Asks a client for its roots that works in no project of this machine otherwise.
     fn request_roots(&mut self) {
-        let Some(session) = self.session.as_ref().filter(|_| self.follows_roots) else { return };
+        let (Some(session), ClientProject::Roots(_)) = (&self.session, &self.project) else { return };
         if RequestClient::of_session(session.clone()).supports(method::ROOTS_LIST, None) {
             self.roots.ask(session, self.outgoing.clone());
         }
@@ -302,7 +321,7 @@ impl ClientConnection<'_> {
 
     fn works_in(&mut self, folder: Option<Arc<Path>>) {
         self.client.works_in(folder.clone());
-        self.root = folder;
+        self.project = ClientProject::Roots(folder);
     }
 
     /// Serves the requests that waited for the client's roots.
