@@ -205,7 +205,7 @@ impl Host {
                 "reason": "not-ready", "server": absence.server.as_str(), "state": absence.state(), "hint": hint,
             });
             let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-            let message = format!("cannot use the {kind} `{name}`: {absence}{hint}");
+            let message = format!("{absence}{hint}");
             return ErrorObject::new(ErrorCode::INVALID_PARAMS, message).with_data(&data);
         }
         let mut message = format!("no server offers the {kind} `{name}`");

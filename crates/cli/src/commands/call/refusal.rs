@@ -57,14 +57,12 @@ fn absent(server: &ServerSnapshot, error: ErrorObject) -> CliError {
     if server.state == ServerState::NeedsApproval {
         return CliError::NeedsApproval { servers: vec![server.name.clone()] };
     }
-    // A server that is restarting went down during the call: the response has the reason.
-    let is_coming_back = matches!(server.state, ServerState::Starting | ServerState::Restarting);
-    let (message, hint) = match (&server.absence, hub_error(&error)) {
-        (Some(absence), explained) if !is_coming_back || explained.is_none() => {
-            (clean_line(&absence.message), absence.hint.as_deref().map(clean_line))
-        }
-        (_, Some(explained)) => explained,
-        (_, None) => return call_error(Some(&server.name), error),
+    // The hub says why, in the words that every client gets.
+    let answer = hub_error(&error, "retryable").or_else(|| hub_error(&error, "reason"));
+    let (message, hint) = match (answer, &server.absence) {
+        (Some(answer), _) => answer,
+        (None, Some(absence)) => (clean_line(&absence.message), absence.hint.as_deref().map(clean_line)),
+        (None, None) => return call_error(Some(&server.name), error),
     };
     CliError::Absent { message, hint }
 }
@@ -84,7 +82,7 @@ fn set_aside(snapshot: &HubStatus, server: &ServerSnapshot, kind: &str, name: &s
 
 /// The server, or the hub for it, answered with an error.
 fn call_error(server: Option<&str>, error: ErrorObject) -> CliError {
-    if let Some((message, hint)) = hub_error(&error) {
+    if let Some((message, hint)) = hub_error(&error, "retryable") {
         return CliError::Call { message, hint };
     }
     let subject = server.map_or_else(|| "the hub".to_owned(), |server| format!("server `{server}`"));
@@ -94,10 +92,10 @@ fn call_error(server: Option<&str>, error: ErrorObject) -> CliError {
     }
 }
 
-/// The message and the hint of an error that the hub itself made.
-fn hub_error(error: &ErrorObject) -> Option<(String, Option<String>)> {
+/// The message and the hint of an error that the hub itself made; its data name the server, and have the field `mark`.
+fn hub_error(error: &ErrorObject, mark: &str) -> Option<(String, Option<String>)> {
     let data: Value = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
-    data.get("server").and(data.get("retryable"))?;
+    data.get("server").and(data.get(mark))?;
     let message = error.message.split("\nhint: ").next().unwrap_or_default().to_owned();
     Some((message, data["hint"].as_str().map(str::to_owned)))
 }
