@@ -8,7 +8,7 @@ use toolbay_config::{Permission, Start};
 use toolbay_host::Host;
 
 use crate::{
-    bay::eventually,
+    test_host::eventually,
     troupe::{Troupe, config},
 };
 
@@ -44,7 +44,7 @@ async fn who_calls_is_told_why_a_server_does_not_run() {
         }
     }
     let output = tools[0].execute(Value::Null, &ToolContext::new()).await;
-    let refused = crate::bay::text_of(agent.host(), "up__x", 0).await.unwrap_err();
+    let refused = crate::test_host::text_of(agent.host(), "up__x", 0).await.unwrap_err();
     assert!(refused.contains("server `up` is stopped\nhint: start it with `toolbay start up`"), "{refused}");
     assert!(output.is_error && output.text.contains("server `up` is stopped"), "{}", output.text);
     agent.start_server("up").await.unwrap();

@@ -152,7 +152,7 @@ async fn a_slow_answer_keeps_nothing_waiting() {
     };
     let agent = demo(SupportedRevisions::Legacy).await.handlers(handlers);
     let (slow, ()) = tokio::join!(agent.call_tool("demo__elicit", Value::Null), async {
-        crate::bay::eventually("somebody is asked", || *seen.lock().unwrap() == 1).await;
+        crate::test_host::eventually("somebody is asked", || *seen.lock().unwrap() == 1).await;
         let sum = agent.call_tool("demo__add", json!({"a": 1, "b": 2})).await.unwrap();
         assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 3);
         gate.add_permits(1);

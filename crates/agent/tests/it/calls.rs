@@ -13,7 +13,7 @@ use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::{
     agent,
-    bay::{eventually, server},
+    test_host::{eventually, server},
 };
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use toolbay_agent::{
 use toolbay_protocol::{Revision, ServerName};
 use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
 
-use crate::bay::eventually;
+use crate::test_host::eventually;
 
 fn in_memory(server: &TestServer) -> InProcess {
     let server = server.clone();

@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use serde_json::{Value, json};
 use toolbay_agent::Agent;
 
-use crate::{bay::eventually, clients::test_server};
+use crate::{clients::test_server, test_host::eventually};
 
 const EXTENSION: &str = "mcp-server-demo";
 

@@ -11,7 +11,7 @@ use toolbay_agent::{Agent, Client, transport::InProcess};
 use toolbay_protocol::Message;
 use toolbay_transport::{Incoming, memory};
 
-use crate::bay::eventually;
+use crate::test_host::eventually;
 
 /// A server whose one tool is a task of 30 s; notes what it was asked.
 fn worker(asked: &Arc<Mutex<Vec<String>>>) -> InProcess {

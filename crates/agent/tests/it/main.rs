@@ -5,9 +5,6 @@ mod absent; // calls to servers that do not run
 mod adapters; // tools in the formats of model APIs
 mod any_schema; // whatever a schema says, the dialects hold
 mod asking; // what servers ask in the middle of a call, and who answers
-#[path = "../../../host/tests/it/bay.rs"]
-#[allow(dead_code, reason = "shared with the tests of the engine")]
-mod bay; // a host to test with
 mod building; // a host in a few lines
 mod calls; // what a program asks of a host
 mod clients; // one connection without a host
@@ -22,6 +19,9 @@ mod page_of_names; // it says nothing that is not there
 mod programs; // thirteen programs, written from the guide alone
 mod servers; // servers of a running agent
 mod starts; // the attempts of a start, and what those see who wait
+#[path = "../../../host/tests/it/test_host.rs"]
+#[allow(dead_code, reason = "shared with the tests of the engine")]
+mod test_host; // a host to test with
 mod tools; // what agents run
 #[path = "../../../host/tests/it/troupe.rs"]
 #[allow(dead_code, reason = "shared with the tests of the engine")]
@@ -32,5 +32,5 @@ async fn agent(
     servers: &[(&str, &toolbay_testkit::TestServer)],
     naming: toolbay_agent::Naming,
 ) -> toolbay_agent::Agent {
-    toolbay_agent::Agent::new(bay::host(servers, naming).await)
+    toolbay_agent::Agent::new(test_host::host(servers, naming).await)
 }

@@ -14,7 +14,7 @@ use toolbay_testkit::TestServer;
 
 use crate::{
     agent,
-    bay::{eventually, server},
+    test_host::{eventually, server},
 };
 
 fn named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {

@@ -19,7 +19,7 @@ async fn after(client: &ControlClient, revision: u64) -> HubStatus {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happened_already_is_told_at_once_and_what_did_not_is_awaited() {
+async fn past_events_are_returned_at_once_and_later_ones_are_awaited() {
     let (host, client) = hub();
     let first = client.snapshot().await.unwrap();
     assert_eq!(first.config_problems, []);
@@ -45,7 +45,7 @@ async fn a_number_of_another_hub_is_answered_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_falls_between_two_questions() {
+async fn no_event_is_missed_between_two_requests() {
     let (host, client) = hub();
     let last = 2000;
     let busy = tokio_util::task::TaskTracker::new().spawn(async move {

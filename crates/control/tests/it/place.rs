@@ -63,7 +63,7 @@ async fn the_first_directory_that_can_be_used_is_taken_and_all_are_looked_at() {
 }
 
 #[tokio::test]
-async fn what_killed_hubs_left_is_swept_away_and_what_runs_is_not() {
+async fn sockets_of_killed_hubs_are_removed_and_those_of_running_ones_are_not() {
     let home = tempfile::tempdir().unwrap();
     let dirs = SocketDirs::only(home.path());
     let running = dirs.place(&files("/running.json"));

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_reader_that_fell_behind_is_told_that_anything_may_have_changed() {
+    async fn a_reader_that_fell_behind_learns_that_anything_may_have_changed() {
         let sender = tokio::sync::broadcast::Sender::new(1);
         let mut changes = sender.subscribe();
         for _ in 0..3 {

@@ -8,7 +8,7 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, modern, rpc, server},
+    test_gateway::{Hub, call, modern, rpc, server},
 };
 
 #[tokio::test]

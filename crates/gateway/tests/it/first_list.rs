@@ -12,7 +12,7 @@ use toolbay_protocol::{Message, ServerName};
 use toolbay_testkit::TestServer;
 use toolbay_transport::{Connection, Incoming, memory};
 
-use crate::hub::{initialize, rpc};
+use crate::test_gateway::{initialize, rpc};
 
 /// A server that answers nothing for so many seconds.
 fn late(seconds: u64) -> InProcess {

@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 use serde_json::json;
 use toolbay_gateway::{GatewayOptions, LocalUsers, Token};
 
-use crate::hub::{Hub, call};
+use crate::test_gateway::{Hub, call};
 
 const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 

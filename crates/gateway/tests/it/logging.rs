@@ -6,7 +6,7 @@ use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
 
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, modern, rpc},
+    test_gateway::{Hub, call, modern, rpc},
 };
 
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
@@ -77,7 +77,7 @@ async fn a_session_has_a_level_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_request_of_the_stateless_era_says_itself_what_it_wants() {
+async fn a_modern_request_names_its_log_level() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let hub = hub(era).await;
         assert_eq!(levels(hub.send(ask_modern(None)).await).await, [""; 0], "{era:?}");

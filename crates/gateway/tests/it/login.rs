@@ -6,7 +6,7 @@ use http::HeaderValue;
 use toolbay_gateway::{GatewayOptions, Token};
 use toolbay_host::{AuthenticationError, CatalogKind, Host, HostEventKind, HostOptions, ServerState};
 
-use crate::hub::{Hub, eventually};
+use crate::test_gateway::{Hub, eventually};
 
 async fn stage() -> (Hub, Host) {
     let hub =

@@ -1,28 +1,28 @@
-//! The front door, over real sockets on this machine and over wires in memory.
+//! The gateway, over real sockets on this machine and over connections in memory.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod bodies; // content types, limits, batches, what is no message
-mod bounds; // what clients and servers say of themselves, and how long it may be
-mod crowd; // many clients with the same ids
+mod bodies; // content types, limits, batches, malformed messages
+mod cache_hints; // how long clients may cache lists
+mod calls; // cancellation, disconnects, streams
+mod connection; // one client on a connection in memory
 mod first_list; // what the first list of a starting hub waits for
-mod guard; // Host and Origin
+mod header_params; // parameters that are mirrored in headers
 mod http; // HTTP/1.1 by hand
-mod hub; // a gateway to test with
-mod keeping; // how long clients may keep what is listed
+mod legacy_sse; // HTTP+SSE of 2024-11-05
+mod limits; // of client info, capabilities and instructions
 mod local_users; // connections of other users of this machine
-mod logging; // log messages, to those who want them
-mod login; // a host that must say who it is
-mod mirrored; // parameters that stand in headers, too
-mod modern; // the rules of the stateless era
-mod pace; // clients that take their time
-mod questions; // servers that ask in the middle of a call
-mod resume; // streams that break, and clients that come back
-mod running; // cancelling, going away, streams
+mod logging; // log messages and levels
+mod login; // servers that require authorization
+mod many_clients; // many clients with the same ids
+mod modern; // the rules of modern revisions
+mod origin; // Host and Origin
+mod resource_subscriptions; // of clients of all revisions
+mod resume; // streams that break and are resumed
+mod server_requests; // servers that send requests in the middle of a call
 mod sessions; // legacy sessions over HTTP
-mod socket; // one client per connection to a Unix socket
-mod sse; // HTTP+SSE of 2024-11-05
-mod tasks; // calls that go on after their answer
+mod slow_clients; // idle and slow clients
+mod tasks; // calls that become tasks
+mod test_gateway; // a gateway to test with
 mod token; // a token that every request must carry
-mod watching;
-mod wire; // one client on a wire // resources that clients of both eras watch
-mod ws; // WebSocket, by hand
+mod unix_socket; // one client per connection to a Unix socket
+mod websocket; // WebSocket, by hand

@@ -6,11 +6,11 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::Ask,
-    hub::{Hub, SUBSCRIPTION_KEY, VERSION_KEY, call, modern, rpc, with_meta},
+    test_gateway::{Hub, SUBSCRIPTION_KEY, VERSION_KEY, call, modern, rpc, with_meta},
 };
 
 #[tokio::test]
-async fn a_request_that_says_everything_is_served() {
+async fn a_complete_modern_request_is_served() {
     let hub = Hub::start().await;
     let answer = hub.send(modern(call("a", "echo", json!({"x": 1})))).await;
     assert_eq!((answer.status, answer.header("mcp-session-id")), (200, None));
@@ -78,7 +78,7 @@ async fn requests_that_lack_or_contradict_something_are_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_version_is_told_the_same_list_as_discover_gives() {
+async fn an_unknown_version_gets_the_same_list_as_discover() {
     let hub = Hub::start().await;
     let discovered = hub.send(modern(rpc(1, "server/discover", json!({})))).await.json().await;
     let mut message = with_meta(rpc(1, "tools/list", json!({})));

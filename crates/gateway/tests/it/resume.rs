@@ -8,19 +8,20 @@ use toolbay_testkit::ToolContext;
 
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, eventually, modern, rpc},
+    test_gateway::{Hub, call, eventually, modern, rpc},
 };
 
 /// Its tool `wait` reports one step, waits for its gate, and reports another.
 async fn hub() -> Hub {
-    let server = crate::hub::server().with_async_tool("wait", |args, context: ToolContext| async move {
-        context.progress(1.0, 9.0).await;
-        while !context.is_cancelled() && !gate(&args).is_open() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        context.progress(2.0, 9.0).await;
-        Ok(args)
-    });
+    let server =
+        crate::test_gateway::server().with_async_tool("wait", |args, context: ToolContext| async move {
+            context.progress(1.0, 9.0).await;
+            while !context.is_cancelled() && !gate(&args).is_open() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            context.progress(2.0, 9.0).await;
+            Ok(args)
+        });
     Hub::of(server, GatewayOptions::default()).await
 }
 
@@ -113,7 +114,7 @@ async fn a_broken_stream_goes_on_where_it_was_and_its_call_was_not_cancelled() {
 }
 
 #[tokio::test]
-async fn the_end_waits_for_a_client_that_was_away_when_it_came() {
+async fn a_response_is_kept_for_a_client_that_was_disconnected() {
     let (hub, folder) = (hub().await, tempfile::tempdir().unwrap());
     let session = hub.session("2025-11-25").await;
     let (arguments, gate) = new_gate(folder.path(), "a");
@@ -183,12 +184,13 @@ async fn who_comes_back_takes_over_from_a_connection_that_only_seemed_alive() {
 #[tokio::test]
 async fn a_call_whose_client_never_returns_is_cancelled_after_a_minute() {
     // Signs of life keep it from ending for another reason.
-    let server = crate::hub::server().with_async_tool("alive", |_, context: ToolContext| async move {
-        loop {
-            context.progress(1.0, 9.0).await;
-            tokio::time::sleep(Duration::from_secs(10)).await;
-        }
-    });
+    let server =
+        crate::test_gateway::server().with_async_tool("alive", |_, context: ToolContext| async move {
+            loop {
+                context.progress(1.0, 9.0).await;
+                tokio::time::sleep(Duration::from_secs(10)).await;
+            }
+        });
     let hub = Hub::of(server, GatewayOptions::default()).await;
     let session = hub.session("2025-11-25").await;
     let mut message = call(1, "alive", json!({}));
@@ -224,7 +226,7 @@ async fn the_end_of_the_session_ends_what_waits_for_its_client() {
 }
 
 #[tokio::test]
-async fn changes_that_came_while_a_client_was_away_are_told_when_it_returns() {
+async fn changes_during_a_disconnect_are_sent_when_the_client_returns() {
     let hub = hub().await;
     let session = hub.session("2025-11-25").await;
     let subscribe = rpc(1, "resources/subscribe", json!({"uri": "test://r"}));

@@ -7,7 +7,7 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::Ask,
-    hub::{Hub, call, eventually, initialize, rpc},
+    test_gateway::{Hub, call, eventually, initialize, rpc},
 };
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn the_stream_of_a_session_tells_of_changes() {
 }
 
 #[tokio::test]
-async fn a_change_that_came_between_list_and_stream_is_told_when_the_stream_opens() {
+async fn a_change_between_list_and_stream_is_sent_when_the_stream_opens() {
     let hub = Hub::start().await;
     let (saw, never_asked) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
     let list = Ask::post(&rpc(1, "tools/list", json!({}))).header("mcp-session-id", &saw);

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use toolbay_gateway::{GatewayOptions, InvalidToken, Token};
 
 use crate::{
-    guard::endpoints,
     http::Ask,
-    hub::{Hub, call},
+    origin::endpoints,
+    test_gateway::{Hub, call},
 };
 
 const TOKEN: &str = "s3cret-0123456789";
@@ -68,11 +68,13 @@ async fn with_it_everything_is() {
     let stream = hub.send(Ask::new("GET", "/sse").header("authorization", "Bearer s3cret-0123456789")).await;
     assert_eq!((stream.status, stream.is_stream()), (200, true));
     assert_eq!(
-        hub.send(crate::ws::upgrade().header("authorization", "Bearer s3cret-0123456789")).await.status,
+        hub.send(crate::websocket::upgrade().header("authorization", "Bearer s3cret-0123456789"))
+            .await
+            .status,
         101
     );
     // Pages in a browser cannot set headers.
-    let protocols = |value| crate::ws::upgrade().header("sec-websocket-protocol", value);
+    let protocols = |value| crate::websocket::upgrade().header("sec-websocket-protocol", value);
     let page = hub.send(protocols("mcp, bearer.s3cret-0123456789")).await;
     assert_eq!((page.status, page.header("sec-websocket-protocol")), (101, Some("mcp")));
     assert_eq!(hub.send(protocols("mcp, bearer.s3cret-012345678")).await.status, 401);
@@ -81,7 +83,7 @@ async fn with_it_everything_is() {
 }
 
 #[tokio::test]
-async fn strangers_learn_only_that_it_lives() {
+async fn health_without_the_token_says_only_that_the_hub_runs() {
     let hub = hub().await;
     let health = hub.send(Ask::new("GET", "/health")).await.json().await;
     assert_eq!(health, json!({"status": "ok", "service": "toolbay"}));

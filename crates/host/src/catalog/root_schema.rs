@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_is_told_that_it_is_about_objects_where_it_can_be() {
+    fn a_root_gets_the_type_object_where_it_can() {
         for typed in [
             json!({}),
             json!({"properties": {"a": true}}),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_admits_no_object_or_has_a_shape_that_clients_refuse_is_an_error() {
+    fn a_root_that_admits_no_object_or_that_clients_refuse_is_an_error() {
         for refused in [
             json!(true),
             json!(null),

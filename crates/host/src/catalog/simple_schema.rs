@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_said_to_fit_fits(schema in schema(), arguments in arguments()) {
+        fn what_the_simple_schema_accepts_is_valid(schema in schema(), arguments in arguments()) {
             let plain = SimpleSchema::read(&schema).filter(|plain| plain.fits(arguments.as_bytes()));
             if plain.is_some() {
                 let compiled = Validator::of_known(&schema);

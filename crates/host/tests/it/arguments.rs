@@ -5,7 +5,7 @@ use toolbay_config::Validate;
 use toolbay_host::{Host, Naming, RouteTable, Routed};
 use toolbay_testkit::TestServer;
 
-use crate::bay::{ask, dispatch, host, offers};
+use crate::test_host::{ask, dispatch, host, offers};
 
 fn strict() -> TestServer {
     let schema = json!({"type": "object", "required": ["n"], "additionalProperties": false,
@@ -19,7 +19,7 @@ async fn call(host: &Host, arguments: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_fit_comes_back_as_a_failed_result_that_says_where() {
+async fn invalid_arguments_return_a_failed_result_that_says_where() {
     let server = strict();
     let host = host(&[("s", &server)], Naming::Prefix).await;
     for (arguments, pointer) in [

@@ -8,7 +8,7 @@ use toolbay_config::Validate;
 use toolbay_host::{CatalogKind, Naming, RouteTable, slugs};
 use toolbay_protocol::ServerName;
 
-use crate::bay::{ask, host, names, offers, owner, server};
+use crate::test_host::{ask, host, names, offers, owner, server};
 
 fn slugs_of(names: &[&str]) -> Vec<String> {
     slugs(&names.iter().map(|&name| ServerName::new(name)).collect::<Vec<_>>())
@@ -152,7 +152,7 @@ async fn names_do_not_depend_on_which_servers_are_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_prefixes_equal_names_hide_each_other_and_it_is_said() {
+async fn without_prefixes_equal_names_hide_each_other_with_a_note() {
     let (one, two) = (server("one", &["same", "only"]), server("two", &["same"]));
     let host = host(&[("one", &one), ("two", &two)], Naming::None).await;
     let table = host.table();

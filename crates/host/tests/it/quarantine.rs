@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolbay_host::{CatalogKind, Naming};
 
-use crate::bay::{host, names, owner, server};
+use crate::test_host::{host, names, owner, server};
 
 /// Why a tool with this description or schema is set aside; nothing when it is not.
 async fn reason(more: Value) -> Option<String> {
@@ -95,7 +95,7 @@ async fn every_listed_schema_is_about_objects() {
     ] {
         let server = server("s", &["t"]).describe_tool("t", json!({ "inputSchema": written }));
         let host = host(&[("s", &server)], Naming::Prefix).await;
-        assert_eq!(crate::bay::items(&host.table(), CatalogKind::Tools)[0]["inputSchema"], listed);
+        assert_eq!(crate::test_host::items(&host.table(), CatalogKind::Tools)[0]["inputSchema"], listed);
     }
 }
 
@@ -107,7 +107,7 @@ async fn fields_of_the_wrong_type_are_left_out_and_noted() {
     let server = server("s", &["t", "u"]).describe_tool("t", more);
     let host = host(&[("s", &server)], Naming::Prefix).await;
     let table = host.table();
-    let listed = &crate::bay::items(&table, CatalogKind::Tools)[0];
+    let listed = &crate::test_host::items(&table, CatalogKind::Tools)[0];
     let fields: Vec<&str> = listed.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(fields, ["futureField", "inputSchema", "name"], "{listed}");
     let notes: Vec<&str> = table.notes().map(|(_, note)| note).collect();
@@ -122,7 +122,7 @@ async fn fields_of_the_wrong_type_are_left_out_and_noted() {
 async fn a_listed_tool_keeps_all_its_fields() {
     let more = json!({"annotations": {"readOnlyHint": true}, "futureField": [1, {"a": 1.50}], "title": "T"});
     let host = host(&[("s", &server("s", &["t"]).describe_tool("t", more.clone()))], Naming::Prefix).await;
-    let listed = &crate::bay::items(&host.table(), CatalogKind::Tools)[0];
+    let listed = &crate::test_host::items(&host.table(), CatalogKind::Tools)[0];
     assert_eq!(listed["name"], "s__t");
     for (key, value) in more.as_object().unwrap() {
         assert_eq!(&listed[key], value);

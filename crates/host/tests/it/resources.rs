@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolbay_host::{CatalogKind, Host, Naming};
 use toolbay_testkit::TestServer;
 
-use crate::bay::{ask, host, names};
+use crate::test_host::{ask, host, names};
 
 async fn read(host: &Host, uri: &str) -> Value {
     let answer = ask(host, "resources/read", json!({"uri": uri})).await;
@@ -76,7 +76,7 @@ async fn no_server_can_forge_a_qualified_uri() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn completions_go_to_whoever_owns_the_prompt_or_template() {
+async fn completions_go_to_the_server_that_owns_the_prompt_or_template() {
     let one = TestServer::new("one")
         .with_prompt("greet", |_| json!("hi"))
         .with_completion("greet", "name", &["Ada"])

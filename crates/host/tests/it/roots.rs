@@ -14,7 +14,7 @@ use toolbay_config::parse;
 use toolbay_host::{Connector, Endpoint, Host, HostOptions, Routed};
 use toolbay_testkit::TestServer;
 
-use crate::bay::dispatch_in;
+use crate::test_host::dispatch_in;
 
 /// A server whose tool tells where it is.
 fn server_in(place: &Path) -> Endpoint {

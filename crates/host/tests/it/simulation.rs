@@ -16,7 +16,7 @@ use toolbay_config::{Permission, ServerConfig, Sharing, Start};
 use toolbay_host::{CatalogKind, Host};
 
 use crate::{
-    bay::{names, text_of},
+    test_host::{names, text_of},
     troupe::{Troupe, config},
 };
 

@@ -25,7 +25,7 @@ fn us() -> u32 {
 }
 
 #[test]
-fn the_user_is_found_in_every_family_and_by_either_way() {
+fn the_user_is_found_in_every_family_and_by_either_mechanism() {
     let dual = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).unwrap();
     let port = dual.local_addr().unwrap().port();
     let mapped = SocketAddr::new("::ffff:127.0.0.1".parse().unwrap(), port);

@@ -6,12 +6,12 @@ use tokio_util::task::TaskTracker;
 use toolbay_transport::{Incoming, memory};
 
 use super::{
-    old_worker::{OldWorker, RELATED},
+    legacy_worker::{OldWorker, RELATED},
     worker::{EXTENSION, Worker},
 };
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, eventually, initialize, modern},
+    test_gateway::{Hub, call, eventually, initialize, modern},
 };
 
 /// What a client can be asked.
@@ -74,7 +74,7 @@ async fn a_client_with_a_handshake_gets_the_end_of_a_task() {
 }
 
 #[tokio::test]
-async fn questions_of_a_task_reach_the_client_and_their_answers_the_task() {
+async fn server_requests_of_a_task_reach_the_client_and_responses_reach_the_task() {
     let worker = Worker::default();
     let hub = Hub::around(worker.connect()).await;
     let session = session(&hub, "2025-11-25").await;
@@ -93,7 +93,7 @@ async fn questions_of_a_task_reach_the_client_and_their_answers_the_task() {
 }
 
 #[tokio::test]
-async fn a_client_that_cancels_or_goes_away_cancels_the_task() {
+async fn a_client_that_cancels_or_disconnects_cancels_the_task() {
     for old in [false, true] {
         let (worker, old_worker) = (Worker::default(), OldWorker::default());
         let hub = Hub::around(if old { old_worker.connect() } else { worker.connect() }).await;
@@ -125,7 +125,7 @@ async fn a_client_that_cancels_or_goes_away_cancels_the_task() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_done_only_as_a_task_is_awaited_for_those_who_know_no_such_tasks() {
+async fn a_tool_that_is_done_only_as_a_task_is_awaited_for_clients_without_tasks() {
     let worker = OldWorker::default();
     let hub = Hub::around(worker.connect()).await;
     let at_once = |result: &Value| {
@@ -154,7 +154,7 @@ async fn a_tool_that_is_done_only_as_a_task_is_awaited_for_those_who_know_no_suc
 }
 
 #[tokio::test]
-async fn questions_of_an_awaited_task_reach_clients_of_every_era() {
+async fn server_requests_of_an_awaited_task_reach_clients_of_every_revision() {
     let worker = OldWorker::default();
     let hub = Hub::around(worker.connect()).await;
     let arguments = json!({"asks": [elicit("a"), elicit("b")]});
@@ -170,7 +170,7 @@ async fn questions_of_an_awaited_task_reach_clients_of_every_era() {
 
     let mut params = json!({"name": "s__job", "arguments": arguments});
     for round in ["a", "b"] {
-        let message = crate::hub::rpc(round, "tools/call", params.clone());
+        let message = crate::test_gateway::rpc(round, "tools/call", params.clone());
         let ask = modern(message).with_body(|body| {
             body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = everything();
         });
@@ -182,7 +182,7 @@ async fn questions_of_an_awaited_task_reach_clients_of_every_era() {
         params["requestState"] = asked["requestState"].clone();
         params["inputResponses"] = json!({key: {"action": "accept", "content": {"said": round}}});
     }
-    let done = hub.send(modern(crate::hub::rpc(9, "tools/call", params))).await.json().await;
+    let done = hub.send(modern(crate::test_gateway::rpc(9, "tools/call", params))).await.json().await;
     let answers = done["result"]["structuredContent"]["answers"].as_array().unwrap().clone();
     assert_eq!(answers[1]["content"]["said"], "b", "{done}");
     assert_eq!(answers[1]["_meta"][RELATED]["taskId"], "job-3", "{done}");
@@ -190,7 +190,7 @@ async fn questions_of_an_awaited_task_reach_clients_of_every_era() {
 }
 
 /// Calls `job` on a pair of streams, and gives its answer.
-async fn call_on_wire(hub: &Hub, arguments: Value) -> Value {
+async fn call_on_connection(hub: &Hub, arguments: Value) -> Value {
     let tasks = TaskTracker::new();
     let (mut client, theirs) = memory::pair(&tasks);
     let (gateway, stop) = (hub.gateway.clone(), hub.stop.clone());
@@ -214,7 +214,7 @@ async fn a_task_is_waited_for_as_its_server_wants_and_no_longer_than_a_call_may_
         let hub = Hub::around(connect).await;
         let start = Instant::now();
         let arguments = json!({"looks": 99, "interval": 59_000, "hang": true});
-        let answer = call_on_wire(&hub, arguments).await;
+        let answer = call_on_connection(&hub, arguments).await;
         assert!(answer["error"]["message"].as_str().unwrap().contains("600 s"), "{answer}");
         assert_eq!(start.elapsed().as_secs(), 600);
     }

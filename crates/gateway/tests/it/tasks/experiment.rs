@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::old_worker::{OldWorker, RELATED};
+use super::legacy_worker::{OldWorker, RELATED};
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, initialize, rpc},
+    test_gateway::{Hub, call, initialize, rpc},
 };
 
 async fn ask(hub: &Hub, session: &str, message: &Value) -> Answer {
@@ -66,13 +66,14 @@ async fn only_clients_of_that_revision_hear_of_the_experiment() {
     assert_eq!(hello.json().await["result"]["capabilities"].get("tasks"), None);
     let unknown = ask(&hub, &older, &rpc(1, "tasks/get", json!({"taskId": id}))).await.json().await;
     assert_eq!(unknown["error"]["code"], -32601);
-    let newer = crate::hub::modern(rpc(1, "tasks/get", json!({"taskId": id}))).with_body(|body| {
+    let newer = crate::test_gateway::modern(rpc(1, "tasks/get", json!({"taskId": id}))).with_body(|body| {
         body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
             json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     });
     assert_eq!(hub.send(newer).await.json().await["error"]["code"], -32602);
     assert_eq!(worker.heard("tasks/get").len(), 0);
-    let discovered = hub.send(crate::hub::modern(rpc(1, "server/discover", json!({})))).await.json().await;
+    let discovered =
+        hub.send(crate::test_gateway::modern(rpc(1, "server/discover", json!({})))).await.json().await;
     assert_eq!(discovered["result"]["capabilities"].get("tasks"), None);
     let plain = Hub::start().await;
     let hello = plain.send(Ask::post(&initialize("2025-11-25"))).await.json().await;
@@ -80,7 +81,7 @@ async fn only_clients_of_that_revision_hear_of_the_experiment() {
 }
 
 #[tokio::test]
-async fn questions_of_a_task_come_while_its_client_waits_for_the_result() {
+async fn server_requests_of_a_task_arrive_while_its_client_waits_for_the_result() {
     let worker = OldWorker::default();
     let hub = Hub::around(worker.connect()).await;
     let mut hello = initialize("2025-11-25");
@@ -99,7 +100,7 @@ async fn questions_of_a_task_come_while_its_client_waits_for_the_result() {
 }
 
 #[tokio::test]
-async fn a_session_hears_of_its_own_tasks_only() {
+async fn a_session_is_notified_of_its_own_tasks_only() {
     let worker = OldWorker::default();
     let hub = Hub::around(worker.connect()).await;
     let (one, two) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);

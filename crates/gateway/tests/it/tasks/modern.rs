@@ -6,7 +6,7 @@ use toolbay_gateway::GatewayOptions;
 use super::worker::{EXTENSION, Worker};
 use crate::{
     http::Ask,
-    hub::{Hub, SUBSCRIPTION_KEY, call, eventually, modern, rpc},
+    test_gateway::{Hub, SUBSCRIPTION_KEY, call, eventually, modern, rpc},
 };
 
 /// A request of a client that knows tasks.
@@ -92,7 +92,7 @@ async fn forged_and_foreign_ids_reach_no_server() {
 }
 
 #[tokio::test]
-async fn who_does_not_declare_the_extension_gets_no_tasks() {
+async fn clients_without_the_extension_get_no_tasks() {
     let worker = Worker::default();
     let hub = Hub::around(worker.connect()).await;
     let id = begin(&hub, json!({})).await["taskId"].clone();
@@ -148,7 +148,7 @@ async fn extensions_of_servers_are_declared() {
 }
 
 #[tokio::test]
-async fn who_listens_to_a_task_hears_of_it_and_of_no_other() {
+async fn a_subscription_to_a_task_is_notified_of_no_other() {
     let worker = Worker::default();
     let hub = Hub::around(worker.connect()).await;
     let first = begin(&hub, json!({})).await["taskId"].clone();

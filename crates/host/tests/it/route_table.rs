@@ -6,7 +6,7 @@ use serde_json::json;
 use toolbay_config::Validate;
 use toolbay_host::{CatalogKind, HostChange, Naming, RouteTable};
 
-use crate::bay::{ask, eventually, host, items, names, offers, server};
+use crate::test_host::{ask, eventually, host, items, names, offers, server};
 
 #[tokio::test(start_paused = true)]
 async fn a_long_list_comes_in_pages_of_at_most_a_mebibyte() {
@@ -138,6 +138,6 @@ async fn a_server_that_fails_takes_nothing_from_the_others() {
     let (good, bad) = (server("good", &["t"]), server("bad", &["t"]));
     let host = host(&[("good", &good), ("bad", &bad)], Naming::Prefix).await;
     host.server("bad").unwrap().restart().await;
-    assert_eq!(crate::bay::owner(&host, "good__t").await, "good");
+    assert_eq!(crate::test_host::owner(&host, "good__t").await, "good");
     assert_eq!(names(&host.table(), CatalogKind::Tools), ["good__t", "bad__t"], "its tools do not flicker");
 }

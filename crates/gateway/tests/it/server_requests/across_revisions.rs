@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::asker::{self, Seen};
+use super::server::{self, Seen};
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, call, initialize, modern, rpc},
+    test_gateway::{Hub, call, initialize, modern, rpc},
 };
 
 pub(crate) fn elicit(message: &str) -> Value {
@@ -76,14 +76,14 @@ async fn converse(hub: &Hub, arguments: &Value) -> (Value, usize) {
 }
 
 #[tokio::test]
-async fn a_client_without_a_handshake_answers_servers_of_both_eras() {
+async fn a_modern_client_responds_to_servers_of_all_revisions() {
     let answers = json!([
         [answer_to(&elicit("a"))],
         [answer_to(&sample()), answer_to(&elicit("b")), answer_to(&roots())],
         [answer_to(&elicit("c"))],
     ]);
     let rounds = json!([[elicit("a")], [sample(), elicit("b"), roots()], [elicit("c")]]);
-    for era in [asker::legacy, asker::modern] {
+    for era in [server::legacy, server::modern] {
         let seen = Seen::default();
         let hub = Hub::around(era(&seen)).await;
         let (result, took) = converse(&hub, &json!({"rounds": rounds})).await;
@@ -91,16 +91,16 @@ async fn a_client_without_a_handshake_answers_servers_of_both_eras() {
         assert_eq!(took, 3);
     }
     // A server that needs no state of its own gets none.
-    let hub = Hub::around(asker::modern(&Seen::default())).await;
+    let hub = Hub::around(server::modern(&Seen::default())).await;
     let arguments = json!({"rounds": [[elicit("a")]], "stateless": true});
     let (result, _) = converse(&hub, &arguments).await;
     assert_eq!(result["structuredContent"]["answers"], json!([[answer_to(&elicit("a"))]]));
 }
 
 #[tokio::test]
-async fn a_client_with_a_handshake_answers_servers_of_both_eras() {
+async fn a_legacy_client_responds_to_servers_of_all_revisions() {
     let rounds = json!([[elicit("a")], [sample(), elicit("b"), roots()]]);
-    for era in [asker::legacy, asker::modern] {
+    for era in [server::legacy, server::modern] {
         let seen = Seen::default();
         let hub = Hub::around(era(&seen)).await;
         let mut hello = initialize("2025-11-25");
@@ -130,10 +130,10 @@ async fn a_client_with_a_handshake_answers_servers_of_both_eras() {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_asked_is_not_and_the_server_is_told() {
+async fn server_requests_that_a_client_does_not_support_are_refused() {
     let rounds = json!({"rounds": [[elicit("a"), sample()]]});
     let seen = Seen::default();
-    let hub = Hub::around(asker::legacy(&seen)).await;
+    let hub = Hub::around(server::legacy(&seen)).await;
     let silent = hub.send(modern(call(2, "ask", rounds.clone()))).await.json().await;
     assert_eq!(silent["result"]["structuredContent"]["answers"], json!([[null, null]]), "{silent}");
     assert_eq!(seen.errors().iter().map(|error| &error["code"]).collect::<Vec<_>>(), [-32601, -32601]);
@@ -163,9 +163,9 @@ async fn a_client_that_cannot_be_asked_is_not_and_the_server_is_told() {
 }
 
 #[tokio::test]
-async fn a_question_that_may_be_meant_for_someone_else_reaches_nobody() {
+async fn an_ambiguous_server_request_reaches_no_client() {
     let seen = Seen::default();
-    let hub = Hub::around(asker::legacy(&seen)).await;
+    let hub = Hub::around(server::legacy(&seen)).await;
     let parked = hub.send(asking(1, json!({"arguments": {"rounds": [[elicit("a")]]}}))).await.json().await;
     assert_eq!(parked["result"]["resultType"], "input_required");
     let other = hub.send(asking(2, json!({"arguments": {"rounds": [[elicit("b")]]}}))).await.json().await;
@@ -188,9 +188,9 @@ async fn a_question_that_may_be_meant_for_someone_else_reaches_nobody() {
 }
 
 #[tokio::test]
-async fn a_page_to_visit_is_a_question_too() {
+async fn an_elicitation_of_a_url_is_a_server_request_too() {
     let arguments = json!({"rounds": [], "visit": "https://example.com/login"});
-    let hub = Hub::around(asker::legacy(&Seen::default())).await;
+    let hub = Hub::around(server::legacy(&Seen::default())).await;
     let asked = hub.send(asking(1, json!({"arguments": arguments}))).await.json().await["result"].take();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let (key, question) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
@@ -200,7 +200,7 @@ async fn a_page_to_visit_is_a_question_too() {
     let retry = json!({"arguments": arguments, "inputResponses": {key: {"action": "accept"}}});
     assert_eq!(hub.send(asking(2, retry)).await.json().await["result"]["resultType"], "complete");
     // A client that cannot be asked to visit pages is told what it lacks.
-    let hub = Hub::around(asker::legacy(&Seen::default())).await;
+    let hub = Hub::around(server::legacy(&Seen::default())).await;
     let refused = hub.send(capable(call(1, "ask", arguments), json!({"elicitation": {}}))).await;
     assert_eq!(refused.status, 400);
     let error = refused.json().await["error"].take();
@@ -212,8 +212,8 @@ async fn a_page_to_visit_is_a_question_too() {
 
 /// On a pipe nothing says which of a client's calls asked; it is enough that its client is asked.
 #[tokio::test]
-async fn a_question_outlives_the_call_that_carried_it_by_mistake() {
-    let hub = Hub::around(asker::legacy(&Seen::default())).await;
+async fn a_server_request_outlives_the_call_that_carried_it_by_mistake() {
+    let hub = Hub::around(server::legacy(&Seen::default())).await;
     let mut hello = initialize("2025-11-25");
     hello["params"]["capabilities"] = everything();
     let session = hub.send(Ask::post(&hello)).await.header("mcp-session-id").unwrap().to_owned();

@@ -6,7 +6,7 @@ use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::{
     http::Ask,
-    hub::{Hub, eventually, modern, rpc},
+    test_gateway::{Hub, eventually, modern, rpc},
 };
 
 fn server(era: SupportedRevisions) -> TestServer {
@@ -78,7 +78,7 @@ async fn a_list_that_ran_out_is_listed_again_for_the_next_one_who_looks() {
 }
 
 #[tokio::test]
-async fn clients_that_know_nothing_of_caching_have_lists_refreshed_too() {
+async fn lists_are_refreshed_for_clients_without_cache_hints_too() {
     let hub = hub(vec![("a", server(SupportedRevisions::Modern).caching(0, false))]).await;
     let listed = || hub.server.count("resources/list");
     eventually("it is listed once more when the hub listens", || listed() == 2).await;

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     http::Ask,
-    hub::{Hub, call, modern},
+    test_gateway::{Hub, call, modern},
 };
 
 const CLIENTS: u64 = 50;

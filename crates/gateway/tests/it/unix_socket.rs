@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{
     http::PATIENCE,
-    hub::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
+    test_gateway::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
 };
 
 /// A hub on a socket, too.
@@ -63,7 +63,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn clients_of_both_eras_are_served_side_by_side() {
+async fn legacy_and_modern_clients_are_served_side_by_side() {
     let served = Served::start().await;
     let (mut old, mut new) = (served.legacy().await, served.client().await);
     assert!(old.ask(call(1, "echo", json!({}))).await["result"].get("resultType").is_none());
@@ -85,7 +85,7 @@ async fn a_line_that_is_no_message_is_answered() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_cancels_its_calls() {
+async fn a_client_that_disconnects_cancels_its_calls() {
     let served = Served::start().await;
     let (mut leaving, mut staying) = (served.legacy().await, served.legacy().await);
     leaving.send(&call(1, "hang", json!({}))).await;

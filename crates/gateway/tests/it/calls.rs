@@ -9,7 +9,7 @@ use toolbay_host::CatalogKind;
 
 use crate::{
     http::{Answer, Ask},
-    hub::{AT_ONCE, Hub, call, eventually, modern, rpc, server},
+    test_gateway::{AT_ONCE, Hub, call, eventually, modern, rpc, server},
 };
 
 async fn cancelled_soon(hub: &Hub) {

@@ -18,11 +18,12 @@ async fn host(servers: &[toolbay_config::ServerConfig]) -> (Host, Arc<Troupe>) {
 
 /// Through MCP: the message says what to do, and the data says it to programs.
 #[tokio::test(start_paused = true)]
-async fn who_calls_what_cannot_be_used_is_told_its_server_and_state() {
+async fn a_call_that_cannot_be_served_names_the_server_and_its_state() {
     let unfit = "x".repeat(200);
     let (host, troupe) = host(&[config("up", &["x", &unfit]), config("bad", &["x"])]).await;
     let refused = async |tool: &str| {
-        let answer = crate::bay::ask(&host, "tools/call", serde_json::json!({"name": tool, "arguments": {}}));
+        let answer =
+            crate::test_host::ask(&host, "tools/call", serde_json::json!({"name": tool, "arguments": {}}));
         answer.await["error"].clone()
     };
     let set_aside = refused(&format!("up__{unfit}")).await;

@@ -12,7 +12,7 @@ use toolbay_config::{
 use toolbay_host::{ApplyReport, CatalogKind, Host, HostEventKind, HostOptions, ServerError};
 
 use crate::{
-    bay::{names, text_of},
+    test_host::{names, text_of},
     troupe::{Troupe, config},
 };
 
@@ -144,7 +144,7 @@ async fn an_order_is_for_all_processes_of_a_server() {
 
 /// Acceptance check 7.
 #[tokio::test(start_paused = true)]
-async fn a_late_server_delays_nobody_and_joins_when_it_is_ready() {
+async fn a_late_server_delays_no_other_and_joins_when_it_is_ready() {
     let mut stage = Stage::set(&[config("quick", &["t"])]);
     stage.diary(1).await;
     stage.troupe.start_ms.store(45_000, Ordering::Relaxed);
@@ -196,7 +196,7 @@ async fn a_crashing_server_is_restarted_until_it_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_not_to_be_restarted_stays_down_until_someone_asks() {
+async fn a_server_that_is_not_restarted_stays_down_until_it_is_started() {
     let once = with(config("a", &["t", "crash"]), |tuning| {
         tuning.restart = Restart::Never;
         tuning.restart_delay = Some(Duration::from_secs(5));
@@ -240,7 +240,7 @@ async fn a_server_is_switched_off_and_on() {
 
 /// What was seen on another day is listed before the server is up, and a call for it waits.
 #[tokio::test(start_paused = true)]
-async fn what_servers_offer_is_remembered() {
+async fn catalogs_are_cached() {
     let folder = tempfile::tempdir().unwrap();
     let troupe = Arc::new(Troupe::default());
     let options = HostOptions { cache: Some(folder.path().join("cache")), ..troupe.options() };
@@ -270,7 +270,7 @@ async fn what_servers_offer_is_remembered() {
 
 /// What was kept is listed without another look at it, so nothing unfit may be kept.
 #[tokio::test(start_paused = true)]
-async fn what_is_unfit_is_not_remembered() {
+async fn invalid_items_are_not_cached() {
     let folder = tempfile::tempdir().unwrap();
     let troupe = Arc::new(Troupe::default());
     let options = HostOptions { cache: Some(folder.path().to_owned()), ..troupe.options() };
@@ -320,7 +320,7 @@ async fn an_edit_restarts_what_it_changes_and_fails_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_concerns_the_offers_restarts_nothing() {
+async fn changes_of_the_presentation_restart_no_server() {
     let plain = config("a", &["read", "write", "slow"]);
     let mut stage = Stage::set(std::slice::from_ref(&plain));
     stage.diary(5).await;
@@ -417,7 +417,7 @@ async fn clients_have_processes_as_the_configuration_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_listener_misses_something_and_holds_nobody_up() {
+async fn a_slow_listener_misses_events_and_blocks_no_sender() {
     let mut stage = Stage::set(&[config("a", &["t"])]);
     for _ in 0..500 {
         stage.host.stop_server("a").await.unwrap();

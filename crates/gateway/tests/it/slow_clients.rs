@@ -12,7 +12,7 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::{Answer, Ask, PATIENCE},
-    hub::{Hub, call},
+    test_gateway::{Hub, call},
 };
 
 async fn hub(head: u64, rest: u64) -> Hub {
@@ -85,7 +85,7 @@ async fn who_rests_for_too_long_is_let_go() {
 }
 
 #[tokio::test]
-async fn who_never_says_anything_is_let_go() {
+async fn a_client_that_sends_nothing_is_disconnected() {
     let hub = hub(200, 60_000).await;
     for said in ["", "P", "PRI * HTTP/2.0\r\n"] {
         let mut stream = TcpStream::connect(&hub.address).await.unwrap();
@@ -96,7 +96,7 @@ async fn who_never_says_anything_is_let_go() {
 
 /// Waiting for an answer is no rest, and neither is a stream.
 #[tokio::test]
-async fn whoever_waits_for_us_is_not_resting() {
+async fn a_client_that_waits_for_a_response_is_not_idle() {
     let hub = hub(50, 100).await;
     let slow = call(1, "steps", json!({"steps": 4, "ms": 150}));
     let answer = hub.send(Ask::post(&slow).header("accept", "application/json")).await;

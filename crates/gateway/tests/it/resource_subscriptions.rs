@@ -8,7 +8,7 @@ use toolbay_testkit::{SupportedRevisions, TestServer};
 
 use crate::{
     http::{Answer, Ask},
-    hub::{Hub, SUBSCRIPTION_KEY, eventually, modern, rpc, server},
+    test_gateway::{Hub, SUBSCRIPTION_KEY, eventually, modern, rpc, server},
 };
 
 const URI: &str = "test://r";
@@ -36,7 +36,7 @@ fn updated(uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn updates_reach_exactly_those_who_asked_in_every_combination_of_eras() {
+async fn updates_reach_exactly_the_subscribers_in_every_combination_of_revisions() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let hub = Hub::of(server().revisions(era), GatewayOptions::default()).await;
         let (asks, other) = (hub.session("2025-11-25").await, hub.session("2025-11-25").await);
@@ -68,7 +68,7 @@ fn asked(hub: &Hub) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn one_client_that_has_heard_enough_ends_nobody_elses_subscription() {
+async fn a_client_that_unsubscribes_ends_no_other_subscription() {
     let hub = Hub::of(server().revisions(SupportedRevisions::Legacy), GatewayOptions::default()).await;
     let (first, second) = (hub.session("2025-11-25").await, hub.session("2025-06-18").await);
     subscribe(&hub, &first, "resources/subscribe", URI).await;
@@ -112,7 +112,7 @@ async fn what_cannot_be_watched_is_refused_or_left_out() {
 }
 
 #[tokio::test]
-async fn each_client_hears_of_a_resource_under_the_uri_it_used() {
+async fn each_client_is_notified_of_a_resource_under_the_uri_it_used() {
     let (first, second) = (server(), server());
     let other = second.handle();
     let hub = Hub::of_all(vec![("a", first), ("b", second)], GatewayOptions::default()).await;
@@ -132,7 +132,7 @@ async fn each_client_hears_of_a_resource_under_the_uri_it_used() {
 }
 
 #[tokio::test]
-async fn a_part_of_what_is_watched_is_told_of_and_what_only_looks_like_it_is_not() {
+async fn updates_of_parts_are_sent_and_those_of_similar_uris_are_not() {
     let folder = server()
         .with_resource("test://folder", "")
         .with_resource("test://folders", "")

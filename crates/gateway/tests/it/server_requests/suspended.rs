@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    asker::{self, Seen},
-    crossing::{asking, elicit},
+    across_revisions::{asking, elicit},
+    server::{self, Seen},
 };
-use crate::hub::{Hub, call, eventually};
+use crate::test_gateway::{Hub, call, eventually};
 
 async fn parked(hub: &Hub, rounds: &Value) -> (String, Value) {
     let answer = hub.send(asking(1, json!({"arguments": {"rounds": rounds}}))).await.json().await;
@@ -28,8 +28,8 @@ async fn send(hub: &Hub, retry: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn changed_swapped_and_foreign_states_are_refused_and_the_server_hears_nothing() {
-    for era in [asker::legacy, asker::modern] {
+async fn modified_and_foreign_request_states_are_refused_and_never_reach_the_server() {
+    for era in [server::legacy, server::modern] {
         let seen = Seen::default();
         let hub = Hub::around(era(&seen)).await;
         let rounds = json!([[elicit("a")]]);
@@ -48,7 +48,7 @@ async fn changed_swapped_and_foreign_states_are_refused_and_the_server_hears_not
         assert_eq!(refused["error"]["code"], -32602, "other arguments: {refused}");
         let mut other = call(4, "other", json!({"rounds": rounds}));
         other["params"]["requestState"] = json!(state);
-        let refused = hub.send(crate::hub::modern(other)).await.json().await;
+        let refused = hub.send(crate::test_gateway::modern(other)).await.json().await;
         assert_eq!(refused["error"]["code"], -32602, "another tool: {refused}");
         assert_eq!(seen.calls(), calls);
         let done = send(&hub, &retry(5, &rounds, &state, &answers)).await;
@@ -59,7 +59,7 @@ async fn changed_swapped_and_foreign_states_are_refused_and_the_server_hears_not
 #[tokio::test]
 async fn the_same_answers_get_the_same_result_and_others_none() {
     let seen = Seen::default();
-    let hub = Hub::around(asker::legacy(&seen)).await;
+    let hub = Hub::around(server::legacy(&seen)).await;
     let rounds = json!([[elicit("a")], [elicit("b")]]);
     let (state, answers) = parked(&hub, &rounds).await;
     let second = send(&hub, &retry(2, &rounds, &state, &answers)).await;
@@ -87,7 +87,7 @@ async fn the_same_answers_get_the_same_result_and_others_none() {
 #[tokio::test]
 async fn a_client_that_lost_its_stream_finds_its_call_again() {
     let seen = Seen::default();
-    let hub = Hub::around(asker::legacy(&seen)).await;
+    let hub = Hub::around(server::legacy(&seen)).await;
     // The second question is never answered by the first retry's reader: it hangs up at once.
     let rounds = json!([[elicit("a")], [elicit("b")]]);
     let (state, answers) = parked(&hub, &rounds).await;
@@ -102,7 +102,7 @@ async fn a_client_that_lost_its_stream_finds_its_call_again() {
 #[tokio::test]
 async fn a_client_that_never_comes_back_is_waited_for_ten_minutes_and_the_call_is_cancelled() {
     let seen = Seen::default();
-    let hub = Hub::around(asker::legacy(&seen)).await;
+    let hub = Hub::around(server::legacy(&seen)).await;
     let rounds = json!([[elicit("a")]]);
     let (state, answers) = parked(&hub, &rounds).await;
     tokio::time::pause();

@@ -8,7 +8,7 @@ use toolbay_host::{Host, HostOptions, HubChain};
 
 use crate::{
     http::Ask,
-    hub::{Hub, call, initialize},
+    test_gateway::{Hub, call, initialize},
 };
 
 /// Every endpoint. The POSTs announce a body that never comes: whoever waits for it does not answer.
@@ -22,7 +22,7 @@ pub(crate) fn endpoints() -> Vec<Ask> {
         post("/messages?sessionId=00000000000000000000000000000000"),
         post("/nothing"),
         Ask::new("GET", "/sse"),
-        crate::ws::upgrade(),
+        crate::websocket::upgrade(),
         Ask::new("GET", "/mcp"),
         Ask::new("DELETE", "/mcp"),
         Ask::new("OPTIONS", "/mcp"),
@@ -161,13 +161,13 @@ async fn pages_of_an_allowed_origin_are_served_and_may_read_the_answer() {
         let answer = hub.send(ask(origin)).await;
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None), "{origin}");
     }
-    let socket = crate::ws::upgrade().header("sec-websocket-protocol", "mcp, bearer.0123456789abcdef");
+    let socket = crate::websocket::upgrade().header("sec-websocket-protocol", "mcp, bearer.0123456789abcdef");
     assert_eq!(hub.send(socket.clone().header("origin", PAGE)).await.status, 101);
     assert_eq!(hub.send(socket.header("origin", "https://example.com")).await.status, 403);
 }
 
 #[tokio::test]
-async fn browsers_are_told_what_pages_of_an_allowed_origin_may_send() {
+async fn browsers_learn_what_pages_of_an_allowed_origin_may_send() {
     let hub = hub_for_a_page().await;
     let preflight = |origin| {
         Ask::new("OPTIONS", "/mcp")

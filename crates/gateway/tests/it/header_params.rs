@@ -7,7 +7,7 @@ use toolbay_testkit::TestServer;
 
 use crate::{
     http::Ask,
-    hub::{Hub, call, modern, rpc},
+    test_gateway::{Hub, call, modern, rpc},
 };
 
 async fn hub() -> Hub {

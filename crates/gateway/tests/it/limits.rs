@@ -11,7 +11,7 @@ use toolbay_transport::{Incoming, memory};
 
 use crate::{
     http::Ask,
-    hub::{Hub, call, initialize, modern, server},
+    test_gateway::{Hub, call, initialize, modern, server},
 };
 
 /// Handshakes of clients that say too much.
@@ -48,7 +48,7 @@ async fn a_client_that_says_too_much_of_itself_is_refused() {
 async fn a_request_that_says_too_much_of_its_client_is_refused() {
     let hub = Hub::start().await;
     assert_eq!(hub.send(modern(call(1, "echo", json!({})))).await.status, 200);
-    let mut long = crate::hub::with_meta(call(1, "echo", json!({})));
+    let mut long = crate::test_gateway::with_meta(call(1, "echo", json!({})));
     long["params"]["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = "n".repeat(17 * 1024).into();
     let ask = Ask::post(&long)
         .header("mcp-protocol-version", "2026-07-28")

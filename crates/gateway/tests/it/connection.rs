@@ -9,7 +9,7 @@ use toolbay_transport::{Connection, Incoming, memory};
 
 use crate::{
     http::PATIENCE,
-    hub::{Hub, SUBSCRIPTION_KEY, call, eventually, initialize, rpc, with_meta},
+    test_gateway::{Hub, SUBSCRIPTION_KEY, call, eventually, initialize, rpc, with_meta},
 };
 
 /// A client on a wire.
@@ -94,7 +94,7 @@ async fn the_handshake_comes_first_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_message_is_answered_and_harms_nobody() {
+async fn a_line_that_is_no_message_is_answered_and_affects_no_other_request() {
     let mut client = Client::legacy().await;
     for (line, code) in
         [("not json", -32700), ("{\"jsonrpc\":\"2.0\"", -32700), ("[]", -32600), ("{}", -32600)]
@@ -107,7 +107,7 @@ async fn a_line_that_is_no_message_is_answered_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn both_eras_share_one_connection() {
+async fn legacy_and_modern_requests_share_one_connection() {
     let mut client = Client::connect().await;
     let modern = with_meta(call("m", "echo", json!({"n": 1})));
     assert_eq!(client.ask(modern.clone()).await["result"]["resultType"], "complete");
@@ -139,7 +139,7 @@ async fn an_id_can_be_used_again_after_its_answer_but_not_before() {
 }
 
 #[tokio::test]
-async fn cancelling_reaches_the_server_in_both_eras() {
+async fn cancelling_reaches_the_server_in_all_revisions() {
     let mut client = Client::legacy().await;
     for (count, message) in
         [call(1, "hang", json!({})), with_meta(call(2, "hang", json!({})))].iter().enumerate()
@@ -182,7 +182,7 @@ async fn changes_are_pushed() {
 }
 
 #[tokio::test]
-async fn a_subscription_of_the_new_era_works_here_too() {
+async fn a_modern_subscription_works_on_a_connection() {
     let mut client = Client::connect().await;
     let filter = json!({"notifications": {"toolsListChanged": true}});
     client.send(with_meta(rpc("sub", "subscriptions/listen", filter))).await;

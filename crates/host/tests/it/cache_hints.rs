@@ -7,10 +7,10 @@ use toolbay_protocol::ServerName;
 use toolbay_testkit::SupportedRevisions;
 use toolbay_transport::memory;
 
-use crate::bay::server;
+use crate::test_host::server;
 
 #[tokio::test(start_paused = true)]
-async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
+async fn lists_are_not_cacheable_while_a_server_is_starting() {
     let quick = server("quick", &["t"]).revisions(SupportedRevisions::Legacy);
     let quick: InProcess = Arc::new(move |tasks| quick.in_memory(tasks));
     // It never says a word.
@@ -26,7 +26,7 @@ async fn nothing_may_be_kept_while_a_server_is_on_its_way_up() {
     let options = HostOptions::default();
     let host = Host::start(&[], servers, &options);
     let table_is_there = || host.table().count(CatalogKind::Tools) == 1;
-    crate::bay::eventually("the quick one is up", table_is_there).await;
+    crate::test_host::eventually("the quick one is up", table_is_there).await;
     let nothing = CacheHints { ttl: Some(Duration::ZERO), is_public: false };
     assert_eq!((host.list_hints(CatalogKind::Tools), host.identity_hints()), (nothing, nothing));
     // It is given up after a while, and tried again.

@@ -8,7 +8,7 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::{Answer, Ask, PATIENCE},
-    hub::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
+    test_gateway::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
 };
 
 /// A client with an open stream.
@@ -213,7 +213,7 @@ async fn a_slow_client_that_reads_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_stream_shows_that_it_lives() {
+async fn a_quiet_stream_sends_keep_alives() {
     let hub = Hub::start().await;
     let mut client = Client::open(&hub).await;
     let since = Instant::now();

@@ -12,7 +12,7 @@ use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::{Ask, PATIENCE},
-    hub::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
+    test_gateway::{AT_ONCE, Hub, call, eventually, initialize, rpc, with_meta},
 };
 
 const TEXT: u8 = 1;
@@ -132,7 +132,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn clients_of_both_eras_are_served() {
+async fn legacy_and_modern_clients_are_served() {
     let hub = Hub::start().await;
     let (mut old, mut new) = (Client::legacy(&hub).await, Client::open(&hub).await);
     assert!(old.ask(call(1, "echo", json!({}))).await["result"].get("resultType").is_none());
@@ -154,7 +154,7 @@ async fn clients_of_both_eras_are_served() {
 }
 
 #[tokio::test]
-async fn what_asks_for_no_web_socket_gets_none() {
+async fn requests_without_an_upgrade_get_no_web_socket() {
     let hub = Hub::start().await;
     for ask in [
         upgrade().without("upgrade"),
@@ -176,7 +176,7 @@ async fn what_asks_for_no_web_socket_gets_none() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_cancels_its_calls() {
+async fn a_client_that_disconnects_cancels_its_calls() {
     let hub = Hub::start().await;
     let (mut leaving, mut staying) = (Client::legacy(&hub).await, Client::legacy(&hub).await);
     leaving.send(&call(1, "hang", json!({}))).await;
@@ -204,7 +204,7 @@ async fn the_number_of_clients_is_limited() {
 
 /// S21
 #[tokio::test]
-async fn frames_that_nobody_may_send_end_the_connection() {
+async fn invalid_frames_end_the_connection() {
     let mut options = GatewayOptions::default();
     options.limits.max_body = 100_000;
     let hub = Hub::with(options).await;
