@@ -1,6 +1,6 @@
 //! Files cut into pieces that mean something: definitions where the language is known, headings, lines.
 //!
-//! [`language`] says what a file is, [`cut`] cuts it. `outline` is the step between: the definitions of a text with
+//! [`language`] returns the language of a file, [`cut`] cuts it. `outline` is the step between: the definitions of a text with
 //! their comments, from which [`cut`] makes its pieces.
 
 mod grammar;
@@ -76,7 +76,7 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
-    /// The word for it in answers.
+    /// Its name in results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Function => "function",

@@ -1,7 +1,7 @@
-//! A tree of files with everything that can be asked of it.
+//! A tree of files with its searches.
 //!
 //! A [`Codebase`] joins the tree, the exact search and the search by meaning. All its methods block and may be called by
-//! many threads at once; nobody waits for an index, because each search looks itself at what is not indexed yet.
+//! many threads at once. No search waits for an index, because each reads files itself that are not indexed yet.
 
 mod files;
 mod indexer;
@@ -26,29 +26,29 @@ use parking_lot::Mutex;
 /// How a tree is opened.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The folder below which indexes are kept; without it nothing is kept beyond the process.
+    /// The directory for indexes; without it they are kept in memory only.
     pub cache: Option<PathBuf>,
-    /// Watch the tree: pays for whoever asks more than once.
+    /// Whether to watch the tree: worth it for more than one search.
     pub watch: bool,
-    /// Who makes vectors, instead of the model in the program.
+    /// The embedder to use instead of the built-in model.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// Whether files whose names say that they hold secrets are read, searched and indexed.
+    /// Whether files whose names indicate secrets are read, searched and indexed.
     pub secrets: Secrets,
 }
 
-/// A tree of files, searchable.
+/// A searchable tree of files.
 #[derive(Debug)]
 pub struct Codebase {
     tree: Tree,
     store: Option<Store>,
     text: text::Index,
     meaning: semantic::Index,
-    /// What somebody should know, once.
+    /// Notices for the user.
     notices: Mutex<Vec<String>>,
-    keeper: Mutex<Option<Indexer>>,
+    indexer: Mutex<Option<Indexer>>,
 }
 
-/// A file, cut into pieces.
+/// A file, split into chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChunks {
     /// The file.
@@ -57,23 +57,23 @@ pub struct FileChunks {
     pub language: Language,
     /// All of it.
     pub text: String,
-    /// Its pieces, in order; they cover it.
+    /// Its chunks, in order; they cover it.
     pub chunks: Vec<Chunk>,
 }
 
-/// Why a search by meaning has no answer.
+/// Why a semantic search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SemanticSearchError {
     /// The tree cannot be read any more.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The question, or the index.
+    /// The query or the index.
     #[error(transparent)]
     Meaning(#[from] SemanticError),
 }
 
 impl Codebase {
-    /// Opens the tree at `root` with what is known about it from earlier. Reads next to nothing.
+    /// Opens the tree at `root` with its stored indexes. Reads hardly anything.
     ///
     /// A cache that cannot be used is no error but a [notice](Self::take_notices): searches read the files.
     ///
@@ -96,16 +96,16 @@ impl Codebase {
             tree,
             store,
             notices: Mutex::new(notices),
-            keeper: Mutex::default(),
+            indexer: Mutex::default(),
         }))
     }
 
-    /// Where it is.
+    /// Returns its directory.
     pub fn root(&self) -> &Path {
         self.tree.root().path()
     }
 
-    /// Lines that hold a text or fit a pattern: what `rg` finds.
+    /// Finds the lines that contain a text or match a pattern, as `rg` does.
     ///
     /// # Errors
     /// If the pattern or a glob cannot be understood, or the tree not be read.
@@ -117,7 +117,7 @@ impl Codebase {
         self.text.search(&self.tree, query, stop)
     }
 
-    /// Pieces of files that are about something.
+    /// Finds chunks of files by their meaning.
     ///
     /// # Errors
     /// If a glob cannot be understood, the tree not be read, or if it was stopped.
@@ -138,7 +138,7 @@ impl Codebase {
         self.tree.files()
     }
 
-    /// What is in a folder: folders first, then by name. What is hidden or ignored is there only with `all`.
+    /// Lists a folder: folders first, then by name. Hidden and ignored entries are included only with `all`.
     ///
     /// # Errors
     /// If there is no such folder in the tree, or the system refuses.
@@ -154,7 +154,7 @@ impl Codebase {
         files::read(&self.tree, path)
     }
 
-    /// A file cut into pieces.
+    /// Splits a file into chunks.
     ///
     /// # Errors
     /// As [`Codebase::read`].
@@ -181,13 +181,13 @@ impl Codebase {
         Ok(Summary::new(&files, &text, &meaning, self.meaning.size(), self.disk_size(), began.elapsed()))
     }
 
-    /// Keeps both indexes up to date from now on, on a thread of its own, as long as somebody has this tree.
+    /// Keeps both indexes up to date from now on, on a thread of its own, as long as the tree is in use.
     pub fn keep_indexed(self: &Arc<Self>) {
-        let mut keeper = self.keeper.lock();
-        keeper.get_or_insert_with(|| Indexer::start(self));
+        let mut indexer = self.indexer.lock();
+        indexer.get_or_insert_with(|| Indexer::start(self));
     }
 
-    /// How much is indexed.
+    /// Returns the state of the indexes.
     ///
     /// # Errors
     /// If the tree cannot be read.
@@ -203,7 +203,7 @@ impl Codebase {
         })
     }
 
-    /// What somebody should know: an index was damaged and is made anew, the cache cannot be used. Each is said once.
+    /// Takes the notices for the user: an index was damaged and is rebuilt, the cache cannot be used. Each is returned once.
     pub fn take_notices(&self) -> Vec<String> {
         self.note(self.text.take_notice());
         std::mem::take(&mut *self.notices.lock())
@@ -214,12 +214,12 @@ impl Codebase {
     /// # Errors
     /// If it is there and cannot be removed.
     pub fn clear(root: &Path, cache: &Path) -> Result<(), StoreError> {
-        // A folder that is gone was where its path says.
+        // A folder that is gone has no canonical path.
         let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         Store::at(cache, &real).clear()
     }
 
-    /// Says so where somebody names a secret; whatever else is wrong with a path is found out by whoever uses it.
+    /// Refuses a path that names a secret; the search reports other errors of a path.
     fn refuse_secret(&self, path: &RelPath) -> Result<(), TreeError> {
         let root = self.tree.root();
         let refused = match root.open_file(path, Links::Follow) {

@@ -1,6 +1,6 @@
 //! Search in a tree of files: exact, as ripgrep would find it, and by meaning.
 //!
-//! Knows no MCP. An index narrows where to look, the files on disk say what is true: no answer shows a line that is
+//! Knows no MCP. An index narrows where to look, and results are confirmed on disk: none shows a line that is
 //! not there now.
 
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
 //! The embedding model inside the program: a static table of word vectors.
 //!
 //! A text is a bag of words; its vector is the weighted sum of the rows of its words, brought to length one. What a word
-//! weighs is learned, and differs between questions, code, names and paths. There is no network to run: a vector costs little more
-//! than to split the text. `docs/model.md` says what the table was made from and how well it does.
+//! weighs is learned, and differs between queries, code, names and paths. There is no network to run: a vector costs little more
+//! than to split the text. `docs/model.md` describes how the table was made and how well it does.
 
 mod embed;
 mod file;

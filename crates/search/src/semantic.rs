@@ -1,7 +1,7 @@
 //! Search by meaning: words, vectors and a ranking over chunks.
 //!
-//! An [`Index`] is made of segments that never change. A question is answered in four steps: candidates by words and by
-//! vectors, what is known about each of them ([`Feature`]), a weighted sum, and a look at the disk, so that nothing is
+//! An [`Index`] is made of segments that never change. A search has four steps: candidates by words and by
+//! vectors, the features of each ([`Feature`]), a weighted sum, and a look at the disk, so that nothing is
 //! shown that is not there.
 
 mod embed;

@@ -1,8 +1,8 @@
 //! Indexes on disk: written anew and renamed, checked when read, rebuilt when in doubt.
 //!
 //! A [`Store`] is the folder of one tree in the user's cache. Everything in it is a [`Container`]: named sections, each block
-//! with a checksum that is looked at whenever the block is read, so that a damaged file is an error and never an answer.
-//! Whoever holds the [`WriterLock`] may write; anyone may read meanwhile, because files are only ever replaced whole.
+//! with a checksum that is looked at whenever the block is read, so that a damaged file is an error and never a result.
+//! The holder of the [`WriterLock`] may write; others may read meanwhile, because files are only ever replaced whole.
 
 mod container;
 mod folder;
@@ -40,7 +40,7 @@ pub enum StoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The index leaves out files in which no match can be; all others are read now, by the parts ripgrep is made of. So an index
-//! that is old, incomplete or missing costs time and never an answer.
+//! that is old, incomplete or missing costs time and never a result.
 
 mod collect;
 mod index;
@@ -26,5 +26,5 @@ pub use query::{Answer, Case, Hit, Line, PatternError, Query, Total};
 pub use update::{UpdateError, UpdateProgress, UpdateReport};
 
 /// Files larger than this are not in the index: they are searched each time, as ripgrep does. An index of a file that size
-/// says little (it has nearly every trigram), and one that grows, a log for example, would be indexed over and over.
+/// excludes little (it has nearly every trigram), and one that grows, a log for example, would be indexed over and over.
 pub const INDEXED_SIZE: u64 = 256 << 20;

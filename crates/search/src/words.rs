@@ -50,7 +50,7 @@ const STOP_WORDS: &[&str] = &[
     "was", "we", "were", "what", "when", "where", "which", "while", "who", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// How long the words are that begin with a byte, a bit for each length: most words of a text are told by it.
+/// How long the words are that begin with a byte, a bit for each length: it decides for most words of a text.
 const LENGTHS: [u8; 256] = {
     let mut table = [0; 256];
     let mut at = 0;
@@ -62,7 +62,7 @@ const LENGTHS: [u8; 256] = {
     table
 };
 
-/// Whether a lower-case word is too common in English to tell texts apart.
+/// Whether a lower-case word is too common in English to be searched for.
 pub fn is_stop_word(word: &str) -> bool {
     let bytes = word.as_bytes();
     let lengths = bytes.first().map_or(0, |first| LENGTHS[*first as usize]);

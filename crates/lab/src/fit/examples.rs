@@ -173,7 +173,7 @@ fn example(
 ) -> Example {
     let (mut files, mut symbols) = (Numbers::default(), Numbers::default());
     let candidates = explained.iter().map(|one| {
-        let RankedCandidate { file, symbol, features, bonus } = one.standing();
+        let RankedCandidate { file, symbol, features, bonus } = one.ranked();
         RankedCandidate {
             file: files.number(file),
             symbol: symbol.map(|symbol| symbols.number(symbol)),

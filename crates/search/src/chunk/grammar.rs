@@ -22,7 +22,7 @@ pub(super) enum Role {
     Prefix,
     /// A shell around a definition, as `export` or `template`: the definition reaches over all of it.
     Wrap,
-    /// A list of things: `{ … }` of a class, `#if`.
+    /// A list of definitions: `{ … }` of a class, `#if`.
     Open,
     /// A definition; the word that introduces it; whether its members are definitions of their own.
     Item(ChunkKind, &'static str, Members),
@@ -77,7 +77,7 @@ pub(super) fn grammar(language: Language) -> Option<&'static Grammar> {
         .as_ref()
 }
 
-/// Files above this are data or generated; nobody reads their definitions.
+/// Files above this are data or generated; their definitions do not matter.
 const LARGEST: usize = 1024 * 1024;
 /// Lines longer than this on average are minified code.
 const LONGEST_AVERAGE_LINE: usize = 500;

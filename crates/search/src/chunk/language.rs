@@ -97,7 +97,7 @@ languages! {
 }
 
 impl Language {
-    /// Its name in lower case, as answers and filters say it.
+    /// Its name in lower case, as in results and filters.
     pub fn name(self) -> &'static str {
         KNOWN.get(usize::from(self.0)).map_or("text", |known| known.0)
     }
@@ -132,7 +132,7 @@ impl Language {
     }
 }
 
-/// The language of a file, by its name, or else by its first line; [`Language::Text`] if neither tells.
+/// The language of a file, by its name, or else by its first line; [`Language::Text`] if neither decides.
 pub fn language(path: &str, text: &str) -> Language {
     let name = path.rsplit('/').next().unwrap_or(path);
     if let Some(language) = by(|known| known.2.contains(&name)) {

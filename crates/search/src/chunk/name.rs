@@ -1,4 +1,4 @@
-//! What a definition is called, in the grammars that do not simply say so.
+//! Names of definitions in grammars that do not mark them.
 
 use std::ops::Range;
 
@@ -208,7 +208,7 @@ pub(super) fn call<'t>(node: Node<'t>, text: &str) -> Option<FoundDefinition<'t>
     Some(FoundDefinition { node, kind, keyword, members, name, qualifier })
 }
 
-/// The comment that is the first thing inside of a definition: Python's docstring.
+/// The comment that is the first node inside of a definition: Python's docstring.
 pub(super) fn doc_inside(language: Language, node: Node<'_>) -> Option<Range<usize>> {
     if language != Language::Python {
         return None;

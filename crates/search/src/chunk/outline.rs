@@ -25,7 +25,7 @@ pub struct Outline {
 pub struct Item {
     /// Where it is, with the comment and attributes before it.
     pub whole: Range<usize>,
-    /// Its comment, before it or, as in Python, the first thing in it.
+    /// Its comment, before it or, as in Python, the first node in it.
     pub doc: Option<Range<usize>>,
     /// What it defines.
     pub kind: ChunkKind,
@@ -273,7 +273,7 @@ impl Walk<'_> {
     }
 }
 
-/// Moves the cursor from a shell to the definition in it, and says how many levels that was.
+/// Moves the cursor from a shell to the definition in it, and returns how many levels that was.
 fn descend(cursor: &mut TreeCursor<'_>, target: Node<'_>) -> usize {
     let mut levels = 0;
     while cursor.node().id() != target.id() {

@@ -30,7 +30,7 @@ pub enum FileError {
     /// It is not text.
     #[error("`{path}` is a binary file")]
     Binary {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
     },
 }

@@ -1,4 +1,4 @@
-//! Keeping the indexes of a tree up to date while somebody uses it.
+//! Keeps the indexes of a tree up to date while it is in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Codebase;
 use crate::tree::FileEntry;
 
-/// How often a watched tree is looked at: changes are known anyway when somebody asks, this only keeps questions quick.
+/// How often a watched tree is looked at: searches see changes in any case, this only keeps them quick.
 const WATCHED: Duration = Duration::from_secs(1);
 /// How often a tree is looked at that has to be walked for it.
 const UNWATCHED: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ impl Drop for Indexer {
     }
 }
 
-/// Lets those go first whom somebody waits for: searches, and whatever else this machine does. Elsewhere than on Linux a
+/// Lowers the priority of the thread below searches and other programs. Elsewhere than on Linux a
 /// priority is that of the whole process.
 fn step_back() {
     #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ fn keep(codebase: &Weak<Codebase>, stop: &AtomicBool, ended: &mpsc::Receiver<()>
     }
 }
 
-/// Indexes what has changed, and says when to look again.
+/// Indexes what has changed, and returns when to look again.
 fn look(codebase: &Codebase, known: &mut Option<Arc<[FileEntry]>>, stop: &AtomicBool) -> Duration {
     let Ok(files) = codebase.tree.files() else { return FAILED };
     if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &files)) {

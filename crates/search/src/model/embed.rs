@@ -8,13 +8,13 @@ use crate::words;
 /// The table made by `cargo xtask model`.
 static BUILT_IN: &[u8] = include_bytes!("table.bin");
 
-/// How many parts of a path say what is in a file: its own name and two folders.
+/// How many parts of a path describe a file: its own name and two folders.
 const PATH_PARTS: usize = 3;
 
 /// Where a word stands. It weighs differently in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextField {
-    /// A question.
+    /// A query.
     Query,
     /// Code, comments included.
     Text,
@@ -63,14 +63,14 @@ impl Model {
         Ok(Self { vocabulary, weights, rows })
     }
 
-    /// What a question is about.
+    /// Returns the vector of a query.
     pub fn query(&self, text: &str) -> Vector {
         let mut sum = [0.0; DIM];
         self.add(TextField::Query, [text], &mut sum);
         Vector::from_sum(&sum)
     }
 
-    /// What a piece of code is about: where it is, what it defines, what it says. Each may be empty.
+    /// Returns the vector of a piece of code, from its path, the names it defines and its text. Each may be empty.
     pub fn code(&self, path: &str, names: &[String], text: &str) -> Vector {
         let mut sum = [0.0; DIM];
         self.add(TextField::Text, [text], &mut sum);
@@ -102,7 +102,7 @@ impl Model {
     }
 }
 
-/// The parts of a path that say what is in a file: its name without the extension, then the last folders.
+/// Returns the parts of a path that describe a file: its name without the extension, then the last folders.
 pub fn path_parts(path: &str) -> impl Iterator<Item = &str> {
     let mut parts = path.rsplit('/').take(PATH_PARTS);
     let file = parts.next().map(|file| match file.rfind('.') {

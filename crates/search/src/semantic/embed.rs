@@ -1,4 +1,4 @@
-//! Who makes vectors of texts: the model in the program, or something outside that is asked for them.
+//! Embedders: the built-in model, or an endpoint.
 
 use crate::model::{Model, Vector};
 
@@ -9,7 +9,7 @@ pub struct Code<'a> {
     pub path: &'a str,
     /// What it is a part of, outermost first, then what it defines.
     pub names: &'a [String],
-    /// What it says.
+    /// Its text.
     pub text: &'a str,
 }
 
@@ -19,14 +19,14 @@ pub struct Code<'a> {
 pub struct EmbedError {
     /// Which one.
     pub embedder: String,
-    /// What it said, or what was wrong with it.
+    /// Its error, or what is wrong with its response.
     pub reason: String,
 }
 
 /// Makes vectors of texts, in place of the built-in model.
 ///
 /// Vectors of one embedder have one length, and texts that mean the same have a small angle. What fails is tried again
-/// with the next update of the index; meanwhile the built-in model answers, whose vectors are always there too.
+/// with the next update of the index; meanwhile the built-in model is used, whose vectors always exist.
 pub trait Embedder: Send + Sync + std::fmt::Debug {
     /// Who this is: endpoint and model. Vectors of different names are never compared.
     fn name(&self) -> &str;
@@ -34,7 +34,7 @@ pub trait Embedder: Send + Sync + std::fmt::Debug {
     /// A vector for each piece of code, in order.
     fn codes(&self, batch: &[Code<'_>]) -> Result<Vec<Vec<f32>>, EmbedError>;
 
-    /// The vector of a question.
+    /// Returns the vector of a query.
     fn query(&self, text: &str) -> Result<Vec<f32>, EmbedError>;
 }
 
@@ -46,12 +46,12 @@ pub(super) fn built_in_code(code: Code<'_>) -> [u8; BUILT_IN_ROW] {
     Model::built_in().code(code.path, code.names, code.text).to_bytes()
 }
 
-/// The row of a question by the built-in model.
+/// Returns the row of a query by the built-in model.
 pub(super) fn built_in_query(text: &str) -> [u8; BUILT_IN_ROW] {
     Model::built_in().query(text).to_bytes()
 }
 
-/// Tells models apart: vectors of one are nothing to another.
+/// Identifies a model: vectors of two models cannot be compared.
 pub(super) fn built_in_mark() -> u64 {
     let probe = "read the file, open a connection, parse errors, send requests, lock and retry";
     built_in_query(probe)

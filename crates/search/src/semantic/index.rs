@@ -1,4 +1,4 @@
-//! The index of a tree, as others use it.
+//! The semantic index of a tree.
 
 use super::{
     embed::Embedder,
@@ -26,8 +26,7 @@ use std::{
 
 /// Chunks, words and vectors of a tree, and the ranking over them.
 ///
-/// Searching never waits for an update. What the index says about a file that has changed is left out; the file itself is
-/// looked at when the question is asked.
+/// Searching never waits for an update. Entries of a changed file are left out; the file itself is read by the search.
 #[derive(Debug)]
 pub struct Index {
     pub(super) store: Option<Store>,
@@ -46,7 +45,7 @@ pub(super) struct Loaded {
     pub(super) list: Option<ListStamp>,
 }
 
-/// Tells lists apart: each is a new file.
+/// Identifies a list: each is a new file.
 pub(super) type ListStamp = (u64, i64, i64);
 
 /// What came out of comparing a listing with the segments: searches between two changes need it once.
@@ -58,7 +57,7 @@ struct Seen {
     overlay: Option<Overlay>,
 }
 
-/// The answer to a question.
+/// The results of a semantic search.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// Best first.
@@ -69,9 +68,9 @@ pub struct Answer {
     pub files: usize,
     /// Files of the tree that are not in the index yet.
     pub pending: usize,
-    /// Whether some of those were not looked at: the answer may get better once they are indexed.
+    /// Whether some of those were not searched: results may get better once they are indexed.
     pub partial: bool,
-    /// What somebody should know: the endpoint did not answer, the index was damaged.
+    /// Notices for the user: the endpoint did not respond, the index was damaged.
     pub notices: Vec<String>,
 }
 
@@ -87,14 +86,14 @@ pub struct Size {
 }
 
 impl Index {
-    /// The index that is in a store, as far as it can be used. Reads next to nothing.
+    /// Opens the index in a store, as far as it can be used. Reads hardly anything.
     pub fn open(store: Store, embedder: Option<Arc<dyn Embedder>>) -> Self {
         let index = Self { store: Some(store), ..Self::in_memory(embedder) };
         index.refresh();
         index
     }
 
-    /// An index that is gone with the process: where nothing may be written.
+    /// An index in memory only, for where nothing may be written.
     pub fn in_memory(embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
             store: None,
@@ -113,7 +112,7 @@ impl Index {
         self
     }
 
-    /// Answers a question about the files in `entries`, which are those of the tree now.
+    /// Searches the files in `entries`, which are those of the tree now.
     ///
     /// # Errors
     /// For a glob that cannot be understood. Damage to the index is no error but a notice.
@@ -126,7 +125,7 @@ impl Index {
         self.search_until(query, entries, source, &AtomicBool::new(false))
     }
 
-    /// The same, until somebody says that nobody waits any more.
+    /// As [`Index::search`], until `stop` is set.
     ///
     /// # Errors
     /// As [`Index::search`], and [`SemanticError::Stopped`].
@@ -139,15 +138,15 @@ impl Index {
     ) -> Result<Answer, SemanticError> {
         let source = &Until { source, stop };
         let globs = globs(&query.globs)?;
-        let asked = ParsedQuery::new(&query.text);
+        let parsed = ParsedQuery::new(&query.text);
         let mut notices = Vec::new();
         loop {
-            let found = self.view(entries, &asked, source).and_then(|looked| {
+            let found = self.view(entries, &parsed, source).and_then(|looked| {
                 if source.is_over() {
                     return Ok((Page::default(), looked));
                 }
                 let view = narrow(&looked.view, query, globs.as_ref());
-                let page = self.asking(&view, source).answer(query, &asked)?;
+                let page = self.context(&view, source).search(query, &parsed)?;
                 Ok((page, looked))
             });
             if source.is_over() {
@@ -174,7 +173,7 @@ impl Index {
         }
     }
 
-    /// All candidates of a question with what is known about them.
+    /// Returns all candidates of a query with their features.
     ///
     /// # Errors
     /// If the index is damaged.
@@ -184,12 +183,12 @@ impl Index {
         entries: &Arc<[FileEntry]>,
         source: &dyn TextSource,
     ) -> Result<Vec<ExplainedCandidate>, SemanticError> {
-        let asked = ParsedQuery::new(&query.text);
+        let parsed = ParsedQuery::new(&query.text);
         let source = &Until { source, stop: &AtomicBool::new(false) };
-        let view = self.view(entries, &asked, source)?.view;
-        let asking = self.asking(&view, source);
-        let (dense, _) = asking.dense(&query.text);
-        Ok(asking.explain(query, &asked, &dense, usize::MAX)?.0)
+        let view = self.view(entries, &parsed, source)?.view;
+        let context = self.context(&view, source);
+        let (dense, _) = context.dense(&query.text);
+        Ok(context.explain(query, &parsed, &dense, usize::MAX)?.0)
     }
 
     /// How much there is.
@@ -203,7 +202,7 @@ impl Index {
         }
     }
 
-    fn asking<'a>(&'a self, view: &'a View, source: &'a dyn TextSource) -> SearchContext<'a> {
+    fn context<'a>(&'a self, view: &'a View, source: &'a dyn TextSource) -> SearchContext<'a> {
         SearchContext { view, source, embedder: self.embedder.as_deref(), weights: &self.weights }
     }
 
@@ -211,7 +210,7 @@ impl Index {
     fn view(
         &self,
         entries: &Arc<[FileEntry]>,
-        asked: &ParsedQuery,
+        parsed: &ParsedQuery,
         source: &Until<'_>,
     ) -> Result<Looked, Damaged> {
         self.refresh();
@@ -237,7 +236,7 @@ impl Index {
         if pending > 0 {
             let overlay = match known {
                 Some(overlay) => overlay,
-                None => self.look_at_pending(entries, &comparison, asked, source)?,
+                None => self.look_at_pending(entries, &comparison, parsed, source)?,
             };
             partial = !overlay.complete;
             view.parts.push(ViewPart::whole(overlay.segment)?);
@@ -249,11 +248,11 @@ impl Index {
         &self,
         entries: &Arc<[FileEntry]>,
         comparison: &Comparison,
-        asked: &ParsedQuery,
+        parsed: &ParsedQuery,
         source: &Until<'_>,
     ) -> Result<Overlay, Damaged> {
-        let overlay = overlay(&comparison.pending, asked, source)?;
-        // Kept for the next question only if it has all files and none of them is too young to be trusted.
+        let overlay = overlay(&comparison.pending, parsed, source)?;
+        // Kept for the next query only if it has all files and none of them is too young to be trusted.
         if overlay.complete && !source.is_over() && overlay.is_trusted()? {
             let mut seen = self.seen.lock();
             if let Some(seen) = seen.as_mut().filter(|seen| Arc::ptr_eq(&seen.entries, entries)) {
@@ -329,7 +328,7 @@ fn globs(globs: &[String]) -> Result<Option<Override>, SemanticError> {
     builder.build().map(Some).map_err(refused)
 }
 
-/// Leaves out what is not asked for.
+/// Leaves out files that the query excludes.
 fn narrow(view: &View, query: &Query, globs: Option<&Override>) -> View {
     let mut view = view.clone();
     if query.path.is_none() && query.language.is_none() && globs.is_none() {
@@ -363,7 +362,7 @@ pub enum SemanticError {
     /// Some of it is not what was written. It has been left out and is made anew by the next update.
     #[error("a part of the index was corrupt and is ignored; it will be rebuilt")]
     Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Nobody waits for the answer any more.
+    /// The search was stopped.
     #[error("the search was stopped")]
     Stopped,
     /// A glob that cannot be understood.

@@ -1,4 +1,4 @@
-//! Files that are not in the index yet, made searchable for one question: all of them if they are few, else those that have
+//! Files that are not in the index yet, made searchable for one query: all of them if they are few, else those that have
 //! its words.
 
 use std::{
@@ -20,9 +20,9 @@ use super::{
 use crate::tree::{FileEntry, RelPath, Stamp};
 use parking_lot::Mutex;
 
-/// How much text is cut and embedded while somebody waits.
+/// How much text is chunked and embedded during a search.
 const BUDGET: u64 = 3 << 19;
-/// Files that one question looks into are at most this many.
+/// The most files that one query reads.
 const MOST_FILES: usize = 2_000;
 /// How long files are looked through before those that were read have to do.
 const PATIENCE: Duration = Duration::from_millis(1_000);
@@ -48,7 +48,7 @@ impl Overlay {
 /// Makes a segment in memory of pending files.
 pub(super) fn overlay(
     pending: &[FileEntry],
-    asked: &ParsedQuery,
+    parsed: &ParsedQuery,
     source: &dyn TextSource,
 ) -> Result<Overlay, Damaged> {
     let size: u64 = pending.iter().map(|entry| entry.stamp.size).sum();
@@ -56,7 +56,7 @@ pub(super) fn overlay(
         let segment = build(pending.iter().map(|entry| &entry.path), source)?;
         return Ok(Overlay { segment, complete: true });
     }
-    let chosen = choose(pending, asked, source);
+    let chosen = choose(pending, parsed, source);
     let segment = build(chosen.iter().map(|entry| &entry.path), source)?;
     Ok(Overlay { segment, complete: false })
 }
@@ -71,7 +71,7 @@ fn build<'a>(
         let mut builder = Builder::default();
         for path in paths {
             if let Some(Text { stamp, text: Some(text) }) = source.text(path) {
-                // The built-in model alone: nobody waits for an endpoint here.
+                // The built-in model alone: an endpoint would take too long.
                 let _ = builder.add(path, stamp, &text, None);
             }
         }
@@ -90,18 +90,18 @@ fn build<'a>(
     Segment::open(Arc::new(both)).map(Arc::new)
 }
 
-/// A file that has words of the question.
+/// A file that has words of the query.
 #[derive(Debug)]
 struct Match<'a> {
     entry: &'a FileEntry,
     counts: Vec<u8>,
 }
 
-/// The files that have most of the question, as many as there is time for.
-fn choose<'a>(pending: &'a [FileEntry], asked: &ParsedQuery, source: &dyn TextSource) -> Vec<&'a FileEntry> {
+/// The files that have most of the query, as many as there is time for.
+fn choose<'a>(pending: &'a [FileEntry], parsed: &ParsedQuery, source: &dyn TextSource) -> Vec<&'a FileEntry> {
     let Ok(finder) = AhoCorasick::builder()
         .ascii_case_insensitive(true)
-        .build(asked.words.iter().map(|word| beginning(&word.stem)))
+        .build(parsed.words.iter().map(|word| beginning(&word.stem)))
     else {
         return Vec::new();
     };
@@ -125,7 +125,7 @@ fn choose<'a>(pending: &'a [FileEntry], asked: &ParsedQuery, source: &dyn TextSo
         work();
     });
     let matches = found.into_inner();
-    best(matches, asked.words.len(), pending.len())
+    best(matches, parsed.words.len(), pending.len())
 }
 
 fn look<'a>(entry: &'a FileEntry, finder: &AhoCorasick, source: &dyn TextSource) -> Option<Match<'a>> {

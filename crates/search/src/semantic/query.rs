@@ -1,14 +1,14 @@
-//! What is asked, and what the words of a question are.
+//! Semantic queries and their words.
 
 use super::term::{self, Terms};
 use crate::{tree::RelPath, words};
 
-/// A question in plain words, with names and messages as they stand in the code.
+/// A query in natural language, with names and messages as they stand in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     /// What is looked for.
     pub text: String,
-    /// Results to leave out at the front: those of an earlier answer.
+    /// Results to leave out at the front: those of earlier pages.
     pub offset: usize,
     /// How many results to give at most.
     pub limit: usize,
@@ -21,21 +21,21 @@ pub struct Query {
 }
 
 impl Query {
-    /// A question about the whole tree.
+    /// A query of the whole tree.
     pub fn new(text: impl Into<String>, limit: usize) -> Self {
         let text = text.into();
         Self { text, offset: 0, limit, path: None, globs: Vec::new(), language: None }
     }
 }
 
-/// A word of a question.
+/// A word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) stem: String,
     pub(super) term: u64,
 }
 
-/// A name in a question.
+/// A name in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) name: String,
@@ -43,51 +43,51 @@ pub(super) struct Symbol {
     pub(super) joined: String,
 }
 
-/// A question taken apart.
+/// A parsed query.
 #[derive(Debug, Default)]
 pub(super) struct ParsedQuery {
-    /// Each once, without those that say nothing.
+    /// Each once, without stop words.
     pub(super) words: Vec<Word>,
     /// The terms of all words, in order.
     pub(super) sequence: Vec<u64>,
     /// What is looked up: words and whole identifiers.
     pub(super) terms: Vec<u64>,
     pub(super) symbols: Vec<Symbol>,
-    /// The whole question is the first of `symbols`.
+    /// The whole query is the first of `symbols`.
     pub(super) is_symbol: bool,
     /// What stands in the code exactly so, if it does: what is in quotes, or all of it.
     literals: Vec<String>,
 }
 
-/// Questions are cut here: more words than anybody asks with.
+/// Queries are cut here: more words than any query has.
 const MOST_WORDS: usize = 64;
 
 impl ParsedQuery {
     pub(super) fn new(text: &str) -> Self {
-        let mut asked = Self::default();
+        let mut parsed = Self::default();
         let mut terms = Terms::default();
-        asked.words(text, |word| !words::is_stop_word(word));
-        if asked.words.is_empty() {
+        parsed.words(text, |word| !words::is_stop_word(word));
+        if parsed.words.is_empty() {
             // «what is this»: better than nothing.
-            asked.words(text, |_| true);
+            parsed.words(text, |_| true);
         }
-        asked.terms = asked.words.iter().map(|word| word.term).collect();
+        parsed.terms = parsed.words.iter().map(|word| word.term).collect();
         terms.each(text, |term| {
-            if !asked.terms.contains(&term) && asked.terms.len() < MOST_WORDS {
-                asked.terms.push(term);
+            if !parsed.terms.contains(&term) && parsed.terms.len() < MOST_WORDS {
+                parsed.terms.push(term);
             }
         });
-        asked.find_symbols(text);
-        asked.find_literals(text);
-        asked
+        parsed.find_symbols(text);
+        parsed.find_literals(text);
+        parsed
     }
 
-    /// Whether the stem of a word can be one that is asked for.
+    /// Whether the stem of a word can be in the query.
     pub(super) fn may_mean(&self, word: &str) -> bool {
-        self.words.iter().any(|asked| asked.stem.as_bytes().first() == word.as_bytes().first())
+        self.words.iter().any(|parsed| parsed.stem.as_bytes().first() == word.as_bytes().first())
     }
 
-    /// What a chunk that has it is shown first for: messages, and a name of several words that is the whole question.
+    /// Texts whose chunks come first: messages, and a name of several words that is the whole query.
     pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
         let name = self.symbols.first().filter(|symbol| self.is_symbol && is_like_a_name(&symbol.name));
         self.literals.iter().map(String::as_str).chain(name.map(|symbol| symbol.name.as_str()))
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn words_are_stems_without_stop_words() {
-        let asked = ParsedQuery::new("where are the retries limited, and who retries?");
-        let stems: Vec<&str> = asked.words.iter().map(|word| word.stem.as_str()).collect();
+        let parsed = ParsedQuery::new("where are the retries limited, and who retries?");
+        let stems: Vec<&str> = parsed.words.iter().map(|word| word.stem.as_str()).collect();
         assert_eq!(stems, ["retri", "limit"]);
-        assert_eq!(asked.sequence.len(), 3);
+        assert_eq!(parsed.sequence.len(), 3);
         assert!(!ParsedQuery::new("what is this").words.is_empty());
     }
 

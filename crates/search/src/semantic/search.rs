@@ -1,4 +1,4 @@
-//! A question answered from a view.
+//! A search in a view.
 
 use std::collections::HashSet;
 
@@ -25,12 +25,12 @@ use crate::tree::RelPath;
 
 /// How many candidates are read before they are put in order, at least.
 const READ: usize = 80;
-/// For a chunk that has the whole question, or what is in quotes, word for word: before anything else.
+/// The bonus of a chunk that contains the whole query, or what is in quotes, literally: it comes first.
 const LITERAL: f32 = 100.0;
-/// For the words of a question that is a name, while it is decided which chunks are read.
+/// The bonus of the words of a query that is a name, when the chunks to read are chosen.
 const NAME: f32 = 20.0;
 
-/// A chunk that answers a question.
+/// A chunk that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// Its file.
@@ -43,7 +43,7 @@ pub struct Hit {
     pub bytes: std::ops::Range<usize>,
     /// What stands there.
     pub content: String,
-    /// How well it fits, from 0 to 1. Comparable within one answer.
+    /// How well it fits, from 0 to 1. Comparable within one search.
     pub score: f32,
     /// What it is a part of: `impl Foo › fn bar`.
     pub symbol: Option<String>,
@@ -54,17 +54,17 @@ pub struct Hit {
 /// A candidate with what is known about it: for those who fit weights.
 #[derive(Debug, Clone)]
 pub struct ExplainedCandidate {
-    /// What the answer would show.
+    /// The result that it would be.
     pub hit: Hit,
     /// What is known about it.
     pub features: Features,
-    /// What it gets beyond the weighted sum, because it has the question word for word.
+    /// Its bonus beyond the weighted sum, for containing the query literally.
     pub bonus: f32,
 }
 
 impl ExplainedCandidate {
     /// What its place in the order depends on.
-    pub fn standing(&self) -> RankedCandidate<&RelPath, &str> {
+    pub fn ranked(&self) -> RankedCandidate<&RelPath, &str> {
         RankedCandidate {
             file: &self.hit.path,
             symbol: self.hit.symbol.as_deref(),
@@ -87,20 +87,20 @@ pub(super) struct SearchContext<'a> {
 pub(super) struct Page {
     pub(super) hits: Vec<Hit>,
     pub(super) total: usize,
-    /// Why the other embedder was not asked or did not answer.
+    /// Why the endpoint was not used or failed.
     pub(super) notice: Option<String>,
 }
 
 impl SearchContext<'_> {
-    pub(super) fn answer(&self, query: &Query, asked: &ParsedQuery) -> Result<Page, Damaged> {
+    pub(super) fn search(&self, query: &Query, parsed: &ParsedQuery) -> Result<Page, Damaged> {
         let (dense, notice) = self.dense(&query.text);
         let wanted = query.offset.saturating_add(query.limit);
-        let (explained, total) = self.explain(query, asked, &dense, wanted.max(READ))?;
-        let candidates: Vec<_> = explained.iter().map(ExplainedCandidate::standing).collect();
+        let (explained, total) = self.explain(query, parsed, &dense, wanted.max(READ))?;
+        let candidates: Vec<_> = explained.iter().map(ExplainedCandidate::ranked).collect();
         let order = list(self.weights, &candidates, wanted);
         let hits = order.into_iter().skip(query.offset).map(|(at, score)| {
             let mut hit = explained[at].hit.clone();
-            hit.score = for_people(score);
+            hit.score = to_unit(score);
             hit
         });
         Ok(Page { hits: hits.collect(), total, notice })
@@ -110,18 +110,18 @@ impl SearchContext<'_> {
     pub(super) fn explain(
         &self,
         query: &Query,
-        asked: &ParsedQuery,
+        parsed: &ParsedQuery,
         dense: &Dense,
         most: usize,
     ) -> Result<(Vec<ExplainedCandidate>, usize), Damaged> {
-        let lexical = Lexical::new(self.view, &asked.terms)?;
+        let lexical = Lexical::new(self.view, &parsed.terms)?;
         let names = Probe::new(&embed::built_in_query(&query.text));
-        let judge = Judge { view: self.view, asked, lexical: &lexical, dense, names: &names };
-        let places = candidates::collect(self.view, asked, &lexical, dense)?;
+        let judge = Judge { view: self.view, parsed, lexical: &lexical, dense, names: &names };
+        let places = candidates::collect(self.view, parsed, &lexical, dense)?;
         let mut candidates = judge.judge(&places)?;
         let total = candidates.len();
-        // A chunk that has the rare name that was asked for must be among those that are read.
-        let favour = if asked.is_symbol { NAME } else { 0.0 };
+        // A chunk that has the rare name of the query must be among those that are read.
+        let favour = if parsed.is_symbol { NAME } else { 0.0 };
         let promise =
             |features: &Features| self.weights.score(features) + favour * features[Feature::Words as usize];
         candidates.sort_by(|a, b| promise(&b.features).total_cmp(&promise(&a.features)));
@@ -137,7 +137,7 @@ impl SearchContext<'_> {
                 continue;
             }
             judge.read(&mut candidate, &confirmed.content, &mut terms);
-            let literal = asked.literals().any(|literal| confirmed.content.contains(literal));
+            let literal = parsed.literals().any(|literal| confirmed.content.contains(literal));
             let features = candidate.features;
             explained.push(ExplainedCandidate {
                 hit: self.hit(candidate, confirmed),
@@ -148,7 +148,7 @@ impl SearchContext<'_> {
         Ok((explained, total))
     }
 
-    /// The question as a vector: by the other embedder if it answers and all parts have its vectors.
+    /// Returns the vector of a query: by the endpoint if it responds and all parts have its vectors.
     pub(super) fn dense(&self, text: &str) -> (Dense, Option<String>) {
         let built_in = || Dense { plane: Plane::BuiltIn, probe: Probe::new(&embed::built_in_query(text)) };
         let Some(embedder) = self.embedder else { return (built_in(), None) };
@@ -193,7 +193,7 @@ impl SearchContext<'_> {
     }
 }
 
-/// Sums of weights as something between 0 and 1: about one half for what is hardly about the question.
-fn for_people(score: f32) -> f32 {
+/// Sums of weights as something between 0 and 1: about one half for what hardly matches the query.
+fn to_unit(score: f32) -> f32 {
     1.0 / (1.0 + (-(score - 9.0) / 3.0).exp())
 }

@@ -12,13 +12,13 @@ pub const LARGEST_FILE: u64 = 4 << 20;
 pub struct Text {
     /// To be kept with what is derived from the text; see [`crate::tree::Content`].
     pub stamp: Stamp,
-    /// Nothing for what is no text, or too large.
+    /// None if it is no text, or too large.
     pub text: Option<String>,
 }
 
 /// Gives the texts of files.
 pub trait TextSource: Sync {
-    /// What is in a file now; nothing if it is not there or may not be read.
+    /// Returns the text of a file now; none if it is not there or may not be read.
     fn text(&self, path: &RelPath) -> Option<Text>;
 }
 
@@ -35,14 +35,14 @@ impl TextSource for Tree {
     }
 }
 
-/// A source that gives nothing more once nobody waits: whoever goes through files is at their end soon.
+/// A source that returns no more texts once it is stopped, so that loops over files end soon.
 pub(super) struct Until<'a> {
     pub(super) source: &'a dyn TextSource,
     pub(super) stop: &'a AtomicBool,
 }
 
 impl Until<'_> {
-    /// Whether nobody waits any more.
+    /// Whether it was stopped.
     pub(super) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -26,7 +26,7 @@ pub(super) struct SegmentSet {
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) view: View,
-    /// New or changed: what the segments say about them is left out.
+    /// New or changed: their entries in segments are left out.
     pub(super) pending: Vec<FileEntry>,
     /// For each entry, which segment has the version of the file that counts, if any.
     pub(super) owners: Vec<Option<u32>>,

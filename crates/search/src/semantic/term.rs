@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::words::{self, WordPiece};
 
-/// What a term says about the chunks or files it is filed for.
+/// The meaning of a term for the chunks or files it is filed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Space {
     /// They have a word with this stem.
@@ -33,7 +33,7 @@ pub(super) fn hash(space: Space, word: &str) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// Stands for words that nobody asks for.
+/// Stands for words that are never searched for.
 pub(super) const NONE: u64 = 0;
 
 /// Most words that are remembered with their stem.
@@ -42,12 +42,12 @@ const REMEMBERED: usize = 1 << 17;
 /// Terms of texts. Keeps the words it has seen, because stemming costs more than all the rest.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    /// Nothing for those that say nothing.
+    /// None for stop words.
     known: HashMap<Box<str>, Option<u64>>,
 }
 
 impl Terms {
-    /// Gives the terms of a text, in order: stems of words that say something, and whole identifiers.
+    /// Yields the terms of a text, in order: stems of words that are no stop words, and whole identifiers.
     pub(super) fn each(&mut self, text: &str, mut found: impl FnMut(u64)) {
         words::each(text, |word, piece| match piece {
             WordPiece::Whole => found(hash(Space::Whole, word)),
@@ -59,7 +59,7 @@ impl Terms {
         });
     }
 
-    /// The term of one word in lower case, if it says something.
+    /// The term of one word in lower case, unless it is a stop word.
     pub(super) fn word(&mut self, word: &str) -> Option<u64> {
         if let Some(term) = self.known.get(word) {
             return *term;

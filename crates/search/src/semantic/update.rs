@@ -44,7 +44,7 @@ pub struct UpdateProgress {
 pub struct UpdateReport {
     /// All that was done.
     pub done: UpdateProgress,
-    /// Somebody else is at it: nothing was done.
+    /// Another process is updating the index: nothing was done.
     pub busy: bool,
     /// It was stopped before the end.
     pub stopped: bool,
@@ -129,7 +129,7 @@ impl Index {
         Ok(shared.report)
     }
 
-    /// Files whose segments say nothing about them, or lack vectors of the embedder there is now.
+    /// Files that no segment has, or that lack vectors of the present embedder.
     fn pending(&self, state: &SegmentSet, entries: &[FileEntry]) -> Result<Vec<FileEntry>, SemanticError> {
         let Comparison { mut pending, owners, .. } = state.compare(entries)?;
         let Some(embedder) = &self.embedder else { return Ok(pending) };
@@ -251,7 +251,7 @@ impl UpdateWork<'_> {
         }
     }
 
-    /// Told to stop, or another thread could not go on.
+    /// Stopped, or another thread failed.
     fn is_over(&self) -> bool {
         let mut shared = self.shared.lock();
         shared.report.stopped |= self.stop.load(Ordering::Relaxed);

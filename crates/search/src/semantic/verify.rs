@@ -1,4 +1,4 @@
-//! Every chunk of an answer as it is on disk now.
+//! Confirms results on disk.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Confirmed {
     pub(super) content: String,
 }
 
-/// Reads each file once and says for each candidate what is there now; nothing for those that are gone.
+/// Reads each file once and returns what is there now for each candidate; none for those that are gone.
 pub(super) fn confirm(
     view: &View,
     candidates: &[Candidate],
@@ -39,7 +39,7 @@ pub(super) fn confirm(
         for at in members {
             let candidate = &candidates[at];
             confirmed[at] = if unchanged { in_place(candidate, &text) } else { None }.or_else(|| {
-                // Also for a stamp that is too young to tell: the text decides.
+                // Also for a stamp that is too young to be trusted: the text decides.
                 let chunks = cut.get_or_insert_with(|| cut_again(row, &text));
                 find_again(candidate, &text, chunks)
             });

@@ -16,7 +16,7 @@ pub(super) struct Place {
 pub(super) struct ViewPart {
     pub(super) segment: Arc<Segment>,
     pub(super) files: Arc<FileTable>,
-    /// By file. Others are changed, gone or not asked for.
+    /// By file. Others are changed, gone or excluded by the query.
     pub(super) counts: Arc<[bool]>,
 }
 

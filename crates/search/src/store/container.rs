@@ -118,7 +118,7 @@ impl Container {
         section.read(0..section.len())
     }
 
-    /// An error that says that what a section holds makes no sense, though its checksum is right.
+    /// The error for a section whose contents are invalid although its checksum is right.
     pub fn damaged(&self, what: &'static str) -> StoreError {
         StoreError::damaged(&self.path, what)
     }

@@ -29,7 +29,7 @@ struct IndexState {
     notice: Option<String>,
 }
 
-/// Why there is no answer.
+/// Why a text search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The pattern.
@@ -48,7 +48,7 @@ impl Index {
         index
     }
 
-    /// Something to tell the user, once: that the stored index was damaged and is made anew, for example.
+    /// Takes the notice for the user, if there is one: for example that the stored index was damaged and is rebuilt.
     pub fn take_notice(&self) -> Option<String> {
         self.state.lock().notice.take()
     }
@@ -146,7 +146,7 @@ impl Index {
         if let Some(store) = &self.store
             && let Ok(Some(lock)) = store.lock()
         {
-            // If that fails too, the next look at the store says so again.
+            // If that fails too, the next look at the store reports it again.
             let _ = View::store(store, &lock, &[]);
         }
     }
@@ -175,7 +175,7 @@ fn listing(tree: &Tree, query: &Query) -> Result<Listing, TreeError> {
     if folder.is_root() {
         return walk(folder);
     }
-    // Someone named it: a file is searched whatever the rules say, a folder even if it is ignored or reached by a link.
+    // A path that is named is searched although it is ignored, and a folder although it is reached by a link.
     match tree.root().open_file(folder, Links::Follow) {
         Ok((_, stamp)) => {
             let files = Arc::from([FileEntry { path: folder.clone(), stamp }]);

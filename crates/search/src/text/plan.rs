@@ -81,7 +81,7 @@ impl PlanPart {
         }
     }
 
-    /// Forgets that the strings are all there is, and keeps what they say.
+    /// Forgets that the strings are complete, and keeps their trigrams.
     fn open(self) -> Open {
         match self {
             Self::Exact(strings) => Open {
@@ -267,7 +267,7 @@ fn and(parts: Vec<Plan>) -> Plan {
             part => all.push(part),
         }
     }
-    // Two bytes say little beside three, and cost more to look up.
+    // Two bytes narrow little beside three, and cost more to look up.
     let is_pair = |part: &Plan| matches!(part, Plan::HasPair(_));
     let mut kept: Vec<Plan> = Vec::new();
     let only_pairs = all.iter().all(is_pair);

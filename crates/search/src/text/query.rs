@@ -1,4 +1,4 @@
-//! A text query, its answer, and ripgrep's engine set up for it.
+//! A text query, its results, and ripgrep's engine set up for it.
 
 use std::ops::Range;
 
@@ -95,7 +95,7 @@ pub struct Hit {
     pub line: Line,
     /// Where in the line's text the matches are, in bytes.
     pub matches: Vec<Range<usize>>,
-    /// The lines before it, matching or not, if the query asked for context.
+    /// The lines before it, matching or not, if the query has context.
     pub before: Vec<Line>,
     /// The lines after it.
     pub after: Vec<Line>,
@@ -104,16 +104,16 @@ pub struct Hit {
 /// How many lines match in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Total {
-    /// Just so many.
+    /// Exactly so many.
     Exactly(u64),
-    /// So many were found when the search had enough.
+    /// So many were found when the search stopped counting.
     AtLeast(u64),
 }
 
-/// What was found.
+/// The results of a text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The page that was asked for, sorted by path and line.
+    /// The requested page, sorted by path and line.
     pub hits: Vec<Hit>,
     /// Matching lines in all.
     pub total: Total,

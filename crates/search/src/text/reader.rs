@@ -77,7 +77,7 @@ impl<'a> FileSearcher<'a> {
 
     /// Reads a file of that size into the buffer; `None`, and nothing read, if it has become larger.
     fn read(&mut self, file: &mut File, size: u64) -> io::Result<Option<usize>> {
-        // One more, to see that it ends: what a file gives less than asked for, it does not have.
+        // One more byte, to see the end of the file: a short read means that there is no more.
         let room = size as usize + 1;
         if self.buffer.len() < room {
             self.buffer.resize(room.next_power_of_two(), 0);

@@ -10,7 +10,7 @@ use super::{Hit, Query, Total};
 use crate::tree::{RelPath, TreeRoot};
 use parking_lot::Mutex;
 
-/// Fewer files than this are searched on the thread of the caller: starting others takes longer.
+/// Fewer files than this are searched on the caller's thread: starting threads takes longer.
 const ALONE: usize = 8;
 
 /// Where the files come from.

@@ -1,8 +1,8 @@
 //! [`Segment`]: an immutable part of the index, on disk.
 //!
 //! Sections: `files` (path, stamp and kind of each file, in the order of their numbers; once for each piece of a large one,
-//! one after the other: what is said of files here is true of such pieces), `trigrams` (sorted: trigram, count,
-//! place), `postings` (the packed lists). The first two are held in memory, lists are read when they are asked for.
+//! one after the other: here, such a piece counts as a file), `trigrams` (sorted: trigram, count,
+//! place), `postings` (the packed lists). The first two are held in memory, lists are read on demand.
 
 use super::plan::Plan;
 use super::postings::{self, Union};

@@ -43,7 +43,7 @@ pub struct UpdateReport {
     pub young: usize,
     /// Whether another process is at it, so that nothing was done here.
     pub busy: bool,
-    /// Whether it was told to stop, so that nothing was written.
+    /// Whether it was stopped, so that nothing was written.
     pub stopped: bool,
 }
 

@@ -13,38 +13,38 @@ pub enum TreeError {
     Root {
         /// As it was given.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
     /// Nothing by that name.
     #[error("`{path}` does not exist")]
     Missing {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
     },
     /// A symbolic link on the way points out of the tree.
     #[error("`{path}` is outside the root")]
     Outside {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
     },
-    /// Its name says that it holds secrets.
+    /// Its name indicates secrets.
     #[error("`{path}` is hidden because its name indicates secrets; set `secrets = true` to include it")]
     Secret {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
     },
     /// A folder, a FIFO, a socket or a device.
     #[error("`{path}` is not a regular file")]
     NotAFile {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
     },
     /// Larger than the caller can take.
     #[error("`{path}` has {size} bytes; at most {limit} can be read")]
     TooLarge {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
         /// Its size in bytes.
         size: u64,
@@ -54,22 +54,22 @@ pub enum TreeError {
     /// Anything else, permissions for example.
     #[error("cannot read `{path}`")]
     Read {
-        /// What was asked for.
+        /// The requested path.
         path: RelPath,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
     /// A glob that cannot be understood.
     #[error("invalid glob: {reason}")]
     Glob {
-        /// What the parser said.
+        /// The error of the parser.
         reason: String,
     },
 }
 
 impl TreeError {
-    /// Sorts what the system said about opening `path`.
+    /// Converts the error of opening `path`.
     pub(super) fn opening(path: &RelPath, source: io::Error) -> Self {
         use rustix::io::Errno;
         let path = path.clone();

@@ -20,7 +20,7 @@ pub struct FileEntry {
 /// How a tree is held.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TreeOptions {
-    /// Watch the folders, so that later listings need no walk. Pays for whoever asks more than once.
+    /// Watch the folders, so that later listings need no walk. Worth it for more than one listing.
     pub watch: bool,
 }
 
@@ -36,10 +36,10 @@ pub struct Tree {
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 enum Watched {
-    /// From the first question on.
+    /// From the first listing on.
     Soon,
     Now(super::watched_listing::WatchedListing),
-    /// Not asked for, or the system does not let us watch so many folders.
+    /// Not requested, or the system does not allow so many watches.
     Never,
 }
 
@@ -88,7 +88,7 @@ impl Tree {
     /// All files that ripgrep would search with no options, sorted by path, as of now: every change made before the call
     /// is in it.
     ///
-    /// Two kinds of change are told only when the file is closed or looked at again, if the tree is watched: writes through a
+    /// Two kinds of change are seen only when the file is closed or inspected again, if the tree is watched: writes through a
     /// memory map, and writes through a second name that a file got since it was first seen.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ impl TreeRoot {
         Ok((file, Stamp::of(&stat)))
     }
 
-    /// Refuses what has a secret name, by which it was asked for or where links lead. What is judged is what was opened, so
+    /// Refuses a file with a secret name, as requested or where links lead. The check is on the opened file, so
     /// that nothing can be put in its place in between.
     fn refuse_secret(
         &self,
@@ -112,7 +112,7 @@ impl TreeRoot {
         RelPath::from_bytes(place.strip_prefix(&root).ok()?.as_os_str().as_bytes()).ok()
     }
 
-    /// Some devices act on being opened, so a path that someone named is looked at first (`O_PATH` opens nothing). One that
+    /// Some devices act on being opened, so a named path is inspected first (`O_PATH` opens nothing). One that
     /// a walk found was a regular file; should it have become something else since, `O_NONBLOCK` keeps us from waiting.
     fn open_any(&self, path: &RelPath, links: Links) -> Result<File, TreeError> {
         let open = |flags| {
@@ -196,7 +196,7 @@ fn open_beneath(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links
         if links == Links::Refuse {
             resolve |= ResolveFlags::NO_SYMLINKS;
         }
-        // The kernel answers EAGAIN when a folder was renamed somewhere while it resolved `..` in a link.
+        // The kernel returns EAGAIN when a folder was renamed somewhere while it resolved `..` in a link.
         for _ in 0..64 {
             match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}

@@ -1,14 +1,14 @@
-//! [`Stamp`]: what tells whether a file has changed.
+//! [`Stamp`]: detects whether a file has changed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 
-/// How long a file must have rested before its stamp says anything. Two writes within one tick of the file system's clock
+/// How long a file must be unchanged before its stamp can be trusted. Two writes within one tick of the file system's clock
 /// (some have ticks of two seconds) leave the same stamp.
 const REST: Duration = Duration::from_secs(2);
 
-/// Size, times and number of a file. A stored stamp that [is still that of](Stamp::is_still) the file means that nobody has
+/// Size, times and number of a file. A stored stamp that [is still that of](Stamp::is_still) the file means that nothing has
 /// written to it.
 ///
 /// The time of change (`ctime`) is what counts: programs can set the time of modification at will, this one only the clock
@@ -29,7 +29,7 @@ impl Stamp {
     /// The stamp of a state that must not be trusted: equal to that of no file.
     pub const NEVER: Self = Self { size: u64::MAX, mtime_ns: i64::MIN, ctime_ns: i64::MIN, inode: 0 };
 
-    /// Whether this, the stored stamp, says that the file that now has the stamp `now` is unchanged.
+    /// Whether a file with this stored stamp is unchanged, if its stamp is `now`.
     pub fn is_still(&self, now: &Self) -> bool {
         *self != Self::NEVER && self == now
     }

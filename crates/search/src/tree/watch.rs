@@ -1,6 +1,6 @@
 //! [`Watch`]: folders watched by the kernel (inotify).
 //!
-//! The kernel queues an event before the call that caused it returns. So whoever empties the queue knows of every change made
+//! The kernel queues an event before the call that caused it returns. So a reader that empties the queue knows every change made
 //! before, without waiting for anything.
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::RelPath;
 
-/// Files that say what is ignored.
+/// Files with ignore rules.
 const RULES: [&[u8]; 3] = [b".gitignore", b".ignore", b".rgignore"];
 
 /// More changed names than this are not worth looking at one by one.
@@ -80,7 +80,7 @@ impl Watch {
         self.state.lock().folders.values().cloned().collect()
     }
 
-    /// Whether some folder could not be watched, so that only a walk tells what has changed.
+    /// Whether some folder could not be watched, so that only a walk detects changes.
     pub(super) fn has_failed(&self) -> bool {
         self.state.lock().failed.is_some()
     }
@@ -115,7 +115,7 @@ impl Watch {
             let Some(folder) = state.folders.get(&event.wd()) else { continue };
             let name = event.file_name().map(|name| name.to_bytes());
             match name {
-                // The folder itself: its parent tells, but nobody watches the parent of the root.
+                // The folder itself: an event of its parent, but the parent of the root is not watched.
                 None | Some(b"") => everything |= folder.is_root() && flags.intersects(gone()),
                 Some(name) if RULES.contains(&name) || name == b".git" => everything = true,
                 Some(name) => {

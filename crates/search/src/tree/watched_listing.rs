@@ -12,7 +12,7 @@ use super::walk::{Start, Walked, look, walk};
 use super::watch::{Changes, Watch};
 use super::{FileEntry, Links, RelPath, Rules, Stamp, TreeError, TreeRoot};
 
-/// File systems of this machine: what others do to a disk of theirs (NFS and the like), no watch tells.
+/// Local file systems: a watch does not see changes that other machines make on NFS and the like.
 const LOCAL: [u64; 11] = [
     0xEF53,      // ext2, ext3, ext4
     0x5846_5342, // xfs
@@ -27,15 +27,15 @@ const LOCAL: [u64; 11] = [
     0x5265_4973, // reiserfs
 ];
 
-/// Files sorted by path, and what tells when they change.
+/// Files sorted by path, and the watch that detects changes.
 #[derive(Debug)]
 pub(super) struct WatchedListing {
     watch: Arc<Watch>,
     outside: Arc<Outside>,
     pub(super) files: Arc<[FileEntry]>,
-    /// Files with a second name, looked at each time: a change through that name, elsewhere, is not told.
+    /// Files with a second name, looked at each time: a change through the other name is not seen by the watch.
     linked: HashSet<RelPath>,
-    /// Listings by other rules that nothing has changed since, the last one asked for at the end.
+    /// Listings by other rules that nothing has changed since, the last one used at the end.
     kept: Vec<Kept>,
 }
 
@@ -50,14 +50,14 @@ struct Kept {
 /// How many of those are kept: who searches with a glob often does so again, and then with another one.
 const KEPT: usize = 2;
 
-/// Whether a watch on this tree tells everything.
+/// Whether a watch on this tree sees all changes.
 pub(super) fn is_watchable(root: &TreeRoot) -> bool {
     let found = rustix::fs::statfs(root.path());
     found.is_ok_and(|found| LOCAL.contains(&(found.f_type as u64)))
 }
 
 impl WatchedListing {
-    /// Walks and watches. Whether the watch can be relied on, [`WatchedListing::is_watched`] tells.
+    /// Walks and watches. [`WatchedListing::is_watched`] returns whether the watch can be relied on.
     pub(super) fn new(root: &TreeRoot) -> Result<Self, TreeError> {
         let watch = Watch::new(root.path().to_owned());
         let failed = |source| TreeError::Root { path: root.path().to_owned(), source };

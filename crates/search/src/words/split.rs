@@ -1,6 +1,6 @@
 //! Identifiers taken apart at case, underscore and digit borders.
 
-/// Longer words are cut here: nobody asks for them, and encoded data is full of them.
+/// Longer words are cut here: they are not searched for, and encoded data is full of them.
 const LONGEST: usize = 64;
 
 /// What [`each`] has found.
@@ -64,7 +64,7 @@ fn class(byte: u8) -> Class {
     CLASSES[byte as usize]
 }
 
-/// `found` says whether it wants whole identifiers.
+/// `found` returns whether it wants whole identifiers.
 fn walk(text: &str, mut found: impl FnMut(&str, WordPiece) -> bool) {
     let bytes = text.as_bytes();
     let mut buffer = String::with_capacity(LONGEST);

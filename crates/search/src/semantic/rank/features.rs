@@ -17,7 +17,7 @@ use crate::semantic::{
 };
 use crate::words;
 
-/// A chunk that may be in the answer.
+/// A chunk that may be a result.
 #[derive(Debug, Clone)]
 pub(in crate::semantic) struct Candidate {
     pub(in crate::semantic) place: Place,
@@ -26,14 +26,14 @@ pub(in crate::semantic) struct Candidate {
     pub(in crate::semantic) features: Features,
 }
 
-/// A question with all that was found out about its words.
+/// A query with what is known about its words.
 #[derive(Debug)]
 pub(in crate::semantic) struct Judge<'a> {
     pub(in crate::semantic) view: &'a View,
-    pub(in crate::semantic) asked: &'a ParsedQuery,
+    pub(in crate::semantic) parsed: &'a ParsedQuery,
     pub(in crate::semantic) lexical: &'a Lexical,
     pub(in crate::semantic) dense: &'a Dense,
-    /// The question by the built-in model: names are always compared by it.
+    /// The query by the built-in model: names are always compared by it.
     pub(in crate::semantic) names: &'a Probe,
 }
 
@@ -81,7 +81,7 @@ impl Judge<'_> {
         set(Feature::Stem, self.share(&stems([stem])));
         set(Feature::Folders, self.coverage(&stems(folders)));
         let joined = term::joined(stem);
-        let is_stem = self.asked.symbols.iter().any(|symbol| symbol.joined == joined);
+        let is_stem = self.parsed.symbols.iter().any(|symbol| symbol.joined == joined);
         set(Feature::StemIsSymbol, f32::from(u8::from(is_stem)));
         set(Feature::Defines, self.defines(&labels));
 
@@ -108,13 +108,13 @@ impl Judge<'_> {
 
     /// What needs the text of the chunk. `terms` keeps the stems of one chunk for the next.
     pub(in crate::semantic) fn read(&self, candidate: &mut Candidate, text: &str, terms: &mut Terms) {
-        let asked = self.asked.sequence.windows(2);
-        let all = asked.len();
+        let parsed = self.parsed.sequence.windows(2);
+        let all = parsed.len();
         if all > 0 {
             let mut found = Vec::new();
             // Words keep their first letter when they become stems, and stemming is what takes long.
             words::split(text, |word| {
-                if self.asked.may_mean(word) {
+                if self.parsed.may_mean(word) {
                     found.extend(terms.word(word));
                 } else if !words::is_stop_word(word) {
                     found.push(term::NONE);
@@ -123,28 +123,28 @@ impl Judge<'_> {
             let is_asked = |pair: &&[u64]| pair[0] != term::NONE && pair[1] != term::NONE;
             let mut pairs: Vec<&[u64]> = found.windows(2).filter(is_asked).collect();
             pairs.sort_unstable();
-            let side_by_side = asked.filter(|pair| pairs.binary_search(pair).is_ok()).count();
+            let side_by_side = parsed.filter(|pair| pairs.binary_search(pair).is_ok()).count();
             candidate.features[Feature::Pairs as usize] = ratio(side_by_side, all);
         }
-        let symbols = &self.asked.symbols;
+        let symbols = &self.parsed.symbols;
         let present = symbols.iter().filter(|symbol| text.contains(&symbol.name)).count();
         candidate.features[Feature::Symbols as usize] = ratio(present, symbols.len());
     }
 
-    /// How much of the question is hit, by how rare its words are.
+    /// How much of the query is hit, by how rare its words are.
     fn coverage(&self, stems: &[String]) -> f32 {
         let (mut hit, mut all) = (0.0, 0.0);
-        for (word, idf) in self.asked.words.iter().zip(&self.lexical.idf) {
+        for (word, idf) in self.parsed.words.iter().zip(&self.lexical.idf) {
             all += idf;
             hit += idf * stems.iter().map(|stem| likeness(&word.stem, stem)).fold(0.0, f32::max);
         }
         if all > 0.0 { hit / all } else { 0.0 }
     }
 
-    /// How much of some words is asked for.
+    /// How much of some words is in the query.
     fn share(&self, stems: &[String]) -> f32 {
         let hit = |stem: &String| {
-            self.asked.words.iter().map(|word| likeness(&word.stem, stem)).fold(0.0, f32::max)
+            self.parsed.words.iter().map(|word| likeness(&word.stem, stem)).fold(0.0, f32::max)
         };
         if stems.is_empty() { 0.0 } else { stems.iter().map(hit).sum::<f32>() / stems.len() as f32 }
     }
@@ -153,14 +153,14 @@ impl Judge<'_> {
         let complete = |name: &String| {
             let stems = stems([name.as_str()]);
             let all = !stems.is_empty()
-                && stems.iter().all(|stem| self.asked.words.iter().any(|word| word.stem == *stem));
+                && stems.iter().all(|stem| self.parsed.words.iter().any(|word| word.stem == *stem));
             if all { self.coverage(&stems) } else { 0.0 }
         };
         names.iter().map(complete).fold(0.0, f32::max)
     }
 
     fn defines(&self, labels: &Labels) -> f32 {
-        let Some(symbol) = self.asked.symbols.first().filter(|_| self.asked.is_symbol) else { return 0.0 };
+        let Some(symbol) = self.parsed.symbols.first().filter(|_| self.parsed.is_symbol) else { return 0.0 };
         if labels.names.contains(&symbol.name) {
             1.0
         } else if labels.names.iter().any(|name| term::joined(name) == symbol.joined) {

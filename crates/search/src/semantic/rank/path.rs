@@ -1,11 +1,11 @@
-//! What a path says about a file.
+//! Features of a path.
 
-/// Names that say nothing, so that the folder says it.
+/// Names that describe nothing, so that the folder counts.
 const EMPTY_STEMS: &[&str] = &["index", "mod", "__init__", "lib", "main", "init"];
 /// How many of the last folders count.
 const FOLDERS: usize = 3;
 
-/// The name of the file without its extension, and the last three folders. Where the name says nothing, the folder stands
+/// The name of the file without its extension, and the last three folders. Where the name describes nothing, the folder stands
 /// for it.
 pub(in crate::semantic) fn parts(path: &str) -> (&str, impl Iterator<Item = &str>) {
     let mut parts = path.rsplit('/');
@@ -29,7 +29,7 @@ pub(in crate::semantic) fn depth(path: &str) -> usize {
 pub(in crate::semantic) struct Role {
     pub(in crate::semantic) test: bool,
     pub(in crate::semantic) example: bool,
-    /// Old, somebody else's or made by a program.
+    /// Old, vendored or generated.
     pub(in crate::semantic) aside: bool,
 }
 
@@ -96,7 +96,7 @@ fn is_made_file(name: &str) -> bool {
         || name.contains(".g.")
 }
 
-/// Whether a file mostly passes on what others define: an index of a folder, nearly all of it imports and exports.
+/// Whether a file mostly re-exports: an index of a folder, nearly all of it imports and exports.
 pub(in crate::semantic) fn is_barrel(path: &str, text: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or_default();
     let stem = file.split('.').next().unwrap_or(file);

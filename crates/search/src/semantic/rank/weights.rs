@@ -3,33 +3,33 @@
 /// Something known about a candidate, as a number of about 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
-    /// Cosine of question and chunk, 0 to 1 over the candidates.
+    /// Cosine of query and chunk, 0 to 1 over the candidates.
     Cosine,
     /// BM25, by the best.
     Words,
-    /// Cosine of question and file, 0 to 1 over the candidates.
+    /// Cosine of query and file, 0 to 1 over the candidates.
     FileCosine,
     /// BM25 of the file, by the best.
     FileWords,
-    /// How much of the question is in the names of the chunk and its scopes.
+    /// How much of the query is in the names of the chunk and its scopes.
     Names,
-    /// How much of those names is in the question.
+    /// How much of those names is in the query.
     NamesAsked,
-    /// How much of the question is the best name all of whose words are asked for.
+    /// How much of the query is the best name all of whose words are in it.
     BestName,
-    /// Cosine of the question with the names and the file's name alone, 0 to 1 over the candidates.
+    /// Cosine of the query with the names and the file's name alone, 0 to 1 over the candidates.
     NamesCosine,
-    /// How many pairs of words of the question stand side by side in the chunk.
+    /// How many pairs of words of the query stand side by side in the chunk.
     Pairs,
-    /// How much of the file's name is in the question.
+    /// How much of the file's name is in the query.
     Stem,
-    /// How much of the question is in the folders.
+    /// How much of the query is in the folders.
     Folders,
-    /// The file has the name of a symbol in the question.
+    /// The file has the name of a symbol in the query.
     StemIsSymbol,
-    /// The question is a symbol and the chunk defines it.
+    /// The query is a symbol and the chunk defines it.
     Defines,
-    /// How many symbols of the question the chunk has.
+    /// How many symbols of the query the chunk has.
     Symbols,
     /// How many files use what the chunk defines.
     Uses,
@@ -44,7 +44,7 @@ pub enum Feature {
     Definition,
     /// Depth of the folder.
     Depth,
-    /// The file passes on what others define.
+    /// The file re-exports what others define.
     Barrel,
     /// The path looks like tests.
     Test,
@@ -52,7 +52,7 @@ pub enum Feature {
     Example,
     /// The path looks old, vendored or generated.
     Aside,
-    /// The best cosine of the parts of its definition: long ones are cut, and the part that is near to the question stands for
+    /// The best cosine of the parts of its definition: long ones are cut, and the part that is near to the query stands for
     /// all of it.
     DefinitionCosine,
 }
@@ -110,9 +110,9 @@ impl Default for Weights {
 /// A candidate as the order sees it.
 #[derive(Debug, Clone)]
 pub struct RankedCandidate<F, S> {
-    /// Tells files apart.
+    /// Identifies the file.
     pub file: F,
-    /// Tells definitions of a file apart; none where nothing has a name.
+    /// Identifies the definition in its file; none where nothing has a name.
     pub symbol: Option<S>,
     /// What is known about it.
     pub features: Features,

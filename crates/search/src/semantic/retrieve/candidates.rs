@@ -12,17 +12,17 @@ use crate::semantic::{
 
 /// The best by words, the nearest vectors.
 const CHUNKS: usize = 120;
-/// Of those that have most words of the question: a message is found whatever else its words are in.
+/// Of those that have most words of the query: a message is found whatever else its words are in.
 const MATCHED: usize = 40;
 /// The best files of each kind send their best chunk.
 const FILES: usize = 20;
-/// Chunks that define a name of the question.
+/// Chunks that define a name of the query.
 const DEFINERS: usize = 80;
 
 /// Collects them, each once.
 pub(in crate::semantic) fn collect(
     view: &View,
-    asked: &ParsedQuery,
+    parsed: &ParsedQuery,
     lexical: &Lexical,
     dense: &Dense,
 ) -> Result<Vec<Place>, Damaged> {
@@ -35,7 +35,7 @@ pub(in crate::semantic) fn collect(
     for file in dense.top_files(view, FILES)? {
         places.extend(best_of(view, file, |place| dense.chunk(view, place))?);
     }
-    for symbol in &asked.symbols {
+    for symbol in &parsed.symbols {
         places.extend(definers(view, &symbol.joined)?);
     }
     places.retain(|place| seen.insert(*place));

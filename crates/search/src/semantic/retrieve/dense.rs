@@ -40,7 +40,7 @@ impl Plane {
     }
 }
 
-/// A question as a vector of a plane.
+/// A query as a vector of a plane.
 #[derive(Debug)]
 pub(in crate::semantic) struct Dense {
     pub(in crate::semantic) plane: Plane,

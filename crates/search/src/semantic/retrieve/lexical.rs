@@ -13,7 +13,7 @@ const FILE_B: f32 = 0.6;
 const CHUNK_PATH: (u32, u32) = (2, 1);
 const FILE_PATH: (u32, u32) = (6, 3);
 
-/// Scores of all chunks and files for the words of a question.
+/// Scores of all chunks and files for the words of a query.
 #[derive(Debug)]
 pub(in crate::semantic) struct Lexical {
     /// How rare each term is.
@@ -25,7 +25,7 @@ pub(in crate::semantic) struct Lexical {
 struct Scores {
     chunks: Vec<f32>,
     files: Vec<f32>,
-    /// How much of the question a chunk has, by how rare its terms are.
+    /// How much of the query a chunk has, by how rare its terms are.
     covered: Vec<f32>,
 }
 
@@ -119,7 +119,7 @@ impl Lexical {
     }
 }
 
-/// How much a term tells that `with` of `all` have.
+/// The weight of a term that `with` of `all` have.
 fn rarity(all: f32, with: f32) -> f32 {
     let with = with.min(all);
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()

@@ -198,7 +198,7 @@ impl Builder {
                 .collect();
             let vectors = embedder.codes(&codes)?;
             if vectors.len() != codes.len() {
-                return Err(refuse("it answered with another number of vectors than it was asked for"));
+                return Err(refuse("it returned another number of vectors than requested"));
             }
             for vector in vectors {
                 let row = vector::row(&vector);
@@ -287,7 +287,7 @@ impl Builder {
     }
 }
 
-/// The names that say what a chunk is about: what it is a part of, then what it defines. The model has learned with both, and
+/// The names that describe a chunk: what it is a part of, then what it defines. The model has learned with both, and
 /// the later parts of a long definition have no other name.
 fn names_of(chunk: &Chunk) -> Vec<String> {
     chunk.scopes.iter().chain(&chunk.names).cloned().collect()

@@ -174,7 +174,7 @@ pub(in crate::semantic) struct ChunkRow {
     pub(in crate::semantic) start: u32,
     pub(in crate::semantic) end: u32,
     pub(in crate::semantic) names: u32,
-    /// Of its text: the chunk is where the row says only if this is right.
+    /// Of its text: the chunk has moved unless this matches.
     pub(in crate::semantic) hash: u64,
 }
 

@@ -18,7 +18,7 @@ struct MergePart<'a> {
     chunks: Vec<u32>,
 }
 
-/// Makes one segment of several; `wanted` says which files of which segment it gets.
+/// Merges segments; `wanted` has the files to keep of each.
 ///
 /// Vectors of another embedder are kept if all parts have those of the same one.
 pub(in crate::semantic) fn merge(

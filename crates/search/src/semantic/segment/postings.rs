@@ -35,7 +35,7 @@ impl Postings {
         }
     }
 
-    /// Adds what the bytes say. `None` if they say what cannot be.
+    /// Adds the postings in the bytes. `None` if they are invalid.
     pub(super) fn read(&mut self, bytes: &[u8], chunks: u32, files: u32) -> Option<()> {
         let mut reader = ByteReader(bytes);
         let count = reader.number()?;

@@ -215,7 +215,7 @@ impl Segment {
         Ok(found.map_or_else(Spread::default, |(row, _)| Spread { chunks: row.chunks, files: row.files }))
     }
 
-    /// Where a term is. Nothing where it is not.
+    /// Returns where a term occurs; empty if nowhere.
     pub(in crate::semantic) fn postings(&self, hash: u64) -> Result<Postings, Damaged> {
         let mut postings = Postings::default();
         if let Some((row, end)) = self.find(hash)? {
@@ -241,7 +241,7 @@ impl Segment {
         let Some(step) = steps.partition_point(|first| *first <= hash).checked_sub(1) else {
             return Ok(None);
         };
-        // One more than the step has, because the next row says where the last one's postings end.
+        // One more than the step has, because the next row has the end of the last one's postings.
         let bytes = self.term_bytes(step * STEP..(step + 1) * STEP + 1)?;
         let (rows, _) = bytes.as_chunks::<{ TermRow::BYTES }>();
         let Ok(at) = rows.binary_search_by_key(&hash, TermRow::hash) else { return Ok(None) };
