@@ -42,7 +42,7 @@ pub struct Codebase {
     tree: Tree,
     store: Option<Store>,
     text: text::Index,
-    meaning: semantic::Index,
+    semantic: semantic::Index,
     /// Notices for the user.
     notices: Mutex<Vec<String>>,
     indexer: Mutex<Option<Indexer>>,
@@ -69,7 +69,7 @@ pub enum SemanticSearchError {
     Tree(#[from] TreeError),
     /// The query or the index.
     #[error(transparent)]
-    Meaning(#[from] SemanticError),
+    Semantic(#[from] SemanticError),
 }
 
 impl Codebase {
@@ -89,7 +89,7 @@ impl Codebase {
         });
         Ok(Arc::new(Self {
             text: text::Index::open(store.clone()),
-            meaning: match &store {
+            semantic: match &store {
                 Some(store) => semantic::Index::open(store.clone(), embedder),
                 None => semantic::Index::in_memory(embedder),
             },
@@ -113,7 +113,7 @@ impl Codebase {
         &self,
         query: &text::Query,
         stop: &AtomicBool,
-    ) -> Result<text::Answer, text::SearchError> {
+    ) -> Result<text::Results, text::SearchError> {
         self.text.search(&self.tree, query, stop)
     }
 
@@ -121,13 +121,13 @@ impl Codebase {
     ///
     /// # Errors
     /// If a glob cannot be understood, the tree not be read, or if it was stopped.
-    pub fn search_meaning(
+    pub fn search_semantic(
         &self,
         query: &semantic::Query,
         stop: &AtomicBool,
-    ) -> Result<semantic::Answer, SemanticSearchError> {
+    ) -> Result<semantic::Results, SemanticSearchError> {
         query.path.as_ref().map_or(Ok(()), |path| self.refuse_secret(path))?;
-        Ok(self.meaning.search_until(query, &self.tree.files()?, &self.tree, stop)?)
+        Ok(self.semantic.search_until(query, &self.tree.files()?, &self.tree, stop)?)
     }
 
     /// All files that are searched, sorted by path, as of now.
@@ -176,9 +176,9 @@ impl Codebase {
         let began = Instant::now();
         let text = self.text.update(&self.tree, &|at| progress(at.into()), stop)?;
         let files = self.tree.files()?;
-        let meaning = self.meaning.update(&files, &self.tree, &mut |at| progress(at.into()), stop)?;
+        let meaning = self.semantic.update(&files, &self.tree, &mut |at| progress(at.into()), stop)?;
         self.note(meaning.notice.clone());
-        Ok(Summary::new(&files, &text, &meaning, self.meaning.size(), self.disk_size(), began.elapsed()))
+        Ok(Summary::new(&files, &text, &meaning, self.semantic.size(), self.disk_size(), began.elapsed()))
     }
 
     /// Keeps both indexes up to date from now on, on a thread of its own, as long as the tree is in use.
@@ -192,7 +192,7 @@ impl Codebase {
     /// # Errors
     /// If the tree cannot be read.
     pub fn status(&self) -> Result<IndexStatus, TreeError> {
-        let size = self.meaning.size();
+        let size = self.semantic.size();
         Ok(IndexStatus {
             root: self.root().to_owned(),
             store: self.store.as_ref().map(|store| store.folder().to_owned()),

@@ -22,7 +22,7 @@ mod view;
 
 pub use self::{
     embed::{Code, EmbedError, Embedder},
-    index::{Answer, Index, SemanticError, Size},
+    index::{Index, Results, SemanticError, Size},
     query::Query,
     rank::weights::{Feature, Features, RankedCandidate, Weights, list},
     search::{ExplainedCandidate, Hit},

@@ -22,7 +22,7 @@ mod update;
 mod view;
 
 pub use index::{Index, SearchError};
-pub use query::{Answer, Case, Hit, Line, PatternError, Query, Total};
+pub use query::{Case, Hit, Line, PatternError, Query, Results, Total};
 pub use update::{UpdateError, UpdateProgress, UpdateReport};
 
 /// Files larger than this are not in the index: they are searched each time, as ripgrep does. An index of a file that size

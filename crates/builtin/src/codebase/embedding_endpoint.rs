@@ -1,4 +1,4 @@
-//! Vectors from an endpoint that speaks as OpenAI's `/v1/embeddings` does: llama.cpp, Ollama, vLLM.
+//! Embeddings from an endpoint that is compatible with OpenAI's `/v1/embeddings`: llama.cpp, Ollama, vLLM.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use tokio_util::task::TaskTracker;
 use toolbay_search::semantic::{Code, EmbedError, Embedder};
 use toolbay_transport::http::client::{JsonService, Target};
 
-/// Texts that are sent at once.
+/// How many texts a request has.
 const BATCH: usize = 32;
-/// Models take some hundred words; what is longer is cut here.
-const MOST_CHARACTERS: usize = 6_000;
-/// A batch on a slow machine.
-const PATIENCE_FOR_CODE: Duration = Duration::from_secs(120);
-/// Somebody waits for the answer to a question, and the built-in model is there.
-const PATIENCE_FOR_QUESTION: Duration = Duration::from_secs(5);
+/// Models take some hundred words; longer texts are cut here.
+const MAX_CHARACTERS: usize = 6_000;
+/// Enough for a batch on a slow machine.
+const CODE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Short, because a search waits and the built-in model can be used instead.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An endpoint that makes vectors.
+/// An embedding endpoint.
 #[derive(Debug)]
 pub struct EmbeddingEndpoint {
     name: String,
     model: String,
     service: JsonService,
-    /// Where requests run while a thread of the search waits for them.
+    /// Runs requests while a thread of the search waits for them.
     runtime: Handle,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingsResponse {
     data: Vec<Row>,
 }
 
@@ -52,12 +52,12 @@ impl EmbeddingEndpoint {
         }
     }
 
-    fn ask(&self, texts: &[String], patience: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn request(&self, texts: &[String], timeout: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
         let failed = |reason: String| EmbedError { embedder: self.name.clone(), reason };
-        let question = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
-        let answer = self.runtime.block_on(self.service.post(question.to_string().into(), patience));
-        let answer = answer.map_err(|error| failed(error.to_string()))?;
-        let Answer { data } = serde_json::from_slice(&answer)
+        let body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
+        let response = self.runtime.block_on(self.service.post(body.to_string().into(), timeout));
+        let response = response.map_err(|error| failed(error.to_string()))?;
+        let EmbeddingsResponse { data } = serde_json::from_slice(&response)
             .map_err(|error| failed(format!("its response is not a list of embeddings: {error}")))?;
         in_order(data, texts.len())
             .ok_or_else(|| failed(format!("it did not return one vector for each of {} texts", texts.len())))
@@ -72,27 +72,27 @@ impl Embedder for EmbeddingEndpoint {
     fn codes(&self, batch: &[Code<'_>]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut rows = Vec::with_capacity(batch.len());
         for batch in batch.chunks(BATCH) {
-            let texts: Vec<String> = batch.iter().map(said).collect();
-            rows.extend(self.ask(&texts, PATIENCE_FOR_CODE)?);
+            let texts: Vec<String> = batch.iter().map(as_text).collect();
+            rows.extend(self.request(&texts, CODE_TIMEOUT)?);
         }
         Ok(rows)
     }
 
     fn query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let texts = [text.chars().take(MOST_CHARACTERS).collect()];
-        Ok(self.ask(&texts, PATIENCE_FOR_QUESTION)?.pop().unwrap_or_default())
+        let texts = [text.chars().take(MAX_CHARACTERS).collect()];
+        Ok(self.request(&texts, QUERY_TIMEOUT)?.pop().unwrap_or_default())
     }
 }
 
-/// A piece of code as a text that says where it is.
-fn said(code: &Code<'_>) -> String {
+/// Returns a piece of code as a text with its path and names.
+fn as_text(code: &Code<'_>) -> String {
     let Code { path, names, text } = code;
     let all = format!("{path} {}\n{text}", names.join(" "));
-    all.chars().take(MOST_CHARACTERS).collect()
+    all.chars().take(MAX_CHARACTERS).collect()
 }
 
-/// The vectors in the order of the texts, which is not always that of the answer; nothing unless each text has one and
-/// all are as long.
+/// Returns the vectors in the order of the texts, which is not always that of the response; none unless each text has one
+/// and all have the same length.
 fn in_order(rows: Vec<Row>, count: usize) -> Option<Vec<Vec<f32>>> {
     let length = rows.first()?.embedding.len();
     let mut ordered: Vec<Option<Vec<f32>>> = vec![None; count];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_put_in_order_and_odd_answers_refused() {
+    fn vectors_are_sorted_and_invalid_responses_refused() {
         let swapped = vec![row(Some(1), &[2.0]), row(Some(0), &[1.0])];
         assert_eq!(in_order(swapped, 2), Some(vec![vec![1.0], vec![2.0]]));
         assert_eq!(in_order(vec![row(None, &[1.0]), row(None, &[2.0])], 2).map(|rows| rows.len()), Some(2));

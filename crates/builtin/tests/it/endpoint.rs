@@ -1,4 +1,4 @@
-//! Vectors from outside, over real HTTP.
+//! Embeddings from an endpoint, over HTTP.
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
@@ -7,18 +7,18 @@ use toolbay_search::semantic::{Code, Embedder};
 use toolbay_testkit::{HttpScript, RecordedRequest, Responder};
 use toolbay_transport::http::client::{ConnectOptions, Target};
 
-/// Answers with the length of each text, last text first, as servers may.
-async fn embed(asked: RecordedRequest, answering: Responder) {
-    let texts = asked.body["input"].as_array().cloned().unwrap_or_default();
-    if asked.header("authorization") != "Bearer key" || asked.body["model"] != "tiny" {
-        return answering.json("401 Unauthorized", &json!({"error": {"message": "who are you"}})).await;
+/// Returns the length of each text as its vector, last text first, as servers may.
+async fn embed(request: RecordedRequest, responder: Responder) {
+    let texts = request.body["input"].as_array().cloned().unwrap_or_default();
+    if request.header("authorization") != "Bearer key" || request.body["model"] != "tiny" {
+        return responder.json("401 Unauthorized", &json!({"error": {"message": "who are you"}})).await;
     }
     let rows = texts.iter().enumerate().rev().map(|(index, text)| {
         let length = text.as_str().map_or(0, str::len);
         json!({"object": "embedding", "index": index, "embedding": [length, 1]})
     });
     let rows: Vec<Value> = rows.collect();
-    answering.json("200 OK", &json!({"object": "list", "data": rows, "usage": {}})).await;
+    responder.json("200 OK", &json!({"object": "list", "data": rows, "usage": {}})).await;
 }
 
 async fn endpoint(key: &str, model: &str) -> (EmbeddingEndpoint, HttpScript) {
@@ -36,9 +36,9 @@ async fn endpoint(key: &str, model: &str) -> (EmbeddingEndpoint, HttpScript) {
 }
 
 #[tokio::test]
-async fn every_piece_of_code_gets_its_own_vector() {
+async fn every_text_gets_its_own_vector() {
     let (endpoint, server) = endpoint("key", "tiny").await;
-    let asked = tokio::task::spawn_blocking(move || {
+    let searched = tokio::task::spawn_blocking(move || {
         let texts: Vec<String> = (0..70).map(|length| "x".repeat(length)).collect();
         let codes: Vec<Code<'_>> = texts.iter().map(|text| Code { path: "a", names: &[], text }).collect();
         let vectors = endpoint.codes(&codes).unwrap();
@@ -47,12 +47,12 @@ async fn every_piece_of_code_gets_its_own_vector() {
         assert_eq!(endpoint.query("four").unwrap(), [4.0, 1.0]);
         assert_eq!(endpoint.name(), "tiny at 127.0.0.1");
     });
-    asked.await.unwrap();
-    assert_eq!(server.requests().len(), 4, "70 texts in three batches, and a question");
+    searched.await.unwrap();
+    assert_eq!(server.requests().len(), 4, "70 texts in three batches, and a query");
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_without_the_key() {
+async fn errors_do_not_contain_the_key() {
     let (endpoint, _server) = endpoint("s3cret", "tiny").await;
     let refused = tokio::task::spawn_blocking(move || endpoint.query("x").unwrap_err().to_string());
     let refused = refused.await.unwrap();

@@ -66,8 +66,8 @@ enum Query {
 
 /// What was found.
 enum SearchResults {
-    Text(text::Answer),
-    Semantic(semantic::Answer),
+    Text(text::Results),
+    Semantic(semantic::Results),
 }
 
 impl Query {

@@ -59,7 +59,7 @@ struct Seen {
 
 /// The results of a semantic search.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct Results {
     /// Best first.
     pub hits: Vec<Hit>,
     /// How many there are in all, those before and after these hits included.
@@ -121,7 +121,7 @@ impl Index {
         query: &Query,
         entries: &Arc<[FileEntry]>,
         source: &dyn TextSource,
-    ) -> Result<Answer, SemanticError> {
+    ) -> Result<Results, SemanticError> {
         self.search_until(query, entries, source, &AtomicBool::new(false))
     }
 
@@ -135,7 +135,7 @@ impl Index {
         entries: &Arc<[FileEntry]>,
         source: &dyn TextSource,
         stop: &AtomicBool,
-    ) -> Result<Answer, SemanticError> {
+    ) -> Result<Results, SemanticError> {
         let source = &Until { source, stop };
         let globs = globs(&query.globs)?;
         let parsed = ParsedQuery::new(&query.text);
@@ -155,7 +155,7 @@ impl Index {
             match found {
                 Ok((Page { hits, total, notice }, looked)) => {
                     notices.extend(notice);
-                    return Ok(Answer {
+                    return Ok(Results {
                         hits,
                         total,
                         files: entries.len(),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::plan::{Plan, plan};
 use super::scan::{ScanSource, scan};
 use super::view::{Join, View};
-use super::{Answer, PatternError, Query, query};
+use super::{PatternError, Query, Results, query};
 use crate::store::{Store, StoreError};
 use crate::tree::{FileEntry, Links, RelPath, Rules, Tree, TreeError};
 use parking_lot::Mutex;
@@ -62,7 +62,7 @@ impl Index {
     ///
     /// # Errors
     /// If the pattern or a glob cannot be understood, or the tree or the path not be read.
-    pub fn search(&self, tree: &Tree, query: &Query, stop: &AtomicBool) -> Result<Answer, SearchError> {
+    pub fn search(&self, tree: &Tree, query: &Query, stop: &AtomicBool) -> Result<Results, SearchError> {
         let matcher = query::matcher(query)?;
         let Listing { files, source } = listing(tree, query)?;
         let plan = plan(query);
@@ -83,7 +83,7 @@ impl Index {
         let paths: Vec<&RelPath> =
             candidates.iter().map(|at| &join.files[*at as usize].path).filter(wanted).collect();
         let found = scan(tree.root(), &matcher, query, &paths, source, stop);
-        Ok(Answer {
+        Ok(Results {
             hits: found.hits,
             total: found.total,
             files: found.files,

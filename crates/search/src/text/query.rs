@@ -112,7 +112,7 @@ pub enum Total {
 
 /// The results of a text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Results {
     /// The requested page, sorted by path and line.
     pub hits: Vec<Hit>,
     /// Matching lines in all.

@@ -51,7 +51,7 @@ fn found_lines(codebase: &Codebase, text: &str) -> Vec<String> {
 
 fn best(codebase: &Codebase, question: &str) -> String {
     let answer =
-        codebase.search_meaning(&semantic::Query::new(question, 3), &AtomicBool::new(false)).unwrap();
+        codebase.search_semantic(&semantic::Query::new(question, 3), &AtomicBool::new(false)).unwrap();
     let hit = answer.hits.first().expect("something");
     let on_disk = fs::read_to_string(codebase.root().join(hit.path.as_path())).unwrap();
     assert!(on_disk.contains(&hit.content), "only what is there is shown");
@@ -60,7 +60,7 @@ fn best(codebase: &Codebase, question: &str) -> String {
 
 /// The same answers without an index, with one, with one of an earlier process, and after a change.
 #[test]
-fn an_index_changes_no_answer() {
+fn an_index_changes_no_result() {
     let stage = Stage::new();
     let check = |codebase: &Codebase| {
         assert_eq!(found_lines(codebase, "retry_limit"), ["src/net/retry.rs:2"]);
@@ -133,7 +133,7 @@ fn searches_go_before_indexing() {
 }
 
 #[test]
-fn folders_show_what_rules_do_not_hide() {
+fn folders_show_entries_that_no_rule_hides() {
     let stage = Stage::new();
     let codebase = stage.open();
     let names = |folder: &str, all| -> Vec<String> {

@@ -34,7 +34,7 @@ fn vector(model: &Model, at: usize) -> Vector {
 }
 
 #[test]
-fn questions_find_their_code_among_that_of_others() {
+fn queries_find_their_code() {
     let model = Model::built_in();
     let codes: Vec<Vector> = (0..SAMPLE.len()).map(|at| vector(model, at)).collect();
     let mut reciprocal = 0.0;
@@ -54,7 +54,7 @@ fn questions_find_their_code_among_that_of_others() {
 }
 
 #[test]
-fn the_same_words_are_near_in_questions_and_code() {
+fn the_same_words_are_near_in_queries_and_code() {
     let model = Model::built_in();
     for text in ["parse json", "connection pool", "matrix multiplication", "unicode"] {
         let near = model.query(text).dot(&model.code("", &[], text));

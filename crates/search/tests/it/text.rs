@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use toolbay_search::store::Store;
-use toolbay_search::text::{Answer, Index, Query, Total};
+use toolbay_search::text::{Index, Query, Results, Total};
 use toolbay_search::tree::{RelPath, Rules, Tree, TreeOptions, TreeRoot};
 
 struct Place {
@@ -38,7 +38,7 @@ impl Place {
         self
     }
 
-    fn search(&self, query: &Query) -> Answer {
+    fn search(&self, query: &Query) -> Results {
         self.index.search(&self.tree, query, &AtomicBool::new(false)).unwrap()
     }
 }

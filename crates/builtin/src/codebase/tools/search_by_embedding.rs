@@ -97,7 +97,11 @@ impl SearchByEmbedding {
     /// # Errors
     /// If the query has no words, if the path, a glob or the language cannot be used, if the tree cannot be read, or if the
     /// search was cancelled.
-    pub fn search(&self, codebase: &Codebase, cancelled: &AtomicBool) -> Result<semantic::Answer, CodeError> {
+    pub fn search(
+        &self,
+        codebase: &Codebase,
+        cancelled: &AtomicBool,
+    ) -> Result<semantic::Results, CodeError> {
         if self.query.is_empty() {
             return Err(CodeError::argument("query", "is empty"));
         }
@@ -113,13 +117,13 @@ impl SearchByEmbedding {
             language: language.map(|language| language.name().to_owned()),
             ..semantic::Query::new(self.query.as_str(), limit)
         };
-        codebase.search_meaning(&query, cancelled).map_err(|error| match &error {
+        codebase.search_semantic(&query, cancelled).map_err(|error| match &error {
             SemanticSearchError::Tree(error) => tree_error("path", error),
-            SemanticSearchError::Meaning(SemanticError::Glob { .. }) => {
+            SemanticSearchError::Semantic(SemanticError::Glob { .. }) => {
                 CodeError::argument("glob", error_chain(&error))
             }
-            SemanticSearchError::Meaning(SemanticError::Stopped) => CodeError::Cancelled,
-            SemanticSearchError::Meaning(_) => CodeError::Failed(error_chain(&error)),
+            SemanticSearchError::Semantic(SemanticError::Stopped) => CodeError::Cancelled,
+            SemanticSearchError::Semantic(_) => CodeError::Failed(error_chain(&error)),
         })
     }
 }
@@ -152,12 +156,12 @@ impl SemanticMatch<'_> {
     }
 }
 
-impl From<&semantic::Answer> for IndexState {
-    fn from(answer: &semantic::Answer) -> Self {
+impl From<&semantic::Results> for IndexState {
+    fn from(found: &semantic::Results) -> Self {
         Self {
-            complete: !answer.partial,
-            indexed_files: answer.files.saturating_sub(answer.pending),
-            files: answer.files,
+            complete: !found.partial,
+            indexed_files: found.files.saturating_sub(found.pending),
+            files: found.files,
         }
     }
 }
@@ -167,19 +171,19 @@ fn search_by_embedding(
     arguments: SearchByEmbedding,
     context: &ToolContext,
 ) -> Result<ToolOutput, CodeError> {
-    let answer = arguments.search(codebase, context.cancelled())?;
-    Ok(output(&arguments, &answer))
+    let found = arguments.search(codebase, context.cancelled())?;
+    Ok(output(&arguments, &found))
 }
 
-fn output(arguments: &SearchByEmbedding, answer: &semantic::Answer) -> ToolOutput {
-    let mut results: Vec<SemanticMatch<'_>> = answer.hits.iter().map(SemanticMatch::from).collect();
+fn output(arguments: &SearchByEmbedding, found: &semantic::Results) -> ToolOutput {
+    let mut results: Vec<SemanticMatch<'_>> = found.hits.iter().map(SemanticMatch::from).collect();
     if let Some(budget) = arguments.max_tokens {
         results.truncate(limit::leading(&results, budget, SemanticMatch::tokens));
     }
     let next = arguments.offset + results.len();
-    let truncated = next < answer.total;
-    let index = IndexState::from(answer);
-    let mut fields = json!({ "total": answer.total, "truncated": truncated, "index": index });
+    let truncated = next < found.total;
+    let index = IndexState::from(found);
+    let mut fields = json!({ "total": found.total, "truncated": truncated, "index": index });
     let mut more = Vec::new();
     if truncated {
         fields["next_offset"] = next.into();
@@ -189,7 +193,7 @@ fn output(arguments: &SearchByEmbedding, answer: &semantic::Answer) -> ToolOutpu
     if truncated && results.len() < limit && arguments.max_tokens.is_some() {
         more.push(format!("for more results, call again with `offset` {next} or a higher `max_tokens`"));
     }
-    more.extend(answer.notices.iter().cloned());
+    more.extend(found.notices.iter().cloned());
     if !index.complete {
         more.push(format!(
             "{} of {} files are indexed so far; search again in a moment for the rest, or use `search_code`",
@@ -205,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(hits: usize) -> semantic::Answer {
+    fn found(hits: usize) -> semantic::Results {
         let hit = |index: u32| Hit {
             path: RelPath::parse("src/lib.rs").unwrap(),
             start_line: index + 1,
@@ -217,16 +221,16 @@ mod tests {
             language: "rust".to_owned(),
         };
         let hits: Vec<Hit> = (0..hits as u32).map(hit).collect();
-        semantic::Answer { hits, total: 120, files: 5, pending: 2, ..semantic::Answer::default() }
+        semantic::Results { hits, total: 120, files: 5, pending: 2, ..semantic::Results::default() }
     }
 
-    fn result(arguments: &SearchByEmbedding, answer: &semantic::Answer) -> serde_json::Value {
-        serde_json::from_str(&output(arguments, answer).to_json()).unwrap()
+    fn result(arguments: &SearchByEmbedding, found: &semantic::Results) -> serde_json::Value {
+        serde_json::from_str(&output(arguments, found).to_json()).unwrap()
     }
 
     #[test]
     fn results_tell_the_total_and_the_next_page() {
-        let result = result(&SearchByEmbedding::default(), &answer(10));
+        let result = result(&SearchByEmbedding::default(), &found(10));
         let structured = &result["structuredContent"];
         assert_eq!((&structured["total"], &structured["next_offset"]), (&json!(120), &json!(10)));
         assert_eq!(structured["index"], json!({ "complete": true, "indexed_files": 3, "files": 5 }));
@@ -239,7 +243,7 @@ mod tests {
         for (max_tokens, expected) in [(500, 3), (100, 1)] {
             let arguments =
                 SearchByEmbedding { max_tokens: Some(max_tokens), ..SearchByEmbedding::default() };
-            let result = result(&arguments, &answer(10));
+            let result = result(&arguments, &found(10));
             assert_eq!(result["structuredContent"]["results"].as_array().unwrap().len(), expected);
             let more = result["content"][1]["text"].as_str().unwrap();
             assert!(more.contains(&format!("`offset` {expected}")), "{more}");
@@ -248,7 +252,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_index_is_reported() {
-        let result = result(&SearchByEmbedding::default(), &semantic::Answer { partial: true, ..answer(1) });
+        let result = result(&SearchByEmbedding::default(), &semantic::Results { partial: true, ..found(1) });
         let more = result["content"][1]["text"].as_str().unwrap();
         assert!(more.starts_with("3 of 5 files are indexed"), "{more}");
     }

@@ -112,7 +112,7 @@ impl SearchCode {
     ///
     /// # Errors
     /// If the pattern, the path or a glob cannot be used, if the tree cannot be read, or if the search was cancelled.
-    pub fn search(&self, codebase: &Codebase, cancelled: &AtomicBool) -> Result<text::Answer, CodeError> {
+    pub fn search(&self, codebase: &Codebase, cancelled: &AtomicBool) -> Result<text::Results, CodeError> {
         if self.query.is_empty() {
             return Err(CodeError::argument("query", "is empty"));
         }
@@ -128,7 +128,7 @@ impl SearchCode {
             line_limit: MAX_LINE,
             ..text::Query::literal(self.query.as_str())
         };
-        let answer = codebase.search_text(&query, cancelled).map_err(|error| match error {
+        let found = codebase.search_text(&query, cancelled).map_err(|error| match error {
             text::SearchError::Pattern(error) => {
                 CodeError::argument("query", format!("cannot be used: {error}"))
             }
@@ -137,7 +137,7 @@ impl SearchCode {
         if cancelled.load(Ordering::Relaxed) {
             return Err(CodeError::Cancelled);
         }
-        Ok(answer)
+        Ok(found)
     }
 }
 
@@ -167,11 +167,11 @@ fn search_code(
     arguments: SearchCode,
     context: &ToolContext,
 ) -> Result<ToolOutput, CodeError> {
-    let answer = arguments.search(codebase, context.cancelled())?;
-    let mut results: Vec<LineMatch<'_>> = answer.hits.iter().map(LineMatch::from).collect();
+    let found = arguments.search(codebase, context.cancelled())?;
+    let mut results: Vec<LineMatch<'_>> = found.hits.iter().map(LineMatch::from).collect();
     results.truncate(limit::leading(&results, MAX_TEXT, LineMatch::size));
     let next = arguments.offset + results.len();
-    let (total, at_least) = match answer.total {
+    let (total, at_least) = match found.total {
         Total::Exactly(total) => (total, ""),
         Total::AtLeast(total) => (total, "at least "),
     };

@@ -26,12 +26,12 @@ const LINES: usize = 12;
 
 pub(super) fn show(out: &Output, args: &SearchArgs, found: &SearchResults) -> Result<(), CliError> {
     match found {
-        SearchResults::Text(answer) => show_lines(out, args, answer)?,
-        SearchResults::Semantic(answer) => show_chunks(out, args, answer)?,
+        SearchResults::Text(found) => show_lines(out, args, found)?,
+        SearchResults::Semantic(found) => show_chunks(out, args, found)?,
     }
     let is_empty = match found {
-        SearchResults::Text(answer) => answer.hits.is_empty(),
-        SearchResults::Semantic(answer) => answer.hits.is_empty(),
+        SearchResults::Text(found) => found.hits.is_empty(),
+        SearchResults::Semantic(found) => found.hits.is_empty(),
     };
     if is_empty {
         out.note("nothing found");
@@ -40,18 +40,18 @@ pub(super) fn show(out: &Output, args: &SearchArgs, found: &SearchResults) -> Re
     Ok(())
 }
 
-fn show_lines(out: &Output, args: &SearchArgs, answer: &text::Answer) -> Result<(), CliError> {
-    let next = args.offset + answer.hits.len();
-    let total = answer.total.count();
-    let is_exact = matches!(answer.total, Total::Exactly(_));
+fn show_lines(out: &Output, args: &SearchArgs, found: &text::Results) -> Result<(), CliError> {
+    let next = args.offset + found.hits.len();
+    let total = found.total.count();
+    let is_exact = matches!(found.total, Total::Exactly(_));
     let truncated = (next as u64) < total || !is_exact;
     if out.json {
-        let results: Vec<LineMatch<'_>> = answer.hits.iter().map(LineMatch::from).collect();
+        let results: Vec<LineMatch<'_>> = found.hits.iter().map(LineMatch::from).collect();
         let fields = json!({ "results": results, "total": total, "truncated": truncated });
         return Ok(out.json_object(&fields)?);
     }
     let mut all = String::new();
-    for (index, hit) in answer.hits.iter().enumerate() {
+    for (index, hit) in found.hits.iter().enumerate() {
         if args.context > 0 && index > 0 {
             let _ = writeln!(all, "{}", out.paint.dim("--"));
         }
@@ -60,7 +60,7 @@ fn show_lines(out: &Output, args: &SearchArgs, answer: &text::Answer) -> Result<
     out.data(&all)?;
     if truncated {
         let at_least = if is_exact { "" } else { "at least " };
-        let shown = answer.hits.len();
+        let shown = found.hits.len();
         out.note(&format!("{shown} of {at_least}{total} lines; for more: --offset {next}"));
     }
     Ok(())
@@ -89,21 +89,21 @@ fn line_of_text(all: &mut String, hit: &text::Hit, out: &Output) {
     }
 }
 
-fn show_chunks(out: &Output, args: &SearchArgs, answer: &semantic::Answer) -> Result<(), CliError> {
-    let index = IndexState::from(answer);
+fn show_chunks(out: &Output, args: &SearchArgs, found: &semantic::Results) -> Result<(), CliError> {
+    let index = IndexState::from(found);
     if out.json {
-        let results: Vec<SemanticMatch<'_>> = answer.hits.iter().map(SemanticMatch::from).collect();
+        let results: Vec<SemanticMatch<'_>> = found.hits.iter().map(SemanticMatch::from).collect();
         let fields = json!({
             "results": results,
-            "total": answer.total,
-            "truncated": args.offset + results.len() < answer.total,
+            "total": found.total,
+            "truncated": args.offset + results.len() < found.total,
             "index": index,
         });
         return Ok(out.json_object(&fields)?);
     }
     let words = Words::of(args.question.as_deref().unwrap_or_default());
     let mut all = String::new();
-    for (index, hit) in answer.hits.iter().enumerate() {
+    for (index, hit) in found.hits.iter().enumerate() {
         if index > 0 {
             all.push('\n');
         }

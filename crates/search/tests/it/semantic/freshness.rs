@@ -17,16 +17,16 @@ fn a_saved_file_is_searched_as_it_is_now() {
         "src/config.py",
         "# moved\n# down\n\ndef load_settings(path):\n    \"\"\"Parses the configuration file.\"\"\"\n    return toml.load(path)\n",
     );
-    let answer = files.search(&index, "parse the configuration file");
-    assert_eq!(paths(&answer)[0], "src/config.py");
-    assert!(answer.hits[0].content.contains("toml.load"), "{}", answer.hits[0].content);
-    assert!(answer.hits.iter().all(|hit| !hit.content.contains("json.load")), "the old text is gone");
-    assert_eq!((answer.pending, answer.partial), (1, false));
+    let results = files.search(&index, "parse the configuration file");
+    assert_eq!(paths(&results)[0], "src/config.py");
+    assert!(results.hits[0].content.contains("toml.load"), "{}", results.hits[0].content);
+    assert!(results.hits.iter().all(|hit| !hit.content.contains("json.load")), "the old text is gone");
+    assert_eq!((results.pending, results.partial), (1, false));
 
     let report = files.update(&index);
     assert_eq!((report.done.files, report.done.of), (1, 1), "only what has changed is indexed");
     let again = files.search(&index, "parse the configuration file");
-    assert_eq!((again.hits, again.pending), (answer.hits, 0));
+    assert_eq!((again.hits, again.pending), (results.hits, 0));
 }
 
 #[test]
@@ -62,14 +62,14 @@ fn a_file_that_changes_behind_the_listing_is_not_shown_as_it_was() {
     );
     files.write("db/pool.go", "package db\n");
     let query = toolbay_search::semantic::Query::new("limit retries open connection", 50);
-    let answer = index.search(&query, &listing, &files).unwrap();
-    let moved = answer
+    let results = index.search(&query, &listing, &files).unwrap();
+    let moved = results
         .hits
         .iter()
         .find(|hit| hit.path.as_bytes() == b"src/http/retry.rs")
         .expect("found again by its name");
     assert!(moved.content.contains("attempts < 7") && moved.end_line == 6, "{moved:?}");
-    assert!(answer.hits.iter().all(|hit| !hit.content.contains("dial(address)")));
+    assert!(results.hits.iter().all(|hit| !hit.content.contains("dial(address)")));
 }
 
 #[test]
@@ -87,16 +87,16 @@ fn many_updates_leave_few_segments_and_all_files() {
     let size = index.size();
     assert!(size.segments <= 7, "{size:?}");
     for round in [0, 17, 39] {
-        let answer = files.search(&index, &format!("colour_number_{round}"));
-        assert_eq!(paths(&answer)[0], format!("gen/part{round}.py"));
+        let results = files.search(&index, &format!("colour_number_{round}"));
+        assert_eq!(paths(&results)[0], format!("gen/part{round}.py"));
     }
-    let answer = files.search(&index, "load_settings");
-    assert!(answer.hits[0].content.contains("parse(path, 39)"));
-    assert_eq!(answer.hits.iter().filter(|hit| hit.path.as_bytes() == b"src/config.py").count(), 1);
+    let results = files.search(&index, "load_settings");
+    assert!(results.hits[0].content.contains("parse(path, 39)"));
+    assert_eq!(results.hits.iter().filter(|hit| hit.path.as_bytes() == b"src/config.py").count(), 1);
 }
 
 #[test]
-fn the_first_question_about_a_large_tree_needs_no_index() {
+fn the_first_search_of_a_large_tree_needs_no_index() {
     let files = sample();
     let filler = "    value = compute(value, other) # nothing that anybody asks for\n".repeat(400);
     for number in 0..150 {
@@ -106,9 +106,9 @@ fn the_first_question_about_a_large_tree_needs_no_index() {
         );
     }
     let index = Index::in_memory(None);
-    let answer = files.search(&index, "where are retries limited");
-    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
-    assert!(answer.partial && answer.pending == files.count(), "{} {}", answer.partial, answer.pending);
+    let results = files.search(&index, "where are retries limited");
+    assert_eq!(paths(&results)[0], "src/http/retry.rs");
+    assert!(results.partial && results.pending == files.count(), "{} {}", results.partial, results.pending);
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn real_files_are_searched_while_they_are_young() {
     let report = index.update(&tree.files().unwrap(), &tree, &mut |_| (), &AtomicBool::new(false)).unwrap();
     assert_eq!((report.young, report.done.of), (2, 2), "nothing is kept of what may change unseen");
     let query = toolbay_search::semantic::Query::new("mix paint", 5);
-    let answer = index.search(&query, &tree.files().unwrap(), &tree).unwrap();
-    assert_eq!(paths(&answer), ["paint.py"]);
+    let results = index.search(&query, &tree.files().unwrap(), &tree).unwrap();
+    assert_eq!(paths(&results), ["paint.py"]);
 }
 
 /// Files that somebody loses patience with when some of them are read.
@@ -142,7 +142,7 @@ impl TextSource for Slow<'_> {
 }
 
 #[test]
-fn a_search_that_nobody_waits_for_ends_and_leaves_nothing_behind() {
+fn a_stopped_search_ends_and_keeps_nothing() {
     let files = sample();
     for number in 0..1_000 {
         files.write(&format!("src/part{number}.py"), "def mix_paint():\n    return blend()\n");
@@ -155,6 +155,6 @@ fn a_search_that_nobody_waits_for_ends_and_leaves_nothing_behind() {
     let read = slow.read.load(Ordering::Relaxed);
     assert!(read < 100, "{read} files were read");
     // The same listing: what was half done is not taken for all.
-    let answer = index.search(&query, &entries, &files).unwrap();
-    assert_eq!((paths(&answer)[0].as_str(), answer.partial), ("src/config.py", false));
+    let results = index.search(&query, &entries, &files).unwrap();
+    assert_eq!((paths(&results)[0].as_str(), results.partial), ("src/config.py", false));
 }

@@ -21,9 +21,9 @@ fn the_function_that_does_it_comes_first() {
         ("parse the configuration file", "src/config.py"),
         ("open a connection to the database", "db/pool.go"),
     ] {
-        let answer = files.search(&index, question);
-        assert_eq!(paths(&answer)[0], path, "{question}");
-        let first = &answer.hits[0];
+        let results = files.search(&index, question);
+        assert_eq!(paths(&results)[0], path, "{question}");
+        let first = &results.hits[0];
         let lines: Vec<String> = files.content(path).lines().map(str::to_owned).collect();
         let shown = lines[first.start_line as usize - 1..first.end_line as usize].join("\n");
         assert_eq!(shown.trim(), first.content.trim(), "lines and content agree");
@@ -32,17 +32,17 @@ fn the_function_that_does_it_comes_first() {
 }
 
 #[test]
-fn hits_say_what_they_are() {
+fn hits_have_path_lines_symbol_and_language() {
     let files = sample();
-    let answer = files.search(&files.indexed(), "limit retries of a request");
-    let first = &answer.hits[0];
+    let results = files.search(&files.indexed(), "limit retries of a request");
+    let first = &results.hits[0];
     assert_eq!(first.language, "rust");
     assert!(
         first.symbol.as_deref().is_some_and(|symbol| symbol.contains("limit_retries")),
         "{:?}",
         first.symbol
     );
-    assert!(answer.total >= answer.hits.len() && answer.pending == 0 && !answer.partial);
+    assert!(results.total >= results.hits.len() && results.pending == 0 && !results.partial);
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn every_part_of_a_long_function_is_known_by_its_name() {
         (0..120).map(|number| format!("    total_{number} = first({number}) + second({number})\n")).collect();
     files.write("src/aside.py", &format!("def paint_window():\n{body}\n\ndef compact_journal():\n{body}"));
     let index = files.indexed().with_weights(only(Feature::Cosine));
-    let answer = files.ask(&index, &Query::new("compact the journal", 4));
-    let symbols: Vec<_> = answer.hits.iter().map(|hit| hit.symbol.clone().unwrap_or_default()).collect();
+    let results = files.search_with(&index, &Query::new("compact the journal", 4));
+    let symbols: Vec<_> = results.hits.iter().map(|hit| hit.symbol.clone().unwrap_or_default()).collect();
     assert!(symbols.iter().all(|symbol| symbol.contains("compact_journal")), "{symbols:?}");
 }
 
@@ -62,9 +62,9 @@ fn a_name_is_found_where_it_is_defined() {
     let files = sample();
     let index = files.indexed();
     for name in ["limit_retries", "limitRetries", "retry::limit_retries()", "LIMIT_RETRIES"] {
-        let answer = files.search(&index, name);
-        assert_eq!(paths(&answer)[0], "src/http/retry.rs", "{name}");
-        assert!(answer.hits[0].content.contains("fn limit_retries"), "{name}");
+        let results = files.search(&index, name);
+        assert_eq!(paths(&results)[0], "src/http/retry.rs", "{name}");
+        assert!(results.hits[0].content.contains("fn limit_retries"), "{name}");
     }
 }
 
@@ -109,7 +109,7 @@ fn filters_leave_out_the_rest() {
     let files = sample();
     let index = files.indexed();
     let ask = |query: Query| {
-        let mut paths = paths(&files.ask(&index, &query));
+        let mut paths = paths(&files.search_with(&index, &query));
         paths.sort();
         paths.dedup();
         paths
@@ -130,10 +130,10 @@ fn filters_leave_out_the_rest() {
 fn pages_follow_each_other() {
     let files = sample();
     let index = files.indexed();
-    let all = files.ask(&index, &Query::new("open connection", 50)).hits;
+    let all = files.search_with(&index, &Query::new("open connection", 50)).hits;
     assert!(all.len() > 3);
     for offset in 0..all.len() {
-        let page = files.ask(&index, &Query { offset, ..Query::new("open connection", 2) });
+        let page = files.search_with(&index, &Query { offset, ..Query::new("open connection", 2) });
         assert_eq!(page.hits, all[offset..all.len().min(offset + 2)]);
     }
 }
@@ -150,13 +150,13 @@ fn words_and_vectors_alone_find_the_plain_case() {
     let files = sample();
     for weights in [only(Feature::Words), only(Feature::Cosine), Weights::FITTED] {
         let index = files.indexed().with_weights(weights);
-        let answer = files.ask(&index, &Query::new("limit retries", 5));
-        assert_eq!(paths(&answer)[0], "src/http/retry.rs", "{weights:?}");
+        let results = files.search_with(&index, &Query::new("limit retries", 5));
+        assert_eq!(paths(&results)[0], "src/http/retry.rs", "{weights:?}");
     }
 }
 
 #[test]
-fn an_empty_question_and_an_empty_tree_have_empty_answers() {
+fn empty_queries_and_empty_trees_have_empty_results() {
     let files = sample();
     let index = files.indexed();
     for question in ["", "   ", "?!", "\"\"", "```"] {

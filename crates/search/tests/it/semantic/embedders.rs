@@ -58,22 +58,22 @@ fn its_vectors_are_used() {
     let index = by_vectors(&colours);
     assert_eq!(files.update(&index).notice, None);
     // No word in common: only the embedder can know.
-    let answer = files.ask(&index, &Query::new("hue", 5));
-    assert_eq!(paths(&answer)[0], "docs/guide.md");
-    assert_eq!(answer.notices, Vec::<String>::new());
+    let results = files.search_with(&index, &Query::new("hue", 5));
+    assert_eq!(paths(&results)[0], "docs/guide.md");
+    assert_eq!(results.notices, Vec::<String>::new());
 }
 
 #[test]
-fn the_built_in_model_answers_while_it_is_down() {
+fn the_built_in_model_is_used_while_it_is_down() {
     let files = sample();
     let colours = Arc::new(Colours::default());
     let index = by_vectors(&colours);
     colours.down.store(true, Ordering::Relaxed);
     let report = files.update(&index);
     assert!(report.notice.is_some_and(|notice| notice.contains("connection refused")));
-    let answer = files.ask(&index, &Query::new("limit retries", 5));
-    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
-    assert!(answer.notices[0].contains("built-in model"), "{:?}", answer.notices);
+    let results = files.search_with(&index, &Query::new("limit retries", 5));
+    assert_eq!(paths(&results)[0], "src/http/retry.rs");
+    assert!(results.notices[0].contains("built-in model"), "{:?}", results.notices);
 
     colours.down.store(false, Ordering::Relaxed);
     assert_eq!(
@@ -81,13 +81,13 @@ fn the_built_in_model_answers_while_it_is_down() {
         files.count(),
         "what it could not do is done when it is up again"
     );
-    assert_eq!(paths(&files.ask(&index, &Query::new("hue", 5)))[0], "docs/guide.md");
+    assert_eq!(paths(&files.search_with(&index, &Query::new("hue", 5)))[0], "docs/guide.md");
     assert_eq!(files.update(&index).done.of, 0);
 
     colours.down.store(true, Ordering::Relaxed);
-    let answer = files.ask(&index, &Query::new("limit retries", 5));
-    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
-    assert!(answer.notices[0].contains("connection refused"), "{:?}", answer.notices);
+    let results = files.search_with(&index, &Query::new("limit retries", 5));
+    assert_eq!(paths(&results)[0], "src/http/retry.rs");
+    assert!(results.notices[0].contains("connection refused"), "{:?}", results.notices);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn vectors_of_another_length_are_not_compared() {
     let index = by_vectors(&colours);
     files.update(&index);
     colours.short.store(true, Ordering::Relaxed);
-    let answer = files.ask(&index, &Query::new("limit retries", 5));
-    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
-    assert!(answer.notices[0].contains("another length"), "{:?}", answer.notices);
+    let results = files.search_with(&index, &Query::new("limit retries", 5));
+    assert_eq!(paths(&results)[0], "src/http/retry.rs");
+    assert!(results.notices[0].contains("another length"), "{:?}", results.notices);
 }

@@ -25,12 +25,12 @@ fn an_index_survives_its_process() {
     files.update(&open(cache.path()));
     let index = open(cache.path());
     assert_eq!(files.update(&index).done.of, 0, "nothing is indexed twice");
-    let answer = files.search(&index, "where are retries limited");
-    assert_eq!((paths(&answer)[0].as_str(), answer.pending), ("src/http/retry.rs", 0));
+    let results = files.search(&index, "where are retries limited");
+    assert_eq!((paths(&results)[0].as_str(), results.pending), ("src/http/retry.rs", 0));
 }
 
 #[test]
-fn readers_see_what_another_process_indexed() {
+fn readers_see_the_index_of_another_process() {
     let cache = tempfile::tempdir().unwrap();
     let files = sample();
     let reader = open(cache.path());
@@ -41,13 +41,13 @@ fn readers_see_what_another_process_indexed() {
     for round in 0..10 {
         files.write("new.py", &format!("def paint_{round}():\n    pass\n"));
         files.update(&writer);
-        let answer = files.search(&reader, &format!("paint_{round}"));
-        assert_eq!((paths(&answer)[0].as_str(), answer.pending), ("new.py", 0));
+        let results = files.search(&reader, &format!("paint_{round}"));
+        assert_eq!((paths(&results)[0].as_str(), results.pending), ("new.py", 0));
     }
 }
 
 #[test]
-fn one_writes_while_the_other_is_told_so() {
+fn a_second_writer_reports_that_it_is_busy() {
     let cache = tempfile::tempdir().unwrap();
     let files = sample();
     let (first, second) = (open(cache.path()), open(cache.path()));
@@ -60,7 +60,7 @@ fn one_writes_while_the_other_is_told_so() {
 }
 
 #[test]
-fn what_was_done_before_a_stop_is_kept() {
+fn a_stopped_update_keeps_finished_files() {
     let cache = tempfile::tempdir().unwrap();
     let files = sample();
     let stop = AtomicBool::new(false);
@@ -68,8 +68,8 @@ fn what_was_done_before_a_stop_is_kept() {
     let mut progress = |progress: UpdateProgress| stop.store(progress.files == 2, Ordering::Relaxed);
     let report = index.update(&files.entries(), &files, &mut progress, &stop).unwrap();
     assert!(report.stopped && report.done.files == 2);
-    let answer = files.search(&index, "where are retries limited");
-    assert_eq!((paths(&answer)[0].as_str(), answer.pending), ("src/http/retry.rs", files.count() - 2));
+    let results = files.search(&index, "where are retries limited");
+    assert_eq!((paths(&results)[0].as_str(), results.pending), ("src/http/retry.rs", files.count() - 2));
     assert_eq!(files.update(&open(cache.path())).done.of, files.count() - 2);
 }
 
@@ -96,11 +96,11 @@ fn damaged_bytes_are_noticed_and_made_anew() {
             damaged[at] ^= 0x55;
             fs::write(path, if at % 3 == 0 { &damaged[..at] } else { &damaged }).unwrap();
             let index = open(cache.path());
-            let answer = files.search(&index, "where are retries limited");
-            assert_eq!(paths(&answer), expected, "byte {at} of {}", path.display());
+            let results = files.search(&index, "where are retries limited");
+            assert_eq!(paths(&results), expected, "byte {at} of {}", path.display());
             files.update(&index);
-            let answer = files.search(&open(cache.path()), "where are retries limited");
-            assert_eq!(paths(&answer), expected, "made anew after byte {at}");
+            let results = files.search(&open(cache.path()), "where are retries limited");
+            assert_eq!(paths(&results), expected, "made anew after byte {at}");
             for (path, bytes) in &sound {
                 fs::write(path, bytes).unwrap();
             }
@@ -109,7 +109,7 @@ fn damaged_bytes_are_noticed_and_made_anew() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_still_answers() {
+fn searches_work_with_a_cache_that_cannot_be_written() {
     let cache = tempfile::tempdir().unwrap();
     let files = sample();
     files.update(&open(cache.path()));
@@ -133,8 +133,8 @@ fn a_store_that_is_removed_is_no_trouble() {
     let index = open(cache.path());
     files.update(&index);
     fs::remove_dir_all(cache.path()).unwrap();
-    let answer = files.search(&index, "where are retries limited");
-    assert_eq!(paths(&answer)[0], "src/http/retry.rs");
+    let results = files.search(&index, "where are retries limited");
+    assert_eq!(paths(&results)[0], "src/http/retry.rs");
 }
 
 #[test]
@@ -147,6 +147,6 @@ fn odd_texts_are_no_trouble() {
     files.write("broken.rs", "fn limit_retries( {{{ \u{feff}\u{202e} \"'");
     files.write("größe/ümlaut.md", "# Größe\n\nlimit retries — naïve 漢字\n");
     let index = files.indexed();
-    let answer = files.search(&index, "limit retries");
-    assert!(answer.hits.len() >= 4, "{:?}", paths(&answer));
+    let results = files.search(&index, "limit retries");
+    assert!(results.hits.len() >= 4, "{:?}", paths(&results));
 }

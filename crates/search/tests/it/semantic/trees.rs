@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolbay_search::{
-    semantic::{Answer, Index, Query, Text, TextSource, UpdateReport},
+    semantic::{Index, Query, Results, Text, TextSource, UpdateReport},
     tree::{FileEntry, RelPath, Stamp},
 };
 
@@ -62,11 +62,11 @@ impl Files {
         index.update(&self.entries(), self, &mut |_| (), &AtomicBool::new(false)).unwrap()
     }
 
-    pub(crate) fn search(&self, index: &Index, question: &str) -> Answer {
-        self.ask(index, &Query::new(question, 10))
+    pub(crate) fn search(&self, index: &Index, query: &str) -> Results {
+        self.search_with(index, &Query::new(query, 10))
     }
 
-    pub(crate) fn ask(&self, index: &Index, query: &Query) -> Answer {
+    pub(crate) fn search_with(&self, index: &Index, query: &Query) -> Results {
         index.search(query, &self.entries(), self).unwrap()
     }
 }
@@ -80,8 +80,8 @@ impl TextSource for Files {
 }
 
 /// Where the hits are, best first.
-pub(crate) fn paths(answer: &Answer) -> Vec<String> {
-    answer.hits.iter().map(|hit| hit.path.to_str_lossy().into_owned()).collect()
+pub(crate) fn paths(results: &Results) -> Vec<String> {
+    results.hits.iter().map(|hit| hit.path.to_str_lossy().into_owned()).collect()
 }
 
 /// A tree of a few languages.
