@@ -1,8 +1,8 @@
 //! Tools in the formats of model APIs.
 //!
-//! Each API has a way to say which tools there are, to say which of them the model wants, and to give back what came of it.
-//! The modules here turn [`Tool`]s into the first, read the second and write the third: JSON in, JSON out. Who sends it, and
-//! how, is up to the program.
+//! Each API has a format for definitions of tools, for the calls of a model, and for their results. The modules here write the
+//! first from [`Tool`]s, read the second and write the third: JSON in, JSON out. Sending it is up to the
+//! program.
 //!
 //! ```
 //! use serde_json::json;
@@ -17,7 +17,7 @@
 //! let request = json!({"model": "…", "tools": anthropic::definitions(&tools), "messages": []});
 //! assert_eq!(request["tools"][0]["name"], "shout");
 //!
-//! // What the API answered:
+//! // The response of the API:
 //! let response = json!({"content": [{"type": "tool_use", "id": "t1", "name": "shout", "input": {"text": "hi"}}]});
 //! let done = tools.run(anthropic::calls(&response), &ToolContext::new()).await;
 //! let message = anthropic::results(&done);
@@ -41,40 +41,40 @@ use serde_json::Value;
 
 use crate::{Tool, ToolContext, ToolOutput};
 
-/// Tools under names that every model API takes: at most 64 of `[A-Za-z0-9_-]`, all different.
+/// Tools with names that every model API accepts: at most 64 of `[A-Za-z0-9_-]`, all different.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
     tools: Vec<(String, Arc<dyn Tool>)>,
 }
 
-/// A tool that a model wants to have run.
+/// A call of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// What the API calls this call; empty where it has no such ids.
+    /// Its id; empty where the API has none.
     pub id: String,
-    /// The tool, under its name in the [`ToolSet`].
+    /// The name of the tool in the [`ToolSet`].
     pub name: String,
-    /// The arguments, or what the model wrote where they should be.
+    /// The arguments, or the text that is no JSON object.
     pub arguments: Result<Value, String>,
 }
 
-/// A call, and what came of it.
+/// A call with its output.
 #[derive(Debug, Clone)]
 pub struct Done {
-    /// What the model wanted.
+    /// The call.
     pub call: ToolCall,
-    /// What it gets.
+    /// Its output.
     pub output: ToolOutput,
 }
 
 impl ToolSet {
-    /// These tools. A name that does not fit is shortened, with a hash of the whole.
+    /// A set of tools. A name that is not accepted is shortened and gets a hash of the whole.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let names = names::fitting(tools.iter().map(|tool| tool.name()));
         Self { tools: names.into_iter().zip(tools).collect() }
     }
 
-    /// The tools, each with its name here.
+    /// The tools with their names in this set.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<dyn Tool>)> {
         self.tools.iter().map(|(name, tool)| (name.as_str(), tool))
     }
@@ -84,7 +84,7 @@ impl ToolSet {
         self.tools.iter().find(|(known, _)| known == name).map(|(_, tool)| tool)
     }
 
-    /// Runs everything that a model wants, all at once. What goes wrong is an output like any other.
+    /// Runs calls concurrently. A failure is an output, too.
     pub async fn run(&self, calls: Vec<ToolCall>, context: &ToolContext) -> Vec<Done> {
         join_all(calls.into_iter().map(|call| async move {
             let output = self.run_one(&call, context).await;
@@ -99,7 +99,7 @@ impl ToolSet {
         };
         match &call.arguments {
             Ok(arguments) => {
-                // A strict schema has the model write null where it wants to say nothing.
+                // With a strict schema the model writes null for an optional property that it leaves out.
                 let arguments = schema::without_added_nulls(arguments.clone(), tool.schema());
                 tool.execute(arguments, context).await
             }
@@ -112,7 +112,7 @@ impl ToolSet {
 }
 
 impl ToolCall {
-    /// A call whose arguments the model wrote as text.
+    /// A call whose arguments are a text.
     fn written(id: &Value, name: &Value, arguments: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let arguments = match arguments.as_str() {
@@ -129,7 +129,7 @@ impl ToolCall {
     }
 }
 
-/// Items of an array, wherever it may be missing.
+/// The items of an array; none where it is missing.
 fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

@@ -1,8 +1,7 @@
-//! Using what a host offers.
+//! Calls to the servers of an engine.
 //!
-//! An [`Agent`] is someone who calls tools, reads resources and gets prompts: it has a name, handlers for what servers ask
-//! back, and limits. Its calls take the way that calls of every other client take, [`Host::dispatch`], with the same
-//! checks. For those who need none of that there are the same methods on [`Host`].
+//! An [`Agent`] calls tools, reads resources and gets prompts. It has a name, handlers for requests of servers, and limits. Its
+//! calls take the path of every other client, [`Host::dispatch`], with the same checks.
 
 mod servers;
 
@@ -25,22 +24,22 @@ use crate::{
     reload::ConfiguredServers,
 };
 
-/// Someone who uses what a host offers. Clones are cheap and mean the same one: to servers that ask back, all calls of
-/// clones are calls of one client.
+/// Many servers, started and supervised, and the calls to them: [`Agent::builder`]. Clones are cheap and share the servers; to a
+/// server, all calls of clones are calls of one client.
 #[derive(Debug, Clone)]
 pub struct Agent {
     host: Host,
     sender: Arc<CallSender>,
     limit: Arc<OutputLimit>,
     configured: Arc<ConfiguredServers>,
-    /// Notifications in the middle of calls, for those who follow a server.
+    /// Notifications in the middle of calls, for [`Server::notifications`](crate::Server::notifications).
     calls: CallObservers,
 }
 
-/// What is to be completed.
+/// The subject of a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionReference {
-    /// An argument of a prompt, by the name that the host has for it.
+    /// An argument of a prompt, by its listed name.
     Prompt(String),
     /// A variable of a resource template, such as `file:///{path}`.
     Template(String),
@@ -57,7 +56,7 @@ impl CallTarget for Host {
 }
 
 impl Agent {
-    /// An agent that uses an engine which runs already. Servers take it for a client of its own.
+    /// Returns an agent that uses a running engine. To servers it is a client of its own.
     pub fn new(host: Host) -> Self {
         let configured = host.statuses().into_iter().filter_map(|status| status.config);
         let configured = configured.map(|config| (*config).clone()).collect();
@@ -70,27 +69,27 @@ impl Agent {
         Self { host, sender, limit: Arc::default(), configured, calls }
     }
 
-    /// The same one under this name, which servers are told.
+    /// Returns a view of this agent with another name and version, which modern servers see in each request.
     pub fn named(self, name: &str, version: &str) -> Self {
         self.changed(|sender| sender.named(name, version))
     }
 
-    /// The same one, with answers for what servers ask in the middle of a call.
+    /// Returns a view of this agent that handles requests of servers in the middle of calls.
     pub fn handlers(self, handlers: Handlers) -> Self {
         self.changed(|sender| sender.with_handlers(handlers))
     }
 
-    /// The same one, who wants this of its calls.
+    /// Returns a view of this agent with options for its calls.
     pub fn with(&self, options: CallOptions) -> Self {
         self.clone().changed(|sender| sender.with_options(options))
     }
 
-    /// The same one, whose tools give no more than this at once.
+    /// Returns a view of this agent whose tools truncate their output.
     pub fn output_limit(self, limit: OutputLimit) -> Self {
         Self { limit: Arc::new(limit), ..self }
     }
 
-    /// The host that it uses.
+    /// The engine that it uses.
     pub fn host(&self) -> &Host {
         &self.host
     }
@@ -118,20 +117,20 @@ impl Agent {
         Self { sender: Arc::new(sender), ..self }
     }
 
-    /// Calls a tool by the name that the host has for it. `arguments` is an object, or null for none.
+    /// Calls a tool by its listed name. `arguments` is an object, or null for none.
     ///
-    /// A tool that fails is a result all the same, with [`CallToolResult::is_error`]; so are arguments that do not fit its
-    /// schema, which never reach the server. A name that a starting server may bring is waited for. Dropping the future
-    /// cancels the call, and the server is told.
+    /// A tool that fails is a result with [`CallToolResult::is_error`]. So are arguments that do not match its schema, which never
+    /// reach the server. If a server that is starting may have the tool, the call waits for it. Dropping the future cancels the
+    /// call and notifies the server.
     ///
     /// # Errors
     ///
-    /// When nobody has such a tool, its server cannot be reached or answers with an error, or time runs out.
+    /// When no server has such a tool, its server cannot be reached or returns an error, or the call times out.
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
         self.sender.within(name, self.call(name, arguments)).await
     }
 
-    /// As [`Agent::call_tool`], by the server and the name that the server itself uses.
+    /// As [`Agent::call_tool`], by the server and the name that it uses itself.
     ///
     /// # Errors
     ///
@@ -149,11 +148,11 @@ impl Agent {
         self.sender.within(tool, work).await
     }
 
-    /// Reads a resource, whoever has it.
+    /// Reads a resource of any server.
     ///
     /// # Errors
     ///
-    /// When nobody has it, or several could; `toolbay://<server>/<uri>` then says who is meant.
+    /// When no server has it, or several could; `toolbay://<server>/<uri>` then names the server.
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         let work = async {
             let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
@@ -169,11 +168,11 @@ impl Agent {
         self.sender.within(uri, work).await
     }
 
-    /// Gets a prompt by the name that the host has for it. `arguments` is an object of strings, or null for none.
+    /// Gets a prompt by its listed name. `arguments` is an object of strings, or null for none.
     ///
     /// # Errors
     ///
-    /// When nobody has such a prompt, or its server does not give it.
+    /// When no server has such a prompt, or its server returns an error.
     pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<GetPromptResult, Error> {
         let work = async {
             let params = named_params(name, arguments)?;
@@ -185,11 +184,11 @@ impl Agent {
         self.sender.within(name, work).await
     }
 
-    /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
+    /// Completes an argument of a prompt, or a variable of a resource template.
     ///
     /// # Errors
     ///
-    /// When nobody has the prompt or template, or its server completes nothing.
+    /// When no server has the prompt or template, or its server has no completions.
     pub async fn complete(
         &self,
         what: &CompletionReference,
@@ -234,29 +233,29 @@ impl Agent {
 }
 
 impl Agent {
-    /// The tools of all servers that are up now, under the names that the host has for them.
+    /// The tools of all servers that are up, by their listed names.
     pub fn all_tools(&self) -> Vec<Tool> {
         items(&self.host().table(), CatalogKind::Tools, Tool::parse)
     }
 
-    /// The resources of all servers that are up now.
+    /// The resources of all servers that are up.
     pub fn all_resources(&self) -> Vec<Resource> {
         items(&self.host().table(), CatalogKind::Resources, Resource::parse)
     }
 
-    /// The resource templates of all servers that are up now.
+    /// The resource templates of all servers that are up.
     pub fn all_templates(&self) -> Vec<ResourceTemplate> {
         items(&self.host().table(), CatalogKind::ResourceTemplates, ResourceTemplate::parse)
     }
 
-    /// The prompts of all servers that are up now, under the names that the host has for them.
+    /// The prompts of all servers that are up, by their listed names.
     pub fn all_prompts(&self) -> Vec<Prompt> {
         items(&self.host().table(), CatalogKind::Prompts, Prompt::parse)
     }
 }
 
 impl Agent {
-    /// Waits for servers on their way up that may bring what is named.
+    /// Waits for starting servers that may have what the request names.
     async fn arrived(&self, asked: &str, params: &Map<String, Value>) {
         if let Some(request) = request(asked, params)
             && let Some(arrival) = self.host.arrival(&request)
@@ -265,7 +264,7 @@ impl Agent {
         }
     }
 
-    /// The name that the host has for a tool of a server; a server on its way up is waited for.
+    /// The listed name of a tool of a server, after waiting for a server that is starting.
     async fn exposed(&self, server: &str, tool: &str) -> Result<String, Error> {
         let find = || self.host.table().tool_of(server, tool).map(str::to_owned);
         if let Some(name) = find() {
@@ -291,7 +290,7 @@ impl Agent {
         Ok(route.server.name().clone())
     }
 
-    /// The server that has a tool, and whether it does it only as a task.
+    /// The server that has a tool, and whether it runs it only as a task.
     fn owner_of_tool(&self, name: &str) -> Result<(ServerName, bool), Error> {
         let table = self.host.table();
         if let Some(route) = table.tool(name) {
@@ -330,7 +329,7 @@ pub(crate) fn named_params(name: &str, arguments: Value) -> Result<Map<String, V
     Ok(Map::from_iter([("name".to_owned(), json!(name)), ("arguments".to_owned(), arguments)]))
 }
 
-/// All items of a list, over all its pages. Only what can be read is in the table.
+/// All items of a list, over all its pages. The table has only items that can be read.
 fn items<T>(table: &RouteTable, kind: CatalogKind, read: impl Fn(Bytes) -> Result<T, InvalidItem>) -> Vec<T> {
     let mut all = Vec::new();
     let mut cursor = None;
@@ -344,7 +343,7 @@ fn items<T>(table: &RouteTable, kind: CatalogKind, read: impl Fn(Bytes) -> Resul
     all
 }
 
-/// Why a server offers nothing, if it is down.
+/// Why a server has no tools, if it is down.
 pub(crate) fn not_up(status: ServerStatus) -> Option<Error> {
     let ServerStatus { name: server, state, .. } = status;
     match state.failure().cloned() {

@@ -1,8 +1,8 @@
-//! One request of this program, from asking to its answer.
+//! One request of this program, from sending to the result.
 //!
-//! Whatever happens on the way happens here: progress, log messages, questions in the middle of a call (a server with a
-//! handshake), questions instead of an answer (a stateless server, which is then asked again with the answers), and calls
-//! that their server does only as a task. Dropping the future cancels all of it.
+//! Everything before the result is handled here: progress, log messages, server requests in the middle of a call (legacy
+//! servers), required input instead of a result (modern servers, to which the call is sent again with the input), and calls
+//! that a server runs only as a task. Dropping the future cancels all of it.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -22,24 +22,24 @@ use toolbay_upstream::{
 
 use crate::{CallOptions, Error, Handlers, ServerNotification};
 
-/// A server that asks more often than this asks in circles.
+/// A server that requires input more often than this requires it forever.
 const MAX_ROUNDS: u32 = 32;
 
-/// How long a server that only wants to be asked again later gets.
+/// The pause before a call is sent again to a server that requires no input, only a retry.
 const LATER: Duration = Duration::from_millis(200);
 
 /// Where requests go: many servers, or one.
 pub(crate) trait CallTarget: Send + Sync {
     /// Sends a request.
     fn send(&self, asked: HostRequest) -> Routed;
-    /// For what must be done after its caller went away.
+    /// For work that outlives its caller.
     fn tasks(&self) -> &TaskTracker;
 }
 
 /// Where the notifications in the middle of calls go.
 pub(crate) type CallObservers = broadcast::Sender<(ServerName, ServerNotification)>;
 
-/// Who sends requests.
+/// The sender of requests: who it is to servers, its handlers and options.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSender {
     owner: CallerId,
@@ -50,12 +50,12 @@ pub(crate) struct CallSender {
     pub(crate) options: CallOptions,
     /// Who follows the notifications in the middle of calls.
     observers: Option<CallObservers>,
-    /// Made when it is first needed, and for as long as nothing of the above changes.
+    /// Made when it is first used, and valid until one of the fields above changes.
     identity: Arc<OnceLock<Arc<ClientIdentity>>>,
 }
 
 impl CallSender {
-    /// A client unlike any other.
+    /// A client of its own.
     pub(crate) fn new() -> Self {
         let us = client_info("toolbay-agent", env!("CARGO_PKG_VERSION"));
         Self {
@@ -92,7 +92,7 @@ impl CallSender {
         Self { options, identity: Arc::default(), ..self }
     }
 
-    /// Does something in the time that the caller allows.
+    /// Runs a future within the timeout of the caller.
     pub(crate) async fn within<T>(
         &self,
         what: &str,
@@ -168,7 +168,7 @@ fn client_info(name: &str, version: &str) -> String {
 pub(crate) struct CallEngine<'a> {
     pub(crate) line: &'a dyn CallTarget,
     pub(crate) sender: &'a CallSender,
-    /// Who will answer.
+    /// The server that has what the request names.
     pub(crate) server: ServerName,
 }
 
@@ -194,7 +194,7 @@ impl CallEngine<'_> {
         Err(Error::protocol(&self.server, format!("it requested input {MAX_ROUNDS} times without a result")))
     }
 
-    /// Sends a request about something that its server knows already, if `resumes` says so.
+    /// Sends a request; with `resumes`, about something that its server began.
     fn send(
         &self,
         asked: &str,
@@ -217,7 +217,7 @@ impl CallEngine<'_> {
         }
     }
 
-    /// A request with a wish for progress, if there is one. Which token it has is nobody's business.
+    /// A request, with a progress token if the caller follows progress. The connection replaces the token.
     fn build_request(&self, asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
         if self.sender.options.on_progress.is_none() {
             return request(asked, params);
@@ -264,7 +264,7 @@ impl CallEngine<'_> {
         }
     }
 
-    /// The result of an answer as JSON text, unless it is an error.
+    /// The result of a response as JSON text, unless it is an error.
     fn result<'b>(&self, answer: &'b CallResponse) -> Result<&'b str, Error> {
         match (answer.response.result_text(), answer.response.error()) {
             (Some(result), _) => Ok(result),
@@ -274,7 +274,7 @@ impl CallEngine<'_> {
     }
 }
 
-/// What an answer asks for, if it is no result yet.
+/// The input that a response requires, if it is no result.
 fn wanted(answer: &CallResponse) -> Option<Value> {
     let kind = answer.response.result_field("resultType").map(|span| answer.response.raw(span));
     if !answer.revision.features().has_input_required() || kind != Some("\"input_required\"") {
@@ -284,7 +284,7 @@ fn wanted(answer: &CallResponse) -> Option<Value> {
 }
 
 impl CallEngine<'_> {
-    /// Has the questions answered, and makes the parameters those of the next round.
+    /// Has the handlers provide the input, and puts it into the parameters of the next round.
     async fn give_input(
         &self,
         wanted: &Value,
@@ -297,7 +297,7 @@ impl CallEngine<'_> {
             let reply = self.sender.handlers.reply(&self.server, asked, question["params"].clone()).await;
             let answer = match reply {
                 Ok(answer) => answer,
-                // A person who is not there has not answered; that is something a server understands.
+                // Without a user nothing was decided, which servers understand.
                 Err(_) if asked == method::ELICIT => serde_json::json!({ "action": "cancel" }),
                 Err(error) => return Err(error.into()),
             };
@@ -341,7 +341,7 @@ impl CallEngine<'_> {
     }
 }
 
-/// A task that somebody waits for.
+/// A task whose end is awaited; dropping it cancels the task.
 struct Task<'a, 'b> {
     exchange: &'a CallEngine<'b>,
     id: Value,
@@ -358,23 +358,23 @@ impl Task<'_, '_> {
 
 impl Drop for Task<'_, '_> {
     fn drop(&mut self) {
-        // At the end of the process there may be no runtime any more, and then no server either.
+        // At the end of the process there may be no runtime, and then there is no server either.
         let (false, Ok(runtime)) = (self.has_ended, tokio::runtime::Handle::try_current()) else { return };
         if let Ok(SendOutcome::Call(call)) = self.send(method::TASKS_CANCEL) {
-            // Nobody waits for the answer, but a call that is dropped is not sent.
+            // The response is not used, but a call that is dropped is not sent.
             self.exchange.line.tasks().spawn_on(async move { drop(call.outcome().await) }, &runtime);
         }
     }
 }
 
-/// What became of a request that was sent.
+/// The outcome of sending a request.
 enum SendOutcome {
     Call(RunningCall),
-    /// The answer is known without asking anyone.
+    /// The result is known without a server.
     Known(String),
 }
 
-/// A request of ours. Its id is nobody's business: each server gets ids of its own.
+/// A request. Its id does not matter: each connection makes its own.
 pub(crate) fn request(asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
     let params = serde_json::to_string(params).ok()?;
     match Message::parse(toolbay_protocol::request(&1.into(), asked, Some(&params))) {

@@ -1,8 +1,8 @@
-//! Why something did not work, for those who use this library.
+//! Errors of the library.
 //!
-//! One enum for everything, whether a whole host is used or a single [`Client`](crate::Client). Each error says what happened
-//! and to which server; [`Error::hint`] says what to do, [`Error::whose_fault`] who must do it, and
-//! [`Error::is_retryable`] whether the same call may simply be made again.
+//! One enum for agents and single [`Client`](crate::Client)s. Each error says what failed and for which server;
+//! [`Error::hint`] says what to do, [`Error::whose_fault`] who has to do it, and [`Error::is_retryable`] whether the same call
+//! may be made again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use toolbay_host::{Hint, ServerError, ServerState};
 use toolbay_protocol::{ErrorCode, ErrorObject, ServerName};
 use toolbay_upstream::{CallError, Failure, HttpError};
 
-/// Why something did not work.
+/// An error of the library.
 ///
 /// ```
 /// use toolbay_agent::{Error, Fault};
@@ -29,133 +29,133 @@ pub enum Error {
     /// No server has that name.
     #[error("no server named `{server}`{}", list("; there are", known))]
     ServerNotFound {
-        /// What was asked for.
+        /// The name in the request.
         server: String,
-        /// Those that there are.
+        /// The servers that there are.
         known: Vec<String>,
     },
     /// No server offers that tool.
     #[error("no server offers the tool `{name}`{}", did_you_mean(similar))]
     ToolNotFound {
-        /// What was asked for.
+        /// The name in the request.
         name: String,
-        /// Names that look like it.
+        /// Similar names.
         similar: Vec<String>,
     },
     /// No server offers that prompt.
     #[error("no server offers the prompt `{name}`{}", did_you_mean(similar))]
     PromptNotFound {
-        /// What was asked for.
+        /// The name in the request.
         name: String,
-        /// Names that look like it.
+        /// Similar names.
         similar: Vec<String>,
     },
-    /// No server has that resource, or several could.
+    /// No server has that resource, or it is not clear which.
     #[error("no server has the resource `{uri}`{}", list("; several could:", candidates))]
     ResourceNotFound {
-        /// What was asked for.
+        /// The name in the request.
         uri: String,
         /// Servers that could have it.
         candidates: Vec<String>,
     },
-    /// The server did not come up. Its state ([`Agent::status`](crate::Agent::status)) says whether it is tried again by itself.
+    /// The server could not be started. Its state ([`Agent::status`](crate::Agent::status)) says whether it is tried again.
     #[error("server `{server}` has failed: {failure}")]
     Init {
-        /// Which.
+        /// The server.
         server: ServerName,
-        /// Why.
+        /// The reason.
         failure: Arc<Failure>,
     },
-    /// The server is not meant to run now: it is switched off, was stopped, or nobody approved of it yet.
+    /// The server may not run now: it is disabled, was stopped, or needs approval.
     #[error("server `{server}` {}", state.predicate())]
     NotRunning {
-        /// Which.
+        /// The server.
         server: ServerName,
-        /// Where it is in its life.
+        /// Its state.
         state: ServerState,
     },
-    /// The way to the server is gone: it died, was stopped, or cannot be reached.
+    /// The connection to the server ended: it crashed, was stopped, or cannot be reached.
     #[error(transparent)]
     Connection(CallError),
-    /// The server took too long.
+    /// The call exceeded a timeout of the server.
     #[error(transparent)]
     Timeout(CallError),
-    /// The call took longer than its caller allowed.
+    /// The call exceeded the timeout of its caller.
     #[error("`{what}` exceeded the caller's timeout of {} s", after.as_secs_f32())]
     CallerTimeout {
-        /// What took so long.
+        /// What was called.
         what: String,
-        /// How long it was allowed to take.
+        /// The timeout.
         after: Duration,
     },
     /// Too many calls at once.
     #[error(transparent)]
     Busy(CallError),
-    /// The server answered with an error.
+    /// The server returned an error.
     #[error("server `{server}` returned error {code}: {message}")]
     Server {
-        /// Which.
+        /// The server.
         server: ServerName,
-        /// The code, as the server gave it.
+        /// The code, as the server sent it.
         code: ErrorCode,
-        /// What it said.
+        /// The message of the server.
         message: String,
-        /// More, for programs.
+        /// Further data, for programs.
         data: Option<Arc<RawValue>>,
     },
-    /// The request cannot be sent to anyone.
+    /// The request was rejected before it was sent.
     #[error("the request was rejected: {message} ({code})")]
     Refused {
-        /// The code that a client would get.
+        /// The code that a client of a hub would get.
         code: ErrorCode,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// The server answered with something that cannot be used.
+    /// The server sent something that cannot be used.
     #[error("server `{server}` violates the protocol: {reason}")]
     Protocol {
-        /// Which.
+        /// The server.
         server: ServerName,
-        /// What is wrong.
+        /// The problem.
         reason: String,
-        /// What to do about it, where something can be done.
+        /// What to do about it, where that is known.
         hint: Option<Hint>,
     },
-    /// The client was not initialized yet.
+    /// The client is not initialized.
     #[error("the client of server `{server}` is not initialized")]
     NotInitialized {
-        /// Which.
+        /// The server.
         server: ServerName,
     },
-    /// The client was initialized before.
+    /// The client is already initialized.
     #[error("the client of server `{server}` is already initialized")]
     AlreadyInitialized {
-        /// Which.
+        /// The server.
         server: ServerName,
     },
     /// A configuration file cannot be used.
     #[error("{0}")]
     Config(Arc<ConfigError>),
-    /// What a program said about a server cannot be used.
+    /// The configuration of a server cannot be used.
     #[error("server `{server}` cannot be set up: {reason}")]
     Setup {
-        /// Which.
+        /// The server.
         server: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// Settings do not fit the schema that was given for them.
+    /// Settings do not match their schema.
     #[error("JSON schema validation failed for {what}: {}", faults.join("; "))]
     Schema {
-        /// Whose settings.
+        /// What the settings are for.
         what: String,
-        /// What does not fit, each with its JSON pointer.
+        /// The problems, each with its JSON pointer.
         faults: Vec<String>,
     },
 }
 
 impl Error {
-    /// Whether the same call may be made again as it is: it certainly never reached the server, and time may help.
+    /// Whether the same call may be made again: it certainly never reached the server, and may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Connection(error) | Self::Timeout(error) | Self::Busy(error) => error.is_retryable(),
@@ -168,7 +168,7 @@ impl Error {
         }
     }
 
-    /// The server concerned, where one is.
+    /// The server concerned, if there is one.
     pub fn server(&self) -> Option<&str> {
         match self {
             Self::ServerNotFound { server, .. } | Self::Setup { server, .. } => Some(server),
@@ -185,7 +185,7 @@ impl Error {
         }
     }
 
-    /// An error that a server gave for an answer.
+    /// An error that a server returned.
     pub(crate) fn from_response(server: &ServerName, error: ErrorObject) -> Self {
         let ErrorObject { code, message, data } = error;
         Self::Server { server: server.clone(), code, message, data: data.map(Arc::from) }
@@ -260,21 +260,21 @@ impl From<ConfigError> for Error {
     }
 }
 
-/// Who must do something about an error.
+/// Who has to do something about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// Whoever made the call: a name, arguments, the order of things.
+    /// The caller: a name, arguments, the order of calls.
     Caller,
-    /// Whoever set things up: a missing program, a wrong URL, missing credentials.
+    /// The setup: a missing program, a wrong URL, missing credentials.
     Setup,
-    /// The server, or who wrote it.
+    /// The server.
     Server,
-    /// The way to the server.
+    /// The network between here and the server.
     Network,
 }
 
 impl Error {
-    /// Who must do something about it.
+    /// Who has to do something about it.
     pub fn whose_fault(&self) -> Fault {
         match self {
             Self::ServerNotFound { .. }
@@ -312,7 +312,7 @@ fn fault_of(failure: &Failure) -> Fault {
         Failure::Spawn { .. } | Failure::Handshake { .. } | Failure::Neither { .. } => Fault::Setup,
         failure if failure.is_address_in_use() => Fault::Setup,
         Failure::Remote { why } => fault_on_the_way(why),
-        // It ended, said nothing in time, or whatever else a server should not do.
+        // It exited, timed out, or broke the protocol.
         _ => Fault::Server,
     }
 }
@@ -326,7 +326,7 @@ fn fault_on_the_way(why: &HttpError) -> Fault {
 }
 
 impl Error {
-    /// One line on what to do about it, where we know one.
+    /// One line on what to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Init { failure, .. } => failure.next_step().map(|hint| in_library_words(&hint)),
@@ -353,7 +353,7 @@ impl Error {
         }
     }
 
-    /// The error and, on a line of its own, what to do about it.
+    /// The error and, on a line of its own, the hint.
     pub fn explained(&self) -> String {
         match self.hint() {
             Some(hint) => format!("{self}\nhint: {hint}"),
@@ -362,7 +362,7 @@ impl Error {
     }
 }
 
-/// A hint for people who program with this library.
+/// A hint in terms of this library.
 fn in_library_words(hint: &Hint) -> String {
     match hint {
         Hint::NoPath { otherwise } => {

@@ -1,16 +1,16 @@
-//! Answers to what servers ask in the middle of a call.
+//! Handlers for requests of servers.
 //!
-//! A server may want an answer of a model ([`Sampling`]), of a person ([`Elicitation`]), or to know which folders it may
-//! look at ([`Roots`]). Each is a trait with one method; closures will do, too. What has no handler is not offered to
-//! servers, and one that asks all the same is told so.
+//! In the middle of a call a server may request a completion of a model ([`Sampling`]), input of the user ([`Elicitation`]), or the
+//! workspace roots ([`Roots`]). Each is a trait with one method; closures implement them, too. Only what has a handler is declared
+//! as a capability, and a request without a handler gets an error.
 //!
 //! ```
 //! use toolbay_agent::handlers::{ElicitResult, Handlers, Root};
 //!
 //! let handlers = Handlers::new()
 //!     .roots(vec![Root::new("file:///home/ada/project")])
-//!     .elicitation(|asked: toolbay_agent::handlers::ElicitRequest| async move {
-//!         eprintln!("{} asks: {}", asked.server, asked.message());
+//!     .elicitation(|request: toolbay_agent::handlers::ElicitRequest| async move {
+//!         eprintln!("{} asks: {}", request.server, request.message());
 //!         ElicitResult::Decline
 //!     });
 //! assert!(!handlers.is_empty());
@@ -31,31 +31,31 @@ use toolbay_upstream::{ClientReply, ServerRequest};
 
 pub use request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
 
-/// What the specification has for a person or a model that will not answer.
+/// The code of the specification for a request that the user or the model rejected.
 const REJECTED: ErrorCode = ErrorCode(-1);
 
-/// A future on the heap, so that traits with it can be used as `dyn`.
+/// A boxed future, so that traits can be used as `dyn`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-/// Why a question has no answer; any error or text will do. The server is told.
+/// Why a request was not fulfilled: any error or text. The server receives it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Has a model answer for a server.
+/// Runs a model for a server (`sampling/createMessage`).
 ///
-/// Whoever implements this should show people what is asked, and what was answered, before the server gets it.
+/// An implementation should show users the request and the completion before the server receives it.
 pub trait Sampling: Send + Sync + 'static {
-    /// Gives the next message of a conversation.
+    /// Returns the next message of a conversation.
     fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>>;
 }
 
-/// Has a person answer for a server.
+/// Asks the user for a server (`elicitation/create`).
 pub trait Elicitation: Send + Sync + 'static {
-    /// Shows a form, or asks to visit a page.
+    /// Shows a form, or asks the user to visit a page.
     fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, ElicitResult>;
 }
 
-/// Says which folders a server may look at.
+/// Provides the workspace roots (`roots/list`).
 pub trait Roots: Send + Sync + 'static {
-    /// The folders for that server.
+    /// The roots for that server.
     fn roots(&self, server: &ServerName) -> BoxFuture<'_, Vec<Root>>;
 }
 
@@ -79,14 +79,14 @@ where
     }
 }
 
-/// The same folders for every server.
+/// The same roots for every server.
 impl Roots for Vec<Root> {
     fn roots(&self, _server: &ServerName) -> BoxFuture<'_, Vec<Root>> {
         Box::pin(async { self.clone() })
     }
 }
 
-/// Who answers what servers ask. Clones are cheap and mean the same handlers.
+/// The handlers of an agent or client. Clones are cheap.
 #[derive(Clone, Default)]
 pub struct Handlers {
     sampling: Option<Arc<dyn Sampling>>,
@@ -95,32 +95,32 @@ pub struct Handlers {
 }
 
 impl Handlers {
-    /// Nobody answers anything.
+    /// No handlers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Who has a model answer.
+    /// Sets the handler for sampling.
     pub fn sampling(self, handler: impl Sampling) -> Self {
         Self { sampling: Some(Arc::new(handler)), ..self }
     }
 
-    /// Who has a person answer.
+    /// Sets the handler for elicitation.
     pub fn elicitation(self, handler: impl Elicitation) -> Self {
         Self { elicitation: Some(Arc::new(handler)), ..self }
     }
 
-    /// Who says which folders a server may look at.
+    /// Sets the handler for roots.
     pub fn roots(self, handler: impl Roots) -> Self {
         Self { roots: Some(Arc::new(handler)), ..self }
     }
 
-    /// Whether nobody answers anything.
+    /// Whether there are no handlers.
     pub fn is_empty(&self) -> bool {
         self.sampling.is_none() && self.elicitation.is_none() && self.roots.is_none()
     }
 
-    /// What servers are told that they may ask, as `clientCapabilities`.
+    /// The capabilities that the handlers provide (`clientCapabilities`).
     pub(crate) fn capabilities(&self) -> Value {
         let mut declared = json!({});
         if self.sampling.is_some() {
@@ -137,7 +137,7 @@ impl Handlers {
 }
 
 impl Handlers {
-    /// Answers a question of a server with a handshake, unless the server loses interest first.
+    /// Responds to a request of a legacy server, unless the server withdraws it first.
     pub(crate) async fn respond(&self, server: &ServerName, mut question: Box<ServerRequest>) {
         let params = question.params().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let asked = question.method().to_owned();
@@ -154,13 +154,13 @@ impl Handlers {
         });
     }
 
-    /// The folders of a server as JSON text, if anyone says which they are.
+    /// The roots of a server as JSON text, if there is a handler.
     pub(crate) async fn roots_of(&self, server: &ServerName) -> Option<String> {
         let roots = self.roots.as_ref()?.roots(server).await;
         serde_json::to_string(&roots).ok()
     }
 
-    /// The result of a question, or why there is none.
+    /// The result of a server request, or the error.
     pub(crate) async fn reply(
         &self,
         server: &ServerName,

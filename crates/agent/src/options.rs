@@ -1,4 +1,4 @@
-//! What a caller wants of a call besides its answer.
+//! Options of a call: timeout, progress, log messages.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -6,33 +6,32 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolbay_protocol::{LogLevel, Notification};
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Progress {
-    /// How much is done; only ever grows.
+    /// How much is done; never decreases.
     pub progress: f64,
-    /// How much there is to do, if the server knows.
+    /// How much there is to do, if known.
     pub total: Option<f64>,
-    /// What it is at.
+    /// What is being done.
     pub message: Option<String>,
 }
 
 /// A log message of a server about a call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct LogMessage {
-    /// How severe it is: `debug` to `emergency`.
+    /// Its severity: `debug` to `emergency`.
     pub level: String,
-    /// Which part of the server says so.
+    /// The part of the server that logged it.
     pub logger: Option<String>,
-    /// What it says.
+    /// The message or data.
     #[serde(default)]
     pub data: Value,
 }
 
-/// Who is told.
 type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 
-/// What a caller wants of a call besides its answer.
+/// Options of a call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,28 +49,28 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// Nothing special.
+    /// No options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The longest the call may take in all, waiting for a server that starts included. The limits that its server has hold
-    /// besides; whichever is reached first ends the call, and the server is told.
+    /// Limits the time of the call in all, waiting for a server that is starting included. The timeouts of the server apply,
+    /// too; the first that is reached ends the call and notifies the server.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// Called whenever the server says how far it is. It should be quick: the call waits for it.
+    /// Called for each progress notification. It should be quick: the call waits for it.
     pub fn on_progress(self, told: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         Self { on_progress: Some(Arc::new(told)), ..self }
     }
 
-    /// Called for log messages about the call that are at least this severe.
+    /// Called for log messages of the call that are at least this severe.
     pub fn on_log(self, least: LogLevel, told: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
         Self { on_log: Some((least, Arc::new(told))), ..self }
     }
 
-    /// Tells of progress, if anyone wants to know.
+    /// Passes on progress.
     pub(crate) fn progressed(&self, notification: &Notification) {
         if let Some(told) = &self.on_progress
             && let Some(progress) = params(notification)
@@ -80,7 +79,7 @@ impl CallOptions {
         }
     }
 
-    /// Tells of a log message, if anyone wants to know.
+    /// Passes on a log message.
     pub(crate) fn logged(&self, notification: &Notification) {
         if let Some((_, told)) = &self.on_log
             && let Some(message) = params(notification)

@@ -1,7 +1,7 @@
-//! What servers answered, whole.
+//! Results of servers.
 //!
-//! Every result keeps the text that the server sent: nothing is lost, whatever fields it has. What people, models and
-//! programs want of it are views.
+//! Every result keeps the text that the server sent, so that no field is lost. The methods are views of it for people,
+//! models and programs.
 
 mod truncate;
 
@@ -21,7 +21,7 @@ use crate::Error;
 struct RawResult(Box<RawValue>);
 
 impl RawResult {
-    /// Keeps a result and reads what is known of it.
+    /// Keeps a result and reads its known fields.
     fn read<T: DeserializeOwned>(server: &ServerName, json: &str) -> Result<(Self, T), Error> {
         let unusable = |error: serde_json::Error| Error::protocol(server, format!("its result: {error}"));
         let known = serde_json::from_str(json).map_err(unusable)?;
@@ -41,7 +41,7 @@ impl RawResult {
     }
 }
 
-/// What all results can do.
+/// The views that all results have.
 macro_rules! views {
     ($name:ident) => {
         impl $name {
@@ -55,7 +55,7 @@ macro_rules! views {
                 self.whole.value()
             }
 
-            /// The whole result as JSON for people to read.
+            /// The whole result as indented JSON.
             pub fn to_pretty_json(&self) -> String {
                 self.whole.pretty()
             }
@@ -63,7 +63,7 @@ macro_rules! views {
     };
 }
 
-/// What a tool said.
+/// The result of `tools/call`.
 #[derive(Debug, Clone)]
 pub struct CallToolResult {
     server: ServerName,
@@ -78,23 +78,23 @@ impl CallToolResult {
     ///
     /// # Errors
     ///
-    /// When it is not what the specification says a result is.
+    /// When it is no such result.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
         let (whole, known) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 
-    /// The server that answered.
+    /// The server that sent it.
     pub fn server(&self) -> &ServerName {
         &self.server
     }
 
-    /// Whether the tool failed; the text then says why.
+    /// Whether the tool failed; the text is the reason.
     pub fn is_error(&self) -> bool {
         self.known.is_error
     }
 
-    /// Everything the tool said, block by block.
+    /// The content blocks.
     pub fn content(&self) -> &[ContentBlock] {
         &self.known.content
     }
@@ -126,8 +126,8 @@ impl CallToolResult {
         serde_json::from_str(content.get()).map_err(|why| unusable(format!("its structured content: {why}")))
     }
 
-    /// Text for people and models: the blocks, one after the other; what is no text is named in one line. Where no block
-    /// holds any text, the structured content follows (C11).
+    /// The text for people and models: all blocks in order; a block that is no text is named in one line. Where no block holds any
+    /// text, the structured content follows.
     pub fn to_text(&self) -> String {
         let mut parts: Vec<String> = self.content().iter().map(ContentBlock::to_text).collect();
         parts.retain(|part| !part.trim().is_empty());
@@ -139,13 +139,13 @@ impl CallToolResult {
         parts.join("\n")
     }
 
-    /// The blocks that are no text: images, audio, links and whatever else.
+    /// The blocks that are no text: images, audio, links and others.
     pub fn artifacts(&self) -> impl Iterator<Item = &ContentBlock> {
         self.content().iter().filter(|block| block.as_text().is_none())
     }
 }
 
-/// Whether a block says something in words.
+/// Whether a block has text that is not blank.
 fn holds_text(block: &ContentBlock) -> bool {
     let is_said = |text: &str| !text.trim().is_empty();
     match block.as_text() {
@@ -157,7 +157,7 @@ fn holds_text(block: &ContentBlock) -> bool {
     }
 }
 
-/// What a resource holds.
+/// The result of `resources/read`.
 #[derive(Debug, Clone)]
 pub struct ReadResourceResult {
     server: ServerName,
@@ -172,13 +172,13 @@ impl ReadResourceResult {
     ///
     /// # Errors
     ///
-    /// When it is not what the specification says a result is.
+    /// When it is no such result.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
         let (whole, known) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 
-    /// The server that answered.
+    /// The server that sent it.
     pub fn server(&self) -> &ServerName {
         &self.server
     }
@@ -188,13 +188,13 @@ impl ReadResourceResult {
         &self.known.contents
     }
 
-    /// Text for people and models; parts that are no text are named in one line.
+    /// The text for people and models; a part that is no text is named in one line.
     pub fn to_text(&self) -> String {
         self.contents().iter().map(ResourceContents::to_text).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// The conversation that a prompt starts.
+/// The result of `prompts/get`.
 #[derive(Debug, Clone)]
 pub struct GetPromptResult {
     server: ServerName,
@@ -209,18 +209,18 @@ impl GetPromptResult {
     ///
     /// # Errors
     ///
-    /// When it is not what the specification says a result is.
+    /// When it is no such result.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
         let (whole, known) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 
-    /// The server that answered.
+    /// The server that sent it.
     pub fn server(&self) -> &ServerName {
         &self.server
     }
 
-    /// What the prompt is for.
+    /// The description of the prompt.
     pub fn description(&self) -> Option<&str> {
         self.known.description.as_deref()
     }
@@ -230,14 +230,14 @@ impl GetPromptResult {
         &self.known.messages
     }
 
-    /// Text for people: each message behind the role that says it.
+    /// The text for people: each message after its role.
     pub fn to_text(&self) -> String {
         let said = |message: &PromptMessage| format!("{}: {}", message.role, message.content.to_text());
         self.messages().iter().map(said).collect::<Vec<_>>().join("\n\n")
     }
 }
 
-/// How an argument may go on.
+/// The result of `completion/complete`.
 #[derive(Debug, Clone)]
 pub struct CompleteResult {
     server: ServerName,
@@ -266,23 +266,23 @@ impl CompleteResult {
     ///
     /// # Errors
     ///
-    /// When it is not what the specification says a result is.
+    /// When it is no such result.
     pub fn parse(server: &ServerName, json: &str) -> Result<Self, Error> {
         let (whole, Known { completion: known }) = RawResult::read(server, json)?;
         Ok(Self { server: server.clone(), whole, known })
     }
 
-    /// The server that answered.
+    /// The server that sent it.
     pub fn server(&self) -> &ServerName {
         &self.server
     }
 
-    /// Values that fit, best first.
+    /// The values, best first.
     pub fn values(&self) -> &[String] {
         &self.known.values
     }
 
-    /// How many there are in all, if the server says so.
+    /// How many there are in all, if known.
     pub fn total(&self) -> Option<u64> {
         self.known.total
     }

@@ -1,8 +1,8 @@
-//! Tools as agents use them, wherever they come from.
+//! Tools as agents use them.
 //!
-//! [`Tool`] is all that an agent loop needs to know: a name, a description, a schema, and a way to run it. The tools of all
-//! servers of a host are such tools ([`Agent::as_tools`](crate::Agent::as_tools)), and so is whatever implements the trait in this program. Tools of
-//! this program can be offered to every client of a host, too: [`serve_tools`].
+//! A [`Tool`] has a name, a description, a schema and a function. The tools of servers are such tools
+//! ([`Agent::as_tools`](crate::Agent::as_tools)), and so are those of this program, which [`serve_tools`] offers like those of any
+//! other server.
 
 mod host_tool;
 mod local;
@@ -16,7 +16,7 @@ pub use local::{serve_tools, tool_fn};
 
 use crate::{CallOptions, CallToolResult, Error, Progress, handlers::BoxFuture};
 
-/// Something that a model can have done.
+/// A tool that a model can call.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -52,16 +52,16 @@ use crate::{CallOptions, CallToolResult, Error, Progress, handlers::BoxFuture};
 /// # Ok::<_, std::io::Error>(())
 /// ```
 pub trait Tool: Send + Sync + 'static {
-    /// What models call it.
+    /// Its name for models.
     fn name(&self) -> &str;
 
-    /// What models read about it.
+    /// Its description for models.
     fn description(&self) -> &str;
 
     /// The JSON Schema of its arguments.
     fn schema(&self) -> &Value;
 
-    /// Runs it. What goes wrong is an output, too: the model gets it and can do better. Dropping the future cancels it.
+    /// Runs it. A failure is an output, too, so that the model can correct itself. Dropping the future cancels it.
     fn execute<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> BoxFuture<'a, ToolOutput>;
 }
 
@@ -71,29 +71,29 @@ impl fmt::Debug for dyn Tool {
     }
 }
 
-/// What surrounds one execution of a tool.
+/// The context of one execution.
 #[derive(Debug, Clone, Default)]
 pub struct ToolContext {
     options: CallOptions,
 }
 
 impl ToolContext {
-    /// Nothing special.
+    /// No options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the caller wants besides the output: a time limit, progress, log messages.
+    /// A context with options of the caller: timeout, progress, log messages.
     pub fn with(options: CallOptions) -> Self {
         Self { options }
     }
 
-    /// What the caller wants besides the output.
+    /// The options of the caller.
     pub fn options(&self) -> &CallOptions {
         &self.options
     }
 
-    /// Tells the caller how far the tool is, if it wants to know.
+    /// Reports progress to a caller that follows it.
     pub fn report(&self, progress: Progress) {
         if let Some(told) = &self.options.on_progress {
             told(progress);
@@ -101,33 +101,33 @@ impl ToolContext {
     }
 }
 
-/// What became of a tool.
+/// The output of a tool.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOutput {
-    /// What the model gets.
+    /// The text for the model.
     pub text: String,
-    /// Whether the tool failed; the text then says why, and what to do about it.
+    /// Whether the tool failed; the text is the reason, with a hint.
     pub is_error: bool,
-    /// Everything the server answered, where one did: structured content, images and the rest.
+    /// The whole result of the server, if there is one: structured content, images and the rest.
     pub result: Option<CallToolResult>,
-    /// Where the whole text is, if it was too long for a model.
+    /// The file with the whole text, if it was truncated.
     pub file: Option<PathBuf>,
 }
 
 impl ToolOutput {
-    /// A tool did what it should.
+    /// The output of a tool that succeeded.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A tool failed, and says why.
+    /// The output of a tool that failed.
     pub fn error(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true, ..Self::default() }
     }
 }
 
 impl From<Error> for ToolOutput {
-    /// What happened, to which server, and what to do: details for the model (R070).
+    /// The error with its hint, for the model.
     fn from(error: Error) -> Self {
         Self::error(error.explained())
     }

@@ -1,7 +1,7 @@
-//! Transports that do one thing at a time.
+//! Transports of the program.
 //!
-//! Many have a transport with `send`, `receive`, `close` and `is_connected`, each of which borrows all of it. Ours carry both
-//! directions at once ([`Transport`]); this makes one of the other kind usable all the same (C2).
+//! A [`Transport`] carries messages in both directions at once. [`one_by_one`] makes one of a connection with `send`, `receive`,
+//! `close` and `is_connected`, each of which borrows all of it.
 
 use std::{fmt, sync::Arc};
 
@@ -16,24 +16,24 @@ pub trait MessageTransport: Send {
     /// Sends a message. Nothing is received meanwhile.
     fn send(&mut self, message: String) -> BoxFuture<'_, Result<(), BoxError>>;
 
-    /// The next message of the server.
+    /// Receives the next message of the server.
     ///
-    /// Whoever waits here may have something to send: then the future is dropped, and must not take a message with it.
+    /// Must be cancel safe: when there is something to send, the future is dropped, and must not take a message with it.
     fn receive(&mut self) -> BoxFuture<'_, Result<String, BoxError>>;
 
     /// Ends the connection.
     fn close(&mut self) -> BoxFuture<'_, Result<(), BoxError>>;
 
-    /// Whether there still is a connection.
+    /// Whether the connection is open.
     fn is_connected(&self) -> bool;
 }
 
-/// What opening such a connection gives.
+/// A connection that is being opened.
 pub type OpenedTransport = BoxFuture<'static, Result<Box<dyn MessageTransport>, BoxError>>;
 
 /// Makes a transport for [`Client::transport`](crate::Client::transport) and
-/// [`AgentBuilder::custom_server`](crate::AgentBuilder::custom_server). `open` is called for each life of the server; `name` is
-/// what people see where others read `http` or `stdio`.
+/// [`AgentBuilder::custom_server`](crate::AgentBuilder::custom_server). `open` is called for each connection; `name` is what
+/// the status shows in place of `http` or `stdio`.
 pub fn one_by_one(
     name: &'static str,
     open: impl Fn() -> OpenedTransport + Send + Sync + 'static,

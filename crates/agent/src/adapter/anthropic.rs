@@ -16,7 +16,7 @@ pub fn definitions(tools: &ToolSet) -> Value {
     tools.iter().map(definition).collect::<Vec<_>>().into()
 }
 
-/// What the model wants, from a response or a message of it.
+/// The calls in a response, or in one message of it.
 pub fn calls(response: &Value) -> Vec<ToolCall> {
     items(&response["content"])
         .iter()
@@ -25,7 +25,7 @@ pub fn calls(response: &Value) -> Vec<ToolCall> {
         .collect()
 }
 
-/// The message that gives the model what came of its calls. It follows the message in which the model asked.
+/// The message with the results. It follows the message with the calls.
 pub fn results(done: &[Done]) -> Value {
     let results: Vec<Value> = done.iter().map(result).collect();
     json!({ "role": "user", "content": results })

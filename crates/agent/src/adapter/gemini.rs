@@ -1,8 +1,8 @@
 //! The API of Gemini.
 //!
-//! Its schemas are those of OpenAPI 3.0, and only part of them: references are written out, `oneOf`, `allOf` and `const` are
-//! said otherwise, and what has no counterpart is left out. The server still checks the arguments against its own schema, and
-//! the model is told what does not fit.
+//! Its schemas are a part of OpenAPI 3.0: references are inlined, `oneOf`, `allOf` and `const` are rewritten, and keywords
+//! without a counterpart are dropped. The arguments are still checked against the schema of the server, and
+//! the model gets the problems.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub fn definitions(tools: &ToolSet) -> Value {
     json!([{ "functionDeclarations": declarations }])
 }
 
-/// What the model wants, from a response, or from one content of it.
+/// The calls in a response, or in one content of it.
 pub fn calls(response: &Value) -> Vec<ToolCall> {
     let content = response.pointer("/candidates/0/content").unwrap_or(response);
     items(&content["parts"])
@@ -35,7 +35,7 @@ pub fn calls(response: &Value) -> Vec<ToolCall> {
         .collect()
 }
 
-/// The content that gives the model what came of its calls. It follows the content in which the model asked.
+/// The content with the results. It follows the content with the calls.
 pub fn results(done: &[Done]) -> Value {
     let parts: Vec<Value> = done
         .iter()

@@ -1,4 +1,4 @@
-//! Names that every model API takes.
+//! Names that every model API accepts.
 
 use std::collections::HashSet;
 

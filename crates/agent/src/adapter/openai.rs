@@ -1,23 +1,23 @@
 //! The APIs of OpenAI, and of the many that are compatible: Chat Completions and Responses.
 //!
-//! With [`Mode::Strict`] the model is held to the schema: every object closed, every property required, and what was
-//! optional may be null. Nulls that came about so are taken out again by [`ToolSet::run`]. A schema that cannot be
-//! said so (a map with any keys, for one) is passed on as it is, and its tool is not strict.
+//! With [`Mode::Strict`] the API enforces the schema: every object is closed, every property required, and optional ones are
+//! nullable. [`ToolSet::run`] removes the nulls that the model writes for them. A schema that strict mode cannot
+//! express, such as a map with any keys, is passed on unchanged, and its tool is not strict.
 
 use serde_json::{Value, json};
 
 use super::{Done, ToolCall, ToolSet, items, schema};
 
-/// The longest description that is taken.
+/// The longest description that is accepted.
 const MAX_DESCRIPTION: usize = 1024;
 
-/// Whether the model is held to the schema.
+/// Whether the API enforces the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// It does its best.
+    /// The model is expected to follow the schema.
     #[default]
     Loose,
-    /// It cannot do otherwise, where the schema allows.
+    /// The API enforces the schema, where strict mode can express it.
     Strict,
 }
 
@@ -27,7 +27,7 @@ pub fn chat_definitions(tools: &ToolSet, mode: Mode) -> Value {
     functions(tools, mode).into_iter().map(definition).collect::<Vec<_>>().into()
 }
 
-/// What the model wants, from a response of Chat Completions, or from one message of it.
+/// The calls in a response of Chat Completions, or in one message of it.
 pub fn chat_calls(response: &Value) -> Vec<ToolCall> {
     let message = response.pointer("/choices/0/message").unwrap_or(response);
     items(&message["tool_calls"])
@@ -36,7 +36,7 @@ pub fn chat_calls(response: &Value) -> Vec<ToolCall> {
         .collect()
 }
 
-/// The messages that give the model what came of its calls. They follow the message in which the model asked.
+/// The messages with the results. They follow the message with the calls.
 pub fn chat_results(done: &[Done]) -> Vec<Value> {
     let message =
         |done: &Done| json!({ "role": "tool", "tool_call_id": done.call.id, "content": said(done) });
@@ -52,7 +52,7 @@ pub fn response_definitions(tools: &ToolSet, mode: Mode) -> Value {
     functions(tools, mode).into_iter().map(definition).collect::<Vec<_>>().into()
 }
 
-/// What the model wants, from an answer of Responses.
+/// The calls in a response of Responses.
 pub fn response_calls(response: &Value) -> Vec<ToolCall> {
     items(&response["output"])
         .iter()
@@ -61,7 +61,7 @@ pub fn response_calls(response: &Value) -> Vec<ToolCall> {
         .collect()
 }
 
-/// The items that give the model what came of its calls, for `input` of the next request for Responses.
+/// The items with the results, for `input` of the next request for Responses.
 pub fn response_results(done: &[Done]) -> Vec<Value> {
     let item = |done: &Done| json!({ "type": "function_call_output", "call_id": done.call.id, "output": said(done) });
     done.iter().map(item).collect()
@@ -87,7 +87,7 @@ fn functions(tools: &ToolSet, mode: Mode) -> Vec<Value> {
         .collect()
 }
 
-/// There is no field for failure, so the text says it.
+/// There is no field for a failure, so the text says it.
 fn said(done: &Done) -> String {
     if done.output.is_error { format!("Error: {}", done.output.text) } else { done.output.text.clone() }
 }

@@ -31,7 +31,7 @@ pub fn dynamic_tools(tools: &ToolSet) -> Vec<DynamicTool> {
     tools.iter().filter_map(|(name, tool)| Some(dynamic(ToolName::new(name).ok()?, tool.clone()))).collect()
 }
 
-/// A failure goes to the model with its whole text (R070).
+/// A failure goes to the model with its whole text.
 fn dynamic(name: ToolName, tool: Arc<dyn Tool>) -> DynamicTool {
     let (description, parameters) = (tool.description().to_owned(), schema::with_plain_top(tool.schema()));
     DynamicTool::new(name, description, parameters, move |arguments| {

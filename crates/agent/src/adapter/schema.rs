@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 pub(super) use openapi::openapi;
 pub(super) use strict::{strict, without_added_nulls};
 
-/// Words that say one of several things; no API takes them at the top of a schema.
+/// Keywords for alternatives, which no API accepts at the top of a schema.
 const CHOICES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// A schema whose top is a plain object with properties, as all APIs want it; below it is as it was.
+/// A schema whose top is a plain object with properties, as all APIs require; the rest is unchanged.
 pub(super) fn with_plain_top(schema: &Value) -> Value {
     let mut top = schema.as_object().cloned().unwrap_or_default();
     if top.contains_key("$ref") || CHOICES.iter().any(|word| top.contains_key(*word)) {
-        // Only what is written out can be taken together.
+        // Only inlined schemas can be merged.
         top = inline::inlined(schema).as_object().cloned().unwrap_or_default();
         flatten(&mut top);
     }
@@ -30,7 +30,7 @@ pub(super) fn with_plain_top(schema: &Value) -> Value {
     schema
 }
 
-/// Takes the choices at the top of a schema together: properties of all, and only those required that every choice requires.
+/// Merges the alternatives at the top of a schema: all properties, of which only those are required that every alternative requires.
 fn flatten(top: &mut Map<String, Value>) {
     for word in CHOICES {
         let Some(Value::Array(branches)) = top.remove(word) else { continue };
@@ -66,7 +66,7 @@ fn flatten(top: &mut Map<String, Value>) {
     }
 }
 
-/// Adds what one schema says to another, which wins where both say something.
+/// Adds the keywords of one schema to another, which takes precedence.
 fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (word, value) in from {
         match (into.get_mut(&word), value) {
@@ -83,7 +83,7 @@ fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     }
 }
 
-/// Some APIs refuse an array that does not say of what.
+/// Adds `items` to arrays without it, which some APIs reject.
 fn complete_arrays(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -93,7 +93,7 @@ fn complete_arrays(schema: &mut Value) {
             {
                 object.insert("items".to_owned(), json!({}));
             }
-            // What stands under these words is data, not schemas.
+            // The values of these keywords are data, not schemas.
             let is_schema =
                 |word: &str| !matches!(word, "enum" | "const" | "default" | "examples" | "required");
             object

@@ -1,13 +1,13 @@
-//! What servers ask, and what they get.
+//! Requests of servers, and their results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolbay_protocol::ServerName;
 
-/// A conversation for which a server wants the next message of a model.
+/// A request for a completion of a model.
 #[derive(Debug, Clone)]
 pub struct SamplingRequest {
-    /// Who asks.
+    /// The server that sent it.
     pub server: ServerName,
     /// All parameters, as the server wrote them.
     pub params: Value,
@@ -19,24 +19,24 @@ impl SamplingRequest {
         self.params["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// What the model is told beforehand.
+    /// The system prompt.
     pub fn system_prompt(&self) -> Option<&str> {
         self.params["systemPrompt"].as_str()
     }
 
-    /// How long the answer may be, in tokens.
+    /// The limit of the completion, in tokens.
     pub fn max_tokens(&self) -> Option<u64> {
         self.params["maxTokens"].as_u64()
     }
 }
 
-/// What a model answered.
+/// A completion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingResult {
-    /// `assistant`, as a rule.
+    /// Usually `assistant`.
     pub role: String,
-    /// The model that answered.
+    /// The model that was used.
     pub model: String,
     /// One block of content: text, image or audio.
     pub content: Value,
@@ -46,7 +46,7 @@ pub struct SamplingResult {
 }
 
 impl SamplingResult {
-    /// A text.
+    /// A completion that is text.
     pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             role: "assistant".to_owned(),
@@ -57,17 +57,17 @@ impl SamplingResult {
     }
 }
 
-/// Something that a server wants to know from a person.
+/// A request for input of the user.
 #[derive(Debug, Clone)]
 pub struct ElicitRequest {
-    /// Who asks.
+    /// The server that sent it.
     pub server: ServerName,
     /// All parameters, as the server wrote them.
     pub params: Value,
 }
 
 impl ElicitRequest {
-    /// What the person is told.
+    /// The message for the user.
     pub fn message(&self) -> &str {
         self.params["message"].as_str().unwrap_or_default()
     }
@@ -77,25 +77,25 @@ impl ElicitRequest {
         self.params.get("requestedSchema")
     }
 
-    /// The page to visit, where that is what is asked. Show it before it is opened: nobody knows where it leads.
+    /// The page to visit, in URL mode. Show it to the user before it is opened: it may lead anywhere.
     pub fn url(&self) -> Option<&str> {
         self.params["url"].as_str().filter(|_| self.params["mode"] == "url")
     }
 }
 
-/// What a person answered.
+/// The decision of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitResult {
-    /// The form, filled in; for a page nothing.
+    /// The filled form; none for a page.
     Accept(Option<Value>),
-    /// The person does not want to say.
+    /// The user declined.
     Decline,
-    /// The person did not decide.
+    /// The user did not decide.
     Cancel,
 }
 
 impl ElicitResult {
-    /// The form, filled in.
+    /// Accepts with a filled form.
     pub fn accept(form: Value) -> Self {
         Self::Accept(Some(form))
     }
@@ -110,23 +110,23 @@ impl ElicitResult {
     }
 }
 
-/// A folder or another place that a server may look at.
+/// A workspace root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
-    /// Where it is; a `file://` URI.
+    /// Its `file://` URI.
     pub uri: String,
-    /// What people call it.
+    /// Its name for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl Root {
-    /// A place without a name.
+    /// A root without a name.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: None }
     }
 
-    /// The same place, with a name.
+    /// Adds a name.
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }

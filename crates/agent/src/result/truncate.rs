@@ -1,7 +1,7 @@
-//! Texts that are too long for a model.
+//! Truncation of output that is too long for a model.
 //!
-//! A model that gets a megabyte of log reads nothing else. It gets the beginning and the end instead, and the name of a
-//! file where all of it is, which its other tools can search.
+//! A megabyte of log fills the context of a model. The model gets the beginning and the end instead, and the name of a file
+//! with all of it, which its other tools can search.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -11,36 +11,36 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// What our files begin with; no other file in the folder is ever touched.
+/// The prefix of our files; no other file in the directory is ever touched.
 const PREFIX: &str = "toolbay-output-";
 const MAX_ABOUT: usize = 48;
 
-/// How long a text may be, and what becomes of one that is longer.
+/// The limit of an output, and where longer ones are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLimit {
-    /// The longest text that is passed on whole.
+    /// The longest text that is not truncated.
     pub max_bytes: usize,
-    /// Where longer ones are kept; without it, what does not fit is lost.
+    /// The directory for longer ones; without it, the rest is lost.
     pub spill_dir: Option<PathBuf>,
-    /// How many bytes are kept there together; then the oldest go.
+    /// How many bytes are kept there in all; the oldest files are removed first.
     pub max_total: u64,
-    /// How long each is kept.
+    /// How long a file is kept.
     pub max_age: Duration,
 }
 
-/// A text that fits.
+/// A text within the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncated {
-    /// The text itself, or its beginning and its end.
+    /// The text, or its beginning and its end.
     pub text: String,
-    /// Where all of it is, if it did not fit and could be kept.
+    /// The file with all of it, if it was truncated and could be kept.
     pub file: Option<PathBuf>,
-    /// How long all of it is.
+    /// The length of all of it.
     pub total_bytes: usize,
 }
 
 impl Default for OutputLimit {
-    /// 64 KiB, and no place for what is longer.
+    /// 64 KiB, without a directory.
     fn default() -> Self {
         Self {
             max_bytes: 64 * 1024,
@@ -52,7 +52,7 @@ impl Default for OutputLimit {
 }
 
 impl OutputLimit {
-    /// Texts of up to so many bytes.
+    /// A limit in bytes.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::default() }
     }
@@ -62,14 +62,14 @@ impl OutputLimit {
         Self::new(usize::MAX)
     }
 
-    /// Keeps longer ones in this folder, which is made if need be. Only its owner may read what is in there.
+    /// Keeps longer texts in this directory, which is created if necessary. Only its owner may read the files.
     pub fn spill_to(self, folder: impl Into<PathBuf>) -> Self {
         Self { spill_dir: Some(folder.into()), ..self }
     }
 
-    /// Makes a text fit. `about` becomes part of the name of the file.
+    /// Truncates a text. `about` becomes part of the name of the file.
     ///
-    /// A text that cannot be kept is shortened all the same, and says why there is no file.
+    /// A text that cannot be kept is truncated, too, and says why there is no file.
     pub async fn apply(&self, about: &str, text: String) -> Truncated {
         let total_bytes = text.len();
         if total_bytes <= self.max_bytes {
@@ -92,7 +92,7 @@ impl OutputLimit {
         }
     }
 
-    /// Writes a text to a file, beside the task that wants it, and gives it back.
+    /// Writes a text to a file on a blocking thread, and returns it.
     async fn keep(&self, folder: &Path, about: &str, text: String) -> (std::io::Result<PathBuf>, String) {
         let (folder, about, limits) = (folder.to_owned(), about.to_owned(), (self.max_total, self.max_age));
         let written = tokio::task::spawn_blocking(move || {
@@ -104,7 +104,7 @@ impl OutputLimit {
     }
 }
 
-/// The beginning and the end of a text, in about `max` bytes, with a line between them that says what is missing.
+/// The beginning and the end of a text, in about `max` bytes, with a line between them that says how much is missing.
 fn preview(text: &str, max: usize, place: &str) -> String {
     let head = text.floor_char_boundary(max / 3 * 2);
     let tail = text.ceil_char_boundary(text.len() - max / 3);
@@ -127,14 +127,14 @@ fn spill(folder: &Path, about: &str, text: &str) -> io::Result<PathBuf> {
     // Never follows a link, never writes to what is there.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     if let Err(error) = file.write_all(text.as_bytes()) {
-        let _ = fs::remove_file(&path); // half of it helps nobody
+        let _ = fs::remove_file(&path); // half a file is of no use
         return Err(error);
     }
     Ok(path)
 }
 
-/// Removes what is too old, then the oldest until the others fit; `newest` stays in any case. A folder that cannot be read
-/// is left as it is: whoever writes there hears of that.
+/// Removes files that are too old, then the oldest until the rest fits; `newest` always stays. A directory that cannot be read
+/// is skipped: writing to it reports the error.
 fn sweep(folder: &Path, newest: Option<&Path>, max_total: u64, max_age: Duration) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();

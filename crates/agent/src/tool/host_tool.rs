@@ -1,4 +1,4 @@
-//! Tools of a host's servers.
+//! Tools of servers.
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
@@ -8,45 +8,45 @@ use toolbay_protocol::{ServerName, decode_string, model};
 use super::{Tool, ToolContext, ToolOutput};
 use crate::{Agent, Error, handlers::BoxFuture};
 
-/// How tools are called in [`Agent::as_tools_named`].
+/// How tools are named in [`Agent::as_tools_named`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolNames {
-    /// As the host lists them.
+    /// By their listed names.
     #[default]
     AsListed,
-    /// As their servers call them; where two servers use one name, as the host lists them.
+    /// By the names of their servers; where two servers use one name, by their listed names.
     Bare,
 }
 
 /// A tool of a server.
 ///
-/// It knows its server by name and finds it anew for every call, so it works for as long as the host does: over
-/// restarts, while the server is down for a moment, and after its tools were listed again.
+/// It looks up its server by name for every call, so it stays valid over restarts, while the server is down, and after its
+/// tools were listed again.
 #[derive(Debug, Clone)]
 pub struct HostTool {
     agent: Agent,
     name: String,
     server: ServerName,
-    /// What the server calls it.
+    /// Its name at the server.
     raw: String,
     description: String,
     schema: Value,
 }
 
 impl HostTool {
-    /// Whose it is.
+    /// The server that has it.
     pub fn server(&self) -> &ServerName {
         &self.server
     }
 
-    /// What its server calls it.
+    /// Its name at the server.
     pub fn raw_name(&self) -> &str {
         &self.raw
     }
 }
 
 impl Agent {
-    /// The tools of all servers that are up now, called on behalf of this agent.
+    /// The tools of all servers that are up.
     pub fn as_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.as_tools_named(ToolNames::AsListed)
     }
@@ -64,13 +64,13 @@ impl Agent {
         tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
     }
 
-    /// As [`Agent::as_tools`], for those who want to know whose they are.
+    /// As [`Agent::as_tools`], with the server of each.
     pub fn host_tools(&self) -> Vec<HostTool> {
         let table = self.host().table();
         let tools = self.all_tools().into_iter();
         tools
             .filter_map(|tool| {
-                // A tool that went away between the two looks is no tool any more.
+                // A tool may be removed between the two lookups.
                 let route = table.tool(tool.name())?;
                 let raw = route.renamed.as_deref().and_then(decode_string);
                 let raw = raw.unwrap_or(Cow::Borrowed(tool.name())).into_owned();

@@ -1,6 +1,6 @@
 //! Tools of this program as an MCP server.
 //!
-//! They are a server in this process, so they are listed, checked and called like all others, by whoever uses the host.
+//! They are a server in this process, so they are listed, checked and called like all others.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ struct FunctionTool<F> {
     run: F,
 }
 
-/// A tool from a closure, which gets the arguments and gives a text. An error goes to the model as a failed tool.
+/// Makes a tool from a closure that takes the arguments and returns a text. An error goes to the model as a failed tool.
 ///
 /// ```
 /// use serde_json::json;
@@ -82,7 +82,7 @@ impl<F> fmt::Debug for FunctionTool<F> {
     }
 }
 
-/// A server with these tools, for [`Host::start`](toolbay_host::Host::start) or
+/// Makes a server with these tools, for [`Host::start`](toolbay_host::Host::start) or
 /// [`AgentBuilder::in_process`](crate::AgentBuilder::in_process).
 pub fn serve_tools(tools: Vec<Arc<dyn Tool>>) -> InProcess {
     in_process(Arc::new(LocalTools { tools }))
@@ -98,7 +98,7 @@ impl Server for LocalTools {
         "toolbay-agent"
     }
 
-    /// A host that is gone waits for nothing.
+    /// Calls end with the host.
     fn drain(&self) -> Duration {
         Duration::ZERO
     }
@@ -124,7 +124,7 @@ fn definition(tool: &dyn Tool) -> Value {
     json!({ "name": tool.name(), "description": tool.description(), "inputSchema": tool.schema() })
 }
 
-/// Options that pass progress on to a caller who wants it.
+/// Options that pass progress on to a caller that follows it.
 fn reporting(caller: toolbay_server::Progress) -> CallOptions {
     if !caller.is_wanted() {
         return CallOptions::new();
@@ -139,11 +139,11 @@ fn reporting(caller: toolbay_server::Progress) -> CallOptions {
 }
 
 fn result(output: &ToolOutput) -> Value {
-    // What a server said is passed on whole, unless it was shortened.
+    // The result of a server is passed on whole, unless it was truncated.
     match output.result.as_ref().filter(|whole| whole.to_text() == output.text) {
         Some(whole) => {
             let mut whole = whole.to_value();
-            // Ours to say, in the revision of this caller.
+            // Set anew, in the revision of this caller.
             if let Some(fields) = whole.as_object_mut() {
                 fields.remove("resultType");
             }

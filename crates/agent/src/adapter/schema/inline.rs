@@ -1,12 +1,12 @@
-//! References written out.
+//! Inlining of references.
 
 use serde_json::{Map, Value, json};
 
-/// How many parts a schema may have once its references are written out. Few lines can mean very many: references to
+/// How many parts a schema may have once its references are inlined. A short schema can mean very many: references to
 /// references double with each step.
 const MAX_PARTS: usize = 20_000;
 
-/// A schema with every reference inside it written out. One that leads back to itself, or elsewhere, becomes "anything".
+/// A schema with every local reference inlined. One that is recursive, or not local, becomes a schema that accepts anything.
 pub(super) fn inlined(schema: &Value) -> Value {
     let mut inliner = Inliner { root: schema, open: Vec::new(), parts: 0 };
     inliner.write(schema)
@@ -14,7 +14,7 @@ pub(super) fn inlined(schema: &Value) -> Value {
 
 struct Inliner<'a> {
     root: &'a Value,
-    /// References that are being written out.
+    /// References that are being inlined.
     open: Vec<&'a str>,
     parts: usize,
 }
@@ -46,9 +46,9 @@ impl<'a> Inliner<'a> {
         }
         for (word, value) in object {
             let value = match (word.as_str(), value) {
-                // Definitions are written where they are used.
+                // Definitions are inlined where they are used.
                 ("$ref" | "$defs" | "definitions", _) => continue,
-                // These are names, not words of the schema.
+                // The keys are names, not keywords.
                 ("properties" | "patternProperties", Value::Object(named)) => named
                     .iter()
                     .map(|(name, schema)| (name.clone(), self.write(schema)))
@@ -63,7 +63,7 @@ impl<'a> Inliner<'a> {
     }
 }
 
-/// What a reference inside a schema means.
+/// The target of a local reference.
 pub(super) fn find<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{flatten, inline::inlined, with_plain_top};
 
-/// Words that stay as they are.
+/// Keywords that stay unchanged.
 const KEPT: [&str; 16] = [
     "title",
     "description",
@@ -24,7 +24,7 @@ const KEPT: [&str; 16] = [
     "pattern",
 ];
 
-/// A schema as Gemini wants it.
+/// A schema in the dialect of Gemini.
 pub(in crate::adapter) fn openapi(schema: &Value) -> Value {
     said_otherwise(inlined(&with_plain_top(schema)))
 }
@@ -79,7 +79,7 @@ fn said_otherwise(schema: Value) -> Value {
     written.into()
 }
 
-/// One type; null beside it is another word, and several types are a choice.
+/// One type; null beside it becomes `nullable`, and several types become alternatives.
 fn write_type(object: &mut Map<String, Value>, written: &mut Map<String, Value>) {
     match object.remove("type") {
         Some(Value::Array(kinds)) => {
@@ -114,7 +114,7 @@ fn write_bounds(object: &Map<String, Value>, written: &mut Map<String, Value>) {
     }
 }
 
-/// The few formats that are known.
+/// The formats that Gemini knows.
 fn write_format(object: &Map<String, Value>, written: &mut Map<String, Value>) {
     let known = match written.get("type").and_then(Value::as_str) {
         Some("string") => &["date-time"][..],
@@ -127,7 +127,7 @@ fn write_format(object: &Map<String, Value>, written: &mut Map<String, Value>) {
     }
 }
 
-/// Values of an enumeration are strings; others are told in words.
+/// Values of an enumeration are strings; others go into the description.
 fn write_enum(written: &mut Map<String, Value>) {
     let Some(Value::Array(values)) = written.remove("enum") else { return };
     let is_text = values.iter().all(|value| value.as_str().is_some_and(|text| !text.is_empty()));
@@ -142,7 +142,7 @@ fn write_enum(written: &mut Map<String, Value>) {
     }
 }
 
-/// Only properties that are named can be required.
+/// Only declared properties can be required.
 fn only_named(written: &mut Map<String, Value>) {
     let named = written.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     if let Some(Value::Array(required)) = written.get_mut("required") {

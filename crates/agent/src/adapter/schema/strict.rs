@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{inline::find, with_plain_top};
 
-/// Words that strict mode knows.
+/// Keywords of strict mode.
 const KNOWN: [&str; 22] = [
     "type",
     "properties",
@@ -32,7 +32,7 @@ const KNOWN: [&str; 22] = [
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// A schema as strict mode wants it; nothing where that cannot be said.
+/// A schema in strict mode; none where strict mode cannot express it.
 pub(in crate::adapter) fn strict(schema: &Value) -> Option<Value> {
     let mut strict = with_plain_top(schema);
     tighten(&mut strict)?;
@@ -41,7 +41,7 @@ pub(in crate::adapter) fn strict(schema: &Value) -> Option<Value> {
 
 fn tighten(schema: &mut Value) -> Option<()> {
     let Value::Object(object) = schema else {
-        return None; // `true`: anything goes
+        return None; // `true` accepts anything
     };
     if let Some(choices) = object.remove("oneOf") {
         object.entry("anyOf").or_insert(choices);
@@ -54,7 +54,7 @@ fn tighten(schema: &mut Value) -> Option<()> {
         object.remove("format");
     }
     if object.is_empty() || object.keys().all(|word| word == "description" || word == "title") {
-        return None; // says nothing of what it is
+        return None; // it has no type
     }
     if is_object(object) {
         close(object)?;
@@ -81,11 +81,11 @@ fn is_object(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// Closes an object: no properties but those named, all of them there, the optional ones perhaps null.
+/// Closes an object: only declared properties, all of them required, the optional ones nullable.
 fn close(object: &mut Map<String, Value>) -> Option<()> {
     let is_map = object.get("additionalProperties").is_some_and(Value::is_object);
     let properties = object.get("properties").and_then(Value::as_object).cloned();
-    // Whatever has no named properties may have any.
+    // An object without declared properties may have any.
     let may_have_any = properties.is_none() && object.get("additionalProperties") != Some(&json!(false));
     if is_map || may_have_any {
         return None;
@@ -106,7 +106,7 @@ fn close(object: &mut Map<String, Value>) -> Option<()> {
     Some(())
 }
 
-/// The same, or null.
+/// The same schema, nullable.
 fn or_null(mut schema: Value) -> Value {
     let is_plain = schema.get("enum").is_none() && schema.get("const").is_none();
     match schema.get("type").cloned() {
@@ -122,14 +122,14 @@ fn or_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Arguments without the nulls that a model wrote only because a strict schema has no other way to leave something out: those
+/// Arguments without the nulls that a model wrote only because strict mode has no other way to leave a property out: those
 /// of properties that are optional and cannot be null.
 pub(in crate::adapter) fn without_added_nulls(mut arguments: Value, schema: &Value) -> Value {
     clean(&mut arguments, schema, schema, 0);
     arguments
 }
 
-/// Deeper than this nobody looks.
+/// How deep arguments are searched.
 const MAX_DEPTH: usize = 32;
 
 fn clean(value: &mut Value, schema: &Value, root: &Value, depth: usize) {
@@ -159,13 +159,13 @@ fn clean(value: &mut Value, schema: &Value, root: &Value, depth: usize) {
     }
 }
 
-/// A schema that is an object, its reference followed.
+/// A schema that is an object, after following its reference.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Map<String, Value>> {
     let target = schema.get("$ref").and_then(Value::as_str).map(|reference| find(root, reference));
     target.unwrap_or(Some(schema))?.as_object()
 }
 
-/// Whether null is a value that the schema means; where that is not plain, it is.
+/// Whether the schema accepts null; if that is not certain, it does.
 fn allows_null(schema: &Value, root: &Value) -> bool {
     let Some(schema) = resolved(schema, root) else { return true };
     match schema.get("type") {
