@@ -46,8 +46,8 @@ pub enum CompletionReference {
 }
 
 impl CallTarget for Host {
-    fn send(&self, asked: HostRequest) -> Routed {
-        self.dispatch(asked)
+    fn send(&self, request: HostRequest) -> Routed {
+        self.dispatch(request)
     }
 
     fn tasks(&self) -> &tokio_util::task::TaskTracker {
@@ -142,7 +142,7 @@ impl Agent {
         arguments: Value,
     ) -> Result<CallToolResult, Error> {
         let work = async {
-            let name = self.exposed(server, tool).await?;
+            let name = self.listed_name(server, tool).await?;
             self.call(&name, arguments).await
         };
         self.sender.within(tool, work).await
@@ -156,7 +156,7 @@ impl Agent {
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         let work = async {
             let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-            self.arrived(method::RESOURCES_READ, &params).await;
+            self.wait_for_name(method::RESOURCES_READ, &params).await;
             let route = self.host.table().resource(uri).map_err(|candidates| Error::ResourceNotFound {
                 uri: uri.to_owned(),
                 candidates: candidates.iter().map(ServerName::to_string).collect(),
@@ -176,8 +176,8 @@ impl Agent {
     pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<GetPromptResult, Error> {
         let work = async {
             let params = named_params(name, arguments)?;
-            self.arrived(method::PROMPTS_GET, &params).await;
-            let server = self.owner_of_prompt(name)?;
+            self.wait_for_name(method::PROMPTS_GET, &params).await;
+            let server = self.server_of_prompt(name)?;
             let result = self.request(&server, method::PROMPTS_GET, params).await?;
             GetPromptResult::parse(&server, &result)
         };
@@ -191,12 +191,12 @@ impl Agent {
     /// When no server has the prompt or template, or its server has no completions.
     pub async fn complete(
         &self,
-        what: &CompletionReference,
+        reference: &CompletionReference,
         argument: &str,
-        begun: &str,
+        value: &str,
     ) -> Result<CompleteResult, Error> {
-        let server = match what {
-            CompletionReference::Prompt(name) => self.owner_of_prompt(name)?,
+        let server = match reference {
+            CompletionReference::Prompt(name) => self.server_of_prompt(name)?,
             CompletionReference::Template(template) => {
                 let table = self.host.table();
                 let route = table.template(template).ok_or_else(|| Error::ResourceNotFound {
@@ -206,15 +206,15 @@ impl Agent {
                 route.server.name().clone()
             }
         };
-        let params = what.params(argument, begun);
+        let params = reference.params(argument, value);
         let result = self.sender.within(argument, self.request(&server, method::COMPLETE, params)).await?;
         CompleteResult::parse(&server, &result)
     }
 
     async fn call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Error> {
         let mut params = named_params(name, arguments)?;
-        self.arrived(method::TOOLS_CALL, &params).await;
-        let (server, only_as_task) = self.owner_of_tool(name)?;
+        self.wait_for_name(method::TOOLS_CALL, &params).await;
+        let (server, only_as_task) = self.server_of_tool(name)?;
         if only_as_task {
             params.insert("task".to_owned(), json!({}));
         }
@@ -225,10 +225,12 @@ impl Agent {
     async fn request(
         &self,
         server: &ServerName,
-        asked: &str,
+        method: &str,
         params: Map<String, Value>,
     ) -> Result<String, Error> {
-        CallEngine { line: &self.host, sender: &self.sender, server: server.clone() }.run(asked, params).await
+        CallEngine { target: &self.host, sender: &self.sender, server: server.clone() }
+            .run(method, params)
+            .await
     }
 }
 
@@ -256,8 +258,8 @@ impl Agent {
 
 impl Agent {
     /// Waits for starting servers that may have what the request names.
-    async fn arrived(&self, asked: &str, params: &Map<String, Value>) {
-        if let Some(request) = request(asked, params)
+    async fn wait_for_name(&self, method: &str, params: &Map<String, Value>) {
+        if let Some(request) = request(method, params)
             && let Some(arrival) = self.host.arrival(&request)
         {
             arrival.await;
@@ -265,7 +267,7 @@ impl Agent {
     }
 
     /// The listed name of a tool of a server, after waiting for a server that is starting.
-    async fn exposed(&self, server: &str, tool: &str) -> Result<String, Error> {
+    async fn listed_name(&self, server: &str, tool: &str) -> Result<String, Error> {
         let find = || self.host.table().tool_of(server, tool).map(str::to_owned);
         if let Some(name) = find() {
             return Ok(name);
@@ -281,7 +283,7 @@ impl Agent {
         }))
     }
 
-    fn owner_of_prompt(&self, name: &str) -> Result<ServerName, Error> {
+    fn server_of_prompt(&self, name: &str) -> Result<ServerName, Error> {
         let table = self.host.table();
         let route = table.prompt(name).ok_or_else(|| Error::PromptNotFound {
             name: name.to_owned(),
@@ -291,7 +293,7 @@ impl Agent {
     }
 
     /// The server that has a tool, and whether it runs it only as a task.
-    fn owner_of_tool(&self, name: &str) -> Result<(ServerName, bool), Error> {
+    fn server_of_tool(&self, name: &str) -> Result<(ServerName, bool), Error> {
         let table = self.host.table();
         if let Some(route) = table.tool(name) {
             return Ok((route.server.name().clone(), route.only_as_task));
@@ -306,12 +308,12 @@ impl Agent {
 }
 
 impl CompletionReference {
-    pub(crate) fn params(&self, argument: &str, begun: &str) -> Map<String, Value> {
+    pub(crate) fn params(&self, argument: &str, value: &str) -> Map<String, Value> {
         let reference = match self {
             Self::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
             Self::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
         };
-        let argument = json!({ "name": argument, "value": begun });
+        let argument = json!({ "name": argument, "value": value });
         Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), argument)])
     }
 }

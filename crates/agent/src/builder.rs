@@ -114,7 +114,7 @@ impl AgentBuilder {
         Self { environment: variables.into_iter().collect(), ..self }
     }
 
-    /// Sets the name and version of this program that servers are told (`clientInfo`).
+    /// Sets the name and version of this program for servers (`clientInfo`).
     pub fn client_info(self, name: &str, version: &str) -> Self {
         Self { sender: self.sender.named(name, version), ..self }
     }

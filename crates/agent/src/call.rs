@@ -31,7 +31,7 @@ const LATER: Duration = Duration::from_millis(200);
 /// Where requests go: many servers, or one.
 pub(crate) trait CallTarget: Send + Sync {
     /// Sends a request.
-    fn send(&self, asked: HostRequest) -> Routed;
+    fn send(&self, request: HostRequest) -> Routed;
     /// For work that outlives its caller.
     fn tasks(&self) -> &TaskTracker;
 }
@@ -42,7 +42,7 @@ pub(crate) type CallObservers = broadcast::Sender<(ServerName, ServerNotificatio
 /// The sender of requests: who it is to servers, its handlers and options.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSender {
-    owner: CallerId,
+    id: CallerId,
     info: String,
     pub(crate) handlers: Handlers,
     /// Declared besides those of the handlers.
@@ -59,7 +59,7 @@ impl CallSender {
     pub(crate) fn new() -> Self {
         let us = client_info("toolbay-agent", env!("CARGO_PKG_VERSION"));
         Self {
-            owner: CallerId::new(),
+            id: CallerId::new(),
             info: us,
             handlers: Handlers::default(),
             capabilities: Value::Null,
@@ -144,7 +144,7 @@ impl CallSender {
         Caller {
             revision: Revision::LATEST_LEGACY,
             identity: self.identity(),
-            id: self.owner,
+            id: self.id,
             accepts_server_requests: !self.handlers.is_empty(),
             logs: self.least_level().map_or(unfiltered, LogFilter::AtLeast),
             root: None,
@@ -166,7 +166,7 @@ fn client_info(name: &str, version: &str) -> String {
 
 /// One request.
 pub(crate) struct CallEngine<'a> {
-    pub(crate) line: &'a dyn CallTarget,
+    pub(crate) target: &'a dyn CallTarget,
     pub(crate) sender: &'a CallSender,
     /// The server that has what the request names.
     pub(crate) server: ServerName,
@@ -174,17 +174,17 @@ pub(crate) struct CallEngine<'a> {
 
 impl CallEngine<'_> {
     /// Sends a request and returns its result as JSON text, after all input that the server requires.
-    pub(crate) async fn run(&self, asked: &str, mut params: Map<String, Value>) -> Result<String, Error> {
+    pub(crate) async fn run(&self, method: &str, mut params: Map<String, Value>) -> Result<String, Error> {
         for round in 1..=MAX_ROUNDS {
-            let answer = match self.send(asked, &params, None)? {
+            let response = match self.send(method, &params, None)? {
                 SendOutcome::Known(result) => return Ok(result),
                 SendOutcome::Call(call) => self.follow(call).await?,
             };
-            let result = self.result(&answer)?;
-            if let Some(wanted) = wanted(&answer) {
-                self.give_input(&wanted, &mut params, round).await?;
-            } else if asked == method::TOOLS_CALL
-                && let Some(task) = task_of(&answer)
+            let result = self.result(&response)?;
+            if let Some(required_input) = required_input(&response) {
+                self.give_input(&required_input, &mut params, round).await?;
+            } else if method == method::TOOLS_CALL
+                && let Some(task) = task_of(&response)
             {
                 return self.await_task(task).await;
             } else {
@@ -197,20 +197,20 @@ impl CallEngine<'_> {
     /// Sends a request; with `resumes`, about something that its server began.
     fn send(
         &self,
-        asked: &str,
+        method: &str,
         params: &Map<String, Value>,
         resumes: Option<Resume>,
     ) -> Result<SendOutcome, Error> {
-        let request = self.build_request(asked, params).ok_or_else(|| {
-            Error::protocol(&self.server, format!("the parameters of `{asked}` do not fit into a message"))
+        let request = self.build_request(method, params).ok_or_else(|| {
+            Error::protocol(&self.server, format!("the parameters of `{method}` do not fit into a message"))
         })?;
         let (sender, events): (Option<CallEventSender>, Option<CallEvents>) = match self.sender.hears_events()
         {
             true => Some(events()).unzip(),
             false => (None, None),
         };
-        let asked = HostRequest { request, caller: self.sender.caller(), events: sender, resumes };
-        match self.line.send(asked) {
+        let host_request = HostRequest { request, caller: self.sender.caller(), events: sender, resumes };
+        match self.target.send(host_request) {
             Routed::Sent(call) => Ok(SendOutcome::Call(RunningCall::new(call, events))),
             Routed::Answered(result) => Ok(SendOutcome::Known(result)),
             Routed::Refused(error) => Err(error.into()),
@@ -218,16 +218,16 @@ impl CallEngine<'_> {
     }
 
     /// A request, with a progress token if the caller follows progress. The connection replaces the token.
-    fn build_request(&self, asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
+    fn build_request(&self, method: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
         if self.sender.options.on_progress.is_none() {
-            return request(asked, params);
+            return request(method, params);
         }
         let mut params = params.clone();
         let fields = params.entry("_meta").or_insert_with(|| Map::new().into());
         if let Some(fields) = fields.as_object_mut() {
             fields.entry(meta::PROGRESS_TOKEN).or_insert_with(|| 1.into());
         }
-        request(asked, &params)
+        request(method, &params)
     }
 
     /// Waits for the response, and handles what the server sends before it.
@@ -265,8 +265,8 @@ impl CallEngine<'_> {
     }
 
     /// The result of a response as JSON text, unless it is an error.
-    fn result<'b>(&self, answer: &'b CallResponse) -> Result<&'b str, Error> {
-        match (answer.response.result_text(), answer.response.error()) {
+    fn result<'b>(&self, response: &'b CallResponse) -> Result<&'b str, Error> {
+        match (response.response.result_text(), response.response.error()) {
             (Some(result), _) => Ok(result),
             (None, Some(error)) => Err(Error::from_response(&self.server, error)),
             (None, None) => Err(Error::protocol(&self.server, "its response has neither result nor error")),
@@ -275,43 +275,43 @@ impl CallEngine<'_> {
 }
 
 /// The input that a response requires, if it is no result.
-fn wanted(answer: &CallResponse) -> Option<Value> {
-    let kind = answer.response.result_field("resultType").map(|span| answer.response.raw(span));
-    if !answer.revision.features().has_input_required() || kind != Some("\"input_required\"") {
+fn required_input(response: &CallResponse) -> Option<Value> {
+    let kind = response.response.result_field("resultType").map(|span| response.response.raw(span));
+    if !response.revision.features().has_input_required() || kind != Some("\"input_required\"") {
         return None;
     }
-    serde_json::from_str(answer.response.result_text()?).ok()
+    serde_json::from_str(response.response.result_text()?).ok()
 }
 
 impl CallEngine<'_> {
     /// Has the handlers provide the input, and puts it into the parameters of the next round.
     async fn give_input(
         &self,
-        wanted: &Value,
+        required_input: &Value,
         params: &mut Map<String, Value>,
         round: u32,
     ) -> Result<(), Error> {
-        let mut answers = Map::new();
-        for (key, question) in wanted["inputRequests"].as_object().into_iter().flatten() {
-            let asked = question["method"].as_str().unwrap_or_default();
-            let reply = self.sender.handlers.reply(&self.server, asked, question["params"].clone()).await;
-            let answer = match reply {
-                Ok(answer) => answer,
+        let mut inputs = Map::new();
+        for (key, request) in required_input["inputRequests"].as_object().into_iter().flatten() {
+            let method = request["method"].as_str().unwrap_or_default();
+            let reply = self.sender.handlers.reply(&self.server, method, request["params"].clone()).await;
+            let response = match reply {
+                Ok(response) => response,
                 // Without a user nothing was decided, which servers understand.
-                Err(_) if asked == method::ELICIT => serde_json::json!({ "action": "cancel" }),
+                Err(_) if method == method::ELICIT => serde_json::json!({ "action": "cancel" }),
                 Err(error) => return Err(error.into()),
             };
-            answers.insert(key.clone(), answer);
+            inputs.insert(key.clone(), response);
         }
-        if answers.is_empty() {
+        if inputs.is_empty() {
             tokio::time::sleep(LATER * round).await;
         }
         params.remove("inputResponses");
         params.remove("requestState");
-        if !answers.is_empty() {
-            params.insert("inputResponses".to_owned(), answers.into());
+        if !inputs.is_empty() {
+            params.insert("inputResponses".to_owned(), inputs.into());
         }
-        if let Some(state) = wanted.get("requestState") {
+        if let Some(state) = required_input.get("requestState") {
             params.insert("requestState".to_owned(), state.clone());
         }
         Ok(())
@@ -319,11 +319,11 @@ impl CallEngine<'_> {
 }
 
 /// The id of the task that a call became, if it became one.
-fn task_of(answer: &CallResponse) -> Option<Value> {
-    if !answer.revision.features().has_experimental_tasks() {
+fn task_of(response: &CallResponse) -> Option<Value> {
+    if !response.revision.features().has_experimental_tasks() {
         return None;
     }
-    let task = answer.response.result_field("task").map(|span| answer.response.raw(span))?;
+    let task = response.response.result_field("task").map(|span| response.response.raw(span))?;
     let task: Value = serde_json::from_str(task).ok()?;
     task.get("taskId").filter(|id| id.is_string()).cloned()
 }
@@ -331,28 +331,28 @@ fn task_of(answer: &CallResponse) -> Option<Value> {
 impl CallEngine<'_> {
     /// Waits for the end of a task. Dropping the future cancels it.
     async fn await_task(&self, id: Value) -> Result<String, Error> {
-        let mut task = Task { exchange: self, id, has_ended: false };
-        let answer = match task.send(method::TASKS_RESULT)? {
+        let mut task = Task { engine: self, id, has_ended: false };
+        let response = match task.send(method::TASKS_RESULT)? {
             SendOutcome::Known(result) => return Ok(result),
             SendOutcome::Call(call) => self.follow(call).await?,
         };
         task.has_ended = true;
-        Ok(self.result(&answer)?.to_owned())
+        Ok(self.result(&response)?.to_owned())
     }
 }
 
 /// A task whose end is awaited; dropping it cancels the task.
 struct Task<'a, 'b> {
-    exchange: &'a CallEngine<'b>,
+    engine: &'a CallEngine<'b>,
     id: Value,
     has_ended: bool,
 }
 
 impl Task<'_, '_> {
-    fn send(&self, asked: &str) -> Result<SendOutcome, Error> {
+    fn send(&self, method: &str) -> Result<SendOutcome, Error> {
         let params = Map::from_iter([("taskId".to_owned(), self.id.clone())]);
-        let resumes = Resume { server: self.exchange.server.clone(), state: None };
-        self.exchange.send(asked, &params, Some(resumes))
+        let resumes = Resume { server: self.engine.server.clone(), state: None };
+        self.engine.send(method, &params, Some(resumes))
     }
 }
 
@@ -362,7 +362,7 @@ impl Drop for Task<'_, '_> {
         let (false, Ok(runtime)) = (self.has_ended, tokio::runtime::Handle::try_current()) else { return };
         if let Ok(SendOutcome::Call(call)) = self.send(method::TASKS_CANCEL) {
             // The response is not used, but a call that is dropped is not sent.
-            self.exchange.line.tasks().spawn_on(async move { drop(call.outcome().await) }, &runtime);
+            self.engine.target.tasks().spawn_on(async move { drop(call.outcome().await) }, &runtime);
         }
     }
 }
@@ -375,9 +375,9 @@ enum SendOutcome {
 }
 
 /// A request. Its id does not matter: each connection makes its own.
-pub(crate) fn request(asked: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
+pub(crate) fn request(method: &str, params: &Map<String, Value>) -> Option<Arc<Request>> {
     let params = serde_json::to_string(params).ok()?;
-    match Message::parse(toolbay_protocol::request(&1.into(), asked, Some(&params))) {
+    match Message::parse(toolbay_protocol::request(&1.into(), method, Some(&params))) {
         Ok(Message::Request(request)) => Some(request.into()),
         _ => None,
     }

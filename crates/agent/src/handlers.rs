@@ -44,13 +44,13 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// An implementation should show users the request and the completion before the server receives it.
 pub trait Sampling: Send + Sync + 'static {
     /// Returns the next message of a conversation.
-    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>>;
+    fn sample(&self, request: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>>;
 }
 
 /// Asks the user for a server (`elicitation/create`).
 pub trait Elicitation: Send + Sync + 'static {
     /// Shows a form, or asks the user to visit a page.
-    fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, ElicitResult>;
+    fn elicit(&self, request: ElicitRequest) -> BoxFuture<'_, ElicitResult>;
 }
 
 /// Provides the workspace roots (`roots/list`).
@@ -64,8 +64,8 @@ where
     F: Fn(SamplingRequest) -> R + Send + Sync + 'static,
     R: Future<Output = Result<SamplingResult, BoxError>> + Send + 'static,
 {
-    fn sample(&self, asked: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>> {
-        Box::pin(self(asked))
+    fn sample(&self, request: SamplingRequest) -> BoxFuture<'_, Result<SamplingResult, BoxError>> {
+        Box::pin(self(request))
     }
 }
 
@@ -74,8 +74,8 @@ where
     F: Fn(ElicitRequest) -> R + Send + Sync + 'static,
     R: Future<Output = ElicitResult> + Send + 'static,
 {
-    fn elicit(&self, asked: ElicitRequest) -> BoxFuture<'_, ElicitResult> {
-        Box::pin(self(asked))
+    fn elicit(&self, request: ElicitRequest) -> BoxFuture<'_, ElicitResult> {
+        Box::pin(self(request))
     }
 }
 
@@ -138,17 +138,17 @@ impl Handlers {
 
 impl Handlers {
     /// Responds to a request of a legacy server, unless the server withdraws it first.
-    pub(crate) async fn respond(&self, server: &ServerName, mut question: Box<ServerRequest>) {
-        let params = question.params().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let asked = question.method().to_owned();
+    pub(crate) async fn respond(&self, server: &ServerName, mut request: Box<ServerRequest>) {
+        let params = request.params().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let method = request.method().to_owned();
         let reply = {
-            let mut reply = pin!(self.reply(server, &asked, params));
+            let mut reply = pin!(self.reply(server, &method, params));
             tokio::select! {
-                () = question.withdrawn() => return,
+                () = request.withdrawn() => return,
                 reply = &mut reply => reply,
             }
         };
-        question.respond(match reply {
+        request.respond(match reply {
             Ok(result) => ClientReply::Result(result.to_string()),
             Err(error) => ClientReply::Error(error),
         });
@@ -164,11 +164,11 @@ impl Handlers {
     pub(crate) async fn reply(
         &self,
         server: &ServerName,
-        asked: &str,
+        method: &str,
         params: Value,
     ) -> Result<Value, ErrorObject> {
         let server = server.clone();
-        match (asked, &self.sampling, &self.elicitation, &self.roots) {
+        match (method, &self.sampling, &self.elicitation, &self.roots) {
             (method::SAMPLE, Some(handler), ..) => {
                 let sampled = handler.sample(SamplingRequest { server, params }).await;
                 let sampled = sampled.map_err(|why| ErrorObject::new(REJECTED, why.to_string()))?;
@@ -180,7 +180,7 @@ impl Handlers {
             }
             (method::ROOTS_LIST, _, _, Some(handler)) => Ok(json!({ "roots": handler.roots(&server).await })),
             _ => {
-                let message = format!("`{asked}` is not supported");
+                let message = format!("`{method}` is not supported");
                 Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
             }
         }

@@ -61,30 +61,30 @@ impl CallOptions {
     }
 
     /// Called for each progress notification. It should be quick: the call waits for it.
-    pub fn on_progress(self, told: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        Self { on_progress: Some(Arc::new(told)), ..self }
+    pub fn on_progress(self, callback: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self { on_progress: Some(Arc::new(callback)), ..self }
     }
 
     /// Called for log messages of the call that are at least this severe.
-    pub fn on_log(self, least: LogLevel, told: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
-        Self { on_log: Some((least, Arc::new(told))), ..self }
+    pub fn on_log(self, least: LogLevel, callback: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
+        Self { on_log: Some((least, Arc::new(callback))), ..self }
     }
 
     /// Passes on progress.
     pub(crate) fn progressed(&self, notification: &Notification) {
-        if let Some(told) = &self.on_progress
+        if let Some(callback) = &self.on_progress
             && let Some(progress) = params(notification)
         {
-            told(progress);
+            callback(progress);
         }
     }
 
     /// Passes on a log message.
     pub(crate) fn logged(&self, notification: &Notification) {
-        if let Some((_, told)) = &self.on_log
+        if let Some((_, callback)) = &self.on_log
             && let Some(message) = params(notification)
         {
-            told(message);
+            callback(message);
         }
     }
 }

@@ -165,7 +165,7 @@ impl Peer {
         read: impl Fn(Bytes) -> Result<T, InvalidItem>,
     ) -> Result<Vec<T>, Error> {
         let server = self.handle.name().clone();
-        let engine = CallEngine { line: self, sender: &self.sender, server: server.clone() };
+        let engine = CallEngine { target: self, sender: &self.sender, server: server.clone() };
         let unusable = |reason: String| Error::protocol(&server, format!("{}: {reason}", kind.list_method()));
         let work = async {
             let (mut all, mut params) = (Vec::new(), Map::new());
@@ -208,7 +208,7 @@ impl Peer {
         method: &str,
         params: Map<String, Value>,
     ) -> Result<String, Error> {
-        let engine = CallEngine { line: self, sender: &self.sender, server: self.handle.name().clone() };
+        let engine = CallEngine { target: self, sender: &self.sender, server: self.handle.name().clone() };
         self.sender.within(what, engine.run(method, params)).await
     }
 }

@@ -147,12 +147,12 @@ impl CallToolResult {
 
 /// Whether a block has text that is not blank.
 fn holds_text(block: &ContentBlock) -> bool {
-    let is_said = |text: &str| !text.trim().is_empty();
+    let has_words = |text: &str| !text.trim().is_empty();
     match block.as_text() {
-        Some(text) => is_said(text),
+        Some(text) => has_words(text),
         None => {
             let block: Value = serde_json::from_str(block.raw()).unwrap_or_default();
-            block["resource"]["text"].as_str().is_some_and(is_said)
+            block["resource"]["text"].as_str().is_some_and(has_words)
         }
     }
 }
@@ -232,8 +232,8 @@ impl GetPromptResult {
 
     /// The text for people: each message after its role.
     pub fn to_text(&self) -> String {
-        let said = |message: &PromptMessage| format!("{}: {}", message.role, message.content.to_text());
-        self.messages().iter().map(said).collect::<Vec<_>>().join("\n\n")
+        let line = |message: &PromptMessage| format!("{}: {}", message.role, message.content.to_text());
+        self.messages().iter().map(line).collect::<Vec<_>>().join("\n\n")
     }
 }
 

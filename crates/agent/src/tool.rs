@@ -95,8 +95,8 @@ impl ToolContext {
 
     /// Reports progress to a caller that follows it.
     pub fn report(&self, progress: Progress) {
-        if let Some(told) = &self.options.on_progress {
-            told(progress);
+        if let Some(callback) = &self.options.on_progress {
+            callback(progress);
         }
     }
 }

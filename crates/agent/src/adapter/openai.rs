@@ -39,7 +39,7 @@ pub fn chat_calls(response: &Value) -> Vec<ToolCall> {
 /// The messages with the results. They follow the message with the calls.
 pub fn chat_results(done: &[Done]) -> Vec<Value> {
     let message =
-        |done: &Done| json!({ "role": "tool", "tool_call_id": done.call.id, "content": said(done) });
+        |done: &Done| json!({ "role": "tool", "tool_call_id": done.call.id, "content": text_of(done) });
     done.iter().map(message).collect()
 }
 
@@ -63,7 +63,7 @@ pub fn response_calls(response: &Value) -> Vec<ToolCall> {
 
 /// The items with the results, for `input` of the next request for Responses.
 pub fn response_results(done: &[Done]) -> Vec<Value> {
-    let item = |done: &Done| json!({ "type": "function_call_output", "call_id": done.call.id, "output": said(done) });
+    let item = |done: &Done| json!({ "type": "function_call_output", "call_id": done.call.id, "output": text_of(done) });
     done.iter().map(item).collect()
 }
 
@@ -88,7 +88,7 @@ fn functions(tools: &ToolSet, mode: Mode) -> Vec<Value> {
 }
 
 /// There is no field for a failure, so the text says it.
-fn said(done: &Done) -> String {
+fn text_of(done: &Done) -> String {
     if done.output.is_error { format!("Error: {}", done.output.text) } else { done.output.text.clone() }
 }
 

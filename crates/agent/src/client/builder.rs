@@ -116,7 +116,7 @@ impl<S> ClientBuilder<S> {
         Self { name: name.into(), ..self }
     }
 
-    /// Sets the name and version of this program that the server is told (`clientInfo`).
+    /// Sets the name and version of this program for the server (`clientInfo`).
     pub fn client_info(self, name: &str, version: &str) -> Self {
         Self { sender: self.sender.named(name, version), ..self }
     }

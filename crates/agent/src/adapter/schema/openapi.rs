@@ -137,8 +137,8 @@ fn write_enum(written: &mut Map<String, Value>) {
     } else {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         let before = written.get("description").and_then(Value::as_str).unwrap_or_default();
-        let told = format!("{before} One of: {}.", values.join(", "));
-        written.insert("description".to_owned(), json!(told.trim_start()));
+        let description = format!("{before} One of: {}.", values.join(", "));
+        written.insert("description".to_owned(), json!(description.trim_start()));
     }
 }
 
