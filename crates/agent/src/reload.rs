@@ -191,7 +191,7 @@ impl ConfigFiles {
 pub(crate) async fn follow(host: Host, configured: Arc<ConfiguredServers>, mut files: ConfigFiles) {
     let followed = files.files.iter().filter(|file| file.is_followed).map(|file| file.path.clone());
     let mut watch = watch_files(&followed.collect::<Vec<_>>(), host.tasks());
-    if let WatchMethod::Polled { reason } = watch.way() {
+    if let WatchMethod::Polled { reason } = watch.method() {
         tracing::warn!("configuration files are polled every second: {reason}");
     }
     let mut is_rejected = false;

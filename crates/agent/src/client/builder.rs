@@ -70,7 +70,8 @@ impl Client {
     pub fn stdio(command: impl Into<String>) -> ClientBuilder<StdioConfig> {
         let server = StdioConfig::new(command);
         let name = Path::new(server.command()).file_name().and_then(|name| name.to_str());
-        ClientBuilder::new(&name.unwrap_or("server").to_owned(), server)
+        let name = name.unwrap_or("server").to_owned();
+        ClientBuilder::new(&name, server)
     }
 
     /// A client of a server at a URL. Streamable HTTP and HTTP+SSE are told apart; `ws` and `wss` mean WebSocket.

@@ -20,7 +20,7 @@ async fn agent(servers: &[toolbay_config::ServerConfig]) -> (Agent, Arc<Troupe>)
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_calls_is_told_why_a_server_does_not_run() {
+async fn a_call_to_a_server_that_is_down_returns_its_state_and_a_hint() {
     let mut off = config("off", &["x"]);
     off.permission = Permission::Disabled;
     let mut new = config("new", &["x"]);

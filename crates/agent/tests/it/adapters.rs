@@ -79,7 +79,7 @@ fn gemini_gets_only_words_that_it_knows() {
 }
 
 #[tokio::test]
-async fn strict_mode_closes_objects_and_what_it_added_is_taken_out_again() {
+async fn strict_mode_closes_objects_and_added_nulls_are_removed() {
     let schema = json!({
         "type": "object",
         "required": ["a"],
@@ -111,7 +111,7 @@ async fn strict_mode_closes_objects_and_what_it_added_is_taken_out_again() {
 }
 
 #[test]
-fn what_strict_mode_cannot_say_stays_loose() {
+fn schemas_beyond_strict_mode_are_not_strict() {
     for open in [
         json!({"type": "object", "properties": {"map": {"type": "object", "additionalProperties": {"type": "string"}}}}),
         json!({"type": "object", "properties": {"any": {}}}),

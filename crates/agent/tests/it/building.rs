@@ -1,4 +1,4 @@
-//! A host in a few lines (R098).
+//! A host in a few lines.
 
 use std::{
     fs,
@@ -58,7 +58,7 @@ async fn servers_of_all_kinds_are_one_host() {
     );
     assert_eq!(agent.call_tool("varied__list_roots", json!({})).await.unwrap().to_text(), "file:///srv");
     assert_eq!(*problems.lock().unwrap(), [Some("bad".to_owned())]);
-    // A server that does not come up takes nothing from the others, and says why when it is called (X2).
+    // A server that does not come up takes nothing from the others, and says why when it is called.
     for error in [
         agent.call_tool_on("missing", "x", json!({})).await.unwrap_err(),
         agent.call_tool("missing__x", json!({})).await.unwrap_err(),
@@ -73,7 +73,7 @@ async fn servers_of_all_kinds_are_one_host() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_said_before_anything_starts() {
+async fn a_bad_description_is_an_error_of_build() {
     let build = |builder: toolbay_agent::AgentBuilder| async { builder.build().await.unwrap_err() };
     let error = build(Agent::builder().http_server("x", "no url")).await;
     assert!(matches!(&error, Error::Setup { server, .. } if server == "x"), "{error:?}");
@@ -85,7 +85,7 @@ async fn what_cannot_be_is_said_before_anything_starts() {
 }
 
 #[tokio::test]
-async fn nobody_waits_longer_than_wanted() {
+async fn build_waits_no_longer_than_its_timeout() {
     let started = Instant::now();
     let agent = Agent::builder()
         .inherit_env()

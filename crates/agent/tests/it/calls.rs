@@ -18,8 +18,8 @@ use crate::{
 
 #[tokio::test(start_paused = true)]
 async fn everything_a_server_offers_can_be_used() {
-    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
-        let agent = agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await;
+    for revisions in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let agent = agent(&[("demo", &TestServer::demo().revisions(revisions))], Naming::Prefix).await;
         let sum = agent.call_tool("demo__add", json!({"a": 1, "b": 2})).await.unwrap();
         assert_eq!(sum.structured::<serde_json::Value>().unwrap()["sum"], 3);
         assert_eq!(sum.server().as_str(), "demo");
@@ -51,7 +51,7 @@ async fn lists_are_typed_and_merged() {
     assert!(agent.all_templates().is_empty());
 }
 
-/// Names are exact, also where a split would mislead (X7).
+/// Names are exact, also where a split would mislead.
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_found_by_its_server_and_its_own_name_however_names_are_made() {
     let (git, git_hub) = (server("git", &["hub_x", "weird name", "same"]), server("git-hub", &["x", "same"]));
@@ -69,7 +69,7 @@ async fn a_tool_is_found_by_its_server_and_its_own_name_however_names_are_made()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_there_is_said_with_what_is() {
+async fn unknown_names_are_errors_with_similar_names() {
     let agent = agent(&[("demo", &TestServer::demo())], Naming::Prefix).await;
     let error = agent.call_tool("ad", Value::Null).await.unwrap_err();
     assert!(
@@ -87,7 +87,7 @@ async fn what_is_not_there_is_said_with_what_is() {
     assert!(matches!(&error, Error::Server { server, .. } if server.as_str() == "demo"), "{error}");
 }
 
-/// R127: they never reach the server, and the model can do better.
+/// They never reach the server, and the model can do better.
 #[tokio::test(start_paused = true)]
 async fn failures_of_tools_and_bad_arguments_are_results() {
     let demo = TestServer::demo();
@@ -135,9 +135,9 @@ async fn a_call_waits_for_a_server_that_may_bring_the_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_and_logs_reach_whoever_wants_them() {
-    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
-        let agent = agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await;
+async fn progress_and_log_messages_reach_the_caller() {
+    for revisions in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let agent = agent(&[("demo", &TestServer::demo().revisions(revisions))], Naming::Prefix).await;
         let (steps, logs) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let options = {
             let (steps, logs) = (steps.clone(), logs.clone());
@@ -150,13 +150,13 @@ async fn progress_and_logs_reach_whoever_wants_them() {
         let agent = agent.with(options);
         agent.call_tool("demo__progress", json!({"steps": 3})).await.unwrap();
         agent.call_tool("demo__log", json!({"count": 2})).await.unwrap();
-        assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0], "{era:?}");
-        assert_eq!(*logs.lock().unwrap(), [json!(1), json!(2)], "{era:?}");
+        assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0], "{revisions:?}");
+        assert_eq!(*logs.lock().unwrap(), [json!(1), json!(2)], "{revisions:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_when_its_caller_wants_no_more_and_the_server_is_told() {
+async fn a_dropped_call_is_cancelled_at_the_server() {
     let demo = TestServer::demo();
     let agent = agent(&[("demo", &demo)], Naming::Prefix).await;
     let patient = agent.with(CallOptions::new().timeout(Duration::from_secs(2)));
@@ -181,21 +181,21 @@ async fn calls_run_beside_each_other() {
 
 /// Whoever asks for progress gets it from prompts and resources, too.
 #[tokio::test(start_paused = true)]
-async fn progress_is_told_for_everything_that_takes_time() {
-    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+async fn prompts_and_resources_report_progress_too() {
+    for revisions in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = TestServer::new("s")
             .with_async_resource("s://slow", async |context| {
                 context.progress(1.0, 2.0).await;
                 Ok(json!("read"))
             })
-            .revisions(era);
+            .revisions(revisions);
         let agent = agent(&[("s", &server)], Naming::Prefix).await;
         let steps = Arc::new(Mutex::new(Vec::new()));
         let told = steps.clone();
         let agent =
             agent.with(CallOptions::new().on_progress(move |step| told.lock().unwrap().push(step.progress)));
         assert_eq!(agent.read_resource("s://slow").await.unwrap().to_text(), "read");
-        assert_eq!(*steps.lock().unwrap(), [1.0], "{era:?}");
+        assert_eq!(*steps.lock().unwrap(), [1.0], "{revisions:?}");
     }
 }
 

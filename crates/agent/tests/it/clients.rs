@@ -1,4 +1,4 @@
-//! One connection without a host (R038–R040).
+//! One connection without a host.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use toolbay_agent::{
     transport::{InProcess, MessageTransport, OpenedTransport, one_by_one},
 };
 use toolbay_protocol::{Revision, ServerName};
-use toolbay_testkit::{SupportedRevisions, TestServer, ToolContext};
+use toolbay_testkit::{SupportedRevisions, TestServer, TlsFront, ToolContext};
 
 use crate::test_host::eventually;
 
@@ -30,12 +30,12 @@ pub(crate) fn test_server() -> PathBuf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_does_everything_in_both_eras() {
-    for (era, revision) in [
+async fn a_client_supports_all_requests_in_all_revisions() {
+    for (revisions, revision) in [
         (SupportedRevisions::Legacy, Revision::LATEST_LEGACY),
         (SupportedRevisions::Modern, Revision::LATEST),
     ] {
-        let server = TestServer::demo().revisions(era).page_size(2);
+        let server = TestServer::demo().revisions(revisions).page_size(2);
         let client = Client::in_process(in_memory(&server)).name("demo").build();
         assert!(!client.is_connected() && client.server_info().is_none() && client.tools().is_empty());
         let info = client.initialize().await.unwrap();
@@ -101,7 +101,7 @@ async fn an_attempt_that_was_given_up_or_failed_can_be_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_says_comes_as_a_stream() {
+async fn notifications_are_a_stream() {
     let server = TestServer::demo();
     let client = Client::in_process(in_memory(&server)).connect().await.unwrap();
     let mut said = client.notifications();
@@ -136,19 +136,21 @@ async fn what_the_server_says_comes_as_a_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_stream() {
-    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
-        let server =
-            TestServer::new("s").revisions(era).with_async_tool("t", |_, context: ToolContext| async move {
+async fn custom_notifications_and_log_messages_are_in_the_stream() {
+    for revisions in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let server = TestServer::new("s").revisions(revisions).with_async_tool(
+            "t",
+            |_, context: ToolContext| async move {
                 context.notify("notifications/acme/step", json!({"n": 1})).await;
                 Ok(json!(1))
-            });
+            },
+        );
         let client = Client::in_process(in_memory(&server)).connect().await.unwrap();
         let mut said = client.notifications();
         client.call_tool("t", json!({})).await.unwrap();
-        let Some(ServerNotification::Custom(step)) = said.recv().await else { panic!("{era:?}") };
+        let Some(ServerNotification::Custom(step)) = said.recv().await else { panic!("{revisions:?}") };
         assert_eq!((step.method(), step.params_text()), ("notifications/acme/step", Some(r#"{"n":1}"#)));
-        if era == SupportedRevisions::Modern {
+        if revisions == SupportedRevisions::Modern {
             continue; // it says nothing outside of calls and subscriptions
         }
         server.handle().notify("acme/idle", json!({}));
@@ -161,13 +163,13 @@ async fn what_the_protocol_does_not_know_and_logs_outside_calls_are_in_the_strea
 }
 
 #[tokio::test(start_paused = true)]
-async fn handlers_and_options_are_the_same_as_with_a_host() {
-    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+async fn handlers_and_options_work_as_with_an_agent() {
+    for revisions in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let handlers = Handlers::new()
             .elicitation(|_: ElicitRequest| async { ElicitResult::accept(json!({"name": "Ada"})) });
-        let server = TestServer::demo().revisions(era);
+        let server = TestServer::demo().revisions(revisions);
         let client = Client::in_process(in_memory(&server)).handlers(handlers).connect().await.unwrap();
-        assert_eq!(client.call_tool("elicit", Value::Null).await.unwrap().to_text(), "Ada", "{era:?}");
+        assert_eq!(client.call_tool("elicit", Value::Null).await.unwrap().to_text(), "Ada", "{revisions:?}");
         let quick = client.with(CallOptions::new().timeout(Duration::from_secs(1)));
         let error = quick.call_tool("sleep", json!({"ms": 9000})).await.unwrap_err();
         assert!(matches!(error, Error::CallerTimeout { .. }), "{error:?}");
@@ -200,7 +202,7 @@ async fn a_client_runs_a_real_program_and_ends_it() {
 }
 
 #[tokio::test]
-async fn a_client_finds_out_what_is_spoken_at_a_url() {
+async fn a_client_detects_the_protocol_of_a_url() {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let server = TestServer::demo();
     for url in [
@@ -235,7 +237,7 @@ async fn a_connection_that_stands_already_can_be_used() {
 
 /// Most servers ask for their roots right after the handshake, when no call is there to ask through.
 #[tokio::test(start_paused = true)]
-async fn roots_are_told_at_any_time() {
+async fn roots_can_be_requested_at_any_time() {
     let told = Arc::new(std::sync::Mutex::new(None));
     let curious: InProcess = {
         let told = told.clone();
@@ -308,9 +310,9 @@ impl MessageTransport for Turns {
     }
 }
 
-/// C2: the other shape of a transport is good enough.
+/// The other shape of a transport is good enough.
 #[tokio::test(start_paused = true)]
-async fn a_transport_that_does_one_thing_at_a_time_will_do() {
+async fn a_sequential_transport_works() {
     let (tasks, server) = (TaskTracker::new(), TestServer::demo());
     let open = {
         let (tasks, server) = (tasks.clone(), server.clone());
@@ -332,4 +334,26 @@ async fn a_transport_that_does_one_thing_at_a_time_will_do() {
     let error = one_by_one("nowhere", || Box::pin(async { Err("no line".into()) }));
     let error = Client::transport(error).connect().await.unwrap_err();
     assert!(error.to_string().contains("no line"), "{error}");
+}
+
+/// The certificate of a server that no machine trusts.
+#[tokio::test]
+async fn a_client_trusts_the_certificates_that_it_is_given() {
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let url = TestServer::demo().start_http(&tasks, stop.clone()).await.unwrap();
+    let address = url.trim_start_matches("http://").split('/').next().unwrap().parse().unwrap();
+    let front = TlsFront::start(&tasks, address, &["http/1.1"]).await.unwrap();
+    let url = front.url.clone();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, TlsFront::CERTIFICATE).unwrap();
+    let client = Client::http(&url).ca(&file).connect().await.unwrap();
+    let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
+    assert_eq!(sum.structured::<Value>().unwrap()["sum"], 3);
+    client.close().await;
+    let error = Client::http(&url).connect().await.unwrap_err();
+    assert!(matches!(error, Error::Init { .. }), "{error:?}");
+    let missing = Client::http(&url).ca(folder.path().join("none.pem")).connect().await.unwrap_err();
+    assert!(missing.to_string().contains("none.pem"), "{missing}");
+    stop.cancel();
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn the_example_does_what_it_says() {
+async fn the_example_of_a_custom_transport_runs() {
     let folder = tempfile::tempdir().unwrap();
     let offered = example::tools_behind(folder.path().join("socket"));
     let (transport, tools) = timeout(Duration::from_secs(20), offered).await.expect("it hangs").unwrap();

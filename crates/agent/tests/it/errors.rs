@@ -1,4 +1,4 @@
-//! What went wrong, whose fault it is, and what to do (R086, R099–R101).
+//! What went wrong, whose fault it is, and what to do.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ fn script(text: &str) -> toolbay_agent::client::ClientBuilder<toolbay_agent::Std
 }
 
 #[tokio::test]
-async fn a_missing_program_is_named_with_what_to_do() {
+async fn a_missing_program_has_a_hint() {
     let client = Client::stdio("no-such-mcp-server").inherit_env();
     let error = client.connect().await.unwrap_err();
     assert!(matches!(error, Error::Init { .. }), "{error:?}");
@@ -24,7 +24,7 @@ async fn a_missing_program_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_address_in_use_is_told_with_what_to_do() {
+async fn an_address_in_use_has_a_hint() {
     let client = script("echo 'Error: listen EADDRINUSE: address already in use :::3000' >&2; exit 1");
     let error = client.connect().await.unwrap_err();
     assert_eq!(error.whose_fault(), Fault::Setup);
@@ -36,7 +36,7 @@ async fn an_address_in_use_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_initialize_timeout_is_told_with_what_to_do() {
+async fn an_initialize_timeout_has_a_hint() {
     let client = script("exec sleep 60").startup_timeout(Duration::from_millis(300));
     let error = client.connect().await.unwrap_err();
     assert_eq!(error.whose_fault(), Fault::Server);
@@ -45,7 +45,7 @@ async fn an_initialize_timeout_is_told_with_what_to_do() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_told_with_what_to_do() {
+fn settings_that_do_not_match_their_schema_have_a_hint() {
     use toolbay_bundle::{DescriptorError, SettingProblem};
     let message = "\"x\" is not of type \"integer\"".to_owned();
     let problems = vec![SettingProblem { path: "/port".to_owned(), message }];
@@ -66,7 +66,7 @@ async fn errors_of_servers_keep_code_and_data() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_dies_or_was_stopped_is_told_apart() {
+async fn a_stopped_server_is_a_connection_error() {
     let agent: Agent = agent(&[("demo", &TestServer::demo())], Naming::Prefix).await;
     let call = agent.call_tool("demo__sleep", json!({"ms": 60_000}));
     let (ended, ()) = tokio::join!(call, async {

@@ -3,29 +3,29 @@
 
 mod absent; // calls to servers that do not run
 mod adapters; // tools in the formats of model APIs
-mod any_schema; // whatever a schema says, the dialects hold
-mod asking; // what servers ask in the middle of a call, and who answers
-mod building; // a host in a few lines
-mod calls; // what a program asks of a host
-mod clients; // one connection without a host
-mod custom; // a transport of one's own, as the example shows it
-mod errors; // what went wrong, whose fault it is, and what to do
-mod examples; // they do what they say
+mod any_schema; // random schemas in the dialects of model APIs
+mod building; // what the builder takes
+mod calls; // tools, resources, prompts, completions
+mod clients; // one connection without an agent
+mod custom; // the example of a custom transport
+mod errors; // errors, faults and hints
+mod examples; // the other examples
 mod exports; // how many names the root has
 mod following; // configuration files that are followed
-mod long_calls; // what a server does only as a task
+mod long_calls; // calls that a server runs only as a task
 mod outputs; // results whole and as views, and how long they may be
-mod page_of_names; // it says nothing that is not there
+mod page_of_names; // the migration page names only what exists
 mod programs; // thirteen programs, written from the guide alone
+mod server_requests; // sampling, elicitation and roots, and their handlers
 mod servers; // servers of a running agent
-mod starts; // the attempts of a start, and what those see who wait
+mod starts; // the attempts of a start
 #[path = "../../../host/tests/it/test_host.rs"]
 #[allow(dead_code, reason = "shared with the tests of the engine")]
-mod test_host; // a host to test with
-mod tools; // what agents run
+mod test_host; // an engine to test with
+mod tools; // tools of servers and of the program
 #[path = "../../../host/tests/it/troupe.rs"]
 #[allow(dead_code, reason = "shared with the tests of the engine")]
-mod troupe; // servers that do what a test wants
+mod troupe; // fake servers
 
 /// An agent with these servers, all up.
 async fn agent(

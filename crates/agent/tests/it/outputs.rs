@@ -22,7 +22,7 @@ fn nothing_of_a_result_is_lost() {
     assert!(!result.is_error());
 }
 
-/// Text wins; structured content is for when there is none (C11).
+/// Text wins; structured content is for when there is none.
 #[test]
 fn models_get_text_and_structured_content_only_without_any() {
     for (sent, text) in [
@@ -49,7 +49,7 @@ fn models_get_text_and_structured_content_only_without_any() {
 }
 
 #[test]
-fn what_is_no_result_is_an_error_that_names_the_server() {
+fn an_invalid_result_is_an_error_that_names_the_server() {
     let error = CallToolResult::parse(&ServerName::new("git"), r#"{"content":5}"#).unwrap_err();
     assert!(error.to_string().contains("`git`"), "{error}");
     assert_eq!(error.server(), Some("git"));
@@ -94,7 +94,7 @@ async fn a_long_text_is_kept_in_a_file_that_only_its_owner_may_read() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_shortened_all_the_same() {
+async fn output_that_cannot_be_kept_is_truncated() {
     let lost = OutputLimit::new(30).apply("t", "y".repeat(100)).await;
     assert!(lost.text.contains("the rest is lost") && lost.file.is_none(), "{}", lost.text);
     let folder = tempfile::tempdir().unwrap();
@@ -105,7 +105,7 @@ async fn what_cannot_be_kept_is_shortened_all_the_same() {
 }
 
 #[tokio::test]
-async fn kept_texts_go_when_they_are_old_or_too_many_and_nothing_else_does() {
+async fn kept_output_is_removed_when_it_is_old_or_too_much() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("precious.txt"), "x".repeat(5000)).unwrap();
     let limit = OutputLimit { max_total: 2500, ..OutputLimit::new(10).spill_to(folder.path()) };

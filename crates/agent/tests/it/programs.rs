@@ -154,7 +154,7 @@ fn check_server_status(agent: &Agent) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_status_of_every_server_is_told() {
+async fn the_status_of_every_server_is_listed() {
     assert_eq!(check_server_status(&mock_server().await.unwrap()), ["Server test: ready"]);
 }
 

@@ -96,8 +96,8 @@ async fn an_order_and_then_a_wait_is_no_race() {
 
 #[tokio::test(start_paused = true)]
 async fn one_server_is_used_by_its_own_names() {
-    for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
-        let demo = TestServer::demo().revisions(era);
+    for revisions in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
+        let demo = TestServer::demo().revisions(revisions);
         let agent = agent(&[("demo", &demo), ("other", &TestServer::new("other"))], Naming::Prefix).await;
         let server = agent.server("demo").unwrap();
         assert_eq!(server.name().as_str(), "demo");
@@ -167,7 +167,7 @@ fn received(server: &TestServer, method: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_told_the_name_and_the_capabilities_of_the_program() {
+async fn the_name_and_capabilities_of_the_program_reach_servers() {
     let handlers = || Handlers::new().roots(vec![toolbay_agent::handlers::Root::new("file:///srv")]);
     let capabilities = json!({"roots": {}, "experimental": {"acme": {}}});
     let more = || json!({"experimental": {"acme": {}}});

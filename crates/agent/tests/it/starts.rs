@@ -14,13 +14,13 @@ use crate::troupe::{Troupe, config};
 /// A server whose first attempts fail.
 fn failing(attempts: u64) -> InProcess {
     let troupe = Arc::new(Troupe::default());
-    // The first attempt ends twice: once because of the question for its era.
+    // The first attempt ends twice: once because of the question for its revisions.
     troupe.broken_lives.store(attempts.saturating_add(1), Ordering::Relaxed);
     troupe.in_process(config("a", &["t"]))
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_a_start_gets_all_its_attempts() {
+async fn a_wait_for_a_start_covers_all_its_attempts() {
     let began = Instant::now();
     let agent = Agent::builder().in_process("a", failing(3)).build().await.unwrap();
     assert!(agent.status("a").unwrap().state.is_up());
@@ -35,7 +35,7 @@ async fn whoever_waits_for_a_start_gets_all_its_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_a_server_that_never_comes_up_is_told_after_the_fifth_attempt() {
+async fn a_start_fails_after_the_fifth_attempt() {
     let began = Instant::now();
     let error = Client::in_process(failing(u64::MAX - 1)).connect().await.unwrap_err();
     assert!(matches!(error, Error::Init { .. }), "{error:?}");

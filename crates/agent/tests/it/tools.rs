@@ -22,7 +22,7 @@ fn named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_know_what_models_need() {
+async fn tools_have_names_descriptions_and_schemas() {
     let agent = agent(&[("demo", &TestServer::demo())], Naming::Prefix).await;
     let tools = agent.as_tools();
     let add = named(&tools, "demo__add");
@@ -44,9 +44,9 @@ async fn names_can_be_those_of_the_servers() {
     assert!(output.text.contains("\"a\""), "{}", output.text);
 }
 
-/// R070: the model gets details, whatever went wrong.
+/// The model gets details, whatever went wrong.
 #[tokio::test(start_paused = true)]
-async fn what_goes_wrong_goes_back_to_the_model() {
+async fn failures_go_to_the_model() {
     let demo = TestServer::demo();
     let agent = agent(&[("demo", &demo)], Naming::Prefix).await;
     let tools = agent.as_tools();
@@ -68,7 +68,7 @@ async fn what_goes_wrong_goes_back_to_the_model() {
     assert!(gone.is_error && gone.text.contains("`demo__echo`"), "{}", gone.text);
 }
 
-/// X3: handles look their server up for each call.
+/// Handles look their server up for each call.
 #[tokio::test(start_paused = true)]
 async fn handles_survive_restarts() {
     let agent = agent(&[("s", &server("s", &["x"]))], Naming::Prefix).await;

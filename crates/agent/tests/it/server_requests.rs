@@ -18,10 +18,10 @@ use toolbay_transport::{Incoming, memory};
 
 use crate::agent;
 
-const ERAS: [SupportedRevisions; 2] = [SupportedRevisions::Legacy, SupportedRevisions::Modern];
+const REVISIONS: [SupportedRevisions; 2] = [SupportedRevisions::Legacy, SupportedRevisions::Modern];
 
-async fn demo(era: SupportedRevisions) -> Agent {
-    agent(&[("demo", &TestServer::demo().revisions(era))], Naming::Prefix).await
+async fn demo(revisions: SupportedRevisions) -> Agent {
+    agent(&[("demo", &TestServer::demo().revisions(revisions))], Naming::Prefix).await
 }
 
 struct Parrot;
@@ -56,46 +56,46 @@ fn all() -> Handlers {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handlers_answer_servers_of_both_eras() {
-    for era in ERAS {
-        let agent = demo(era).await.handlers(all());
+async fn handlers_respond_to_servers_of_all_revisions() {
+    for revisions in REVISIONS {
+        let agent = demo(revisions).await.handlers(all());
         let call = async |tool: &str, arguments: Value| {
             agent.call_tool(&format!("demo__{tool}"), arguments).await.unwrap()
         };
-        assert_eq!(call("elicit", json!({})).await.to_text(), "Ada", "{era:?}");
-        assert_eq!(call("elicit_several", json!({})).await.to_text(), "Ada and red", "{era:?}");
+        assert_eq!(call("elicit", json!({})).await.to_text(), "Ada", "{revisions:?}");
+        assert_eq!(call("elicit_several", json!({})).await.to_text(), "Ada and red", "{revisions:?}");
         assert_eq!(
             call("sample", json!({"text": "hello"})).await.to_text(),
             "demo Say something. hello",
-            "{era:?}"
+            "{revisions:?}"
         );
-        assert_eq!(call("list_roots", json!({})).await.to_text(), "file:///srv/demo", "{era:?}");
+        assert_eq!(call("list_roots", json!({})).await.to_text(), "file:///srv/demo", "{revisions:?}");
         let url = json!({"url": "https://example.com/"});
-        assert_eq!(call("elicit_url", url).await.to_text(), "visited", "{era:?}");
+        assert_eq!(call("elicit_url", url).await.to_text(), "visited", "{revisions:?}");
         let everything =
             call("ask_everything", json!({"text": "hello"})).await.structured::<serde_json::Value>().unwrap();
         assert_eq!(
             everything["answers"],
             json!(["Ada", "demo Say something. hello", "file:///srv/demo"]),
-            "{era:?}"
+            "{revisions:?}"
         );
         let rounds = call("elicit_rounds", json!({"rounds": 3})).await;
-        assert!(!rounds.is_error(), "{era:?}: {}", rounds.to_text());
+        assert!(!rounds.is_error(), "{revisions:?}: {}", rounds.to_text());
         let written = agent.read_resource("test://asked").await.unwrap();
-        assert_eq!(written.to_text(), "Written for Ada.", "{era:?}");
+        assert_eq!(written.to_text(), "Written for Ada.", "{revisions:?}");
         let interview = agent.get_prompt("demo__interview", Value::Null).await.unwrap();
-        assert_eq!(interview.to_text(), "user: Interview Ada.", "{era:?}");
+        assert_eq!(interview.to_text(), "user: Interview Ada.", "{revisions:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_only_wants_to_be_asked_later_is_asked_later() {
-    for era in ERAS {
-        let agent = demo(era).await.handlers(all());
+async fn a_call_is_sent_again_to_a_server_that_requires_a_retry() {
+    for revisions in REVISIONS {
+        let agent = demo(revisions).await.handlers(all());
         assert_eq!(
             agent.call_tool("demo__pause", Value::Null).await.unwrap().to_text(),
             "back again",
-            "{era:?}"
+            "{revisions:?}"
         );
     }
 }
@@ -103,12 +103,12 @@ async fn a_server_that_only_wants_to_be_asked_later_is_asked_later() {
 /// The call ends, and says why; it never hangs.
 #[tokio::test(start_paused = true)]
 async fn without_a_handler_the_server_gets_the_proper_error() {
-    for era in ERAS {
-        let agent = demo(era).await;
+    for revisions in REVISIONS {
+        let agent = demo(revisions).await;
         for tool in ["elicit", "sample", "list_roots"] {
             let ended = agent.call_tool(&format!("demo__{tool}"), Value::Null).await;
             match ended {
-                Ok(result) => assert!(result.is_error(), "{era:?} {tool}: {}", result.to_text()),
+                Ok(result) => assert!(result.is_error(), "{revisions:?} {tool}: {}", result.to_text()),
                 Err(error) => {
                     assert!(matches!(error, Error::Server { .. } | Error::Refused { .. }), "{tool}: {error}")
                 }
@@ -119,24 +119,24 @@ async fn without_a_handler_the_server_gets_the_proper_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_may_refuse() {
-    for era in ERAS {
+    for revisions in REVISIONS {
         let refusing = Handlers::new()
             .sampling(|_: SamplingRequest| async { Err::<SamplingResult, BoxError>("not today".into()) })
             .elicitation(|_: ElicitRequest| async { ElicitResult::Decline });
-        let agent = demo(era).await.handlers(refusing);
+        let agent = demo(revisions).await.handlers(refusing);
         let declined = agent.call_tool("demo__elicit", Value::Null).await.unwrap();
-        assert!(declined.to_text().contains("declined"), "{era:?}: {}", declined.to_text());
+        assert!(declined.to_text().contains("declined"), "{revisions:?}: {}", declined.to_text());
         let told = match agent.call_tool("demo__sample", Value::Null).await {
             Ok(result) => result.to_text(),
             Err(error) => error.to_string(),
         };
-        assert!(told.contains("not today"), "{era:?}: {told}");
+        assert!(told.contains("not today"), "{revisions:?}: {told}");
     }
 }
 
 /// While one handler waits for a person, other calls and their questions go on.
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_keeps_nothing_waiting() {
+async fn a_slow_handler_blocks_no_other_call() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let seen = Arc::new(Mutex::new(0));
     let handlers = {
