@@ -1,4 +1,4 @@
-//! What commands share: environment, configuration, hubs, signals, errors.
+//! Shared by all commands: environment, configuration, hubs, signals, errors.
 
 pub(crate) mod base64;
 pub(crate) mod codebases;

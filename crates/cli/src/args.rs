@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line: commands and options.
 
 mod code;
 pub(crate) mod help;
@@ -36,7 +36,7 @@ Exit codes: 0 success, 1 failure, 2 usage or configuration, 3 authorization, 4 n
 5 the tool returned an error, 6 denied, 130 interrupted.";
 
 impl LowArgs {
-    /// What was typed; ends the process if it cannot be understood.
+    /// Parses the command line; ends the process if it is invalid.
     ///
     /// The option for measurements is added here and not to the description of the arguments, because completions offer
     /// even hidden options.

@@ -80,7 +80,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     }
 }
 
-/// What a command that changes files came to; a server that they do not have may be known to a running hub.
+/// Explains the error of a command that changes files: a server that they do not have may be known to a running hub.
 async fn known(context: &Context, done: Result<(), CliError>) -> Result<(), CliError> {
     match done {
         Ok(()) => Ok(()),

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         let context = Context::new(args, env)?;
         let done = commands::run(&context).await;
         context.tasks.close();
-        // One that looks at a file on a network that is down may never end.
+        // A task that reads a file on a network that is down may never end.
         let _ = tokio::time::timeout(LAST_TASKS, context.tasks.wait()).await;
         done
     });
@@ -80,7 +80,7 @@ fn runtime(workers: Option<usize>) -> Result<tokio::runtime::Runtime, CliError> 
     Ok(builder.enable_all().build()?)
 }
 
-/// Where log messages go: to `file`, else to stderr.
+/// Sends log messages to `file`, else to stderr.
 fn init_log(env: &Env, verbose: u8, file: Option<RotatingFile>) {
     let default = match verbose {
         0 => LevelFilter::WARN,

@@ -43,7 +43,7 @@ pub enum Edit<'a> {
     Disable(&'a str),
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
     /// The text that the file has now.
@@ -60,7 +60,7 @@ pub enum EditError {
     /// It cannot be read or written.
     #[error("cannot change {}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// It is broken already.
+    /// It has syntax errors.
     #[error("{}:{place}: {message}; nothing was changed", path.display())]
     Syntax { path: PathBuf, place: Location, message: String },
     /// A server of that name is there.
@@ -95,7 +95,7 @@ pub fn edit(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<E
     Ok(Edited { backup, ..edited })
 }
 
-/// What [`edit`] would make of a file; nothing is written.
+/// The result of [`edit`] without writing it.
 pub fn preview(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
     let text = match read_small_text(path, lock::MAX_FILE) {
         Ok(text) => text,
@@ -105,7 +105,7 @@ pub fn preview(path: &Path, format: Option<Format>, edits: &[Edit<'_>]) -> Resul
     edit_text(&text, path, format, edits)
 }
 
-/// What a change would make of a text. `format` is that of a file which has no servers yet.
+/// Applies changes to a text. `format` is that of a file without servers.
 pub fn edit_text(
     text: &str,
     path: &Path,

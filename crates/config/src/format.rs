@@ -10,7 +10,7 @@ use std::{fmt, path::Path};
 
 use crate::{Transport, load::MARK, template::Style};
 
-/// How a file is written.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// JSON, with comments and trailing commas.
@@ -49,7 +49,7 @@ impl Syntax {
     }
 }
 
-/// Whose file it is.
+/// The format of a file: the program that it belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Our own `toolbay.toml`.

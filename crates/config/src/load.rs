@@ -51,7 +51,7 @@ pub(crate) const MARK: char = '\u{feff}';
 /// The content of a file.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
-    /// Whose file it is.
+    /// The format.
     pub format: Format,
     /// Where relative paths in it start: its own folder, or the project that it belongs to.
     pub folder: PathBuf,

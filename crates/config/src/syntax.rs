@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, SyntaxError> {
     }
 }
 
-/// About how many values a text has, told without parsing it: never much less than it has, and more where texts and comments
+/// Estimates how many values a text has, without parsing it: never much less than it has, and more where texts and comments
 /// look like values. One that takes the memory of several counts for several.
 pub(crate) fn estimate_values(text: &str, syntax: Syntax) -> usize {
     match syntax {
@@ -61,7 +61,7 @@ fn count(text: &str, characters: &[u8]) -> usize {
 }
 
 impl Key {
-    /// What is wrong with one that is repeated.
+    /// The error for a repeated key.
     pub(crate) fn repeated(&self) -> String {
         format!("the key `{}` is defined twice", self.text)
     }

@@ -10,7 +10,7 @@ struct PackageRunner {
     words: &'static [&'static str],
     /// Options that name the package.
     named_by: &'static [&'static str],
-    /// Which other options are followed by a value.
+    /// Whether another option is followed by a value.
     takes_value: fn(&str) -> bool,
     /// Whether the name fixes a version.
     is_fixed: fn(&str) -> bool,

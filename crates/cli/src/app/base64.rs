@@ -1,4 +1,4 @@
-//! The bytes of binary content.
+//! Decoding of binary content.
 
 use ::base64::{
     Engine as _, alphabet,

@@ -142,7 +142,7 @@ impl OpenTrees {
 #[derive(Debug, Clone)]
 pub(crate) struct DefaultCodebase {
     pub(crate) server: ServerConfig,
-    /// What clients search that are in no project; nothing where Toolbay is in none either.
+    /// The folder for clients outside of any project; none where Toolbay is in none either.
     pub(crate) folder: Option<PathBuf>,
     /// Whether there is anything to search for any client.
     pub(crate) is_offered: bool,

@@ -1,4 +1,4 @@
-//! What every command needs.
+//! The context of a command.
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -12,7 +12,7 @@ use crate::{
     term::output::Output,
 };
 
-/// What every command needs.
+/// The context of a command.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) args: LowArgs,

@@ -1,7 +1,7 @@
-//! Keeping a hub from serving itself.
+//! Detection of hubs that are servers of themselves.
 //!
-//! An entry that plainly starts the hub that reads it is switched off before anything runs. Whatever is less plain is noticed
-//! by the hubs when they meet ([`HubChain`]), and a process that would start the servers of a hub above it refuses to.
+//! An entry that obviously starts the hub that reads it is disabled before anything runs. Other cycles are detected by the hubs when they
+//! connect ([`HubChain`]), and a process that would start the servers of a hub above it refuses to.
 
 use std::{
     ffi::OsStr,
@@ -20,7 +20,7 @@ use crate::{
     args::{Command, LowArgs},
 };
 
-/// Said of an entry that is the hub which reads it.
+/// The message for an entry that is the hub which reads it.
 pub(crate) const ITSELF: &str = "it is this hub itself, so it is not started; remove the entry";
 
 /// The files and addresses of a hub, before it runs.
@@ -30,7 +30,7 @@ pub(crate) struct OwnHub {
     pub(crate) named: Option<PathBuf>,
     /// The folder that it is started in.
     pub(crate) folder: PathBuf,
-    /// Where it listens, as far as that is known.
+    /// The addresses that it listens on, as far as they are known.
     pub(crate) addresses: Vec<SocketAddr>,
 }
 

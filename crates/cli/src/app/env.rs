@@ -1,4 +1,4 @@
-//! What surrounds us. Nothing else in Toolbay reads environment variables.
+//! Environment variables. Nothing else in Toolbay reads them.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use toolbay_supervise::login_path;
 
 use crate::app::context::Context;
 
-/// Everything we take from the environment.
+/// The environment variables that we use.
 #[derive(Debug)]
 pub(crate) struct Env {
     /// `TOOLBAY_RUNTIME_DIR` if it is set, else `/run/user/UID`, `/tmp`, `XDG_RUNTIME_DIR` and `TMPDIR`: directories for sockets.
@@ -38,7 +38,7 @@ pub(crate) struct Env {
     pub(crate) variables: BTreeMap<OsString, OsString>,
 }
 
-/// Where everything of a user is.
+/// The directories of a user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Folders {
     home: Option<PathBuf>,
@@ -82,12 +82,12 @@ impl Env {
         self.variables.contains_key(OsStr::new(toolbay_supervise::MARKER))
     }
 
-    /// Where hubs have their sockets.
+    /// The directories for sockets of hubs.
     pub(crate) fn socket_dirs(&self) -> &SocketDirs {
         &self.sockets
     }
 
-    /// Where everything of this user is.
+    /// The directories of this user.
     pub(crate) fn folders(&self) -> Folders {
         Folders {
             home: self.home.clone(),
@@ -99,7 +99,7 @@ impl Env {
         }
     }
 
-    /// The same environment, with everything of the user elsewhere.
+    /// The same environment with other directories.
     pub(crate) fn with_folders(self, folders: &Folders) -> Self {
         let Folders { home, config, data, cache, state, sockets } = folders.clone();
         Self {
@@ -113,32 +113,32 @@ impl Env {
         }
     }
 
-    /// Where the environment of the login shell is kept.
+    /// The cache of the login shell's environment.
     pub(crate) fn login_environment(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/login-environment"))
     }
 
-    /// Where hubs in the background write their logs.
+    /// The directory for logs of hubs in the background.
     pub(crate) fn logs(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/logs"))
     }
 
-    /// Where the key is kept that seals ids of tasks.
+    /// The file with the key that seals ids of tasks.
     pub(crate) fn task_key(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/tasks.key"))
     }
 
-    /// Where it is kept which servers of projects may run.
+    /// The file with the approvals.
     pub(crate) fn approvals(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/approvals.json"))
     }
 
-    /// Where descriptions of servers are: manifests of extensions, unpacked bundles, entries of the registry.
+    /// The directory of descriptions: manifests of extensions, unpacked bundles, entries of the registry.
     pub(crate) fn extensions(&self) -> Option<PathBuf> {
         self.data_dir.as_ref().map(|folder| folder.join("toolbay/extensions"))
     }
 
-    /// Where indexes of code are kept.
+    /// The directory for indexes of code.
     pub(crate) fn indexes(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/code"))
     }

@@ -19,7 +19,7 @@ pub(crate) enum CliError {
     Approval(#[from] ApprovalError),
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// What was typed does not fit.
+    /// The arguments are invalid.
     #[error("{message}")]
     Usage { message: String, hint: Option<String> },
     /// The address is in use, or not ours.
@@ -124,7 +124,7 @@ pub(crate) enum CliError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What was typed for a search does not fit.
+    /// The arguments of a search are invalid.
     #[error("{why}")]
     Query { why: String },
     /// A search found nothing.

@@ -54,7 +54,7 @@ fn code(error: &CliError) -> u8 {
         CliError::Tool { .. } => TOOL,
         CliError::NeedsApproval { .. } => DENIED,
         CliError::Interrupted => INTERRUPTED,
-        // Whoever read our output has seen enough.
+        // The reader of our output has closed the pipe.
         CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
         CliError::Edit(_)
         | CliError::Approval(_)
@@ -81,7 +81,7 @@ fn code(error: &CliError) -> u8 {
 /// Prints an error and returns its exit code.
 pub(crate) fn report(error: &CliError, json: bool) -> ExitCode {
     let code = code(error);
-    // That nothing was found is no error; only scripts want to know.
+    // No result is not an error, except for the exit code.
     if code != 0 && !matches!(error, CliError::NothingFound) {
         let hint = hint(error);
         if json {

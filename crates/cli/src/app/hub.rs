@@ -32,14 +32,14 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The name of the built-in server with the tools of the hub itself.
 const HUB: &str = "hub";
 
-/// What a hub shall run.
+/// The plan of a hub: servers, settings and files.
 #[derive(Debug)]
 pub(crate) struct HubPlan {
     /// The file that is shown as its configuration, as an absolute path.
     pub(crate) config: Option<PathBuf>,
-    /// What makes it the same as another hub.
+    /// The identity of the hub.
     pub(crate) identity: Identity,
-    /// Where the servers come from, if from files.
+    /// The files of the servers, if any.
     pub(crate) configuration: Option<Configuration>,
     /// The hubs that this process was started through, and this one.
     pub(crate) chain: HubChain,
@@ -104,7 +104,7 @@ impl HubPlan {
         })
     }
 
-    /// One server and nothing else, under the names that it uses itself.
+    /// A plan with one server only, whose names get no prefix.
     pub(crate) fn of_entry(context: &Context, name: &str, entry: &Value) -> Result<Self, CliError> {
         let text = json!({ "mcpServers": { name: entry } }).to_string();
         let file = toolbay_config::parse(&text, Path::new("."))?;
@@ -208,7 +208,7 @@ impl HubPlan {
         }
         let trees = OpenTrees::new(context);
         let (sender, awaited) = PendingPath::new();
-        // One in the background has the environment of that shell.
+        // A hub in the background has the environment of that shell.
         let may_ask =
             self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));
         let shell = may_ask.then(|| shell_to_ask(&context.env.variables)).flatten();

@@ -1,4 +1,4 @@
-//! Who listens on an address that we wanted.
+//! The process that listens on an address which is in use.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! A hub that follows its configuration: save a file, and a second later it is so.
+//! Reloading: changes of configuration files are applied within a second.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn read_beside<T: Send + 'static>(
     }
 }
 
-/// What is wrong with files and entries.
+/// The problems of files and entries.
 pub(crate) fn complaints(reading: &Reading) -> Vec<ConfigProblem> {
     let errors = reading.errors.iter().map(|error: &ConfigError| ConfigProblem::general(error.to_string()));
     let problems = reading.problems.iter().map(|(path, problem)| ConfigProblem {
@@ -134,7 +134,7 @@ mod tests {
             move || stuck.recv().unwrap(),
             || {
                 late = true;
-                // Whoever else runs on this thread goes on.
+                // Other tasks of this thread go on.
                 release.send(7).unwrap();
             },
         );

@@ -1,4 +1,4 @@
-//! One command's time with a hub: a running one, or one of its own.
+//! The connection of a command to a hub: a running one, or one of its own.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) enum Needs<'a> {
     /// All of them.
     All,
-    /// What they offer: from the cache where it is known, else they are started.
+    /// The catalogs of all servers: from the cache, else the servers are started.
     Catalogs,
     /// This one, running if `live`, else as [`Needs::Catalogs`].
     Server { name: &'a str, live: bool },
@@ -121,9 +121,9 @@ enum FoundHub {
 /// The hubs of this user, sorted by whether their configuration applies here.
 struct RunningHubs {
     here: Identity,
-    /// That of the configuration that counts here, else that of the user's own.
+    /// The hub of the configuration that applies here, else of the user's own.
     ours: Option<ControlClient>,
-    /// Those of other configurations, the newest first.
+    /// The hubs of other configurations, the newest first.
     others: Vec<(ControlClient, HubSnapshot)>,
 }
 

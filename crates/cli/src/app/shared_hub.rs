@@ -37,7 +37,7 @@ pub(crate) struct HubSpec {
     pub(crate) folders: Folders,
     /// The project whose files count, too.
     pub(crate) project: Option<PathBuf>,
-    /// Where its log is.
+    /// The path of its log.
     pub(crate) log: PathBuf,
 }
 
@@ -101,7 +101,7 @@ impl<'a> SharedHub<'a> {
             if let Some(hub) = attach(&self.find_or_start().await?).await? {
                 return Ok(hub);
             }
-            // It ended just now, or has only begun to listen.
+            // It has just ended, or only begun to listen.
             if began.elapsed() > START_TIMEOUT {
                 return Err(ShareError::Slow { log: self.spec.log.clone() });
             }
@@ -128,7 +128,7 @@ impl<'a> SharedHub<'a> {
             match &starting {
                 None => {
                     if let Some(lock) = self.place.try_lock_start()? {
-                        // Whoever had the right before us may just have been successful.
+                        // The process that held the lock before us may have started the hub.
                         if let Some(hub) = self.find().await? {
                             return Ok(hub);
                         }
@@ -161,7 +161,7 @@ impl<'a> SharedHub<'a> {
         if let Ok(Ok(hub)) = response {
             if hub.background && build().supersedes(&hub.build) {
                 tracing::info!("replacing the hub of process {} with a newer version", hub.pid);
-                // One that ends meanwhile has made room, too.
+                // A hub that ends meanwhile was replaced, too.
                 let _ = tokio::time::timeout(STATUS_TIMEOUT, client.drain()).await;
                 return Ok(None);
             }
@@ -203,7 +203,7 @@ async fn attach(hub: &ControlClient) -> Result<Option<UnixStream>, ShareError> {
     }
 }
 
-/// Which program this is.
+/// The identity of this executable.
 pub(crate) fn build() -> Build {
     use std::os::unix::fs::MetadataExt;
     // The running program, even if its file was replaced since.
@@ -225,7 +225,7 @@ pub(crate) fn naming_text(naming: Naming) -> &'static str {
     }
 }
 
-/// Where a hub in the background writes its log.
+/// The path of the log of a hub in the background.
 fn log_file(env: &Env, place: &HubAddress) -> PathBuf {
     match env.logs() {
         Some(folder) => folder.join(format!("hub-{}.log", place.name())),

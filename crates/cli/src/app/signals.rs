@@ -93,7 +93,7 @@ impl Signals {
     }
 }
 
-/// What the thread looks after.
+/// The state of the signal thread.
 struct Watch {
     timing: Timing,
     stop: CancellationToken,
@@ -125,7 +125,7 @@ impl Watch {
 
     /// Waits until the runtime has run once.
     async fn check(&mut self) {
-        // It ends as soon as it is run, or when the runtime is shut down.
+        // The task ends as soon as it runs, or when the runtime is shut down.
         let mut answer = self.watched.spawn(async {});
         let (mut silent, mut silent_since_signal) = (0, 0);
         loop {

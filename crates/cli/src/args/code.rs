@@ -1,4 +1,4 @@
-//! What is typed to search code.
+//! Arguments of commands that search code.
 
 use std::{net::SocketAddr, path::PathBuf};
 

@@ -8,7 +8,7 @@ use crate::term::{
     style::{head, width},
 };
 
-/// What commands are for; those that are named nowhere come last.
+/// The groups of commands; the others come last.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Servers",

@@ -1,4 +1,4 @@
-//! What is typed to look at configured servers and to change them.
+//! Arguments of commands about configured servers.
 
 use std::path::PathBuf;
 

@@ -35,7 +35,7 @@ fn swallowed<'a>(args: &AddArgs, typed: &'a [String]) -> Option<&'a String> {
     behind.find(|word| matches!(word.as_str(), "-q" | "-v" | "-vv"))
 }
 
-/// What was typed as an entry of `mcpServers`.
+/// The arguments as an entry of `mcpServers`.
 fn entry(context: &Context, args: &AddArgs) -> Result<Value, CliError> {
     let target = args.url.as_ref().or(args.target.as_ref()).map(String::as_str).unwrap_or_default();
     let is_url = args.url.is_some() || is_url(target);
@@ -174,7 +174,7 @@ fn is_url(text: &str) -> bool {
     scheme.is_some_and(|scheme| matches!(scheme.as_str(), "https" | "http" | "wss" | "ws"))
 }
 
-/// Where files have their servers.
+/// The keys under which files have their servers.
 const HOMES: [&str; 4] = ["mcpServers", "servers", "mcp_servers", "context_servers"];
 
 /// Keys of which an entry has one.

@@ -1,4 +1,4 @@
-//! `toolbay approve`: servers that came with the project in this folder may run, exactly as shown.
+//! `toolbay approve`: allows servers of the project to run, exactly as shown.
 
 use serde_json::{Value, json};
 use toolbay_config::{
@@ -234,7 +234,7 @@ fn overridden<'a>(survey: &'a ConfiguredServers, placed: &'a Placed) -> impl Ite
         .filter(|other| other.server.name == placed.server.name && other.file.scope > Scope::Project)
 }
 
-/// The same for programs.
+/// The same as JSON.
 fn json(survey: &ConfiguredServers, approvals: &Approvals, placed: &Placed) -> Value {
     let project = &survey.configuration.project;
     let lines = approvals.diff(project, &placed.launch);

@@ -1,4 +1,4 @@
-//! `toolbay call`: one call of a tool.
+//! `toolbay call`: calls a tool.
 
 mod connection;
 mod form;

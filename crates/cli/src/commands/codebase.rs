@@ -1,4 +1,4 @@
-//! `toolbay codebase`: search and reading in one folder, as a server of its own.
+//! `toolbay codebase`: the codebase server of one folder, alone.
 
 use std::{net::SocketAddr, sync::Arc};
 

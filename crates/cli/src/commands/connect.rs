@@ -1,4 +1,4 @@
-//! `toolbay connect`: a server at a URL as a server on stdin and stdout, for clients that know nothing else.
+//! `toolbay connect`: a server at a URL on stdin and stdout, for clients that only support stdio.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), Cli
     stdio::offer(context, host, Duration::ZERO).await
 }
 
-/// What was typed, as an entry of a configuration: it is then checked as one.
+/// The arguments as an entry of a configuration, so that they are checked as one.
 fn entry(args: &ConnectArgs) -> Result<Value, CliError> {
     let mut headers = pairs::headers(&args.header)?;
     if let Some(file) = &args.token_file {

@@ -1,7 +1,7 @@
 //! `toolbay doctor`: finds problems of servers and configuration, with hints.
 //!
 //! Checks are independent and run in parallel: a server that hangs costs its own line and nothing else. Servers are
-//! started apart from any running hub, looked at, and stopped again.
+//! started apart from any running hub, examined, and stopped again.
 
 mod files;
 mod hub;
@@ -68,7 +68,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         ..HostOptions::default()
     };
     let (options, limit) = (&options, Duration::from_secs(args.timeout));
-    // Whoever asks for one server wants to hear of that.
+    // For a single server, only its own findings matter.
     let mut around = pin!(around(context, &configuration, only.is_none()));
     let mut is_around_known = false;
     let examine = |(index, server)| async move { (index, server::check(server, options, limit).await) };

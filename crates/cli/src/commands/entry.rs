@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn remove(context: &Context, args: &EntryArgs) -> Result<(), CliError> {
     let file = change(context, args, Edit::Remove(&args.name), "removed")?;
     if file.scope == Scope::Project {
-        // Whatever comes under this name later is another one.
+        // A later server of this name is another one.
         let configuration = Configuration::find(context)?;
         configuration.approvals().forget(&configuration.project, &args.name)?;
     }

@@ -114,7 +114,7 @@ fn servers(context: &Context) -> Result<Vec<WrittenServer>, CliError> {
     Ok(servers)
 }
 
-/// What goes to a client.
+/// The entries for a client.
 struct Exported<'a> {
     client: &'static str,
     path: &'a Path,

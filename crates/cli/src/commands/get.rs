@@ -58,7 +58,7 @@ fn missing(survey: &ConfiguredServers, name: &str) -> CliError {
     }
 }
 
-/// What is known of a server without running it, for programs.
+/// A server without its running state, as JSON.
 fn about(context: &Context, survey: &ConfiguredServers, placed: &Placed) -> Value {
     let (mut server, config) = (survey.json(placed), &placed.server);
     let written = survey.written(placed);

@@ -1,4 +1,4 @@
-//! `toolbay hub`: the hub that clients share, as a process.
+//! `toolbay hub`: status, stop, restart and logs of the shared hub.
 
 mod logs;
 

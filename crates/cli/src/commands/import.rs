@@ -100,7 +100,7 @@ async fn allow(
     if confirm(context, &question).await? { Ok(()) } else { Err(CliError::Declined) }
 }
 
-/// Where nothing was found.
+/// The folders that were searched without a result.
 fn nothing(context: &Context, args: &ImportArgs, looked_at: &[PathBuf]) -> String {
     let is_listed = args.from.is_some() || args.file.is_some() || context.is_verbose();
     match (is_listed, looked_at.len()) {

@@ -96,7 +96,7 @@ async fn with_bar(
     let summary = tokio::select! {
         summary = &mut indexing => summary,
         () = context.stop.cancelled() => {
-            // What is done already is kept.
+            // Finished work is kept.
             stop.store(true, Ordering::Relaxed);
             indexing.await
         }

@@ -15,7 +15,7 @@ use crate::{
 /// On a terminal, the columns that a description must have left to be worth showing.
 const WORTH_SHOWING: usize = 12;
 
-/// Something that a server offers.
+/// A tool, resource or prompt.
 #[derive(Debug)]
 pub(super) struct Offer {
     /// The server that has it, where that is known.
@@ -30,7 +30,7 @@ pub(super) struct Offer {
 }
 
 impl ListArgs {
-    /// What must run for this list, where no hub does.
+    /// The servers that this list needs where no hub runs.
     pub(super) fn needs(&self) -> Needs<'_> {
         match (&self.server, self.live) {
             (Some(server), live) => Needs::Server { name: server, live },
@@ -150,7 +150,7 @@ fn lines(context: &Context, offers: &[&Offer]) -> Vec<String> {
         };
         return offers.iter().map(line).collect();
     };
-    // What is called comes first; of long parameters only a part is shown, so that descriptions have room.
+    // The name comes first; long parameters are cut, so that there is room for the description.
     let most = (columns * 3 / 5).max(20);
     let usages: Vec<(String, String)> = offers
         .iter()

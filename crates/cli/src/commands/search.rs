@@ -64,7 +64,7 @@ enum Query {
     Semantic(SearchByEmbedding),
 }
 
-/// What was found.
+/// The results of a search.
 enum SearchResults {
     Text(text::Results),
     Semantic(semantic::Results),

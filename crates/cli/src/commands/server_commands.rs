@@ -33,7 +33,7 @@ pub(crate) async fn restart(context: &Context, args: &ServerNamesArgs) -> Result
     give(context, args, method::RESTART, Goal::Up).await
 }
 
-/// Where servers shall be in the end.
+/// The wanted state of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goal {
     Up,
@@ -85,7 +85,7 @@ async fn execute(
     Ok(session.client.request_as(method, Some(&params)).await?)
 }
 
-/// Those that may run.
+/// The names of servers that may run.
 fn all(snapshot: &HubStatus) -> Vec<&str> {
     use ServerState::{Broken, Disabled, NeedsApproval};
     let may_run = |server: &&ServerSnapshot| !matches!(server.state, Disabled | NeedsApproval | Broken);
@@ -106,7 +106,7 @@ fn show(context: &Context, args: &ServerNamesArgs, servers: &[ServerSnapshot]) -
     let out = &context.out;
     if out.json {
         let mut fields = json!({ "servers": servers });
-        // Whoever asks for one need not look into a list.
+        // For a single server there is also a field without a list.
         if let ([_], [server]) = (&args.servers[..], servers) {
             fields["server"] = json!(server);
         }

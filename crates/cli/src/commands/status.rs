@@ -1,4 +1,4 @@
-//! `toolbay status`: how the hub and its servers are.
+//! `toolbay status`: the state of the hub and its servers.
 
 mod watch;
 
@@ -102,7 +102,7 @@ fn transport(server: &ServerConfig) -> &'static str {
     }
 }
 
-/// What is wrong with the configuration, in sentences, without the entries that are in the table as broken servers.
+/// The problems of the configuration, without the entries that are in the table as broken servers.
 fn problems(snapshot: &HubStatus) -> Vec<String> {
     let mut sentences: Vec<String> = other_problems(snapshot)
         .map(|problem| format!("{}; the last valid version stays in effect", clean(&problem.message)))
@@ -143,7 +143,7 @@ fn head(snapshot: &HubStatus, paint: Palette, columns: Option<usize>) -> Vec<Str
     vec![paint.bold(&fit(summary)), fit(hub)]
 }
 
-/// What servers offer that cannot be offered to clients.
+/// Tools that were set aside.
 fn set_aside(snapshot: &HubStatus) -> Vec<String> {
     let line = |QuarantinedEntry { server, kind, name, reason }: &QuarantinedEntry| {
         clean_line(&format!("{server}: the {kind} `{name}` is not offered: {reason}"))

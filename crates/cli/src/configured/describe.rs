@@ -29,7 +29,7 @@ pub(crate) fn command_line<'a>(words: impl Iterator<Item = &'a str>) -> String {
 
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,*${}~…".contains(c);
-    // What cannot be seen is written so that it is.
+    // Invisible characters are escaped.
     let shown = visible(word);
     match !word.is_empty() && word.chars().all(is_plain) && shown == word {
         true => shown,

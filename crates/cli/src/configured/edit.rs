@@ -95,7 +95,7 @@ fn shown(written: &WrittenServer, file: &TargetFile, format: Format) -> Result<S
     Ok(edit_text("", &path, Some(format), &[Edit::Put(&written.redacted())])?.text)
 }
 
-/// What is odd about a server, though it can be used.
+/// Warnings about a server.
 fn warnings(context: &Context, put: &WrittenServer, file: &ConfigFile, lost: &[String]) -> Vec<String> {
     let name = put.name.as_str();
     let of_it = |problem: &&Problem| problem.server.as_deref() == Some(name);
@@ -133,7 +133,7 @@ fn not_found(context: &Context, server: &ServerConfig) -> Option<String> {
     Some(format!("command `{}` is not found in PATH; {}", command.command, missing.hint()))
 }
 
-/// Whoever puts a server into their project by hand wants it.
+/// Approves a server that the user added to the project themselves.
 pub(crate) fn approve(context: &Context, file: &TargetFile, name: &str) -> Result<(), CliError> {
     if file.scope != Scope::Project {
         return Ok(());
@@ -158,7 +158,7 @@ struct EditReport<'a> {
 }
 
 impl EditReport<'_> {
-    /// What exactly will run, before it is written.
+    /// The launch that will run, before it is written.
     fn announce(&self, context: &Context) {
         context.out.note(&format!("{}: {}", self.name, target(&self.written.normalized())));
     }

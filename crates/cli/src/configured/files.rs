@@ -48,7 +48,7 @@ pub(crate) struct Configuration {
     loader: Loader,
 }
 
-/// What makes two hubs of one user the same.
+/// The identity of a hub: hubs of one user with the same identity are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The files that it serves.
@@ -67,13 +67,13 @@ impl Identity {
     }
 }
 
-/// What is needed to understand a file.
+/// What reading a file depends on.
 #[derive(Debug)]
 struct Loader {
     variables: Variables,
     extensions: Option<PathBuf>,
     here: Machine,
-    /// Where programs are looked for.
+    /// The `PATH` for programs.
     path: OsString,
 }
 
@@ -157,7 +157,7 @@ impl Configuration {
         self.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect()
     }
 
-    /// What was approved so far.
+    /// The stored approvals.
     pub(crate) fn approvals(&self) -> Approvals {
         self.approvals.as_deref().map_or_else(|| Approvals::load(Path::new("")), Approvals::load)
     }
@@ -173,7 +173,7 @@ impl Configuration {
         path.canonicalize().ok()
     }
 
-    /// What makes a hub of these files the same as another: the named file alone, else the user's own and, if anything in them
+    /// The identity of a hub of these files: the given file alone, else the user's own and, if anything in them
     /// was approved, those of the project.
     pub(crate) fn identity(&self, reading: &Reading) -> Identity {
         let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -195,7 +195,7 @@ impl Configuration {
         Identity { files, project: has_project.then(|| self.project.clone()), is_explicit: false }
     }
 
-    /// One of the files, as it is now.
+    /// Reads one of the files.
     pub(crate) fn load(&self, path: &Path) -> Result<ConfigFile, ConfigError> {
         let is_of_project = |file: &ScopedFile| file.scope == Scope::Project && file.path == path;
         if !self.files.iter().any(is_of_project) {

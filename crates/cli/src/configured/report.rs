@@ -74,7 +74,7 @@ impl ConfiguredServers {
         CliError::UnknownServer { name: name.to_owned(), similar, known }
     }
 
-    /// How the servers are, by name, if a hub runs these files; nothing else.
+    /// The states of the servers by name, if a hub runs these files.
     pub(crate) async fn states(&self, context: &Context) -> HashMap<String, ServerSnapshot> {
         let place = context.env.socket_dirs().place(&self.configuration.identity(&self.reading).files);
         let Ok(client) = ControlClient::at(&place).await else { return HashMap::new() };
@@ -160,7 +160,7 @@ pub(crate) fn warning(server: &ServerConfig) -> Option<String> {
     Some(format!("`{package}` is not pinned to a version, such as `{}`", pinned(server, package)))
 }
 
-/// How a version would be written.
+/// The package with a version, as an example.
 fn pinned(server: &ServerConfig, package: &str) -> String {
     let toolbay_config::ServerEndpoint::Command(command) = &server.endpoint else {
         return package.to_owned();

@@ -85,7 +85,7 @@ impl Output {
         }
     }
 
-    /// Something to look at, even with `--quiet`.
+    /// Prints a warning, even with `--quiet`.
     pub(crate) fn warn(&self, text: &str) {
         if self.is_log {
             tracing::warn!("{}", clean(text));
@@ -99,7 +99,7 @@ impl Output {
     }
 }
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: usize,

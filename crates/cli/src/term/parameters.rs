@@ -126,7 +126,7 @@ fn joined(types: impl Iterator<Item = String>) -> String {
     if all.is_empty() { "null".to_owned() } else { all.join(" | ") }
 }
 
-/// What a reference within the schema refers to.
+/// Resolves a reference within the schema.
 fn resolved<'a>(root: &'a Value, schema: &'a Value, depth: usize) -> &'a Value {
     let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
     match target.and_then(|pointer| root.pointer(pointer)) {

@@ -19,7 +19,7 @@ use crate::term::output::{Size, size};
 /// Another screen, without a cursor; lines are not wrapped.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
-/// Where a terminal does not know its size.
+/// The size of a terminal that does not report it.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 /// A read of a key that is not pressed ends after this many tenths of a second.
 const KEY_TIMEOUT: u8 = 2;
@@ -46,7 +46,7 @@ impl Screen {
         let screen = Self { before, keys, is_over: is_over.clone(), drawn: Vec::new() };
         if let Some(before) = &screen.before {
             tcsetattr(&stdin, OptionalActions::Now, &by_key(before.clone()))?;
-            // It ends with the screen, or with the program.
+            // The thread ends with the screen, or with the program.
             tokio::task::spawn_blocking(move || {
                 let mut key = [0];
                 while !is_over.load(Ordering::Relaxed) {
@@ -79,7 +79,7 @@ impl Screen {
         if lines == self.drawn {
             return Ok(());
         }
-        // What was there goes first: after a line that fills its row, the end of the row is its last letter.
+        // The old content is erased first: after a line that fills its row, the cursor is on its last character.
         write(&format!("\x1b[H\x1b[J{}", lines.join("\r\n")))?;
         self.drawn = lines;
         Ok(())

@@ -77,7 +77,7 @@ impl View {
         ]
     }
 
-    /// What is wrong with a server, in lines below its row.
+    /// The failure of a server, in lines below its row.
     fn notes(&self, server: &ServerSnapshot) -> Vec<String> {
         let problems = server.problems.iter().map(|problem| clean_line(problem));
         let notes = trouble_lines(server, self.is_verbose).into_iter().chain(problems);
@@ -107,7 +107,7 @@ pub(crate) fn line(server: &ServerSnapshot, paint: Palette) -> String {
     format!("{dot} {} {}{detail}", clean_line(&server.name), server.state.as_str())
 }
 
-/// What is worth a line when it changes.
+/// A key that changes when a new line should be printed.
 pub(crate) fn key(server: &ServerSnapshot) -> String {
     match server.state {
         state if server.is_up => format!("{state:?} {} {}", counts(server), server.starts),
@@ -135,7 +135,7 @@ pub(crate) fn sort_by_trouble(servers: &mut [&ServerSnapshot]) {
     servers.sort_by_key(|server| severity(server.state));
 }
 
-/// How much a state asks for attention: the least the most.
+/// The order of states: those that need attention first.
 fn severity(state: ServerState) -> u8 {
     match state {
         ServerState::Broken | ServerState::Failed => 0,

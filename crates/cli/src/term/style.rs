@@ -1,4 +1,4 @@
-//! Colours of ours, and none of anyone else's.
+//! Styles for terminals, and cleaning of untrusted text.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -38,7 +38,7 @@ impl Palette {
         self.with(AnsiColor::Magenta.on_default(), text)
     }
 
-    /// What was searched for, as ripgrep and grep show it.
+    /// The style of matches, as in ripgrep and grep.
     pub(crate) fn found(self, text: &str) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
@@ -92,7 +92,7 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
     if room == 0 { String::new() } else { format!("{}…", kept.trim_end_matches([' ', ',', ';'])) }
 }
 
-/// As much of the beginning of a text as fits into `room` columns.
+/// The beginning of a text that fits into `room` columns.
 pub(crate) fn head(text: &str, room: usize) -> &str {
     let mut used = 0;
     let end = text.char_indices().find(|(_, next)| {
@@ -102,7 +102,7 @@ pub(crate) fn head(text: &str, room: usize) -> &str {
     end.map_or(text, |(index, _)| &text[..index])
 }
 
-/// As much of the end of a text as fits into `room` columns.
+/// The end of a text that fits into `room` columns.
 pub(crate) fn tail(text: &str, room: usize) -> &str {
     let mut used = 0;
     let start = text.char_indices().rev().find(|(_, next)| {

@@ -1,4 +1,4 @@
-//! Columns.
+//! Tables.
 
 use crate::{
     app::{context::Context, error::CliError},

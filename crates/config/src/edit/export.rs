@@ -249,7 +249,7 @@ impl EntryWriter {
         }
     }
 
-    /// What the program had in its entry before.
+    /// Adds the keys that the program had in its entry before.
     fn extra(&mut self, server: &WrittenServer) {
         if self.format == Format::Toolbay {
             if !server.extra.is_empty() {
@@ -265,7 +265,7 @@ impl EntryWriter {
     }
 }
 
-/// How a server is switched off in a format.
+/// The key and value that disable a server in a format.
 pub(crate) fn switch(format: Format) -> Option<(&'static str, bool)> {
     match format {
         Format::Toolbay

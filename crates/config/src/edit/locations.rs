@@ -1,4 +1,4 @@
-//! Where programs keep their files, and where in them their servers are.
+//! Paths of clients' files, and the place of the servers in them.
 
 use std::{
     ffi::OsStr,
@@ -134,7 +134,7 @@ impl Format {
         files.into_iter().nth(there.unwrap_or_default())
     }
 
-    /// Where a client may have a file for all projects of a user, the usual place first.
+    /// The possible paths of a client's file for all projects of a user, the usual one first.
     fn user_files(self, folders: &Folders) -> Vec<PathBuf> {
         let Folders { home, config } = folders;
         let mac = cfg!(target_os = "macos").then(|| home.join("Library/Application Support"));
@@ -173,7 +173,7 @@ impl Format {
         vec![file]
     }
 
-    /// Where a client may have a file for one project, the usual place first.
+    /// The possible paths of a client's file for one project, the usual one first.
     fn project_files(self, project: &Path) -> Vec<PathBuf> {
         let file = match self {
             Self::ClaudeCode => ".mcp.json",

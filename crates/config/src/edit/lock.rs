@@ -1,7 +1,7 @@
-//! A file that is changed as a whole, by one at a time.
+//! A locked file that is replaced as a whole.
 //!
-//! The lock is on the folder: the file itself is another one after each change, and a lock file of our own would lie
-//! about in folders of others.
+//! The lock is on the folder: the file itself is another one after each change, and a lock file would be left in folders of other
+//! programs.
 
 use std::{
     fs::{self, File},
@@ -68,7 +68,7 @@ impl Locked {
             self.place(&read_small(&self.path, MAX_FILE)?, mode, &backup)?;
         }
         self.place(text.as_bytes(), mode.unwrap_or(PRIVATE_MODE), &self.path)?;
-        // So that the new name is there after a loss of power.
+        // So that the new name survives a loss of power.
         self.lock.sync_all()?;
         Ok(mode.map(|_| backup))
     }

@@ -43,7 +43,7 @@ pub struct Extension {
     pub location: Location,
 }
 
-/// What there is besides a command and a URL.
+/// An endpoint other than a command or a URL.
 enum OtherEndpoint {
     Here,
     Extension,
@@ -110,7 +110,7 @@ struct EntryReader {
 }
 
 impl EntryReader {
-    /// How the server is reached.
+    /// Reads the endpoint.
     fn endpoint(
         &mut self,
         fields: &mut EntryFields<'_>,
@@ -328,7 +328,7 @@ fn read_tool_filter(entry: &mut EntryFields<'_>, tuning: &mut Map<String, Value>
 /// The most that Cline and Roo know; more is a number of milliseconds, most likely.
 const HOUR: f64 = 3600.0;
 
-/// What a time of others bounds, in our own keys.
+/// Our own keys for the timeouts of other formats.
 const CALL: &[&str] = &["idle_timeout", "total_timeout"];
 const START: &[&str] = &["startup_timeout"];
 

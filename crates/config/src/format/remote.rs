@@ -106,7 +106,7 @@ pub(crate) enum TransportKind<'a> {
     Unsaid,
     /// A program.
     Stdio,
-    /// Something at a URL.
+    /// A URL.
     Url(Transport),
     /// A part of the program whose file it is.
     BuiltIn(&'a str),

@@ -1,4 +1,4 @@
-//! A server as written, with its variables filled in, checked.
+//! Checks of a written server: expands variables and validates.
 
 use std::{
     collections::BTreeMap,
@@ -54,7 +54,7 @@ pub(crate) fn check(
             let headers = expand_all(&written.headers, variables, &mut missing);
             let url = url.expand_url(variables, &mut missing);
             let remote = remote::check_remote(&url, Some(written.transport.name()), &headers);
-            // What is odd about a URL is most likely the variable in it.
+            // An invalid URL is most likely due to a variable in it.
             let remote = remote.map_err(|why| match missing.first() {
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` is not set: {hint}"),
                 None => why,

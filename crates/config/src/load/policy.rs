@@ -46,7 +46,7 @@ fn claude(root: &Node, project: Option<&str>, name: &str) -> Option<&'static str
     ["disabledMcpServers", "disabledMcpjsonServers"].into_iter().find(|key| lists(home.get(key), name))
 }
 
-/// What an organisation allows. A list that denies counts more than one that allows.
+/// The policy of an organization. A list that denies takes precedence over one that allows.
 fn managed(root: &Node, server: &WrittenServer) -> Option<&'static str> {
     let rules = |key| root.get(key).and_then(Node::list);
     let names_it = |rules: &[Node]| rules.iter().any(|rule| matches(rule, server));

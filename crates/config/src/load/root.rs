@@ -1,4 +1,4 @@
-//! The folder that a file is about.
+//! The project that a file belongs to.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ impl ProjectRoot {
             Some(above) => (above, true),
             None => (folder, is_shared || format == Format::OpenCode),
         };
-        // What a program keeps in the home is for all projects. A file without a folder is nowhere.
+        // Files in the home directory are for all projects. A file without a folder belongs to none.
         let is_project = is_project && folder.is_absolute() && home != Some(folder);
         Self { folder: folder.to_owned(), is_project }
     }

@@ -15,10 +15,10 @@ use crate::{
     template::{Style, Template, variables::Missing},
 };
 
-/// What there is.
+/// The names of the built-in servers.
 const KNOWN: [&str; 1] = ["codebase"];
 
-/// What `embeddings` takes.
+/// The keys of `embeddings`.
 const EMBEDDINGS: [&str; 3] = ["url", "model", "api_key"];
 
 /// A server that is a part of Toolbay itself.
@@ -33,7 +33,7 @@ pub enum BuiltIn {
 pub struct CodebaseSettings {
     /// The folder; nothing outside of it is ever shown.
     pub root: PathBuf,
-    /// Who embeds texts instead of the built-in model.
+    /// The embedding endpoint to use instead of the built-in model.
     pub embeddings: Option<Embeddings>,
     /// Whether failures of tools are JSON-RPC errors, as in the document that the server follows, and not results that a
     /// model can correct itself by.
@@ -45,7 +45,7 @@ pub struct CodebaseSettings {
 /// An OpenAI-compatible endpoint for embeddings.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Embeddings {
-    /// Where it is; parts of the code are sent there.
+    /// The URL; parts of the code are sent there.
     pub url: Uri,
     /// The name of the model in requests.
     pub model: String,
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Embeddings {
 /// A built-in server as its file writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenBuiltIn {
-    /// Which one.
+    /// The name of the built-in server.
     pub name: String,
     /// Its folder, if it is given.
     pub root: Option<Template>,
@@ -211,7 +211,7 @@ impl WrittenBuiltIn {
         Ok(entries)
     }
 
-    /// The same, with nothing that could be a secret.
+    /// The same without secrets.
     pub(crate) fn redacted(&self) -> Self {
         let mut shown = self.clone();
         if let Some(key) = shown.embeddings.get_mut("api_key")

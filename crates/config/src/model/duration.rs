@@ -1,4 +1,4 @@
-//! Durations as people write them: `"500ms"`, `"2s"`, `"1.5s"`, `"10m"`, or a number of seconds.
+//! Durations in files: `"500ms"`, `"2s"`, `"1.5s"`, `"10m"`, or a number of seconds.
 //!
 //! Not parsed by `humantime`: it reads `10M` as ten months, rejects `".5s"` and `"0.0001h"`, and panics on
 //! `"18446744073709551615s 1000ms"`, which a file of a project may contain.

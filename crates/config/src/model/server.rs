@@ -14,18 +14,18 @@ use crate::{BuiltIn, glob::matches};
 pub struct ServerConfig {
     /// The key of its entry.
     pub name: ServerName,
-    /// How it is reached.
+    /// The endpoint.
     pub endpoint: ServerEndpoint,
     /// Whether it may run.
     pub permission: Permission,
-    /// How it is treated, where that differs from the defaults.
+    /// Settings that differ from the defaults.
     pub tuning: ServerOptions,
 }
 
 /// Whether a server may run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Permission {
-    /// It may.
+    /// It may run.
     #[default]
     Enabled,
     /// Somebody switched it off.
@@ -34,14 +34,14 @@ pub enum Permission {
     Pending,
 }
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEndpoint {
     /// We run it.
     Command(Command),
-    /// It runs somewhere already.
+    /// A server at a URL.
     Url(Remote),
-    /// It is a part of Toolbay.
+    /// A built-in server.
     BuiltIn(BuiltIn),
 }
 
@@ -52,18 +52,18 @@ pub struct Command {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What is added to its environment.
+    /// Variables of its environment.
     pub env: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: Option<PathBuf>,
 }
 
 /// A server at a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Where it is; `http` or `https`, `ws` or `wss`, without credentials.
+    /// The URL: `http` or `https`, `ws` or `wss`, without credentials.
     pub url: Uri,
-    /// What is spoken there.
+    /// The transport.
     pub transport: Transport,
     /// Sent with every request; the values are marked as secret.
     pub headers: HeaderMap,
@@ -71,7 +71,7 @@ pub struct Remote {
     pub ca: Vec<CertificateDer<'static>>,
 }
 
-/// What a server at a URL speaks.
+/// The transport of a server at a URL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Transport {
     /// Find out.
@@ -85,7 +85,7 @@ pub enum Transport {
     WebSocket,
 }
 
-/// How a server is treated, where that differs from the defaults: the object `toolbay` of its entry.
+/// Settings of a server that differ from the defaults: the object `toolbay` of its entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerOptions {
@@ -144,13 +144,13 @@ pub struct ServerOptions {
     pub heartbeat: Option<Duration>,
     /// How many processes it may have.
     pub instances: Sharing,
-    /// What becomes of its stderr.
+    /// Where its stderr goes.
     pub stderr: Stderr,
-    /// What it inherits of our environment.
+    /// Which variables it inherits.
     pub inherit_env: InheritEnv,
     /// Which of its tools are offered.
     pub tools: ToolFilter,
-    /// How single tools are treated, by their own names.
+    /// Settings of single tools, by their own names.
     pub tool: BTreeMap<String, ToolOptions>,
 }
 
@@ -180,36 +180,36 @@ pub enum Restart {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// One for all clients.
+    /// One process for all clients.
     #[default]
     Shared,
-    /// One for each client.
+    /// One process for each client.
     PerSession,
-    /// So many for all clients; for servers that keep nothing between calls.
+    /// A pool of processes for all clients; for servers without state between calls.
     Pool(NonZeroUsize),
 }
 
-/// What becomes of a server's stderr (C4): `"capture"`, `"inherit"`, `"null"` or `{"file": "path"}`.
+/// Where a server's stderr goes: `"capture"`, `"inherit"`, `"null"` or `{"file": "path"}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stderr {
     /// Its end is kept for `toolbay logs` and for errors.
     #[default]
     Capture,
-    /// It goes where ours goes.
+    /// To our own stderr.
     Inherit,
-    /// It goes nowhere.
+    /// Discarded.
     Null,
-    /// It is added to a file.
+    /// Appended to a file.
     File(PathBuf),
 }
 
-/// What a server inherits of our environment: `"usual"`, `"all"`, `"none"`, or a list of names to add to the usual ones, in which
+/// Which variables a server inherits: `"usual"`, `"all"`, `"none"`, or a list of names to add to the usual ones, in which
 /// `*` at an end matches any characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InheritEnv {
-    /// What programs need to run, and none of our secrets.
+    /// The variables that programs need to run, and no secrets.
     #[default]
     Usual,
     /// Everything.
@@ -239,7 +239,7 @@ impl ToolFilter {
     }
 }
 
-/// How a single tool is treated.
+/// Settings of a single tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolOptions {

@@ -20,30 +20,30 @@ pub struct WrittenServer {
     pub command: Option<Template>,
     /// Its arguments.
     pub args: Vec<Template>,
-    /// What is added to its environment.
+    /// Variables of its environment.
     pub env: BTreeMap<String, Template>,
     /// A file with more of that.
     pub env_file: Option<Template>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: Option<Template>,
-    /// Where it is, if it runs already.
+    /// The URL of a remote server.
     pub url: Option<Template>,
-    /// What is spoken there.
+    /// The transport.
     pub transport: Transport,
-    /// What is sent with every request.
+    /// Headers of every request.
     pub headers: BTreeMap<String, Template>,
-    /// What it is, if it is a part of Toolbay.
+    /// The built-in server, if it is one.
     pub built_in: Option<WrittenBuiltIn>,
     /// Whether it may run.
     pub permission: Permission,
-    /// How it is treated: the keys of [`ServerOptions`](crate::ServerOptions).
+    /// Its settings: the keys of [`ServerOptions`](crate::ServerOptions).
     pub tuning: Map<String, Value>,
     /// Keys that we do not know, by format: they are kept for export.
     pub extra: BTreeMap<String, Map<String, Value>>,
 }
 
 impl WrittenServer {
-    /// One of which nothing is known but its name.
+    /// A server with a name only.
     pub(crate) fn named(name: &str, place: Location) -> Self {
         Self {
             name: name.to_owned(),
@@ -117,7 +117,7 @@ impl WrittenServer {
 }
 
 impl ServerConfig {
-    /// How a file would write this server: for those that no file writes, because an extension describes them.
+    /// This server as a file would have it: for servers of extensions, which no file has.
     pub fn as_written(&self) -> WrittenServer {
         let text = |text: &str| Template::parse(text, Style::Plain);
         let mut written = WrittenServer {

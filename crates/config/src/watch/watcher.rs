@@ -1,4 +1,4 @@
-//! Looking at files, by report or by hand.
+//! Watching files by notifications or by polling.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -46,7 +46,7 @@ enum Notice {
     Polled { reason: Arc<str> },
 }
 
-/// What differs when a file does.
+/// The metadata that changes with a file.
 #[derive(PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),

@@ -65,10 +65,10 @@ async fn decide(context: &Context, question: &str, usual: FormDecision) -> Resul
     }
 }
 
-/// What became of a field.
+/// The result of asking for a field.
 enum Filled {
     Value(Value),
-    /// It was left out, which is allowed.
+    /// It is optional and was left out.
     Nothing,
     /// There is no more input.
     End,
@@ -118,7 +118,7 @@ fn prompt(field: &Parameter, choices: &[Choice], default: Option<&Value>) -> Str
     format!("{} ({kind}{required}){}: ", clean_line(&field.name), default.unwrap_or_default())
 }
 
-/// Something that may be chosen.
+/// A choice.
 #[derive(Debug, Clone, PartialEq)]
 struct Choice {
     value: Value,

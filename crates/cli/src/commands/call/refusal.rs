@@ -1,4 +1,4 @@
-//! Why a call got no result, and whose fault that is.
+//! Explanations for calls without a result.
 
 use serde_json::Value;
 use toolbay_control::{HubStatus, ServerSnapshot, ServerState};

@@ -1,4 +1,4 @@
-//! The files with servers: whose they are, and whether they can be used.
+//! Checks the configuration files: ownership, syntax and entries.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 

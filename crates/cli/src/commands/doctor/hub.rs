@@ -1,4 +1,4 @@
-//! The running hub, if there is one, and who has its port.
+//! Checks the running hub, if there is one, and its port.
 
 use std::{net::SocketAddr, time::Duration};
 

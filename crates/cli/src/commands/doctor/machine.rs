@@ -1,4 +1,4 @@
-//! What the machine allows, and where the user's shell finds programs.
+//! Limits of the machine, and the `PATH` of the login shell.
 
 use std::{
     env::split_paths,
@@ -62,7 +62,7 @@ fn watching(configuration: &Configuration) -> Finding {
     }
 }
 
-/// What the login shell has in `PATH` and we do not.
+/// The folders in the `PATH` of the login shell that our own lacks.
 async fn shell(context: &Context) -> Option<Finding> {
     const CHECK: &str = "PATH";
     let mut env = context.env.variables.clone();
@@ -102,7 +102,7 @@ pub(super) fn survivors() -> Option<Finding> {
             let (head, rest) = stat.rsplit_once(')')?;
             let mut fields = rest.split_whitespace();
             let (state, parent) = (fields.next()?, fields.next()?);
-            // What is dead and only waits to be noticed is no survivor.
+            // Zombies are not survivors.
             (parent == ours && state != "Z").then(|| head.replacen(" (", " is ", 1))
         })
         .collect();

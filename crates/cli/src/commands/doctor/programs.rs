@@ -60,7 +60,7 @@ pub(super) fn check(variables: &BTreeMap<OsString, OsString>, servers: &[&Server
     findings
 }
 
-/// What a program is nothing without.
+/// The program that another one depends on.
 fn companion(command: &str) -> Option<&'static str> {
     match Path::new(command).file_name()?.to_str()? {
         "npx" | "npm" | "pnpm" | "pnpx" | "yarn" => Some("node"),
@@ -68,7 +68,7 @@ fn companion(command: &str) -> Option<&'static str> {
     }
 }
 
-/// One finding per server for programs and with `-v`, else one for all.
+/// One finding per server with `--json` and `-v`, else one for all.
 pub(super) fn check_versions(context: &Context, servers: &[&ServerConfig]) -> Vec<Finding> {
     let unpinned: Vec<(&str, String)> =
         servers.iter().filter_map(|server| Some((server.name.as_str(), report::warning(server)?))).collect();

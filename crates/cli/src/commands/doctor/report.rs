@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What was found so far. People read each finding at once; programs get all of them at the end, in the order of the checks.
+/// The findings so far. Text is printed at once; JSON has all of them at the end, in the order of the checks.
 pub(super) struct DoctorReport<'a> {
     out: &'a Output,
     /// Findings, and the place of their check in the order.
@@ -75,7 +75,7 @@ impl<'a> DoctorReport<'a> {
     }
 }
 
-/// How bad it is.
+/// The severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Level {
     #[serde(rename = "ok")]
@@ -86,10 +86,10 @@ pub(super) enum Level {
     Bad,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Finding {
-    /// What was looked at: `config`, `program`, `files`, …
+    /// The name of the check: `config`, `program`, `files`, …
     pub(super) check: &'static str,
     #[serde(rename = "status")]
     pub(super) level: Level,

@@ -1,4 +1,4 @@
-//! One server: start it, look at it, stop it.
+//! Checks one server: starts it, examines it, stops it.
 
 use std::time::{Duration, Instant};
 
@@ -71,7 +71,7 @@ async fn run(config: &ServerConfig, options: &HostOptions, limit: Duration) -> V
     findings
 }
 
-/// What it is like once it is settled.
+/// The finding for its state after the start.
 fn state(host: &Host, name: &str, took: Duration) -> Vec<Finding> {
     let Some(status) = host.status(name) else { return Vec::new() };
     let snapshot = ServerSnapshot::of(&status);

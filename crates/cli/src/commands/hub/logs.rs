@@ -86,7 +86,7 @@ impl<'a> LogReader<'a> {
                 (self.file, self.read_to) = (Some(file), from + bytes.len() as u64);
             }
             let text = text(bytes);
-            // What was cut is no line.
+            // A line that was cut is incomplete.
             let is_cut = from > 0;
             let older = text.lines().skip(is_cut.into()).map(str::to_owned);
             lines.splice(..0, older);
@@ -99,7 +99,7 @@ impl<'a> LogReader<'a> {
         Ok(self.file.is_some().then_some(lines))
     }
 
-    /// Whole lines that came since, if any did.
+    /// New complete lines, if any.
     fn more(&mut self) -> io::Result<Option<String>> {
         loop {
             if let Some(file) = &mut self.file {

@@ -1,4 +1,4 @@
-//! What an import would do, server by server.
+//! The plan of an import, server by server.
 
 use std::path::Path;
 
@@ -36,9 +36,9 @@ pub(super) struct Candidate<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ImportStatus {
     New,
-    /// It is there already.
+    /// The same server exists already.
     Same,
-    /// One of that name is there already, and starts something else.
+    /// Another server of that name exists.
     Changed,
     /// Another file has one of that name that starts something else, and comes first.
     Conflict,

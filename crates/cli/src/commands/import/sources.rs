@@ -20,7 +20,7 @@ pub(super) struct ImportSource {
     pub(super) file: ConfigFile,
 }
 
-/// What there is to import from.
+/// The files to import from.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     pub(super) found: Vec<ImportSource>,
@@ -46,7 +46,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
     }
     let Some(folders) = folders(context) else { return Ok(Sources::default()) };
     let wanted = args.from.as_deref().map(client).transpose()?;
-    // What is read anyway need not be imported.
+    // Files that are read anyway need not be imported.
     let ours = Configuration::find(context)?.files;
     let is_meant = |(format, path): &(Format, PathBuf)| {
         wanted.is_none_or(|wanted| wanted == *format) && !ours.iter().any(|file| file.path == *path)
@@ -84,7 +84,7 @@ impl ImportSource {
     }
 }
 
-/// Where programs keep their files.
+/// The folders of clients' files.
 pub(in crate::commands) fn folders(context: &Context) -> Option<Folders> {
     Some(Folders { home: context.env.home.clone()?, config: context.env.config_dir.clone()? })
 }

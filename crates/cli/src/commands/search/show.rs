@@ -216,7 +216,7 @@ impl Words {
         Self(words.filter(|word| word.len() >= SHORTEST && !COMMON.contains(&word.as_str())).collect())
     }
 
-    /// Where a line has one of them, whatever their case, at the beginning of a word or of a part of a name: `retry` is found
+    /// Finds them in a line, ignoring case, at the beginning of a word or of a part of a name: `retry` is found
     /// in `RetryLimit`, `max_retry` and `retrying`, and not in `entry`. In order and without overlaps.
     pub(super) fn found_in(&self, line: &str) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything through which clients come in.
+//! The listeners of a hub.
 
 use std::{io, net::SocketAddr, sync::Arc};
 

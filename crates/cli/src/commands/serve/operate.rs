@@ -1,4 +1,4 @@
-//! A hub at work, in a terminal or in the background.
+//! Running a hub, in a terminal or in the background.
 
 use std::{
     path::PathBuf,
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Time for those who had connected when the socket was removed to be let in.
 const BACKLOG: Duration = Duration::from_millis(30);
 
-/// Everything that a hub needs to work.
+/// Everything that a hub needs to run.
 #[derive(Debug)]
 pub(in crate::commands) struct Operation {
     pub(in crate::commands) plan: HubPlan,
@@ -46,7 +46,7 @@ pub(in crate::commands) struct Operation {
 /// What decides when a hub ends.
 #[derive(Debug, Clone)]
 pub(in crate::commands) enum Lifetime {
-    /// Whoever started it.
+    /// The process that started it.
     Foreground,
     /// Its clients: it ends some time after the last one left.
     Background { linger: Duration, log: PathBuf },
@@ -190,7 +190,7 @@ async fn until_unneeded(
         () = lingered => tracing::info!("no clients are connected any more"),
         () = hub.retire.cancelled() => tracing::info!("replaced by another hub"),
     }
-    // Whoever connected just now is served to the end.
+    // Clients that have just connected are served to the end.
     hub.retire.cancel();
     hub.retired.cancelled().await;
     tokio::time::sleep(BACKLOG).await;

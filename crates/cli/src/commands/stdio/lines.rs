@@ -5,10 +5,10 @@ use std::{collections::VecDeque, io};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const CHUNK: usize = 32 * 1024;
 
-/// What was read and is not handed on yet.
+/// Input that is not forwarded yet.
 #[derive(Debug)]
 pub(super) struct Input {
     buffer: BytesMut,
@@ -52,7 +52,7 @@ impl Input {
         self.buffer.is_empty()
     }
 
-    /// Everything that is whole.
+    /// All complete lines.
     pub(super) fn take(&mut self) -> Option<LinePiece> {
         if self.is_passing {
             if self.buffer.is_empty() {
@@ -216,7 +216,7 @@ impl Output {
 mod tests {
     use super::*;
 
-    /// What a stream that comes in these parts is taken for.
+    /// The lines of a stream that arrives in these parts.
     async fn pieces(limit: usize, parts: &[&str]) -> Vec<LinePiece> {
         let mut input = Input::new(limit);
         let mut taken = Vec::new();

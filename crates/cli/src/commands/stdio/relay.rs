@@ -68,7 +68,7 @@ pub(super) struct Relay<'a> {
     membership: Option<Membership<'a>>,
 }
 
-/// What ends the work.
+/// Why the relay ends.
 enum End {
     /// The client has disconnected, or has all its responses.
     Client,
@@ -191,7 +191,7 @@ impl<'a> Relay<'a> {
         let (context, identity) = (self.context, self.plan.identity.clone());
         self.membership = match &link.host {
             None => Some(Box::pin(link::ends(context, identity))),
-            // It is in this process to stay.
+            // A hub in this process is not replaced.
             Some(_) => Some(Box::pin(std::future::pending())),
         };
         self.hub = Some(link);

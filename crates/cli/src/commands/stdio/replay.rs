@@ -15,7 +15,7 @@ use toolbay_protocol::{
 /// How many requests of lost hubs are remembered, so that the client's responses reach no other hub.
 const MAX_ORPHANS: usize = 1024;
 
-/// What is kept of a conversation.
+/// The state of a connection that is replayed.
 #[derive(Debug, Default)]
 pub(super) struct ReplayState {
     /// The client's `initialize`, and whether it has its answer.
@@ -47,7 +47,7 @@ enum HandshakeProgress {
     Answered,
 }
 
-/// What becomes of the conversation when a request is answered well.
+/// The effect of a request on the state once it succeeds.
 #[derive(Debug)]
 enum Running {
     Plain,
@@ -58,7 +58,7 @@ enum Running {
     Listen,
 }
 
-/// What is to be done with a line.
+/// How a line is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     HandOn,

@@ -19,9 +19,9 @@ use crate::{
 /// Settings of the hub itself: the table `[hub]`. What is not set is `None` or empty; options of the command line win.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HubFile {
-    /// Where it listens.
+    /// The addresses to listen on.
     pub listen: Vec<Listen>,
-    /// How tools and prompts are named.
+    /// The naming of tools and prompts.
     pub naming: Option<String>,
     /// The file with the token that HTTP clients must show.
     pub token_file: Option<PathBuf>,
