@@ -8,22 +8,22 @@ mod call;
 mod connection;
 mod crowd;
 mod http;
+mod long_lived;
 mod options;
 mod sse;
 mod stdio;
 mod tally;
-mod wire;
 
 pub use options::{Options, Target};
 pub use tally::Report;
 
 /// Opens a session, loads it and says what was measured. To be run on a `LocalSet`.
 ///
-/// `start` and `stop` on stderr mark the measured window, for whoever reads CPU clocks beside us.
+/// `start` and `stop` on stderr mark the measured window, for reading CPU clocks.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
     match &options.target {
         Target::Http(url) => http::run(options, url).await,
-        Target::Wire(url) => wire::run(options, url).await,
+        Target::LongLived(url) => long_lived::run(options, url).await,
         Target::Stdio(command) => stdio::run(options, command).await,
     }
 }

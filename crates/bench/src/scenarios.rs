@@ -169,7 +169,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a target is asked for: `toolbay` names all its routes, as `against` does, and the base of all ratios is always in.
+    /// Whether a target is selected: `toolbay` names all its routes, as `against` does, and the base of all ratios is always in.
     fn wants(&self, name: &str) -> bool {
         name == targets::BASE
             || self.only.as_ref().is_none_or(|only| {

@@ -27,8 +27,8 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Forgets what `cargo` told us about ourselves. Build scripts that look at it (that of `ring` does) would run anew
-/// whenever somebody builds by hand in between, and half of all crates with them.
+/// Removes the variables that `cargo` sets for us. Build scripts that read them (that of `ring` does) would run again
+/// after every build by hand in between, and half of all crates with them.
 fn as_typed(cargo: &mut Command) -> &mut Command {
     let about_us = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {

@@ -17,7 +17,7 @@ impl Progress {
         Self { target: token.map(|token| (request.call.raw(token).to_owned(), notifications.clone())) }
     }
 
-    /// Whether the client asked for progress.
+    /// Whether the client wants progress.
     pub fn is_wanted(&self) -> bool {
         self.target.is_some()
     }

@@ -28,7 +28,7 @@ impl ToolContext {
         Self { progress, cancelled: Arc::default() }
     }
 
-    /// Whether nobody waits for the result any more. Handlers that block look at it; a future is dropped.
+    /// Whether the call was cancelled. Handlers that block look at it; a future is dropped.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -38,7 +38,7 @@ impl ToolContext {
         &self.cancelled
     }
 
-    /// Reports progress, if the client asked for it. `done` must grow from call to call.
+    /// Reports progress, if the client wants it. `done` must grow from call to call.
     pub fn report_progress(&self, done: u64, total: Option<u64>, message: &str) {
         self.progress.report(done, total, message);
     }

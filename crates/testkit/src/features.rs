@@ -1,7 +1,7 @@
 //! What MCP can do, feature by feature, as a client of one revision sees it at a server of another.
 //!
 //! The server is [`TestServer::demo`](crate::TestServer::demo) of one exact revision, alone or behind a hub. Each
-//! feature either works, or lacks on one side; then what is told instead is tried, so that no combination is left out.
+//! feature either works, or lacks on one side; then the error is checked, so that no combination is left out.
 
 mod basics;
 mod changes;
@@ -32,9 +32,9 @@ pub struct FeatureContext<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
     Works,
-    /// The server's revision has no such thing: nobody can ask for it.
+    /// The server's revision does not have it: no client can use it.
     ServerLacksIt,
-    /// The client's revision has no such thing: the server is told so.
+    /// The client's revision does not have it: the server gets an error.
     ClientLacksIt,
 }
 
@@ -75,7 +75,7 @@ pub const FEATURES: &[Feature] = &[
     feature("server requests answered with an error", server_requests::refused),
     feature("cancel while a server request is open", basics::cancel_while_asked),
     feature("retry without a server request", server_requests::pause),
-    feature("a client that cannot be asked", unable::unable),
+    feature("a client without capabilities", unable::unable),
     feature("subscriptions", changes::subscriptions),
     feature("list changes", changes::lists),
 ];
@@ -105,17 +105,17 @@ impl FeatureContext<'_> {
         self.client.request("tools/call", params)
     }
 
-    /// Calls a tool that asks what exists since a revision. Where a side is older, checks what is told instead, and
+    /// Calls a tool that uses what a revision added. Where a side is older, checks the error instead, and
     /// says so.
     fn ask(&mut self, since: Revision, tool: &str, arguments: Value) -> Result<Result<Exchange, Support>> {
-        let talk = self.call(tool, arguments)?;
+        let exchange = self.call(tool, arguments)?;
         let seen = match (self.client.revision() >= since, self.server >= since) {
-            (true, true) => return Ok(Ok(talk)),
+            (true, true) => return Ok(Ok(exchange)),
             (_, false) => Support::ServerLacksIt,
             (false, true) => Support::ClientLacksIt,
         };
-        ensure!(talk.server_requests.is_empty(), "it was asked: {talk:?}");
-        let (code, message) = talk.failure()?;
+        ensure!(exchange.server_requests.is_empty(), "it got server requests: {exchange:?}");
+        let (code, message) = exchange.failure()?;
         if seen == Support::ServerLacksIt {
             ensure!(code == 0 && message.contains("has no `"), "{code} {message}");
         }

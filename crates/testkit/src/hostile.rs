@@ -1,6 +1,6 @@
 //! A server on stdio, or on WebSocket, with every misbehaviour that we know of, each behind a flag or the name of a tool.
 //!
-//! It shares no code with the hub and writes raw bytes, so that it can lie on the wire. Without flags it is a plain
+//! It shares no code with the hub and writes raw bytes, so that it can send anything. Without flags it is a plain
 //! server of 2025-11-25: `initialize`, `tools/list`, `tools/call`, `ping`; each call runs on a thread of its own.
 //! The flags are listed in [`USAGE`], the tools in `hostile/tools.rs`.
 
@@ -11,9 +11,9 @@ mod listing;
 mod message;
 mod output;
 mod peer;
-mod questions;
 mod raw_answers;
 mod reexec;
+mod server_requests;
 mod tools;
 mod web_socket;
 
@@ -32,7 +32,7 @@ use peer::{Next, Peer};
 
 pub use flags::USAGE;
 
-/// Runs the hostile server with these arguments until its input ends (or longer, if so told).
+/// Runs the hostile server with these arguments until its input ends (or longer, by a flag).
 pub fn run(arguments: Vec<String>) -> ExitCode {
     if let Some(code) = descendants::run_if_asked(&arguments) {
         return code;

@@ -1,4 +1,4 @@
-//! Listening for clients on whose connections messages follow one another: each becomes a wire.
+//! Listeners for transports that keep a connection per client.
 
 pub mod sse;
 pub mod ws;

@@ -1,7 +1,6 @@
 //! A server that does what a test tells it to.
 
 mod answer;
-mod asking;
 mod change;
 mod connection;
 mod context;
@@ -12,6 +11,7 @@ mod listen;
 mod methods;
 mod offers;
 mod page;
+mod requesting;
 mod revisions;
 mod server_request;
 mod session;
@@ -42,14 +42,14 @@ pub type ToolError = Box<dyn std::error::Error + Send + Sync>;
 /// What a tool gives: an object with `content` is sent as it is, anything else as `structuredContent` and as text.
 pub type ToolResult = Result<Value, ToolError>;
 
-/// An MCP server for tests, of either era, that runs in memory, over stdio, HTTP of any kind or WebSocket.
+/// An MCP server for tests, of legacy and modern revisions, that runs in memory, over stdio, HTTP of any kind or WebSocket.
 ///
-/// Clones are the same server: each connection is served on its own, changes are told to all.
+/// Clones are the same server: each connection is served on its own, all are notified of changes.
 ///
 /// ```
 /// use serde_json::json;
 /// use tokio_util::task::TaskTracker;
-/// use toolbay_testkit::{Elicited, TestServer};
+/// use toolbay_testkit::{ElicitResult, TestServer};
 /// use toolbay_transport::Incoming;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -63,8 +63,8 @@ pub type ToolResult = Result<Value, ToolError>;
 ///     .with_async_tool("greet", |_, context| async move {
 ///         let name = json!({"type": "object", "properties": {"name": {"type": "string"}}});
 ///         match context.elicit("What is your name?", name).await? {
-///             Elicited::Accepted(form) => Ok(json!(format!("Hello, {}!", form["name"]))),
-///             Elicited::Declined | Elicited::Cancelled => Ok(json!("Hello, whoever you are!")),
+///             ElicitResult::Accepted(form) => Ok(json!(format!("Hello, {}!", form["name"]))),
+///             ElicitResult::Declined | ElicitResult::Cancelled => Ok(json!("Hello!")),
 ///         }
 ///     })
 ///     .with_resource("test://readme", "Read me.")
@@ -73,11 +73,11 @@ pub type ToolResult = Result<Value, ToolError>;
 /// let tasks = TaskTracker::new();
 ///
 /// // Any client will do; here it is two queues.
-/// let mut wire = server.in_memory(&tasks);
+/// let mut connection = server.in_memory(&tasks);
 /// let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-/// wire.outgoing.send(ping.to_owned().into()).await?;
-/// let Some(Incoming::Message(answer)) = wire.incoming.recv().await else { panic!("no answer") };
-/// assert_eq!(answer.text(), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+/// connection.outgoing.send(ping.to_owned().into()).await?;
+/// let Some(Incoming::Message(response)) = connection.incoming.recv().await else { panic!("no response") };
+/// assert_eq!(response.text(), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
 /// assert_eq!(handle.received(), [ping]);
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// # })?;
@@ -89,7 +89,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// A server that offers nothing yet and speaks both eras.
+    /// A server that offers nothing yet and supports all revisions.
     pub fn new(name: impl Into<String>) -> Self {
         Self { shared: Arc::new(Shared::new(name.into())) }
     }
@@ -215,24 +215,24 @@ impl TestServer {
     }
 
     /// Which clients it understands.
-    pub fn revisions(self, era: SupportedRevisions) -> Self {
-        self.shared.settings().spoken = RevisionSet::era(era);
+    pub fn revisions(self, supported: SupportedRevisions) -> Self {
+        self.shared.settings().spoken = RevisionSet::new(supported);
         self
     }
 
-    /// Speaks this revision alone, in its own era and as it says.
+    /// Supports this revision alone.
     pub fn revision(self, revision: Revision) -> Self {
         self.shared.settings().spoken = RevisionSet::only(revision);
         self
     }
 
-    /// How many items a page of a list has; all of them, if not said.
+    /// How many items a page of a list has; all of them by default.
     pub fn page_size(self, items: usize) -> Self {
         self.shared.settings().page_size = items.max(1);
         self
     }
 
-    /// How long clients of the new era may keep what it lists, and whether for others, too; if not said, 0 and no.
+    /// How long clients of modern revisions may cache its lists, and whether for others, too; by default 0 and no.
     pub fn caching(self, ttl_ms: u64, is_public: bool) -> Self {
         self.shared.settings().caching = (ttl_ms, is_public);
         self

@@ -45,7 +45,7 @@ pub(super) enum Suite {
     Tasks,
 }
 
-/// The server in question.
+/// The server of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Server {
     /// The fixture, with the revisions that it supports.

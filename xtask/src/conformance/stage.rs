@@ -84,7 +84,7 @@ fn fixture(places: &Places, server: Server, args: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// How a hub is told to start a server.
+/// The configuration of a server in a hub.
 fn child(places: &Places, server: Server) -> Value {
     match server {
         Server::Fixture(revisions) => {

@@ -126,7 +126,7 @@ fn unsafe_findings(name: &str, folder: &Path) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Each dependency as its section's name, its own name and what is said of it.
+/// Each dependency as its section's name, its own name and its specification.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, &str, &Value)> {
     let platforms = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     let scopes: Vec<&Table> = [manifest].into_iter().chain(platforms.filter_map(Value::as_table)).collect();

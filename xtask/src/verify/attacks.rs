@@ -1,6 +1,6 @@
 //! Attacks that once froze a hub or filled its memory, against a release build.
 //!
-//! While each of them runs, `/health` is asked all the time: the slowest response, and by how much the hub grew, are
+//! While each of them runs, `/health` is polled: the slowest response, and by how much the hub grew, are
 //! what counts. `--binary` tries them on another build, such as an older one on which they should succeed.
 
 use std::fs;
@@ -21,7 +21,7 @@ use crate::workspace::{cargo, must, target};
 const SLOWEST: Duration = Duration::from_millis(50);
 /// The hub may grow by this much, in KiB.
 const GROWTH: u64 = 20 * 1024;
-/// How long `/health` is asked after each attack began.
+/// How long `/health` is polled after each attack began.
 const WATCHED: Duration = Duration::from_secs(5);
 /// A hub that does not answer for this long does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -195,7 +195,7 @@ fn project_attacks() -> Vec<(&'static str, (&'static str, ProjectFile))> {
     ]
 }
 
-/// A file of a project appears while the hub runs, and nobody approved anything.
+/// A file of a project appears while the hub runs, without an approval.
 fn project_file(scene: &Scene, (name, content): &(&str, ProjectFile)) -> Result<Outcome> {
     let watched = Watched::new(scene)?;
     let work = scene.work();
@@ -272,7 +272,7 @@ fn endless_schemas(scene: &Scene) -> Result<Outcome> {
     Ok(watched.watch(|| None))
 }
 
-/// The server that misbehaves as it is told.
+/// The hostile server.
 fn hostile() -> Result<PathBuf> {
     Ok(target()?.join("release/toolbay-hostile"))
 }

@@ -32,7 +32,7 @@ async fn servers_of_all_kinds_are_one_host() {
         .server(
             "varied",
             StdioConfig::new(program.to_str().unwrap())
-                .args(["--era", "legacy"])
+                .args(["--revisions", "legacy"])
                 .env("GREETING", "hello ${HOME}"),
         )
         .roots(["file:///srv"])

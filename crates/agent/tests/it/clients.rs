@@ -180,7 +180,7 @@ async fn handlers_and_options_work_as_with_an_agent() {
 #[tokio::test]
 async fn a_client_runs_a_real_program_and_ends_it() {
     let client = Client::stdio(test_server().to_str().unwrap())
-        .args(["--era", "legacy"])
+        .args(["--revisions", "legacy"])
         .inherit_env()
         .env("GREETING", "hello")
         .client_info("it", "1.2.3")

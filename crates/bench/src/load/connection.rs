@@ -89,7 +89,7 @@ impl Connection {
         &self.body
     }
 
-    /// The bare connection, for a body that nobody reads on.
+    /// The bare connection, for a body that is not read to its end.
     pub(super) fn into_stream(self) -> Option<TcpStream> {
         self.stream
     }

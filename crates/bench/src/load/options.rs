@@ -1,4 +1,4 @@
-//! What the load generator was asked to do.
+//! The options of the load generator.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) const USAGE: &str = "usage: toolbay-load (--url http://HOST:PORT/PATH
 pub enum Target {
     Http(Url),
     /// `ws://…`, or `http://…/sse`.
-    Wire(String),
+    LongLived(String),
     Stdio(Vec<String>),
 }
 
@@ -85,7 +85,7 @@ impl Options {
             }
         }
         options.target = match (url, stdio) {
-            (Some(url), false) if url.starts_with("ws://") || url.ends_with("/sse") => Target::Wire(url),
+            (Some(url), false) if url.starts_with("ws://") || url.ends_with("/sse") => Target::LongLived(url),
             (Some(url), false) => Target::Http(Url::parse(&url)?),
             (None, true) if !command.is_empty() => Target::Stdio(command),
             _ => bail!("{USAGE}"),

@@ -23,7 +23,7 @@ struct Outbox {
 struct State {
     bytes: Vec<u8>,
     call: Call,
-    /// When the call of each id was asked, from `FIRST_ID` on.
+    /// When the call of each id was sent, from `FIRST_ID` on.
     asked: Vec<Instant>,
 }
 

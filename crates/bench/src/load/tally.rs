@@ -108,7 +108,7 @@ impl Tally {
         if !stopped.get() {
             eprintln!("stop");
         }
-        // Whoever reads clocks at this mark needs the target alive: many end with the session.
+        // CPU clocks are read at this mark, so the target must be alive: many end with the session.
         time::sleep(AFTER_STOP).await;
     }
 

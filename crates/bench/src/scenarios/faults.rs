@@ -4,13 +4,13 @@
 //! asserted: a machine that does much else gives other figures.
 
 mod crowd;
-mod life;
+mod messages;
+mod processes;
 mod remote;
 mod slow_clients;
 mod stage;
 mod stop;
 mod traffic;
-mod wire;
 
 use std::path::Path;
 
@@ -24,18 +24,18 @@ use stage::{Figure, Stage};
 type Measure = fn(&Stage) -> Result<Vec<Figure>>;
 
 const FAULTS: &[(&str, &str, Measure)] = &[
-    ("F1", "crash mid-call", life::crash),
-    ("F2", "crash loop", life::crash_loop),
-    ("F3", "hang", life::hang),
-    ("F4", "slow start", life::slow_start),
-    ("F5", "never initialises", life::never_initialises),
-    ("F6", "garbage on stdout", wire::garbage),
-    ("F7", "100 MB line", wire::long_line),
-    ("F8", "endless line", wire::endless_line),
-    ("F9", "invalid UTF-8", wire::invalid_utf8),
-    ("F10", "stderr flood", wire::stderr_flood),
-    ("F11", "stdin not read", wire::unread_stdin),
-    ("F12", "stdout closed", life::closed_stdout),
+    ("F1", "crash mid-call", processes::crash),
+    ("F2", "crash loop", processes::crash_loop),
+    ("F3", "hang", processes::hang),
+    ("F4", "slow start", processes::slow_start),
+    ("F5", "never initialises", processes::never_initialises),
+    ("F6", "garbage on stdout", messages::garbage),
+    ("F7", "100 MB line", messages::long_line),
+    ("F8", "endless line", messages::endless_line),
+    ("F9", "invalid UTF-8", messages::invalid_utf8),
+    ("F10", "stderr flood", messages::stderr_flood),
+    ("F11", "stdin not read", messages::unread_stdin),
+    ("F12", "stdout closed", processes::closed_stdout),
     ("F13", "SIGTERM ignored", stop::ignored_sigterm),
     ("F14", "grandchildren", stop::grandchildren),
     ("F15", "kill -9 hub", stop::killed_hub),

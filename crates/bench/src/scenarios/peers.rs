@@ -46,7 +46,7 @@ pub(super) fn mcp_proxy_rs(places: &Places) -> anyhow::Result<()> {
     cargo(places, "mcp-proxy", MCP_PROXY_RS)
 }
 
-/// Its licence, PolyForm Noncommercial, is why it is only installed when asked for.
+/// Its licence, PolyForm Noncommercial, is why it is only installed on request.
 pub(super) fn mcp_gateway(places: &Places) -> anyhow::Result<()> {
     cargo(places, "mcp-gateway", MCP_GATEWAY)
 }

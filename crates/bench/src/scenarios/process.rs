@@ -95,7 +95,7 @@ pub(super) fn end(child: &mut std::process::Child) {
     signal("-KILL", &left);
 }
 
-/// The load average, if others use the machine. To be asked before anything is measured.
+/// The load average, if other programs use the machine. To be read before anything is measured.
 pub(super) fn busy() -> Option<f64> {
     let load = fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()?;
     (load > 0.7).then_some(load)

@@ -1,7 +1,7 @@
 //! `cargo xtask bench revisions`: what translation costs. The same hub and the same server, with clients and servers of the
 //! same revision, where nothing is translated, and with each crossing.
 //!
-//! A pair alone says little: requests of the newest revision carry `_meta` and more headers, whoever answers them, so
+//! A pair alone shows little: requests of the newest revision carry `_meta` and more headers in any case, so
 //! that a modern client is dearer than a legacy one, and so is a modern server. Both crossings together have the same
 //! clients and the same servers as both pairs without one. What they cost more is translation and nothing else.
 

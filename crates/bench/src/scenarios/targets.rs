@@ -29,7 +29,7 @@ pub(super) struct Target {
     pub(super) noncommercial: bool,
     install: fn(&Places) -> anyhow::Result<()>,
     launch: Launch,
-    /// What the load generator is told beside the address.
+    /// Arguments of the load generator beside the address.
     pub(super) load_args: &'static [&'static str],
     /// Where it answers plain POSTs, by which its start is noticed.
     path: &'static str,
@@ -50,7 +50,7 @@ pub(super) enum Kind {
 /// The command that listens on a port.
 type ListensAt = Box<dyn Fn(u16) -> anyhow::Result<Vec<String>>>;
 
-/// How a target comes to life.
+/// How a target is started.
 enum Launch {
     /// A command that listens on the port it is given.
     Listens(ListensAt),

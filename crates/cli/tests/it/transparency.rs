@@ -51,7 +51,7 @@ const FRONTS: [Front; 4] = [
 fn everywhere(compare: impl Fn(&mut Pair) -> Result<()>) -> Result<()> {
     let programs = Programs::beside(Path::new(env!("CARGO_BIN_EXE_toolbay")))?;
     for server in [RevisionKind::Legacy, RevisionKind::Modern] {
-        let flags = ["--era", if server == RevisionKind::Legacy { "legacy" } else { "modern" }];
+        let flags = ["--revisions", if server == RevisionKind::Legacy { "legacy" } else { "modern" }];
         for front in FRONTS {
             let folder = tempfile::Builder::new().prefix("toolbay-").tempdir()?;
             let tuning = serde_json::json!({ "probe_timeout": "10s" });

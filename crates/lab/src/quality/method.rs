@@ -88,7 +88,7 @@ impl Searcher {
             files.push(File::new(path, text, chunks));
         }
         let tree = Tree::open(TreeRoot::open(&corpus.root)?, TreeOptions::default());
-        // The same files for everybody.
+        // The same files for all methods.
         let known: HashSet<&str> = corpus.files.iter().map(|(path, _)| path.as_str()).collect();
         let entries: Arc<[FileEntry]> = tree
             .files()?

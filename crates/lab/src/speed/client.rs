@@ -18,7 +18,7 @@ use super::{
 };
 use crate::text::server::Server;
 
-/// As many files change when somebody switches branches.
+/// As many files change with a switch of branches.
 const CHANGED: usize = 5_000;
 /// How often a file is saved.
 const SAVED: usize = 20;
@@ -170,7 +170,7 @@ impl Asked {
             if start.elapsed() > PATIENCE {
                 bail!("not indexed after {PATIENCE:?}: {index}");
             }
-            // As somebody who reads what comes.
+            // As a client that reads its results.
             std::thread::sleep(Duration::from_millis(100));
         }
         Ok((times, start.elapsed()))

@@ -21,7 +21,7 @@ use super::{
 
 /// How often each question is asked.
 const ROUNDS: usize = 4;
-/// How often progress is told.
+/// How often progress is reported.
 const TELL: Duration = Duration::from_secs(10);
 
 /// All about one tree.
@@ -44,7 +44,7 @@ pub(super) struct Figures {
     pub(super) memory: f64,
 }
 
-/// Asks questions of a tree that nobody has indexed.
+/// Searches a tree without an index.
 pub(super) fn first_question(tree: &Tree, part: &Arc<[FileEntry]>) -> Result<()> {
     let size: u64 = part.iter().map(|entry| entry.stamp.size).sum();
     let mut times = Times::default();

@@ -1,4 +1,4 @@
-//! `semble`, asked the same.
+//! `semble`, with the same queries.
 
 use std::{fs, path::Path, time::Duration};
 

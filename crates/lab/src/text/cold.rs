@@ -7,7 +7,7 @@ use super::peers::Peer;
 use super::questions::{QUESTIONS, Question};
 use super::server::Server;
 
-/// Asks each target once, after the kernel was told to forget what it has of the disk. A server that runs keeps what it
+/// Asks each target once, after the kernel dropped its disk caches. A server that runs keeps what it
 /// holds itself; that is what it runs for.
 pub(super) fn measure(server: &mut Server, peers: &[Peer]) {
     if let Err(error) = forget() {

@@ -15,7 +15,7 @@ use super::Question;
 pub(super) struct Ours {
     tree: Tree,
     index: Index,
-    /// The right to write, so that the server beside us is idle when nobody asks, and does not index by meaning meanwhile.
+    /// The right to write, so that the other server is idle between queries, and does not build its semantic index meanwhile.
     _alone: Option<WriterLock>,
 }
 

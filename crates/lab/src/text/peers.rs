@@ -20,8 +20,8 @@ pub(crate) struct Peer {
     place: PathBuf,
 }
 
-/// Who is asked at the same time. The server of `rgx` is told of each file that anyone opens, and is busy for as long as
-/// another one reads the tree; so nobody else is measured while it runs, but we.
+/// Targets that run at the same time. The server of `rgx` gets an event for each file that is opened, and is busy for as long as
+/// another one reads the tree; so only ours is measured while it runs.
 pub(super) const COMPANIES: [&[Kind]; 2] = [&[Kind::Rg, Kind::Codesearch], &[Kind::Rgx]];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

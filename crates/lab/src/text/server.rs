@@ -1,4 +1,4 @@
-//! Our own server, asked as a client asks it: `toolbay codebase` on its stdin and stdout.
+//! Our own server over MCP: `toolbay codebase` on its stdin and stdout.
 #![expect(clippy::disallowed_methods, reason = "the program that is measured; it ends when its stdin does")]
 
 use std::fs;

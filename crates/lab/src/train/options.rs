@@ -1,4 +1,4 @@
-//! What can be asked of `model`.
+//! The options of `model`.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(super) enum Step {
     Speed,
 }
 
-/// Everything that can be chosen. What is not said is what the table in the repository was made with.
+/// Everything that can be chosen. Defaults are those of the table in the repository.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) steps: Vec<Step>,

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_from_words() {
+    fn names_are_distinguished_from_words() {
         assert_eq!(symbols("how does readFile call open_file in HTTP"), ["readFile", "open_file"]);
         assert_eq!(symbols("what does `open` do"), ["open"]);
         assert_eq!(symbols("absl::string_view"), ["string_view"]);

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolbay_testkit::{SupportedRevisions, TestServer};
 
-const USAGE: &str = "usage: toolbay-test-server [--era legacy|modern|both] [--revision YYYY-MM-DD] [--page-size N] \
+const USAGE: &str = "usage: toolbay-test-server [--revisions legacy|modern|both] [--revision YYYY-MM-DD] [--page-size N] \
                      [--log-received FILE] [--http PORT | --sse PORT | --ws PORT]";
 
 #[tokio::main(flavor = "current_thread")]
@@ -33,7 +33,7 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
         let value = arguments.next().ok_or_else(|| format!("{flag} is unknown or wants a value"))?;
         let not_a_number = |_| format!("{flag} {value}: not a number that fits");
         server = match flag.as_str() {
-            "--era" => server.revisions(era(&value)?),
+            "--revisions" => server.revisions(supported(&value)?),
             "--revision" => {
                 server.revision(value.parse().map_err(|error| format!("{flag} {value}: {error}"))?)
             }
@@ -71,12 +71,12 @@ async fn serve(mut arguments: impl Iterator<Item = String>) -> Result<(), String
     Ok(())
 }
 
-fn era(name: &str) -> Result<SupportedRevisions, String> {
+fn supported(name: &str) -> Result<SupportedRevisions, String> {
     match name {
         "legacy" => Ok(SupportedRevisions::Legacy),
         "modern" => Ok(SupportedRevisions::Modern),
         "both" => Ok(SupportedRevisions::Both),
-        other => Err(format!("--era {other}: legacy, modern or both")),
+        other => Err(format!("--revisions {other}: legacy, modern or both")),
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{Cut, End, State, Toxics};
 
-/// How much is forwarded at once where nothing else is said.
+/// How much is forwarded at once by default.
 const PIECE: usize = 16 * 1024;
 
 /// Which of the two directions.

@@ -13,7 +13,7 @@ pub struct Toxics {
     pub bandwidth: Option<u32>,
     /// In pieces of at most so many bytes.
     pub slice: Option<usize>,
-    /// Nothing passes, not even an end; whoever sends finds its buffers full at some time.
+    /// Nothing passes, not even an end; the sender's buffers are full at some time.
     pub hold: bool,
     /// The connection ends there.
     pub cut: Option<Cut>,

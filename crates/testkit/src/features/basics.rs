@@ -26,10 +26,10 @@ pub(super) fn tools(place: &mut FeatureContext<'_>) -> Result<Support> {
     }
     let text = "\"ünï\u{1F980}\"\n";
     ensure!(place.text("echo", json!({ "text": text }))? == text, "not an echo");
-    let talk = place.call("add", json!({ "a": 1, "b": 2 }))?;
-    ensure!(talk.text()? == r#"{"sum":3}"#, "{talk:?}");
+    let exchange = place.call("add", json!({ "a": 1, "b": 2 }))?;
+    ensure!(exchange.text()? == r#"{"sum":3}"#, "{exchange:?}");
     if both >= Revision::V2025_06_18 {
-        ensure!(talk.response["result"]["structuredContent"] == json!({ "sum": 3 }), "{talk:?}");
+        ensure!(exchange.response["result"]["structuredContent"] == json!({ "sum": 3 }), "{exchange:?}");
     }
     Ok(Support::Works)
 }
@@ -47,13 +47,14 @@ pub(super) fn kinds(place: &mut FeatureContext<'_>) -> Result<Support> {
     let sent = kinds.into_iter().filter(|(_, since, _)| place.server >= *since);
     let expected: Vec<&str> =
         sent.map(|(kind, since, instead)| if client >= since { kind } else { instead }).collect();
-    let talk = place.call("kinds", json!({}))?;
-    let blocks = talk.response["result"]["content"].as_array().with_context(|| format!("{talk:?}"))?;
+    let exchange = place.call("kinds", json!({}))?;
+    let blocks =
+        exchange.response["result"]["content"].as_array().with_context(|| format!("{exchange:?}"))?;
     let received: Vec<&str> = blocks.iter().filter_map(|block| block["type"].as_str()).collect();
-    ensure!(received == expected, "{talk:?}");
+    ensure!(received == expected, "{exchange:?}");
     let is_readable = |block: &Value| block["type"] != "text" || block["text"].is_string();
-    ensure!(blocks.iter().all(is_readable), "{talk:?}");
-    ensure!(blocks[2]["resource"]["uri"] == "test://readme", "{talk:?}");
+    ensure!(blocks.iter().all(is_readable), "{exchange:?}");
+    ensure!(blocks[2]["resource"]["uri"] == "test://readme", "{exchange:?}");
     Ok(Support::Works)
 }
 
@@ -62,7 +63,7 @@ pub(super) fn errors(place: &mut FeatureContext<'_>) -> Result<Support> {
     ensure!(failed.failure()? == (0, "no luck".to_owned()), "{failed:?}");
     ensure!(place.call("none", json!({}))?.failure()?.0 == -32602, "an unknown tool");
     let code = if place.client.revision().is_modern() { -32602 } else { -32002 };
-    // A hub knows whom to ask for the first one, and nobody for the second.
+    // A hub has a server for the first one, and none for the second.
     for uri in ["test://readme/none", "test://none"] {
         let missing = place.client.request("resources/read", json!({ "uri": uri }))?.response;
         ensure!(missing["error"]["code"] == code, "{missing}");
@@ -76,11 +77,11 @@ pub(super) fn errors(place: &mut FeatureContext<'_>) -> Result<Support> {
 pub(super) fn progress(place: &mut FeatureContext<'_>) -> Result<Support> {
     for token in [json!("p"), json!(7)] {
         let arguments = json!({ "steps": 3, "text": "done" });
-        let talk = place.call_with_token("progress", arguments, token.clone())?;
-        ensure!(talk.text()? == "done", "{talk:?}");
+        let exchange = place.call_with_token("progress", arguments, token.clone())?;
+        ensure!(exchange.text()? == "done", "{exchange:?}");
         let steps: Vec<Value> =
             (1..=3).map(|step| json!({ "progressToken": token, "progress": step, "total": 3 })).collect();
-        ensure!(talk.progress == steps, "{talk:?}");
+        ensure!(exchange.progress == steps, "{exchange:?}");
     }
     ensure!(place.call("progress", json!({}))?.progress.is_empty(), "nobody asked for progress");
     Ok(Support::Works)
@@ -90,7 +91,7 @@ pub(super) fn cancel(place: &mut FeatureContext<'_>) -> Result<Support> {
     cancel_hanging(place, json!({ "key": format!("cancel {}", place.tag) }), &["notifications/progress"])
 }
 
-/// Only with a handshake on both sides does a call go on while its client is asked.
+/// Only between legacy revisions does a call go on during a server request.
 pub(super) fn cancel_while_asked(place: &mut FeatureContext<'_>) -> Result<Support> {
     match (place.client.revision().is_modern(), place.server.is_modern()) {
         (_, true) => return Ok(Support::ServerLacksIt),
@@ -148,7 +149,7 @@ fn reads(place: &mut FeatureContext<'_>, uri: &str, text: &str) -> Result<Suppor
     ensure!(result["contents"] == json!([expected]), "{result}");
     let hints = (result.get("ttlMs").is_some(), result.get("cacheScope").is_some());
     let modern = place.client.revision().is_modern();
-    ensure!(hints == (modern, modern), "how long it may be kept is for the stateless era: {result}");
+    ensure!(hints == (modern, modern), "cache hints belong to modern revisions: {result}");
     Ok(Support::Works)
 }
 
@@ -181,8 +182,8 @@ pub(super) fn completion(place: &mut FeatureContext<'_>) -> Result<Support> {
 
 pub(super) fn logging(place: &mut FeatureContext<'_>) -> Result<Support> {
     if place.client.revision().is_modern() {
-        let talk = place.call("log", json!({ "count": 2, "level": "emergency" }))?;
-        ensure!(talk.logs.is_empty(), "nobody asked for log messages: {talk:?}");
+        let exchange = place.call("log", json!({ "count": 2, "level": "emergency" }))?;
+        ensure!(exchange.logs.is_empty(), "nobody asked for log messages: {exchange:?}");
     }
     place.client.set_level("warning")?;
     let quiet = place.call("log", json!({ "count": 2, "level": "info" }))?;

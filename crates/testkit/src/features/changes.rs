@@ -1,4 +1,4 @@
-//! What a client is told unasked.
+//! Notifications of changes.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -19,13 +19,13 @@ pub(super) fn subscriptions(place: &mut FeatureContext<'_>) -> Result<Support> {
     Ok(Support::Works)
 }
 
-/// Changes a resource; that must be the next one that the client is told of.
+/// Changes a resource; that must be the next change the client is notified of.
 fn tells(place: &mut FeatureContext<'_>, uri: &str) -> Result<()> {
     place.text("update", json!({ "uri": uri }))?;
     loop {
         let change = place.client.next_change()?;
         let updated = change["method"] == "notifications/resources/updated";
-        // A session is told of lists as well, asked or not.
+        // A session is notified of lists without a subscription, too.
         if updated || place.client.revision().is_modern() {
             ensure!(updated && change["params"]["uri"] == uri, "only {uri} was asked for: {change}");
             return Ok(());
@@ -44,7 +44,7 @@ pub(super) fn lists(place: &mut FeatureContext<'_>) -> Result<Support> {
         vec![("tools", "name", &named), ("prompts", "name", &named), ("resources", "uri", &uri)];
     while !missing.is_empty() {
         let change = place.client.next_change()?;
-        // A session may still hear of a change before this one.
+        // A session may still get an earlier change.
         let mut still = Vec::new();
         for (list, field, expected) in missing {
             let told = change["method"] == format!("notifications/{list}/list_changed");

@@ -16,7 +16,7 @@ const ALWAYS: Revision = Revision::V2024_11_05;
 macro_rules! asked {
     ($asked:expr) => {
         match $asked {
-            Ok(talk) => talk,
+            Ok(exchange) => exchange,
             Err(seen) => return Ok(seen),
         }
     };
@@ -24,10 +24,10 @@ macro_rules! asked {
 
 pub(super) fn form(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("Ada"));
-    let talk = asked!(place.ask(FORM, "elicit", json!({ "text": place.tag }))?);
-    ensure!(talk.text()? == "name of Ada", "{talk:?}");
-    ensure!(methods(&talk) == ["elicitation/create"], "{talk:?}");
-    let params = &talk.server_requests[0]["params"];
+    let exchange = asked!(place.ask(FORM, "elicit", json!({ "text": place.tag }))?);
+    ensure!(exchange.text()? == "name of Ada", "{exchange:?}");
+    ensure!(methods(&exchange) == ["elicitation/create"], "{exchange:?}");
+    let params = &exchange.server_requests[0]["params"];
     ensure!(params["message"] == format!("Who are you? {}", place.tag), "{params}");
     ensure!(params["requestedSchema"]["required"] == json!(["name"]), "{params}");
     Ok(Support::Works)
@@ -35,9 +35,9 @@ pub(super) fn form(place: &mut FeatureContext<'_>) -> Result<Support> {
 
 pub(super) fn several(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("Ada"));
-    let talk = asked!(place.ask(FORM, "elicit_several", json!({}))?);
-    ensure!(talk.text()? == "name of Ada and colour of Ada", "{talk:?}");
-    ensure!(talk.server_requests.len() == 2, "{talk:?}");
+    let exchange = asked!(place.ask(FORM, "elicit_several", json!({}))?);
+    ensure!(exchange.text()? == "name of Ada and colour of Ada", "{exchange:?}");
+    ensure!(exchange.server_requests.len() == 2, "{exchange:?}");
     Ok(Support::Works)
 }
 
@@ -47,25 +47,25 @@ pub(super) fn rounds(place: &mut FeatureContext<'_>) -> Result<Support> {
         count += 1;
         ClientResponse::Result(json!({ "action": "accept", "content": { "name": count.to_string() } }))
     }));
-    let talk = asked!(place.ask(FORM, "elicit_rounds", json!({ "rounds": 3 }))?);
-    ensure!(talk.text()? == "1 then 2 then 3", "{talk:?}");
+    let exchange = asked!(place.ask(FORM, "elicit_rounds", json!({ "rounds": 3 }))?);
+    ensure!(exchange.text()? == "1 then 2 then 3", "{exchange:?}");
     let messages: Vec<&Value> =
-        talk.server_requests.iter().map(|question| &question["params"]["message"]).collect();
-    ensure!(messages == ["Round 1?", "Round 2?", "Round 3?"], "{talk:?}");
+        exchange.server_requests.iter().map(|question| &question["params"]["message"]).collect();
+    ensure!(messages == ["Round 1?", "Round 2?", "Round 3?"], "{exchange:?}");
     Ok(Support::Works)
 }
 
 pub(super) fn declined(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(declining());
-    let talk = asked!(place.ask(FORM, "elicit", json!({}))?);
-    ensure!(talk.text()? == "declined", "{talk:?}");
+    let exchange = asked!(place.ask(FORM, "elicit", json!({}))?);
+    ensure!(exchange.text()? == "declined", "{exchange:?}");
     place.client.set_respond(Box::new(|_, _| ClientResponse::Result(json!({ "action": "cancel" }))));
-    let talk = asked!(place.ask(FORM, "elicit", json!({}))?);
-    ensure!(talk.text()? == "cancelled", "{talk:?}");
+    let exchange = asked!(place.ask(FORM, "elicit", json!({}))?);
+    ensure!(exchange.text()? == "cancelled", "{exchange:?}");
     Ok(Support::Works)
 }
 
-/// A client of the stateless era may answer some questions only; it is asked the others again.
+/// A client of a modern revision may respond to some input requests only; it gets the others again.
 pub(super) fn missing(place: &mut FeatureContext<'_>) -> Result<Support> {
     let forgets = place.client.revision().is_modern();
     let mut asked = Vec::new();
@@ -77,18 +77,21 @@ pub(super) fn missing(place: &mut FeatureContext<'_>) -> Result<Support> {
         }
         ClientResponse::Result(json!({ "action": "accept", "content": { field: field } }))
     }));
-    let talk = asked!(place.ask(FORM, "elicit_several", json!({}))?);
-    ensure!(talk.text()? == "name and colour", "{talk:?}");
-    ensure!(talk.server_requests.len() == if forgets { 3 } else { 2 }, "{talk:?}");
+    let exchange = asked!(place.ask(FORM, "elicit_several", json!({}))?);
+    ensure!(exchange.text()? == "name and colour", "{exchange:?}");
+    ensure!(exchange.server_requests.len() == if forgets { 3 } else { 2 }, "{exchange:?}");
     Ok(Support::Works)
 }
 
 pub(super) fn url(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("Ada"));
     let page = format!("https://toolbay.test/{}", place.tag);
-    let talk = asked!(place.ask(URL, "elicit_url", json!({ "url": page }))?);
-    ensure!(talk.text()? == "visited", "{talk:?}");
-    ensure!(talk.server_requests.len() == 1 && talk.server_requests[0]["params"]["url"] == page, "{talk:?}");
+    let exchange = asked!(place.ask(URL, "elicit_url", json!({ "url": page }))?);
+    ensure!(exchange.text()? == "visited", "{exchange:?}");
+    ensure!(
+        exchange.server_requests.len() == 1 && exchange.server_requests[0]["params"]["url"] == page,
+        "{exchange:?}"
+    );
     Ok(Support::Works)
 }
 
@@ -96,65 +99,65 @@ pub(super) fn url(place: &mut FeatureContext<'_>) -> Result<Support> {
 pub(super) fn visit(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("Ada"));
     let page = format!("https://toolbay.test/first/{}", place.tag);
-    let mut talk = asked!(place.ask(URL, "visit", json!({ "url": page }))?);
-    let error = &talk.response["error"];
+    let mut exchange = asked!(place.ask(URL, "visit", json!({ "url": page }))?);
+    let error = &exchange.response["error"];
     if error["code"] == -32042 {
-        ensure!(!place.client.revision().is_modern(), "not of its revision: {talk:?}");
+        ensure!(!place.client.revision().is_modern(), "not of its revision: {exchange:?}");
         let elicitation = &error["data"]["elicitations"][0];
-        ensure!(elicitation["mode"] == "url" && elicitation["url"] == page, "{talk:?}");
-        ensure!(elicitation["elicitationId"].is_string(), "{talk:?}");
-        talk = place.call("visit", json!({ "url": page }))?;
+        ensure!(elicitation["mode"] == "url" && elicitation["url"] == page, "{exchange:?}");
+        ensure!(elicitation["elicitationId"].is_string(), "{exchange:?}");
+        exchange = place.call("visit", json!({ "url": page }))?;
     } else {
         ensure!(
-            talk.server_requests.len() == 1 && talk.server_requests[0]["params"]["url"] == page,
-            "{talk:?}"
+            exchange.server_requests.len() == 1 && exchange.server_requests[0]["params"]["url"] == page,
+            "{exchange:?}"
         );
     }
-    ensure!(talk.text()? == "visited", "{talk:?}");
+    ensure!(exchange.text()? == "visited", "{exchange:?}");
     Ok(Support::Works)
 }
 
 pub(super) fn sampling(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("Ada"));
-    let talk = asked!(place.ask(ALWAYS, "sample", json!({ "text": place.tag }))?);
-    ensure!(talk.text()? == "sampled for Ada", "{talk:?}");
-    ensure!(methods(&talk) == ["sampling/createMessage"], "{talk:?}");
-    let message = &talk.server_requests[0]["params"]["messages"][0]["content"]["text"];
-    ensure!(*message == format!("Say something. {}", place.tag), "{talk:?}");
+    let exchange = asked!(place.ask(ALWAYS, "sample", json!({ "text": place.tag }))?);
+    ensure!(exchange.text()? == "sampled for Ada", "{exchange:?}");
+    ensure!(methods(&exchange) == ["sampling/createMessage"], "{exchange:?}");
+    let message = &exchange.server_requests[0]["params"]["messages"][0]["content"]["text"];
+    ensure!(*message == format!("Say something. {}", place.tag), "{exchange:?}");
     Ok(Support::Works)
 }
 
-/// A client with a handshake may answer a question with an error; in the stateless era nothing can say that.
+/// A legacy client may respond to a server request with an error; modern revisions have no such response.
 pub(super) fn refused(place: &mut FeatureContext<'_>) -> Result<Support> {
     if place.client.revision().is_modern() {
         return Ok(Support::ClientLacksIt);
     }
     place.client.set_respond(refusing());
-    let talk = place.call("sample", json!({}))?;
-    let (code, message) = talk.failure()?;
+    let exchange = place.call("sample", json!({}))?;
+    let (code, message) = exchange.failure()?;
     ensure!(message.contains("the person said no"), "{code} {message}");
     Ok(Support::Works)
 }
 
 pub(super) fn roots(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("ada"));
-    let talk = asked!(place.ask(ALWAYS, "list_roots", json!({}))?);
-    ensure!(talk.text()? == "file:///ada", "{talk:?}");
-    ensure!(methods(&talk) == ["roots/list"], "{talk:?}");
+    let exchange = asked!(place.ask(ALWAYS, "list_roots", json!({}))?);
+    ensure!(exchange.text()? == "file:///ada", "{exchange:?}");
+    ensure!(methods(&exchange) == ["roots/list"], "{exchange:?}");
     Ok(Support::Works)
 }
 
 pub(super) fn everything(place: &mut FeatureContext<'_>) -> Result<Support> {
     place.client.set_respond(accepting("ada"));
-    let talk = place.call("ask_everything", json!({}))?;
+    let exchange = place.call("ask_everything", json!({}))?;
     if place.server.min(place.client.revision()) < FORM {
-        // What it can be asked it may be asked; of the rest the server learns that it cannot.
-        ensure!(!methods(&talk).contains(&"elicitation/create"), "{talk:?}");
-        talk.failure()?;
+        // It gets the requests that it declared; the server gets an error for the rest.
+        ensure!(!methods(&exchange).contains(&"elicitation/create"), "{exchange:?}");
+        exchange.failure()?;
         return Ok(if place.server < FORM { Support::ServerLacksIt } else { Support::ClientLacksIt });
     }
-    let told: Value = serde_json::from_str(&talk.text()?)?;
-    ensure!(told["answers"] == json!(["name of ada", "sampled for ada", "file:///ada"]), "{talk:?}");
+    let told: Value = serde_json::from_str(&exchange.text()?)?;
+    ensure!(told["answers"] == json!(["name of ada", "sampled for ada", "file:///ada"]), "{exchange:?}");
     Ok(Support::Works)
 }
 
@@ -165,9 +168,9 @@ pub(super) fn elsewhere(place: &mut FeatureContext<'_>) -> Result<Support> {
     let prompt = place.client.request("prompts/get", prompt)?;
     let resource = place.client.request("resources/read", json!({ "uri": "test://asked" }))?;
     if place.server.min(place.client.revision()) < FORM {
-        for talk in [prompt, resource] {
-            talk.failure()?;
-            ensure!(talk.server_requests.is_empty(), "{talk:?}");
+        for exchange in [prompt, resource] {
+            exchange.failure()?;
+            ensure!(exchange.server_requests.is_empty(), "{exchange:?}");
         }
         return Ok(if place.server < FORM { Support::ServerLacksIt } else { Support::ClientLacksIt });
     }
@@ -178,13 +181,13 @@ pub(super) fn elsewhere(place: &mut FeatureContext<'_>) -> Result<Support> {
     Ok(Support::Works)
 }
 
-/// A server of the stateless era may have its client come back without asking anything.
+/// A server of a modern revision may have its client retry without any input request.
 pub(super) fn pause(place: &mut FeatureContext<'_>) -> Result<Support> {
-    let talk = place.call("pause", json!({}))?;
-    ensure!(talk.text()? == "back again" && talk.server_requests.is_empty(), "{talk:?}");
+    let exchange = place.call("pause", json!({}))?;
+    ensure!(exchange.text()? == "back again" && exchange.server_requests.is_empty(), "{exchange:?}");
     Ok(if place.server.is_modern() { Support::Works } else { Support::ServerLacksIt })
 }
 
-fn methods(talk: &Exchange) -> Vec<&str> {
-    talk.server_requests.iter().filter_map(|question| question["method"].as_str()).collect()
+fn methods(exchange: &Exchange) -> Vec<&str> {
+    exchange.server_requests.iter().filter_map(|question| question["method"].as_str()).collect()
 }

@@ -11,7 +11,7 @@ const MANY: usize = 64;
 
 pub(super) fn big(place: &mut FeatureContext<'_>) -> Result<Support> {
     let text = "\u{1F980} \"\\\n".repeat(BIG / 8);
-    // Nobody wants to read it in a message.
+    // Too long for an error message.
     let echo =
         place.text("echo", json!({ "text": text })).map_err(|error| anyhow!("{}", error.root_cause()))?;
     ensure!(echo == text, "the echo is another text");

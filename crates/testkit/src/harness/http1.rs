@@ -30,11 +30,11 @@ pub(super) struct Head {
 }
 
 impl Connection {
-    pub(super) fn open(address: SocketAddr, patience: Duration) -> Result<Self> {
+    pub(super) fn open(address: SocketAddr, timeout: Duration) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
         Ok(Self {
             stream: BufReader::new(stream),
             begun: Vec::new(),

@@ -38,7 +38,7 @@ pub struct Hub {
     config: PathBuf,
     programs: Programs,
     folder: PathBuf,
-    said: Arc<Mutex<String>>,
+    stderr: Arc<Mutex<String>>,
     /// From its start until it listened.
     pub listening: Duration,
 }
@@ -66,27 +66,27 @@ impl Hub {
         command.env(MARK, &id).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn().context("the hub does not start")?;
-        let stderr = child.stderr.take().context("it was piped")?;
-        let said = Arc::new(Mutex::new(String::new()));
+        let pipe = child.stderr.take().context("it was piped")?;
+        let stderr = Arc::new(Mutex::new(String::new()));
         let (sender, urls) = mpsc::sync_channel(1);
-        let heard = said.clone();
+        let printed = stderr.clone();
         thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
                 if let Some((_, url)) = line.split_once("http://") {
                     let _ = sender.try_send(url.split('/').next().unwrap_or_default().to_owned());
                 }
-                *heard.lock() += &(line + "\n");
+                *printed.lock() += &(line + "\n");
             }
         });
         let Ok(address) = urls.recv_timeout(TIMEOUT) else {
             let _ = child.kill();
             let _ = child.wait();
-            bail!("the hub does not listen: {}", said.lock());
+            bail!("the hub does not listen: {}", stderr.lock());
         };
         let listening = started.elapsed();
         let address = address.parse().with_context(|| format!("{address} is no address"))?;
         let mark = format!("{MARK}={id}");
-        Ok(Self { child, address, mark, config, programs, folder, said, listening })
+        Ok(Self { child, address, mark, config, programs, folder, stderr, listening })
     }
 
     pub fn pid(&self) -> u32 {
@@ -108,7 +108,7 @@ impl Hub {
 
     /// What it wrote to stderr so far.
     pub fn stderr(&self) -> String {
-        self.said.lock().clone()
+        self.stderr.lock().clone()
     }
 
     /// What `GET /health` says.
@@ -139,7 +139,7 @@ impl Hub {
             last = self.server(name)?;
             Ok(is(&last).then(|| last.clone()))
         });
-        seen.with_context(|| format!("{last}\nthe hub said:\n{}", self.stderr()))
+        seen.with_context(|| format!("{last}\nthe hub printed:\n{}", self.stderr()))
     }
 
     /// Stops the hub where it is, until [`Hub::resume`].
@@ -167,7 +167,7 @@ impl Hub {
         all
     }
 
-    /// Dead children of it, or of its family, that nobody has asked for yet.
+    /// The number of zombies among its descendants.
     pub fn zombies(&self) -> usize {
         let family: Vec<u32> = self.processes().iter().map(|one| one.pid).chain([self.pid()]).collect();
         processes().iter().filter(|one| one.is_zombie && family.contains(&one.parent)).count()
@@ -190,7 +190,7 @@ impl Hub {
     /// What is there now, to be compared with later. To be taken when all servers are ready.
     pub fn baseline(&self) -> Result<Baseline> {
         let ready = self.ready()?;
-        // Until the connection that asked is closed.
+        // Until the connection of the request is closed.
         let mut last = usize::MAX;
         let fds = wait_until("a steady number of open files", || {
             let now = fds(self.pid());
@@ -214,7 +214,7 @@ impl Hub {
             last = self.unrest(expected)?.unwrap_or_default();
             Ok(last.is_empty().then_some(()))
         });
-        quiet.with_context(|| format!("{last}\nthe hub said:\n{}", self.stderr()))
+        quiet.with_context(|| format!("{last}\nthe hub printed:\n{}", self.stderr()))
     }
 
     fn unrest(&self, expected: Baseline) -> Result<Option<String>> {

@@ -21,7 +21,7 @@ pub trait Lines: Send {
     /// Sends a message, which must be one line.
     fn send(&mut self, text: &str) -> Result<()>;
     /// The next message, if it comes in time.
-    fn line_within(&mut self, patience: Duration) -> Result<String>;
+    fn line_within(&mut self, timeout: Duration) -> Result<String>;
 }
 
 impl Lines for Pipe {
@@ -29,8 +29,8 @@ impl Lines for Pipe {
         Pipe::send(self, text)
     }
 
-    fn line_within(&mut self, patience: Duration) -> Result<String> {
-        Pipe::line_within(self, patience)
+    fn line_within(&mut self, timeout: Duration) -> Result<String> {
+        Pipe::line_within(self, timeout)
     }
 }
 
@@ -40,8 +40,8 @@ impl Lines for BufReader<UnixStream> {
         Ok(writeln!(self.get_mut(), "{text}")?)
     }
 
-    fn line_within(&mut self, patience: Duration) -> Result<String> {
-        self.get_ref().set_read_timeout(Some(patience))?;
+    fn line_within(&mut self, timeout: Duration) -> Result<String> {
+        self.get_ref().set_read_timeout(Some(timeout))?;
         let mut line = String::new();
         ensure!(self.read_line(&mut line)? > 0, "the hub closed the socket");
         Ok(line)

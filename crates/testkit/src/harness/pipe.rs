@@ -58,8 +58,8 @@ impl Pipe {
     }
 
     /// The next line, if it comes in time.
-    pub fn line_within(&self, patience: Duration) -> Result<String> {
-        self.lines.recv_timeout(patience).context("no line in time")
+    pub fn line_within(&self, timeout: Duration) -> Result<String> {
+        self.lines.recv_timeout(timeout).context("no line in time")
     }
 }
 

@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub struct Process {
     pub pid: u32,
     pub parent: u32,
-    /// Dead, but nobody has asked for its exit yet.
+    /// A zombie: its exit status was not read yet.
     pub is_zombie: bool,
     /// Its arguments, the program first; empty for zombies.
     pub arguments: Vec<String>,

@@ -1,7 +1,7 @@
 //! A client of one exact revision, over any transport.
 //!
-//! It speaks raw JSON-RPC as its revision says, answers what it is asked in the middle of a call, and keeps all that it
-//! hears. What no client of its revision should ever see fails the request in which it is seen.
+//! It speaks raw JSON-RPC of its revision, responds to server requests during a call, and keeps all messages.
+//! What no client of its revision should ever see fails the request in which it is seen.
 
 mod changes;
 mod exchange;
@@ -27,10 +27,10 @@ use super::{
     lines::{SseLines, WebSocketLines},
 };
 
-/// How often a client of the stateless era comes back before it gives up.
+/// How often a client of a modern revision retries with input before it gives up.
 const MOST_ROUNDS: usize = 10;
 
-/// Answers questions: from method and parameters to what is said.
+/// Responds to server requests: from method and parameters to the response.
 pub type Respond = Box<dyn FnMut(&str, &Value) -> ClientResponse + Send>;
 
 /// A client that has introduced itself.
@@ -39,15 +39,15 @@ pub struct RevisionClient {
     capabilities: Value,
     respond: Respond,
     is_lenient: bool,
-    /// Sent with each request of the stateless era.
+    /// Sent with each request of the modern revision.
     level: Option<String>,
     link: Link,
     next_id: u64,
-    /// Changes that it was told of and that nobody has asked for yet.
+    /// Notifications of changes that were not taken yet.
     changes: VecDeque<Value>,
-    /// The request that keeps a subscription of the stateless era open.
+    /// The request that keeps a subscription of a modern revision open.
     subscription: Option<Started>,
-    /// What the server said about itself.
+    /// The server's description of itself.
     pub introduction: Value,
 }
 
@@ -56,7 +56,7 @@ pub struct Profile {
     revision: Revision,
     capabilities: Value,
     respond: Respond,
-    patience: Duration,
+    timeout: Duration,
     is_lenient: bool,
 }
 
@@ -71,7 +71,7 @@ impl Profile {
             revision,
             capabilities: responses::capabilities(revision),
             respond: accepting(name),
-            patience: TIMEOUT,
+            timeout: TIMEOUT,
             is_lenient: false,
         }
     }
@@ -82,15 +82,15 @@ impl Profile {
         self
     }
 
-    /// Answers questions like this instead.
+    /// Sets how it responds to server requests.
     pub fn respond(mut self, respond: Respond) -> Self {
         self.respond = respond;
         self
     }
 
     /// How long it waits for anything.
-    pub fn timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -102,26 +102,26 @@ impl Profile {
 
     /// Opens the client over HTTP.
     pub fn over_http(self, address: SocketAddr) -> Result<RevisionClient> {
-        let link = HttpLink::new(address, self.revision, self.patience);
+        let link = HttpLink::new(address, self.revision, self.timeout);
         self.open(Link::Http(Box::new(link)))
     }
 
     /// Opens the client over HTTP+SSE of 2024-11-05.
     pub fn over_sse(self, address: SocketAddr) -> Result<RevisionClient> {
-        let lines = SseLines::open(address, self.patience)?;
+        let lines = SseLines::open(address, self.timeout)?;
         self.over(lines)
     }
 
     /// Opens the client over a WebSocket.
     pub fn over_web_socket(self, address: SocketAddr) -> Result<RevisionClient> {
-        let lines = WebSocketLines::open(address, self.patience)?;
+        let lines = WebSocketLines::open(address, self.timeout)?;
         self.over(lines)
     }
 
     /// Opens the client where messages follow one another: on the pipes of a program, on a socket.
     pub fn over(self, lines: impl Lines + 'static) -> Result<RevisionClient> {
-        let patience = self.patience;
-        self.open(Link::Lines { lines: Box::new(lines), patience })
+        let timeout = self.timeout;
+        self.open(Link::Lines { lines: Box::new(lines), timeout })
     }
 
     fn open(self, link: Link) -> Result<RevisionClient> {
@@ -164,12 +164,12 @@ impl RevisionClient {
         self.revision
     }
 
-    /// Answers questions like this from now on.
+    /// Changes how it responds to server requests.
     pub fn set_respond(&mut self, respond: Respond) {
         self.respond = respond;
     }
 
-    /// Asks for log messages from this level on, with the means of its era.
+    /// Asks for log messages from this level on, as its revision does.
     pub fn set_level(&mut self, level: &str) -> Result<()> {
         if self.revision.is_modern() {
             self.level = Some(level.to_owned());
@@ -300,13 +300,13 @@ impl RevisionClient {
         json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params })
     }
 
-    /// Sends a request and hears all until its answer.
+    /// Sends a request and takes all messages until its response.
     fn exchange(&mut self, message: &Value, talk: &mut Exchange) -> Result<()> {
         let Self { link, respond, changes, capabilities, revision, .. } = self;
         let answer = link.exchange(message, &mut |heard| {
             talk.hear(heard, changes, |method, params| {
                 responses::check(method, params, *revision, capabilities)?;
-                ensure!(!revision.is_modern(), "a request of the server in the stateless era: {method}");
+                ensure!(!revision.is_modern(), "a server request in a modern revision: {method}");
                 Ok(respond(method, params))
             })
         })?;
@@ -318,7 +318,7 @@ impl RevisionClient {
         Ok(())
     }
 
-    /// Answers the questions of a result, and makes the parameters to come back with.
+    /// Responds to the input requests of a result, and returns the parameters of the retry.
     fn come_back(&mut self, params: &mut Value, talk: &mut Exchange) -> Result<()> {
         talk.rounds += 1;
         let result = talk.response["result"].take();
@@ -329,7 +329,7 @@ impl RevisionClient {
         for (key, question) in questions {
             let method = question["method"].as_str().with_context(|| format!("no question: {question}"))?;
             responses::check(method, &question["params"], self.revision, &self.capabilities)?;
-            // Nothing but an answer can be said in this era.
+            // Modern revisions have no other response.
             if let ClientResponse::Result(answer) = (self.respond)(method, &question["params"]) {
                 answers.insert(key, answer);
             }

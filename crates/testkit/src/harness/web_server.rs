@@ -44,14 +44,14 @@ impl WebServer {
         Ok(server)
     }
 
-    /// Kills it; whoever talks to it learns that from the system.
+    /// Kills it. The system closes its connections.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Stops it where it is: its system still accepts connections and bytes, and nobody takes them.
+    /// Suspends it: its system still accepts connections and bytes, and nothing reads them.
     pub fn freeze(&self) -> Result<()> {
         signal(self.child.id(), Signal::STOP)
     }

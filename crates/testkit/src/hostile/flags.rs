@@ -1,4 +1,4 @@
-//! What was asked on the command line.
+//! The command line of the hostile server.
 
 use std::{path::PathBuf, time::Duration};
 

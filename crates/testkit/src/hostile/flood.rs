@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::flags::Amount;
 
-/// Writes lines of 100 bytes until the amount is reached or nobody listens.
+/// Writes lines of 100 bytes until the amount is reached or the reader is gone.
 pub(super) fn stderr(amount: Amount) {
     let mut line = [b'e'; 100];
     line[99] = b'\n';

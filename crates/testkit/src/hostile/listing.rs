@@ -6,24 +6,24 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     flags::{Lists, Paging},
-    message::Asked,
+    message::ParsedRequest,
     tools::BEHAVIOURS,
 };
 
 const BIG_SCHEMA: usize = 100 * 1024;
-/// How many tools a page of a dishonest list has when nothing was said.
+/// How many tools a page of a dishonest list has by default.
 const SMALL_PAGE: usize = 5;
 
-pub(super) fn answer(lists: &Lists, asked: &Asked) -> String {
+pub(super) fn answer(lists: &Lists, request: &ParsedRequest) -> String {
     if let Some(file) = &lists.tools_file {
         return match from_file(file) {
-            Ok(tools) => asked.result(&format!(r#"{{"tools":[{tools}]}}"#)),
-            Err(error) => asked.error(-32603, &format!("{}: {error}", file.display())),
+            Ok(tools) => request.result(&format!(r#"{{"tools":[{tools}]}}"#)),
+            Err(error) => request.error(-32603, &format!("{}: {error}", file.display())),
         };
     }
     let tools = tools(lists);
-    let cursor = asked.params["cursor"].as_str().map_or(Some(0), |cursor| cursor.parse::<usize>().ok());
-    let Some(page) = cursor else { return asked.error(-32602, "no such cursor") };
+    let cursor = request.params["cursor"].as_str().map_or(Some(0), |cursor| cursor.parse::<usize>().ok());
+    let Some(page) = cursor else { return request.error(-32602, "no such cursor") };
     let size = match lists.paging {
         Paging::Honest => lists.page_size.unwrap_or(tools.len()),
         Paging::Loop | Paging::Endless => lists.page_size.unwrap_or(SMALL_PAGE),
@@ -43,11 +43,11 @@ pub(super) fn answer(lists: &Lists, asked: &Asked) -> String {
     if let Some(next) = next {
         result["nextCursor"] = next.to_string().into();
     }
-    if asked.params["_meta"].get("io.modelcontextprotocol/protocolVersion").is_some() {
+    if request.params["_meta"].get("io.modelcontextprotocol/protocolVersion").is_some() {
         result["ttlMs"] = 0.into();
         result["cacheScope"] = "private".into();
     }
-    asked.result(&result.to_string())
+    request.result(&result.to_string())
 }
 
 /// The definitions of a file, with every byte of theirs.

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 /// What arrived with an id and a method.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     /// The id as JSON text.
     pub(super) id: String,
     pub(super) method: String,
     pub(super) params: Value,
 }
 
-impl Asked {
+impl ParsedRequest {
     pub(super) fn arguments(&self) -> &Value {
         &self.params["arguments"]
     }
@@ -21,7 +21,7 @@ impl Asked {
         self.arguments()[name].as_u64().unwrap_or(default)
     }
 
-    /// The answer with a result that is written as it stands, but for `resultType`, which the new era wants.
+    /// The answer with a result that is written as it stands, but for `resultType`, which modern revisions need.
     pub(super) fn result(&self, result: &str) -> String {
         let is_modern = self.params["_meta"].get("io.modelcontextprotocol/protocolVersion").is_some();
         let result = match result.strip_prefix('{') {

@@ -20,9 +20,9 @@ impl Output {
         self.pieces(&[text.as_bytes(), b"\n"], || ());
     }
 
-    /// Writes and flushes each piece alone, with `between` in between; nobody else writes meanwhile.
+    /// Writes and flushes each piece alone, with `between` in between; nothing else writes meanwhile.
     ///
-    /// A reader that is gone is no concern of ours: whoever closed the pipe will end us.
+    /// A reader that is gone is ignored: the parent that closed the pipe stops this process.
     pub(super) fn pieces(&self, pieces: &[&[u8]], between: impl Fn()) {
         let mut stdout = io::stdout().lock();
         if self.garbage {

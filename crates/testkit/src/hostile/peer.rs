@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::{
     flags::{Discover, Flags},
     listing,
-    message::Asked,
+    message::ParsedRequest,
     output::Output,
-    questions::Questions,
+    server_requests::Questions,
     tools,
 };
 
@@ -45,7 +45,7 @@ impl Peer {
             return Next::Read;
         };
         let next = match message.get("id") {
-            Some(id) => self.answer(Asked {
+            Some(id) => self.answer(ParsedRequest {
                 id: id.to_string(),
                 method: method.to_owned(),
                 params: message["params"].clone(),
@@ -62,51 +62,51 @@ impl Peer {
         Next::Read
     }
 
-    fn answer(self: &Arc<Self>, asked: Asked) -> Next {
-        match asked.method.as_str() {
+    fn answer(self: &Arc<Self>, request: ParsedRequest) -> Next {
+        match request.method.as_str() {
             "server/discover" => match self.flags.discover {
-                Discover::Error => self.output.line(&asked.error(-32601, "Method not found")),
-                Discover::Ok => self.output.line(&asked.result(&discovery().to_string())),
+                Discover::Error => self.output.line(&request.error(-32601, "Method not found")),
+                Discover::Ok => self.output.line(&request.result(&discovery().to_string())),
                 Discover::Silent => {}
                 Discover::Exit => {
                     eprintln!("hostile: unknown method server/discover, giving up");
                     return Next::Exit(1);
                 }
             },
-            "initialize" => self.output.line(&self.initialize(&asked)),
-            "ping" => self.output.line(&asked.result("{}")),
-            "tools/list" => self.output.line(&listing::answer(&self.flags.lists, &asked)),
-            "tools/call" if asked.params["name"] == "stop_reading" => {
-                self.output.line(&asked.text("ok"));
+            "initialize" => self.output.line(&self.initialize(&request)),
+            "ping" => self.output.line(&request.result("{}")),
+            "tools/list" => self.output.line(&listing::answer(&self.flags.lists, &request)),
+            "tools/call" if request.params["name"] == "stop_reading" => {
+                self.output.line(&request.text("ok"));
                 return Next::StopReading;
             }
             "tools/call" => {
                 let peer = self.clone();
-                thread::spawn(move || tools::call(&peer, &asked));
+                thread::spawn(move || tools::call(&peer, &request));
             }
-            _ => self.output.line(&asked.error(-32601, "Method not found")),
+            _ => self.output.line(&request.error(-32601, "Method not found")),
         }
         Next::Read
     }
 
-    fn initialize(&self, asked: &Asked) -> String {
+    fn initialize(&self, request: &ParsedRequest) -> String {
         let good = introduction();
         match self.flags.bad_initialize.as_deref() {
-            None => asked.result(&good.to_string()),
+            None => request.result(&good.to_string()),
             Some("version") => {
                 let mut result = good;
                 result["protocolVersion"] = "1999-12-31".into();
-                asked.result(&result.to_string())
+                request.result(&result.to_string())
             }
-            Some("empty") => asked.result("{}"),
-            Some("null") => asked.result("null"),
-            Some("error") => asked.error(-32603, "I would rather not"),
+            Some("empty") => request.result("{}"),
+            Some("null") => request.result("null"),
+            Some("error") => request.error(-32603, "I would rather not"),
             Some("string-id") => {
-                let id = format!("\"{}\"", asked.id.trim_matches('"'));
-                Asked { id, ..asked.clone() }.result(&good.to_string())
+                let id = format!("\"{}\"", request.id.trim_matches('"'));
+                ParsedRequest { id, ..request.clone() }.result(&good.to_string())
             }
             Some(_) => {
-                asked.result(r#"{"protocolVersion":20251125,"capabilities":[],"serverInfo":"hostile"}"#)
+                request.result(r#"{"protocolVersion":20251125,"capabilities":[],"serverInfo":"hostile"}"#)
             }
         }
     }

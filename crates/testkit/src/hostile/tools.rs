@@ -5,7 +5,8 @@ use std::{thread, time::Duration};
 use serde_json::json;
 
 use super::{
-    flags::Amount, flood, message::Asked, message::notification, peer::Peer, raw_answers, sleep_forever,
+    flags::Amount, flood, message::ParsedRequest, message::notification, peer::Peer, raw_answers,
+    sleep_forever,
 };
 
 /// All tools, with what they do.
@@ -44,50 +45,50 @@ pub(super) const BEHAVIOURS: &[(&str, &str)] = &[
 ];
 
 /// Runs a tool to its bad end.
-pub(super) fn call(peer: &Peer, asked: &Asked) {
+pub(super) fn call(peer: &Peer, request: &ParsedRequest) {
     let output = &peer.output;
-    match asked.params["name"].as_str().unwrap_or_default() {
-        "ok" => output.line(&asked.text(asked.arguments()["text"].as_str().unwrap_or("ok"))),
+    match request.params["name"].as_str().unwrap_or_default() {
+        "ok" => output.line(&request.text(request.arguments()["text"].as_str().unwrap_or("ok"))),
         "crash" => {
-            eprintln!("{}", asked.arguments()["text"].as_str().unwrap_or("about to crash"));
-            exit(asked);
+            eprintln!("{}", request.arguments()["text"].as_str().unwrap_or("about to crash"));
+            exit(request);
         }
         "answer_then_crash" => {
-            output.line(&asked.text("ok"));
-            exit(asked);
+            output.line(&request.text("ok"));
+            exit(request);
         }
         "half_answer" => {
-            let answer = asked.text("only half of this is ever written");
+            let answer = request.text("only half of this is ever written");
             output.pieces(&[&answer.as_bytes()[..answer.len() / 2]], || ());
-            exit(asked);
+            exit(request);
         }
         "hang" => sleep_forever(),
         "late" => {
-            pause(asked.number("ms", 1000));
-            output.line(&asked.text("late"));
+            pause(request.number("ms", 1000));
+            output.line(&request.text("late"));
         }
-        "progress" => progress(peer, asked),
+        "progress" => progress(peer, request),
         "close_stdout" => output.close(),
         "list_changed_storm" => {
             let change = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
-            let storm = change.repeat(asked.number("count", 10_000) as usize);
+            let storm = change.repeat(request.number("count", 10_000) as usize);
             output.pieces(&[storm.as_bytes()], || ());
-            output.line(&asked.text("ok"));
+            output.line(&request.text("ok"));
         }
         "unknown_notification" => {
             output.line(&notification("notifications/hostile/unknown", &json!({"deep": {"x": [1, 2.0]}})));
-            output.line(&asked.text("ok"));
+            output.line(&request.text("ok"));
         }
         "stderr_flood" => {
-            flood::stderr(Amount::Bytes(asked.number("bytes", 10_000_000)));
-            output.line(&asked.text("ok"));
+            flood::stderr(Amount::Bytes(request.number("bytes", 10_000_000)));
+            output.line(&request.text("ok"));
         }
-        "ask_ping" => ask(peer, asked, "ping"),
-        "ask_roots" => ask(peer, asked, "roots/list"),
-        "ask_unknown" => ask(peer, asked, "hostile/unknown"),
-        name if raw_answers::write(name, output, asked) => {}
-        name if is_filler(name) || peer.flags.lists.tools_file.is_some() => output.line(&asked.text(name)),
-        name => output.line(&asked.error(-32602, &format!("Unknown tool: {name}"))),
+        "ask_ping" => ask(peer, request, "ping"),
+        "ask_roots" => ask(peer, request, "roots/list"),
+        "ask_unknown" => ask(peer, request, "hostile/unknown"),
+        name if raw_answers::write(name, output, request) => {}
+        name if is_filler(name) || peer.flags.lists.tools_file.is_some() => output.line(&request.text(name)),
+        name => output.line(&request.error(-32602, &format!("Unknown tool: {name}"))),
     }
 }
 
@@ -96,27 +97,27 @@ fn is_filler(name: &str) -> bool {
     ["tool_", "plain_", "big_schema", "bad_schema"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn progress(peer: &Peer, asked: &Asked) {
-    let steps = asked.number("steps", 3);
+fn progress(peer: &Peer, request: &ParsedRequest) {
+    let steps = request.number("steps", 3);
     for step in 1..=steps {
-        pause(asked.number("every_ms", 100));
-        if let Some(token) = asked.params["_meta"].get("progressToken") {
+        pause(request.number("every_ms", 100));
+        if let Some(token) = request.params["_meta"].get("progressToken") {
             let params = json!({"progressToken": token, "progress": step, "total": steps});
             peer.output.line(&notification("notifications/progress", &params));
         }
     }
-    peer.output.line(&asked.text("done"));
+    peer.output.line(&request.text("done"));
 }
 
-fn ask(peer: &Peer, asked: &Asked, method: &str) {
-    let patience = Duration::from_millis(asked.number("ms", 10_000));
-    let id = format!("hostile-{}", asked.id.trim_matches('"'));
-    let answer = peer.questions.ask(&peer.output, &id, method, patience);
-    peer.output.line(&asked.text(answer.as_deref().unwrap_or("no answer")));
+fn ask(peer: &Peer, request: &ParsedRequest, method: &str) {
+    let timeout = Duration::from_millis(request.number("ms", 10_000));
+    let id = format!("hostile-{}", request.id.trim_matches('"'));
+    let answer = peer.questions.ask(&peer.output, &id, method, timeout);
+    peer.output.line(&request.text(answer.as_deref().unwrap_or("no answer")));
 }
 
-fn exit(asked: &Asked) -> ! {
-    std::process::exit(i32::try_from(asked.number("code", 7)).unwrap_or(7))
+fn exit(request: &ParsedRequest) -> ! {
+    std::process::exit(i32::try_from(request.number("code", 7)).unwrap_or(7))
 }
 
 fn pause(ms: u64) {

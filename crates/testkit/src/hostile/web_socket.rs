@@ -1,4 +1,4 @@
-//! The same server on WebSocket, which floods whoever shakes hands with pings.
+//! The same server on WebSocket, which floods clients with pings after the handshake.
 
 use std::{
     net::{TcpListener, TcpStream},
@@ -14,7 +14,7 @@ use tungstenite::{
     handshake::server::{ErrorResponse, Request, Response},
 };
 
-use super::{append, flags::Flags, listing, message::Asked, peer::introduction, sleep_forever};
+use super::{append, flags::Flags, listing, message::ParsedRequest, peer::introduction, sleep_forever};
 use crate::ping_flood::send_pings;
 
 /// Listens on a port, says on stderr at which URL, and serves every client on a thread of its own.
@@ -46,9 +46,12 @@ fn serve_one(flags: &Flags, stream: TcpStream) -> Result<()> {
         let message: Value = serde_json::from_str(&text)?;
         let method = message["method"].as_str().unwrap_or_default();
         if let Some(id) = message.get("id") {
-            let asked =
-                Asked { id: id.to_string(), method: method.to_owned(), params: message["params"].clone() };
-            socket.send(Message::text(answer(flags, &asked)))?;
+            let request = ParsedRequest {
+                id: id.to_string(),
+                method: method.to_owned(),
+                params: message["params"].clone(),
+            };
+            socket.send(Message::text(answer(flags, &request)))?;
         } else if let (Some(count), "notifications/initialized") = (flags.ws_pings, method) {
             flood(&mut socket, count, flags.received.as_deref())?;
         }
@@ -56,13 +59,13 @@ fn serve_one(flags: &Flags, stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-fn answer(flags: &Flags, asked: &Asked) -> String {
-    match asked.method.as_str() {
-        "initialize" => asked.result(&introduction().to_string()),
-        "ping" => asked.result("{}"),
-        "tools/list" => listing::answer(&flags.lists, asked),
-        "tools/call" => asked.text("ok"),
-        _ => asked.error(-32601, "Method not found"),
+fn answer(flags: &Flags, request: &ParsedRequest) -> String {
+    match request.method.as_str() {
+        "initialize" => request.result(&introduction().to_string()),
+        "ping" => request.result("{}"),
+        "tools/list" => listing::answer(&flags.lists, request),
+        "tools/call" => request.text("ok"),
+        _ => request.error(-32601, "Method not found"),
     }
 }
 

@@ -66,7 +66,7 @@ where
     S: Future<Output = ()> + Send + 'static,
 {
     fn open(&self) -> Response<Body> {
-        // Distinct in this process, so that a stream of an earlier life is never mistaken for one of ours.
+        // Distinct in this process, so that a stream of an earlier connection is never mistaken for one of ours.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);
         let (outgoing, texts) = mpsc::channel(Connection::QUEUE);

@@ -60,7 +60,7 @@ pub(super) async fn respond(call: Call) -> Option<Answered> {
     })
 }
 
-/// Adds what every result of the new era has.
+/// Adds the fields that every result of a modern revision has.
 fn dress(reply: Reply, revision: Revision, name: &str) -> String {
     match reply {
         Reply::Raw(text) => text,

@@ -20,7 +20,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The notification; in the new era it carries the id of the subscription it belongs to.
+    /// The notification; with modern revisions it has the id of its subscription.
     pub(super) fn notification(&self, subscription: Option<&Value>) -> Rope {
         let (method, mut params) = match self {
             Self::Tools => (method::TOOLS_CHANGED, json!({})),

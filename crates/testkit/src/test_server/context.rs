@@ -7,7 +7,7 @@ use toolbay_protocol::{Revision, Rope, method, notification};
 
 use super::{
     TestServerHandle,
-    asking::Asking,
+    requesting::Asking,
     server_request::{ElicitResult, ServerRequest, ServerRequestError},
 };
 
@@ -21,10 +21,10 @@ pub(super) fn level_of(name: &str) -> Option<usize> {
 
 /// A running call, as its tool sees it; resources and prompts that take time get one as well.
 ///
-/// A tool can ask its client in the middle of a call, and the client's revision decides how that goes over the wire.
-/// In the era with a handshake the question is a request of its own while the tool waits. In the stateless era it is
+/// A tool can send requests to its client during a call; the client's revision decides how.
+/// With legacy revisions it is a request of its own while the tool waits. With modern revisions it is
 /// the result of the call, and when the client comes back with the answer, the tool **runs anew**: this time the
-/// question is answered at once. So what a tool does before a question may happen more than once.
+/// request has its response at once. So what a tool does before a request may happen more than once.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     pub(super) server: TestServerHandle,
@@ -40,7 +40,7 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// Reports progress, if the caller asked for it.
+    /// Reports progress, if the client wants it.
     pub async fn progress(&self, done: f64, total: f64) {
         let Some(token) = &self.progress_token else { return };
         let params = format!(r#"{{"progressToken":{token},"progress":{done},"total":{total}}}"#);
@@ -122,7 +122,7 @@ impl ToolContext {
         self.asking.ask(questions).await
     }
 
-    /// In the stateless era, has the client come back at once without asking it anything.
+    /// With modern revisions, has the client retry at once without any input.
     pub async fn pause(&self) {
         self.asking.pause().await;
     }

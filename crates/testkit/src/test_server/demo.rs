@@ -1,7 +1,7 @@
 //! A server with something of everything.
 
 mod fate;
-mod questions;
+mod server_requests;
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -62,7 +62,7 @@ pub(super) fn server() -> TestServer {
         })
         .with_completion("greet", "name", &["Ada", "Alan", "Grace"])
         .with_completion("test://user/{id}", "id", &["1", "10", "2"]);
-    questions::add(fate::add(server))
+    server_requests::add(fate::add(server))
 }
 
 fn text_result(text: &str) -> Value {

@@ -1,4 +1,4 @@
-//! Streamable HTTP: sessions for the old era, none for the new one.
+//! Streamable HTTP: sessions for legacy revisions, none for modern ones.
 
 mod headers;
 mod stream;

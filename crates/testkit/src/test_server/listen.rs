@@ -1,4 +1,4 @@
-//! Subscriptions of the new era.
+//! Subscriptions of modern revisions.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub(super) async fn listen(shared: &Shared, request: &Request, sink: &mpsc::Send
     json!({"_meta": tag})
 }
 
-/// What a client wants to hear of, as far as there is such a thing.
+/// The changes that a client subscribes to, as far as they exist.
 struct Filter {
     tools: bool,
     resources: bool,

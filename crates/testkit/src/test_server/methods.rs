@@ -64,7 +64,7 @@ fn discover(call: &Call, revision: Revision) -> Value {
     result
 }
 
-/// What both eras say about a server.
+/// The description of a server in legacy and modern revisions.
 fn introduction(call: &Call, revision: Revision) -> Value {
     let mut result = json!({"capabilities": call.shared.offers().capabilities(revision)});
     if let Some(instructions) = &call.shared.settings().instructions {

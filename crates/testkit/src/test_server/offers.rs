@@ -19,7 +19,7 @@ pub(super) struct Offers {
     pub(super) completions: Vec<Completion>,
 }
 
-/// From arguments to what was asked for.
+/// From arguments to the result.
 pub(super) type Work = dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolResult> + Send + Sync;
 type Raw = dyn Fn(&str) -> Result<String, ToolError> + Send + Sync;
 

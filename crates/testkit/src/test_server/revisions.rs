@@ -22,13 +22,13 @@ pub enum SupportedRevisions {
 pub(super) struct RevisionSet {
     /// Newest first.
     revisions: Vec<Revision>,
-    /// Whether it was told to speak one alone, and so insists on it.
+    /// Whether it supports only one and insists on it.
     pub(super) exact: bool,
 }
 
 impl RevisionSet {
-    pub(super) fn era(era: SupportedRevisions) -> Self {
-        let speaks = |revision: &Revision| match era {
+    pub(super) fn new(supported: SupportedRevisions) -> Self {
+        let speaks = |revision: &Revision| match supported {
             SupportedRevisions::Legacy => !revision.is_modern(),
             SupportedRevisions::Modern => revision.is_modern(),
             SupportedRevisions::Both => true,
@@ -50,14 +50,14 @@ impl RevisionSet {
         self.revisions.iter().any(|revision| !revision.is_modern())
     }
 
-    /// What a handshake for the version `asked` ends with.
+    /// Returns the revision that a handshake for the version `asked` agrees on.
     pub(super) fn agreed(&self, asked: &str) -> Revision {
         let mut legacy = self.revisions.iter().copied().filter(|revision| !revision.is_modern());
         let newest = legacy.clone().next().unwrap_or(Revision::LATEST_LEGACY);
         legacy.find(|revision| revision.as_str() == asked).unwrap_or(newest)
     }
 
-    /// As they stand on the wire, newest first.
+    /// As in messages, newest first.
     pub(super) fn versions(&self) -> Vec<&'static str> {
         self.revisions.iter().map(|revision| revision.as_str()).collect()
     }

@@ -8,7 +8,7 @@ use toolbay_protocol::{ErrorCode, ErrorObject, Revision, method};
 pub(super) const ELICIT: &str = "elicitation/create";
 pub(super) const SAMPLE: &str = "sampling/createMessage";
 
-/// A question to the person or the model behind a client.
+/// A request of the server to its client: elicitation, sampling or roots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerRequest {
     pub(super) method: &'static str,
@@ -62,7 +62,7 @@ impl ServerRequest {
         Some(params)
     }
 
-    /// The first revision in which it can be asked.
+    /// The first revision that has it.
     fn since(&self) -> Revision {
         match self.method {
             ELICIT if self.is_url() => Revision::V2025_11_25,
@@ -71,7 +71,7 @@ impl ServerRequest {
         }
     }
 
-    /// What a client must have declared to be asked this.
+    /// The capability that the client must declare.
     fn capability(&self) -> Value {
         match self.method {
             ELICIT if self.is_url() => json!({"elicitation": {"url": {}}}),
@@ -81,7 +81,7 @@ impl ServerRequest {
         }
     }
 
-    /// Whether a client with these capabilities can be asked this in this revision.
+    /// Whether a client with these capabilities takes this request in this revision.
     pub(super) fn check(&self, revision: Revision, capabilities: &Value) -> Result<(), ServerRequestError> {
         if revision < self.since() {
             return Err(ServerRequestError::NotInRevision { method: self.method, revision });
@@ -98,12 +98,12 @@ impl ServerRequest {
     }
 }
 
-/// Why a question has no answer.
+/// Why a server request failed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerRequestError {
-    /// The revision that is spoken has no such question.
+    /// The revision does not have this request.
     NotInRevision { method: &'static str, revision: Revision },
-    /// The client did not say that it can be asked this.
+    /// The client did not declare the capability.
     NotDeclared { needed: Value },
     /// The client answered with an error.
     Refused { method: &'static str, code: ErrorCode, message: String },

@@ -18,11 +18,11 @@ use super::change::Change;
 pub(super) struct Session {
     legacy: Mutex<Legacy>,
     running: Mutex<HashMap<RequestId, CancellationToken>>,
-    /// Who waits for the client's answer to a question.
+    /// Waits for the client's response to a server request.
     questions: Mutex<HashMap<RequestId, oneshot::Sender<Box<Response>>>>,
 }
 
-/// What a client with a handshake told us.
+/// What a legacy client sent in its handshake.
 #[derive(Debug, Default)]
 struct Legacy {
     revision: Option<Revision>,
@@ -30,7 +30,7 @@ struct Legacy {
     /// The least severe log message it wants.
     level: usize,
     subscribed: HashSet<String>,
-    /// How many questions it was asked. They are numbered like the client's own requests, as both sides may.
+    /// How many server requests it got. They are numbered like the client's own requests, as both sides may.
     asked: u64,
 }
 
@@ -66,7 +66,7 @@ impl Session {
         self.legacy.lock().subscribed.remove(uri);
     }
 
-    /// Whether a change is told to this client without a subscription of the new era.
+    /// Whether this client is notified of a change without a subscription of a modern revision.
     pub(super) fn wants(&self, change: &Change) -> bool {
         let legacy = self.legacy.lock();
         legacy.revision.is_some()
@@ -101,14 +101,14 @@ impl Session {
         legacy.asked
     }
 
-    /// Takes down that a question is about to be asked.
+    /// Registers a server request that is about to be sent.
     pub(super) fn expect_answer(&self, id: &RequestId) -> Waiting<'_> {
         let (sender, answer) = oneshot::channel();
         self.questions.lock().insert(id.clone(), sender);
         Waiting { session: self, id: id.clone(), answer }
     }
 
-    /// Takes an answer of the client to a question; one that nobody asked is dropped.
+    /// Takes a response of the client; one without a request is dropped.
     pub(super) fn answered(&self, response: Box<Response>) {
         let waiting = response.id.as_ref().and_then(|id| self.questions.lock().remove(id));
         if let Some(waiting) = waiting {
@@ -117,7 +117,7 @@ impl Session {
     }
 }
 
-/// A question without an answer yet; dropping it gives up.
+/// A pending server request; dropping it gives up.
 #[derive(Debug)]
 pub(super) struct Waiting<'a> {
     session: &'a Session,

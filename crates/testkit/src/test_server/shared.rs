@@ -48,7 +48,7 @@ impl Shared {
             name,
             changes: broadcast::Sender::new(1024),
             settings: Mutex::new(Settings {
-                spoken: RevisionSet::era(SupportedRevisions::default()),
+                spoken: RevisionSet::new(SupportedRevisions::default()),
                 page_size: usize::MAX,
                 caching: (0, false),
                 instructions: None,
@@ -101,7 +101,7 @@ impl Shared {
         visited.insert(url.to_owned()).then_some(visited.len() as u64)
     }
 
-    /// Tells everyone who listens; nobody may.
+    /// Notifies all subscribers, if there are any.
     pub(super) fn tell(&self, change: Change) {
         if self.offers().announces_tools_only && matches!(change, Change::Resources | Change::Prompts) {
             return;

@@ -8,17 +8,17 @@ use toolbay_protocol::{ErrorCode, ErrorObject, Revision, meta};
 use super::{
     TestServerHandle, ToolContext, ToolError, ToolResult,
     answer::{Call, Reply},
-    asking::{Asking, Required},
     context::level_of,
     methods::{arguments, invalid, uri},
     offers::{Run, Work},
+    requesting::{Asking, Required},
     server_request::ServerRequestError,
     template,
 };
 
 /// How work ended.
 enum Ended {
-    /// With what was asked for, or the reason why not.
+    /// The result or the error.
     Done(ToolResult),
     /// With a result that asks the client for more.
     Asks(Value),

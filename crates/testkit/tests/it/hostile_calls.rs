@@ -66,7 +66,7 @@ fn progress_comes_before_the_answer() {
 }
 
 #[test]
-fn big_lines_have_the_size_that_was_asked_for() {
+fn big_lines_have_the_requested_size() {
     let mut server = Program::hostile(&[]);
     for id_last in [false, true] {
         let id = server.start_call("big_line", json!({"bytes": 300_000, "id_last": id_last}));
@@ -173,7 +173,7 @@ fn stderr_can_be_flooded() {
 }
 
 #[test]
-fn questions_are_asked_and_their_answers_shown() {
+fn server_requests_are_sent_and_their_responses_shown() {
     for (tool, method) in
         [("ask_ping", "ping"), ("ask_roots", "roots/list"), ("ask_unknown", "hostile/unknown")]
     {

@@ -40,7 +40,7 @@ fn exit_at_start_says_why_and_counts() {
 }
 
 #[test]
-fn unknown_flags_are_told() {
+fn unknown_flags_are_reported() {
     let mut server = Program::start(HOSTILE, &["--kind"]);
     assert_eq!(server.wait().code(), Some(2));
     assert!(server.stderr().contains("unknown flag --kind"));

@@ -37,10 +37,10 @@ fn expected(revision: Revision) -> Vec<(&'static str, Support)> {
             "elicitation: URL" | "elicitation: URL first" => {
                 (revision >= Revision::V2025_11_25, Support::ServerLacksIt)
             }
-            "come back without a question" => (revision.is_modern(), Support::ServerLacksIt),
-            "cancel while a question is open" => (!revision.is_modern(), Support::ServerLacksIt),
-            "questions answered with an error" => (!revision.is_modern(), Support::ClientLacksIt),
-            name if name.starts_with("elicitation") || name.starts_with("questions") => {
+            "retry without a server request" => (revision.is_modern(), Support::ServerLacksIt),
+            "cancel while a server request is open" => (!revision.is_modern(), Support::ServerLacksIt),
+            "server requests answered with an error" => (!revision.is_modern(), Support::ClientLacksIt),
+            name if name.starts_with("elicitation") || name.starts_with("server requests") => {
                 (revision >= Revision::V2025_06_18, Support::ServerLacksIt)
             }
             _ => (true, Support::Works),
@@ -79,8 +79,8 @@ fn a_server_of_one_revision_speaks_no_other() -> Result<()> {
             let pipe = Pipe::run(Path::new(TEST_SERVER), &["--revision", server.as_str()])?;
             let error = Profile::new(client, "Ada").timeout(PATIENCE).over(pipe).err();
             let error = format!("{:#}", error.with_context(|| format!("{client} at {server}"))?);
-            let (client_era, server_era) = (client.is_modern(), server.is_modern());
-            let expected = match (client_era, server_era) {
+            let (is_client_modern, is_server_modern) = (client.is_modern(), server.is_modern());
+            let expected = match (is_client_modern, is_server_modern) {
                 (false, false) => format!("it wants to speak \"{server}\""),
                 (true, false) => "-32601".to_owned(),
                 (_, true) => "-32022".to_owned(),

@@ -163,7 +163,7 @@ async fn subscriptions_are_streams_and_clients_that_leave_cancel() {
 }
 
 #[tokio::test]
-async fn it_stops_when_told() {
+async fn it_stops_with_its_token() {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let server = TestServer::demo();
     let url = server.start_http(&tasks, stop.clone()).await.unwrap();

@@ -103,7 +103,7 @@ async fn resources_prompts_and_completion() {
 }
 
 #[tokio::test]
-async fn changes_are_told() {
+async fn clients_are_notified_of_changes() {
     let server = TestServer::new("changing").with_resource("test://a", "1");
     let handle = server.handle();
     let mut client = Client::legacy(&server, "2025-11-25").await;

@@ -34,14 +34,15 @@ fn it_crashes_on_demand() {
 }
 
 #[test]
-fn it_speaks_the_era_it_is_told() {
-    let discover = |era| {
+fn it_supports_the_configured_revisions() {
+    let discover = |revisions| {
         let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
-        Program::start(TEST_SERVER, &["--era", era]).ask("server/discover", json!({"_meta": meta}))
+        Program::start(TEST_SERVER, &["--revisions", revisions])
+            .ask("server/discover", json!({"_meta": meta}))
     };
     assert_eq!(discover("legacy")["error"]["code"], -32601);
     assert_eq!(discover("modern")["result"]["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(discover("both")["result"]["supportedVersions"].as_array().unwrap().len(), 5);
-    let mut server = Program::start(TEST_SERVER, &["--era", "old"]);
+    let mut server = Program::start(TEST_SERVER, &["--revisions", "old"]);
     assert_eq!(server.wait().code(), Some(2));
 }

@@ -7,7 +7,7 @@ use crate::memory_client::Client;
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Calls a tool as a client of the stateless era that can be asked everything.
+/// Calls a tool as a client of a modern revision that declares all capabilities.
 async fn ask(client: &mut Client, tool: &str, more: Value) -> Value {
     let mut params = json!({"name": tool, "arguments": {}});
     for (key, value) in more.as_object().unwrap() {
@@ -22,7 +22,7 @@ fn name(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_first_question_needs_no_state_and_the_next_ones_do() {
+async fn the_first_request_needs_no_state_and_the_next_ones_do() {
     let mut client = Client::modern(&TestServer::demo());
     let first = ask(&mut client, "elicit_rounds", json!({})).await["result"].take();
     assert_eq!(first["resultType"], "input_required");
@@ -39,7 +39,7 @@ async fn the_first_question_needs_no_state_and_the_next_ones_do() {
 }
 
 #[tokio::test]
-async fn what_was_not_answered_is_asked_again() {
+async fn requests_without_a_response_are_sent_again() {
     let mut client = Client::modern(&TestServer::demo());
     let answers = json!({"inputResponses": {"question-2": {"action": "decline"}}});
     let again = ask(&mut client, "elicit_several", answers).await["result"].take();
@@ -64,7 +64,7 @@ async fn answers_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_pause_has_state_and_no_questions() {
+async fn a_pause_has_state_and_no_requests() {
     let mut client = Client::modern(&TestServer::demo());
     let pause = ask(&mut client, "pause", json!({})).await["result"].take();
     assert!(pause.get("inputRequests").is_none(), "{pause}");
@@ -73,7 +73,7 @@ async fn a_pause_has_state_and_no_questions() {
 }
 
 #[tokio::test]
-async fn a_client_that_declared_nothing_is_not_asked() {
+async fn a_client_without_capabilities_gets_no_requests() {
     let mut client = Client::modern(&TestServer::demo());
     let refused = client.ask("tools/call", json!({"name": "elicit_url"})).await["error"].take();
     assert_eq!(refused["code"], -32021);
@@ -86,7 +86,7 @@ async fn a_client_that_declared_nothing_is_not_asked() {
 const NOT_DECLARED: &str = "the client did not declare {\"sampling\":{}}";
 
 #[tokio::test]
-async fn legacy_questions_are_requests_with_ids_of_their_own() {
+async fn legacy_server_requests_have_ids_of_their_own() {
     let server = TestServer::new("asking").with_async_tool("ask", async |_, context: ToolContext| {
         let questions = [ServerRequest::roots(), ServerRequest::sample("Go on.")];
         Ok(json!({"answers": context.send_requests(&questions).await?}))

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Case, SUM, Stage};
 use crate::verify::scene::{run_for, write};
 
-/// What agents are asked; their model does not read it.
+/// The prompt of agents; their model does not read it.
 const PROMPT: &str = "add 1 and 2";
 /// The user's file of opencode.
 const OPENCODE: &str = ".config/opencode/opencode.json";

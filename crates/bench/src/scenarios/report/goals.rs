@@ -81,7 +81,7 @@ fn measured(results: &Results, target: &str, cell: Cell) -> Option<Summary> {
     }
 }
 
-/// What the hub adds to the latency of the echo server asked directly, over what the forwarder adds.
+/// What the hub adds to the latency of the echo server without a hub, over what the forwarder adds.
 fn added_p50(results: &Results) -> Option<f64> {
     results.by_round(&[TOOLBAY, FORWARD, BASE], ONE, |samples| {
         let [ours, forward, base] = [samples[0].p50_us()?, samples[1].p50_us()?, samples[2].p50_us()?];

@@ -33,7 +33,8 @@ impl Far {
         let folder = folder()?;
         let received = folder.path().join("received").display().to_string();
         let program = programs()?.path("toolbay-test-server");
-        let server = WebServer::run(&program, &["--era", revision, "--log-received", &received], "--http")?;
+        let server =
+            WebServer::run(&program, &["--revisions", revision, "--log-received", &received], "--http")?;
         let address = server.address()?;
         let (beside, network) = Beside::start(async move |tasks, _| FaultProxy::start(tasks, address).await);
         let url = format!("http://{}/mcp", network.address());

@@ -40,7 +40,7 @@ fn f23_a_server_restarted_under_load_mixes_up_and_loses_no_response() -> Result<
         let program = programs()?.path("toolbay-test-server");
         let log = folder.path().join("received");
         let arguments =
-            ["--era", revision, "--log-received", log.to_str().context("a path of ours is text")?];
+            ["--revisions", revision, "--log-received", log.to_str().context("a path of ours is text")?];
         let mut server = WebServer::run(&program, &arguments, flag)?;
         let (port, url) = (server.address()?.port(), server.url().to_owned());
         let setup = Setup::new(programs()?, folder.path()).healthy("good").remote("far", &url);

@@ -16,15 +16,15 @@ pub(in crate::harness) struct SseLines {
 }
 
 impl SseLines {
-    pub(in crate::harness) fn open(address: SocketAddr, patience: Duration) -> Result<Self> {
-        let mut stream = Connection::open(address, patience)?;
+    pub(in crate::harness) fn open(address: SocketAddr, timeout: Duration) -> Result<Self> {
+        let mut stream = Connection::open(address, timeout)?;
         stream
             .write(&format!("GET /sse HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\r\n"))?;
         let head = stream.head()?;
         ensure!(head.status == 200 && head.is_stream, "no stream of events: {head:?}");
         let endpoint = stream.event()?.context("the stream ended")?;
         ensure!(endpoint.starts_with('/'), "no path: {endpoint}");
-        Ok(Self { address, endpoint, stream, posts: Connection::open(address, patience)? })
+        Ok(Self { address, endpoint, stream, posts: Connection::open(address, timeout)? })
     }
 }
 
@@ -42,8 +42,8 @@ impl Lines for SseLines {
         Ok(())
     }
 
-    fn line_within(&mut self, patience: Duration) -> Result<String> {
-        self.stream.socket().set_read_timeout(Some(patience))?;
+    fn line_within(&mut self, timeout: Duration) -> Result<String> {
+        self.stream.socket().set_read_timeout(Some(timeout))?;
         self.stream.event()?.context("the stream ended")
     }
 }

@@ -14,11 +14,11 @@ use super::Lines;
 pub(in crate::harness) struct WebSocketLines(WebSocket<TcpStream>);
 
 impl WebSocketLines {
-    pub(in crate::harness) fn open(address: SocketAddr, patience: Duration) -> Result<Self> {
+    pub(in crate::harness) fn open(address: SocketAddr, timeout: Duration) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
         let uri = format!("ws://{address}/ws").parse()?;
         let request = ClientRequestBuilder::new(uri).with_sub_protocol("mcp");
         match tungstenite::client(request, stream) {
@@ -33,8 +33,8 @@ impl Lines for WebSocketLines {
         Ok(self.0.send(Message::text(text))?)
     }
 
-    fn line_within(&mut self, patience: Duration) -> Result<String> {
-        self.0.get_ref().set_read_timeout(Some(patience))?;
+    fn line_within(&mut self, timeout: Duration) -> Result<String> {
+        self.0.get_ref().set_read_timeout(Some(timeout))?;
         loop {
             match self.0.read()? {
                 Message::Text(text) => return Ok(text.to_string()),

@@ -1,4 +1,4 @@
-//! What a client is told between its requests.
+//! Notifications of changes.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use toolbay_protocol::meta;
 
 use super::{Link, RevisionClient, link::line};
 
-/// What a client wants to hear of: changes of all lists, and of these resources.
+/// The changes that a client subscribes to: of all lists, and of these resources.
 #[derive(Debug, Clone, Copy)]
 pub struct Subscriptions<'a> {
     pub lists: bool,
@@ -33,7 +33,7 @@ impl RevisionClient {
         Ok(())
     }
 
-    /// No longer listens to changes of these resources; in the stateless era, to nothing.
+    /// Ends the subscription to these resources; with modern revisions, to everything.
     pub fn unsubscribe(&mut self, resources: &[&str]) -> Result<()> {
         if !self.revision.is_modern() {
             for uri in resources {
@@ -51,7 +51,7 @@ impl RevisionClient {
         }
     }
 
-    /// The next change that it is told of.
+    /// Returns the next notification of a change.
     pub fn next_change(&mut self) -> Result<Value> {
         let heard = match self.changes.pop_front() {
             Some(change) => change,
@@ -85,17 +85,17 @@ impl RevisionClient {
         ensure!(is_acknowledged, "not acknowledged: {heard}");
         ensure!(heard["params"]["_meta"][meta::SUBSCRIPTION_ID] == started.id, "{heard}");
         let agreed = &heard["params"]["notifications"];
-        ensure!(*agreed == filter, "{filter} was asked for: {heard}");
+        ensure!(*agreed == filter, "{filter} was requested: {heard}");
         self.subscription = Some(started);
         Ok(())
     }
 
     pub(super) fn next_heard(&mut self) -> Result<Value> {
         match &mut self.link {
-            Link::Lines { lines, patience } => line(&mut **lines, *patience),
+            Link::Lines { lines, timeout } => line(&mut **lines, *timeout),
             Link::Http(link) => {
                 let Some(heard) = &link.heard else { bail!("nothing is listened to") };
-                heard.recv_timeout(link.patience).context("no change in time")
+                heard.recv_timeout(link.timeout).context("no change in time")
             }
         }
     }

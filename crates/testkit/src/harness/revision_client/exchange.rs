@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ClientResponse;
 
-/// A request that was answered, and what was heard until then.
+/// A request, its response, and the messages until then.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// The whole answer.
@@ -16,7 +16,7 @@ pub struct Exchange {
     pub progress: Vec<Value>,
     /// The parameters of each log message.
     pub logs: Vec<Value>,
-    /// What was asked in between: `method` and `params` of each.
+    /// The server requests in between: `method` and `params` of each.
     pub server_requests: Vec<Value>,
     /// How often the client had to come back.
     pub rounds: usize,
@@ -30,7 +30,7 @@ impl Exchange {
         text.map(str::to_owned).with_context(|| format!("no text: {self:?}"))
     }
 
-    /// The code of an error, 0 for a tool that says itself that it failed, and what is said about it.
+    /// Returns the code and message of an error; 0 for a tool result with `isError`.
     pub fn failure(&self) -> Result<(i64, String)> {
         let error = &self.response["error"];
         if let (Some(code), Some(message)) = (error["code"].as_i64(), error["message"].as_str()) {
@@ -41,7 +41,7 @@ impl Exchange {
         Ok((0, text.with_context(|| format!("it did not fail: {self:?}"))?.to_owned()))
     }
 
-    /// Takes a message that is not the answer, and gives the reply to it, if it is a question.
+    /// Takes a message that is not the response, and returns the reply to it if it is a server request.
     pub(super) fn hear(
         &mut self,
         mut heard: Value,

@@ -14,7 +14,7 @@ use toolbay_protocol::Revision;
 use super::{link::Hear, mirrored::Mirrored};
 use crate::harness::http1::Connection;
 
-/// How long a connection is kept that nobody uses; hubs keep it longer.
+/// How long an idle connection is kept; hubs keep it longer.
 const KEPT: Duration = Duration::from_secs(3);
 
 /// A client's way to one address.
@@ -23,10 +23,10 @@ pub(super) struct HttpLink {
     address: SocketAddr,
     revision: Revision,
     session: Option<String>,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     /// For requests, one after the other.
     connection: Option<Connection>,
-    /// For what is said while a request runs.
+    /// For messages while a request runs.
     aside: Option<Connection>,
     /// What a stream that was opened for changes has brought.
     pub(super) heard: Option<mpsc::Receiver<Value>>,
@@ -36,12 +36,12 @@ pub(super) struct HttpLink {
 }
 
 impl HttpLink {
-    pub(super) fn new(address: SocketAddr, revision: Revision, patience: Duration) -> Self {
+    pub(super) fn new(address: SocketAddr, revision: Revision, timeout: Duration) -> Self {
         Self {
             address,
             revision,
             session: None,
-            patience,
+            timeout,
             connection: None,
             aside: None,
             heard: None,
@@ -58,7 +58,7 @@ impl HttpLink {
         if message["method"] == "initialize" {
             self.session = head.session.clone();
         }
-        ensure!(head.session.is_none() || !self.revision.is_modern(), "a session in the stateless era");
+        ensure!(head.session.is_none() || !self.revision.is_modern(), "a session in the modern revision");
         let mut answer = None;
         if head.is_stream {
             while let Some(event) = connection.event()? {
@@ -121,7 +121,7 @@ impl HttpLink {
         self.stream = Some(connection.socket().try_clone()?);
         let (sender, heard) = mpsc::sync_channel(1024);
         thread::spawn(move || {
-            // Ends with the connection, or when nobody listens any more.
+            // Ends with the connection, or when the receiver is gone.
             while let Ok(Some(event)) = connection.event() {
                 let Ok(message) = parse(&event) else { return };
                 if sender.send(message).is_err() {
@@ -141,7 +141,7 @@ impl HttpLink {
         }
     }
 
-    /// The connection that was kept, or a new one: servers close those that nobody uses.
+    /// The connection that was kept, or a new one: servers close idle ones.
     fn usable(&self, kept: Option<Connection>) -> Result<Connection> {
         match kept {
             Some(connection) if connection.written.elapsed() < KEPT => Ok(connection),
@@ -150,7 +150,7 @@ impl HttpLink {
     }
 
     fn connect(&self) -> Result<Connection> {
-        Connection::open(self.address, self.patience)
+        Connection::open(self.address, self.timeout)
     }
 
     fn text_of(&self, message: &Value) -> String {

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::http::HttpLink;
 use crate::harness::{Lines, http1::Connection};
 
-/// Takes what is heard before an answer, and gives the reply to a question.
+/// Takes the messages before a response, and returns the reply to a server request.
 pub(super) type Hear<'a> = dyn FnMut(Value) -> Result<Option<Value>> + 'a;
 
 pub(super) enum Link {
-    Lines { lines: Box<dyn Lines>, patience: Duration },
+    Lines { lines: Box<dyn Lines>, timeout: Duration },
     Http(Box<HttpLink>),
 }
 
@@ -25,14 +25,14 @@ pub(super) struct Started {
 }
 
 impl Link {
-    /// Sends a request and hears everything until its answer, which it gives.
+    /// Sends a request, takes all messages until its response, and returns that.
     pub(super) fn exchange(&mut self, message: &Value, hear: &mut Hear<'_>) -> Result<Value> {
         match self {
             Self::Http(link) => link.exchange(message, hear),
-            Self::Lines { lines, patience } => {
+            Self::Lines { lines, timeout } => {
                 lines.send(&message.to_string())?;
                 loop {
-                    let heard = line(&mut **lines, *patience)?;
+                    let heard = line(&mut **lines, *timeout)?;
                     if heard.get("method").is_none() && heard["id"] == message["id"] {
                         return Ok(heard);
                     }
@@ -66,8 +66,8 @@ impl Link {
 }
 
 /// The next message.
-pub(super) fn line(lines: &mut dyn Lines, patience: Duration) -> Result<Value> {
-    let line = lines.line_within(patience)?;
+pub(super) fn line(lines: &mut dyn Lines, timeout: Duration) -> Result<Value> {
+    let line = lines.line_within(timeout)?;
     let heard: Value = serde_json::from_str(&line).with_context(|| format!("no message: {line}"))?;
     ensure!(heard["jsonrpc"] == "2.0", "no message: {line}");
     Ok(heard)

@@ -1,4 +1,4 @@
-//! What a client says when it is asked something.
+//! Responses of a client to server requests.
 
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -6,11 +6,11 @@ use toolbay_protocol::Revision;
 
 use super::Respond;
 
-/// An answer to a question.
+/// A response to a server request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientResponse {
     Result(Value),
-    /// Where the era has errors for that; otherwise as [`Said::Nothing`].
+    /// Where the revision has errors for that; otherwise as [`ClientResponse::Nothing`].
     Error {
         code: i64,
         message: String,
@@ -33,7 +33,7 @@ pub(super) fn capabilities(revision: Revision) -> Value {
     declared
 }
 
-/// Refuses questions that the client did not declare, or that its revision does not know.
+/// Refuses server requests that the client did not declare, or that its revision does not have.
 pub(super) fn check(method: &str, params: &Value, revision: Revision, declared: &Value) -> Result<()> {
     let has_params = method == "ping" || method == "roots/list" || params.is_object();
     ensure!(has_params, "`{method}` without parameters");

@@ -9,7 +9,7 @@ use crate::test_server::TestServer;
 
 type Fates = Arc<Mutex<HashMap<String, &'static str>>>;
 
-/// Adds `hang`, which never ends by itself (after a question, if it is told to `ask`), and `fate`, which tells what
+/// Adds `hang`, which never ends by itself (after a server request, with the argument `ask`), and `fate`, which tells what
 /// became of a `hang` with the same `key`.
 pub(super) fn add(server: TestServer) -> TestServer {
     let fates = Fates::default();

@@ -12,7 +12,7 @@ pub(super) fn get<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether the headers alone say that this is a request of the new era.
+/// Whether the headers alone show that this is a request of a modern revision.
 pub(super) fn names_modern(headers: &HeaderMap) -> bool {
     let revision = get(headers, VERSION).and_then(|version| version.parse().ok());
     revision.is_some_and(Revision::is_modern)

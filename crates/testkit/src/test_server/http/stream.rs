@@ -64,7 +64,7 @@ impl Streaming {
     }
 }
 
-/// What a legacy client hears on its GET stream.
+/// The GET stream of a legacy client.
 pub(super) fn changes(shared: &Shared, session: Arc<Session>) -> impl Stream<Item = Rope> + Send + use<> {
     let changes = shared.changes.subscribe();
     stream::unfold((changes, session), async |(mut changes, session)| {

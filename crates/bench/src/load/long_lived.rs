@@ -1,4 +1,4 @@
-//! Load over one connection on which messages follow one another: WebSocket, and HTTP+SSE.
+//! Load over one long-lived connection: WebSocket, and HTTP+SSE.
 
 use std::time::Duration;
 

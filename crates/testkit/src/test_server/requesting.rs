@@ -1,4 +1,4 @@
-//! How a question reaches the client of a running call, and how its answer comes back.
+//! Server requests during a call, and their responses.
 
 use std::sync::{
     Arc,
@@ -32,12 +32,12 @@ enum Way {
     Rounds(Arc<Rounds>),
 }
 
-/// One round of a call of the stateless era.
+/// One round of a call of a modern revision.
 #[derive(Debug)]
 struct Rounds {
     /// Answers of this and earlier rounds; null for what needed none.
     given: Map<String, Value>,
-    /// How many questions this run has come by.
+    /// How many server requests this run has made.
     met: AtomicU64,
     /// Takes the result that ends this round.
     required: Mutex<Option<oneshot::Sender<Value>>>,
@@ -61,7 +61,7 @@ impl Asking {
         Ok((Self { revision, capabilities: Arc::new(capabilities), way }, Some(required)))
     }
 
-    /// Whether this client can be asked this.
+    /// Whether this client takes this request.
     pub(super) fn check(&self, question: &ServerRequest) -> Result<(), ServerRequestError> {
         question.check(self.revision, &self.capabilities)
     }
@@ -81,7 +81,7 @@ impl Asking {
         }
     }
 
-    /// Has the client come back at once, where that can be said.
+    /// Has the client retry at once, where the revision has that.
     pub(super) async fn pause(&self) {
         if let Way::Rounds(rounds) = &self.way {
             rounds.pause().await;
@@ -144,12 +144,12 @@ impl Rounds {
             .await
     }
 
-    /// A run comes by the same questions in the same order as the one before.
+    /// A run makes the same requests in the same order as the one before.
     fn next_key(&self) -> String {
         format!("question-{}", self.met.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Ends this round; whoever waits here is dropped with it.
+    /// Ends this round; its future is dropped.
     async fn end<T>(&self, result: Value) -> T {
         if let Some(required) = self.required.lock().take() {
             let _ = required.send(result); // the call may just have been cancelled

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 
-/// Questions without an answer yet, by id.
+/// Pending server requests, by id.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     open: Mutex<HashMap<String, mpsc::Sender<String>>>,
 }
 
 impl Questions {
-    /// Asks, and waits for the answer: the line as it came.
-    pub(super) fn ask(&self, output: &Output, id: &str, method: &str, patience: Duration) -> Option<String> {
+    /// Sends a request, and returns the line of its response.
+    pub(super) fn ask(&self, output: &Output, id: &str, method: &str, timeout: Duration) -> Option<String> {
         let (sender, answer) = mpsc::channel();
         self.open.lock().insert(id.to_owned(), sender);
         output.line(&json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string());
-        let answer = answer.recv_timeout(patience).ok();
+        let answer = answer.recv_timeout(timeout).ok();
         self.open.lock().remove(id);
         answer
     }

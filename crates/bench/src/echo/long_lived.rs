@@ -1,4 +1,4 @@
-//! The echo server on a connection on which messages follow one another.
+//! The echo server on a long-lived connection.
 
 use bytes::Bytes;
 use toolbay_transport::{Connection, Incoming};

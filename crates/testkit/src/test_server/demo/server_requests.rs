@@ -1,4 +1,4 @@
-//! What asks its client.
+//! Tools, prompts and resources that send requests to their client.
 
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ pub(super) fn add(server: TestServer) -> TestServer {
         })
 }
 
-/// Asks `rounds` times, one after the other, and tells progress before each question.
+/// Asks `rounds` times, one after the other, and reports progress before each request.
 async fn rounds(args: Value, context: ToolContext) -> ToolResult {
     let rounds = args["rounds"].as_u64().unwrap_or(2);
     let mut told = Vec::new();
@@ -83,7 +83,7 @@ async fn rounds(args: Value, context: ToolContext) -> ToolResult {
     Ok(text_result(&told.join(" then ")))
 }
 
-/// The question, with the argument `text` in it if there is one: so a test can tell whose question it is.
+/// The request, with the argument `text` in it if there is one, so that a test can identify it.
 fn message(args: &Value, question: &str) -> String {
     match args["text"].as_str() {
         Some(text) => format!("{question} {text}"),
