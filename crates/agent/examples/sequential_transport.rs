@@ -1,4 +1,4 @@
-//! A transport that can only send or receive at a time, wrapped with `one_by_one`: here, two queues to a server in this program.
+//! A transport that can only send or receive at a time, wrapped with `one_by_one`: here, to a server that is a function.
 //!
 //! Run it with `cargo run -p toolbay-agent --example sequential_transport`.
 
@@ -11,30 +11,35 @@ use toolbay_agent::{
 };
 
 /// A connection; messages are JSON texts.
-struct Queues {
-    to_server: mpsc::Sender<String>,
-    from_server: mpsc::Receiver<String>,
+struct Loopback {
+    responses: (mpsc::Sender<String>, mpsc::Receiver<String>),
+    is_open: bool,
 }
 
-impl MessageTransport for Queues {
+impl MessageTransport for Loopback {
     fn send(&mut self, message: String) -> BoxFuture<'_, Result<(), BoxError>> {
-        Box::pin(async move { Ok(self.to_server.send(message).await?) })
+        Box::pin(async move {
+            if let Some(response) = respond(&message)? {
+                self.responses.0.send(response.to_string()).await?;
+            }
+            Ok(())
+        })
     }
 
     fn receive(&mut self) -> BoxFuture<'_, Result<String, BoxError>> {
         // `recv` is cancel safe: a future that is dropped takes no message with it.
-        Box::pin(async move { self.from_server.recv().await.ok_or_else(|| "the server hung up".into()) })
+        Box::pin(async move { self.responses.1.recv().await.ok_or_else(|| "the server hung up".into()) })
     }
 
     fn close(&mut self) -> BoxFuture<'_, Result<(), BoxError>> {
         Box::pin(async move {
-            self.from_server.close();
+            self.is_open = false;
             Ok(())
         })
     }
 
     fn is_connected(&self) -> bool {
-        !self.to_server.is_closed()
+        self.is_open
     }
 }
 
@@ -54,26 +59,11 @@ fn respond(text: &str) -> Result<Option<Message>, BoxError> {
     Ok(Some(Message::result(request.id, result)?))
 }
 
-async fn serve(
-    mut requests: mpsc::Receiver<String>,
-    responses: mpsc::Sender<String>,
-) -> Result<(), BoxError> {
-    while let Some(text) = requests.recv().await {
-        if let Some(response) = respond(&text)? {
-            responses.send(response.to_string()).await?;
-        }
-    }
-    Ok(())
-}
-
 /// Connects to that server and calls its tool.
 pub(crate) async fn greeting() -> Result<String, BoxError> {
-    let transport = one_by_one("queues", || {
-        Box::pin(async {
-            let ((to_server, requests), (responses, from_server)) = (mpsc::channel(8), mpsc::channel(8));
-            tokio::task::spawn(serve(requests, responses)); // ends with the queues
-            Ok(Box::new(Queues { to_server, from_server }) as Box<dyn MessageTransport>)
-        })
+    let transport = one_by_one("loopback", || {
+        let connection = Loopback { responses: mpsc::channel(8), is_open: true };
+        Box::pin(async { Ok(Box::new(connection) as Box<dyn MessageTransport>) })
     });
     let client = Client::transport(transport).connect().await?;
     let greeting = client.call_tool("greet", Value::Null).await?.to_text();

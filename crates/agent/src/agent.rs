@@ -58,9 +58,7 @@ impl CallTarget for Host {
 impl Agent {
     /// Returns an agent that uses a running engine. To servers it is a client of its own.
     pub fn new(host: Host) -> Self {
-        let configured = host.statuses().into_iter().filter_map(|status| status.config);
-        let configured = configured.map(|config| (*config).clone()).collect();
-        Self::with_parts(host, CallSender::new(), Arc::new(ConfiguredServers::new(configured, Vec::new())))
+        Self::with_parts(host, CallSender::new(), Arc::default())
     }
 
     pub(crate) fn with_parts(host: Host, sender: CallSender, configured: Arc<ConfiguredServers>) -> Self {

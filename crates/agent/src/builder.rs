@@ -272,7 +272,7 @@ impl AgentBuilder {
             ..HostOptions::default()
         };
         let host = Host::start_with(&servers, self.embedded, &options);
-        let configured = Arc::new(ConfiguredServers::new(own, of_files));
+        let configured = Arc::new(ConfiguredServers::new(of_files));
         if files.are_followed() {
             host.tasks().spawn(follow(host.clone(), configured.clone(), files));
         }

@@ -14,65 +14,65 @@ use toolbay_upstream::find_command;
 /// Called for each entry of a file that cannot be used.
 pub(crate) type OnProblem = Arc<dyn Fn(&Problem) + Send + Sync>;
 
-/// The configured servers of an agent. Invariant: the lock is held while a list is applied, so that of two changes the
-/// later one counts.
+/// The configured servers of an agent: those that its engine has now, of which some come from files.
+///
+/// Invariant: the lock is held while a list is applied, so that of two changes the later one counts.
 #[derive(Debug, Default)]
-pub(crate) struct ConfiguredServers(Mutex<ServerLists>);
-
-#[derive(Debug, Default)]
-struct ServerLists {
-    /// Named by the program.
-    own: Vec<ServerConfig>,
-    /// Of all files, in order.
-    of_files: Vec<ServerConfig>,
+pub(crate) struct ConfiguredServers {
+    of_files: Mutex<Vec<ServerConfig>>,
 }
 
 impl ConfiguredServers {
-    pub(crate) fn new(own: Vec<ServerConfig>, of_files: Vec<ServerConfig>) -> Self {
-        Self(Mutex::new(ServerLists { own, of_files }))
+    pub(crate) fn new(of_files: Vec<ServerConfig>) -> Self {
+        Self { of_files: Mutex::new(of_files) }
     }
 
     /// Replaces the servers that the program named.
     pub(crate) async fn replace(&self, host: &Host, servers: &[ServerConfig]) -> ApplyReport {
-        let mut lists = self.0.lock().await;
-        lists.own = servers.to_vec();
-        lists.apply(host).await
+        let of_files = self.of_files.lock().await;
+        host.apply(&[servers, &of_files].concat()).await
     }
 
     /// Adds a server; false when the name is taken.
     pub(crate) async fn add(&self, host: &Host, server: ServerConfig) -> bool {
-        let mut lists = self.0.lock().await;
+        let of_files = self.of_files.lock().await;
         if host.status(server.name.as_str()).is_some() {
             return false;
         }
-        lists.own.push(server);
-        lists.apply(host).await;
+        let mut own = named_by_program(host, &of_files);
+        own.push(server);
+        host.apply(&[own, of_files.clone()].concat()).await;
         true
     }
 
     /// Removes a server that the program named; false when there is none.
     pub(crate) async fn remove(&self, host: &Host, name: &str) -> bool {
-        let mut lists = self.0.lock().await;
-        let before = lists.own.len();
-        lists.own.retain(|server| server.name.as_str() != name);
-        if lists.own.len() == before {
+        let of_files = self.of_files.lock().await;
+        let mut own = named_by_program(host, &of_files);
+        let before = own.len();
+        own.retain(|server| server.name.as_str() != name);
+        if own.len() == before {
             return false;
         }
-        lists.apply(host).await;
+        host.apply(&[own, of_files.clone()].concat()).await;
         true
     }
 
-    async fn replace_files(&self, host: &Host, servers: Vec<ServerConfig>) {
-        let mut lists = self.0.lock().await;
-        lists.of_files = servers;
-        lists.apply(host).await;
+    /// Replaces the servers of files. A name that the program uses stays its own.
+    async fn replace_files(&self, host: &Host, mut servers: Vec<ServerConfig>) {
+        let mut of_files = self.of_files.lock().await;
+        let own = named_by_program(host, &of_files);
+        servers.retain(|server| own.iter().all(|other| other.name != server.name));
+        of_files.clone_from(&servers);
+        host.apply(&[own, servers].concat()).await;
     }
 }
 
-impl ServerLists {
-    async fn apply(&self, host: &Host) -> ApplyReport {
-        host.apply(&[&self.own[..], &self.of_files[..]].concat()).await
-    }
+/// The configured servers of the engine that are not of files. Several agents may use one engine, so it alone knows.
+fn named_by_program(host: &Host, of_files: &[ServerConfig]) -> Vec<ServerConfig> {
+    let configured = host.statuses().into_iter().filter_map(|status| status.config);
+    let is_own = |config: &Arc<ServerConfig>| of_files.iter().all(|other| other.name != config.name);
+    configured.filter(is_own).map(|config| (*config).clone()).collect()
 }
 
 /// The configuration files of an agent.

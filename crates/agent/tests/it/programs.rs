@@ -49,7 +49,7 @@ async fn extension_server(manifest: &str, settings: &Path) -> Result<Agent, Erro
     let descriptors = toolbay_agent::config::read_manifest("filesystem", manifest)?;
     for source in &descriptors.sources {
         let descriptor = source.descriptor();
-        println!("{}: {:?}", descriptor.name, descriptor.description);
+        eprintln!("{}: {:?}", descriptor.name, descriptor.description);
     }
     Agent::builder().inherit_env().extension_manifest(manifest).config_file(settings).build().await
 }
@@ -92,7 +92,7 @@ async fn recovery(agent: Agent, pause: Duration, mut attempts: u32) {
     while attempts > 0 {
         for status in agent.statuses() {
             if let Some(failure) = status.state.failure() {
-                println!("server {} failed: {failure}", status.name);
+                eprintln!("server {} failed: {failure}", status.name);
                 tokio::time::sleep(pause).await;
                 let _ = agent.restart_server(status.name.as_str()).await;
                 attempts -= 1;
@@ -228,12 +228,12 @@ async fn servers_are_managed_in_the_background() {
 async fn registry(command: &str) -> Result<Vec<String>, Error> {
     let registry = Agent::builder().inherit_env().build().await?;
     let info = registry.add_server("server1", StdioConfig::new(command)).await?;
-    println!("{} {}", info.name, info.version);
+    eprintln!("{} {}", info.name, info.version);
     let client = registry.server("server1")?;
     client.ping().await?;
     let text = registry.call_tool("server1__echo", json!({"text": "hi"})).await?.to_text();
     let resource = registry.read_resource("test://readme").await?.to_text();
-    println!("{} tools, {} prompts", registry.all_tools().len(), registry.all_prompts().len());
+    eprintln!("{} tools, {} prompts", registry.all_tools().len(), registry.all_prompts().len());
     registry.remove_server("server1").await?;
     let left = registry.server_names().len();
     registry.shutdown(Duration::from_secs(10)).await;

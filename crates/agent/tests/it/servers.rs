@@ -32,6 +32,10 @@ async fn a_server_comes_and_goes_and_the_others_are_not_touched() {
     );
     let taken = agent.add_server("first", program()).await.unwrap_err();
     assert!(taken.to_string().contains("same name"), "{taken}");
+    let colleague = Agent::new(agent.host().clone());
+    colleague.add_server("third", program()).await.unwrap();
+    assert_eq!(agent.server_names().len(), 3, "agents of one engine do not undo each other's changes");
+    agent.remove_server("third").await.unwrap();
     agent.remove_server("second").await.unwrap();
     assert!(agent.all_tools().iter().all(|tool| !tool.name().starts_with("second")));
     assert!(
