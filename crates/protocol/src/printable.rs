@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_others_is_harmless() {
+    fn untrusted_text_is_harmless() {
         for (text, expected) in [
             ("plain ä 漢\n\tand more", "plain ä 漢\n\tand more"),
             ("a\u{1b}[2Jb", "ab"),

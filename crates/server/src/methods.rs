@@ -110,12 +110,12 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
             result(&request.id, &object.fields_of(&text).finish()).into()
         }
         Ok(text) => result(&request.id, &text).into(),
-        Err(why) => error(Some(&request.id), &in_words_of(call, why)).into(),
+        Err(why) => error(Some(&request.id), &for_revision_of(call, why)).into(),
     }
 }
 
 /// Modern revisions have no code of their own for a resource that does not exist.
-fn in_words_of(call: &MethodCall, why: ErrorObject) -> ErrorObject {
+fn for_revision_of(call: &MethodCall, why: ErrorObject) -> ErrorObject {
     if !features(call).has_resource_not_found() && why.code == ErrorCode::RESOURCE_NOT_FOUND {
         return ErrorObject { code: ErrorCode::INVALID_PARAMS, ..why };
     }

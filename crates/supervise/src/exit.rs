@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_says_code_or_signal() {
+    fn an_exit_has_a_code_or_a_signal() {
         assert_eq!(shown(7 << 8), "exit code 7");
         assert_eq!(shown(0), "exit code 0");
         assert_eq!(shown(9), "killed by signal 9 (SIGKILL)");

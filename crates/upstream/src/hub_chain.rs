@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hub_refuses_itself_whoever_stands_between_and_chains_that_are_too_long() {
+    fn a_hub_refuses_itself_behind_any_hub_and_chains_that_are_too_long() {
         let chain = HubChain::new("a", "b");
         assert_eq!(chain.refusal(&HubsBehind::default()), None);
         assert_eq!(chain.refusal(&hubs(&["c", "d"], 2)), None);

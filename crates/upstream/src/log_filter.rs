@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_told_only_when_someone_wants_more() {
+    fn the_level_is_set_only_when_a_client_wants_more() {
         let mut verbosity = ServerLogLevel { can_be_set: true, set: None };
         let wishes = [
             LogFilter::Nothing,

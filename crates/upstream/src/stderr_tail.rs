@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_no_cause() {
+    fn what_explains_nothing_is_no_cause() {
         assert_eq!(tail("").cause(), None);
         assert_eq!(tail("    ^^^^\n").cause(), None);
         assert_eq!(tail("hello\nbye").cause(), Some("bye"));

@@ -76,7 +76,7 @@ fn what_is_not_edited_survives_byte_for_byte() {
 }
 
 #[test]
-fn answers_get_another_id() {
+fn responses_get_another_id() {
     for (text, expected) in [
         (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, r#"{"jsonrpc":"2.0","id":"x","result":{}}"#),
         (

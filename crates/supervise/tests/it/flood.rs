@@ -13,7 +13,7 @@ fn resident_mebibytes() -> u64 {
 }
 
 #[tokio::test]
-async fn two_hundred_megabytes_pass_and_the_last_words_are_kept() {
+async fn two_hundred_megabytes_pass_and_the_last_lines_are_kept() {
     let before = resident_mebibytes();
     let start_time = Instant::now();
     let script = "yes 'one line of an ordinary length, as servers write them' | head -c 200M >&2; echo >&2; echo bye >&2; exit 4";

@@ -144,7 +144,7 @@ impl Counting {
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_while_nothing_changes_and_for_its_user_alone() {
+async fn an_environment_is_cached_while_nothing_changes_and_for_its_user_alone() {
     let it = Counting::new();
     let first = Some("first".to_owned());
     assert_eq!(it.token().await, (1, first.clone()));
@@ -161,7 +161,7 @@ async fn an_answer_is_kept_while_nothing_changes_and_for_its_user_alone() {
 }
 
 #[tokio::test]
-async fn without_an_answer_the_last_one_counts_or_what_the_shell_was_started_with() {
+async fn without_output_the_last_environment_counts_or_that_of_the_shell() {
     let it = Counting::new();
     fs::write(it.home.path().join(".profile"), "exit 3\n").unwrap();
     assert_eq!(it.token().await, (1, None));

@@ -16,7 +16,7 @@ fn both() -> [Shim; 2] {
 }
 
 #[tokio::test]
-async fn an_exit_code_and_the_last_words_are_known() {
+async fn an_exit_code_and_the_last_lines_are_known() {
     for shim in both() {
         let server = start("echo one >&2; printf two >&2; exit 7", &shim, grace(1, 1));
         assert_eq!(server.exit().await, "exit code 7");
@@ -52,7 +52,7 @@ async fn stdin_and_stdout_are_the_servers_own() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_the_launch_says() {
+async fn the_environment_is_that_of_the_launch() {
     for shim in both() {
         let mut launch = shell("env");
         launch.command = "env".into();
@@ -124,7 +124,7 @@ async fn a_working_directory_is_used_for_the_command_too() {
 }
 
 #[tokio::test]
-async fn what_the_system_refuses_to_execute_says_why() {
+async fn what_the_system_refuses_to_execute_has_its_reason() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("script");
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();
@@ -141,7 +141,7 @@ async fn what_the_system_refuses_to_execute_says_why() {
 }
 
 #[tokio::test]
-async fn a_shim_that_is_none_is_told_from_a_server_that_fails() {
+async fn a_shim_that_is_none_is_distinguished_from_a_server_that_fails() {
     let missing = try_start(&shell(""), &Shim::program("/no/such/shim"), grace(1, 1)).err().unwrap();
     assert!(matches!(missing, SpawnError::Shim { .. }), "{missing:?}");
     // Nobody called `run_if_asked` in this test program: it must not be started again.
@@ -154,7 +154,7 @@ async fn a_shim_that_is_none_is_told_from_a_server_that_fails() {
 }
 
 #[tokio::test]
-async fn stderr_goes_where_the_policy_says() {
+async fn stderr_goes_where_the_policy_sends_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("log");
     for policy in [StderrPolicy::File(file.clone()), StderrPolicy::File(file.clone()), StderrPolicy::Null] {

@@ -8,8 +8,8 @@ const V06: Revision = Revision::V2025_06_18;
 const V11: Revision = Revision::V2025_11_25;
 const NEW: Revision = Revision::V2026_07_28;
 
-/// The questions of each kind, one letter each.
-fn questions(declared: &str, revision: Revision) -> String {
+/// The server requests of each kind, one letter each.
+fn server_requests(declared: &str, revision: Revision) -> String {
     let can = ClientCapabilities::parse(declared, revision);
     [
         ('f', method::ELICIT, Some(r#"{"message":"m","requestedSchema":{}}"#)),
@@ -48,12 +48,12 @@ fn each_revision_has_its_rules() {
         (r#"{"roots":{"listChanged":true}}"#, V03, "r"),
         (HUB_CAPABILITIES, V11, "fFusr"),
     ] {
-        assert_eq!(questions(declared, revision), expected, "{declared} {revision}");
+        assert_eq!(server_requests(declared, revision), expected, "{declared} {revision}");
     }
 }
 
 #[test]
-fn servers_of_the_stateless_era_get_what_can_be_bridged() {
+fn modern_servers_get_what_can_be_bridged() {
     for (declared, from, expected) in [
         (
             r#"{ "extensions":{"a/b":{"n":1.0}}, "x":[] }"#,

@@ -1,4 +1,4 @@
-//! Error codes, and the error that became a question.
+//! Error codes, and the error that becomes `input_required`.
 
 use toolbay_protocol::{Revision, method};
 
@@ -11,7 +11,7 @@ const NEW: Revision = Revision::V2026_07_28;
 
 #[test]
 fn codes_are_those_of_the_revision() {
-    for (said, asked, from, to, expected) in [
+    for (said, method, from, to, expected) in [
         // "No such resource", there and back; the URI stays.
         (
             r#"{"data":{"code":1}, "c\u006fde": -32002,"message":"gone"}"#,
@@ -49,7 +49,7 @@ fn codes_are_those_of_the_revision() {
             V11,
             r#"{"code":-32602,"message":"bad","data":{"uri":"a:b"}}"#,
         ),
-        // Codes that the stateless era brought.
+        // Codes that only modern revisions have.
         (
             r#"{"code":-32020,"message":"m"}"#,
             method::TOOLS_CALL,
@@ -81,17 +81,17 @@ fn codes_are_those_of_the_revision() {
         (r#"{"code":7,"message":"own"}"#, method::TOOLS_CALL, NEW, V03, r#"{"code":7,"message":"own"}"#),
     ] {
         let expected = format!(r#""error":{expected}"#);
-        assert_eq!(outcome(&format!(r#""error":{said}"#), asked, from, to), expected, "{said}");
+        assert_eq!(outcome(&format!(r#""error":{said}"#), method, from, to), expected, "{said}");
     }
 }
 
 const PAGE: &str = r#""error":{"code":-32042,"message":"Sign in.","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://a.example/x","message":"Allow it","x":1.0},{"mode":"url","elicitationId":"f","url":"https://b.example/","message":"And this"}]}}"#;
 
 #[test]
-fn a_page_to_visit_becomes_a_question() {
-    for asked in [method::TOOLS_CALL, method::RESOURCES_READ, method::PROMPTS_GET] {
+fn a_url_elicitation_becomes_input_required() {
+    for method in [method::TOOLS_CALL, method::RESOURCES_READ, method::PROMPTS_GET] {
         assert_eq!(
-            outcome(PAGE, asked, V11, NEW),
+            outcome(PAGE, method, V11, NEW),
             concat!(
                 r#""result":{"resultType":"input_required","inputRequests":{"#,
                 r#""url-1":{"method":"elicitation/create","params":{"mode":"url","url":"https://a.example/x","message":"Allow it","x":1.0}},"#,
@@ -103,14 +103,14 @@ fn a_page_to_visit_becomes_a_question() {
 }
 
 #[test]
-fn who_cannot_be_asked_to_visit_a_page_is_told_in_words() {
+fn clients_without_url_elicitation_get_the_url_in_the_message() {
     let plain = PAGE.replace("-32042", "-32603").replace(
         "Sign in.",
         "Sign in. Visit https://a.example/x and try again. Visit https://b.example/ and try again.",
     );
     assert_eq!(outcome(PAGE, method::TOOLS_CALL, V11, V06), plain);
     assert_eq!(outcome(PAGE, method::TOOLS_CALL, V11, Revision::V2024_11_05), plain);
-    assert_eq!(outcome(PAGE, method::COMPLETE, V11, NEW), plain); // must not be answered with a question
+    assert_eq!(outcome(PAGE, method::COMPLETE, V11, NEW), plain); // must not be answered with a server request
     let nowhere = r#""error":{"code":-32042,"message":"m"}"#;
     let plain = r#""error":{"code":-32603,"message":"m"}"#;
     assert_eq!(outcome(nowhere, method::TOOLS_CALL, V11, NEW), plain);

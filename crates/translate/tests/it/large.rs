@@ -44,12 +44,12 @@ fn large_forms_schemas_and_rounds_take_no_longer_than_they_are() {
 }
 
 #[test]
-fn what_a_message_says_besides_its_blocks_is_said_once() {
+fn fields_besides_the_blocks_are_copied_once() {
     let blocks = many(|_| r#"{"type":"text","text":""}"#.to_owned());
     let noise = "x".repeat(MANY);
-    let asked = format!(r#"{{"messages":[{{"role":"user","content":[{blocks}],"x":"{noise}"}}]}}"#);
+    let params = format!(r#"{{"messages":[{{"role":"user","content":[{blocks}],"x":"{noise}"}}]}}"#);
     let there =
-        translate_server_request(method::SAMPLE, Some(&asked), Revision::LATEST, Revision::V2025_06_18, "")
+        translate_server_request(method::SAMPLE, Some(&params), Revision::LATEST, Revision::V2025_06_18, "")
             .unwrap();
-    assert!(there.len() < 4 * asked.len());
+    assert!(there.len() < 4 * params.len());
 }

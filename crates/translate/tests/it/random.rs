@@ -69,7 +69,7 @@ const KEYS: &[&str] = &[
     "context",
     "x",
 ];
-const ASKED: &[&str] = &[
+const METHODS: &[&str] = &[
     method::TOOLS_CALL,
     method::PROMPTS_GET,
     method::RESOURCES_READ,
@@ -124,17 +124,17 @@ fn block() -> impl Strategy<Value = (Revision, Value)> {
 
 proptest! {
     #[test]
-    fn an_answer_stays_one_and_is_stable(outcome in object(), error: bool, code in select(&[-32002, -32020, -32042, -32602][..]), asked in select(ASKED), from in revision(), to in revision(), pretty: bool) {
+    fn a_response_stays_one_and_is_stable(outcome in object(), error: bool, code in select(&[-32002, -32020, -32042, -32602][..]), method in select(METHODS), from in revision(), to in revision(), pretty: bool) {
         let message = if error {
             json!({ "jsonrpc": "2.0", "id": "c", "error": { "code": code, "message": "m", "data": outcome } })
         } else {
             json!({ "jsonrpc": "2.0", "id": "c", "result": outcome })
         };
-        let there = got(&written(&message, pretty), asked, from, to);
+        let there = got(&written(&message, pretty), method, from, to);
         prop_assert!(!there.contains(['\n', '\r']));
         response(&there);
-        prop_assert_eq!(&got(&there, asked, to, to), &there);
-        prop_assert_eq!(&got(&there, asked, from, to), &there, "a second time");
+        prop_assert_eq!(&got(&there, method, to, to), &there);
+        prop_assert_eq!(&got(&there, method, from, to), &there, "a second time");
     }
 
     #[test]
@@ -156,19 +156,19 @@ proptest! {
     }
 
     #[test]
-    fn questions_stay_json(params in object(), asked in select(ASKED), from in revision(), to in revision(), pretty: bool) {
+    fn server_requests_stay_json(params in object(), method in select(METHODS), from in revision(), to in revision(), pretty: bool) {
         let text = written(&params, pretty);
-        if let Ok(there) = translate_server_request(asked, Some(&text), from, to, "id") {
+        if let Ok(there) = translate_server_request(method, Some(&text), from, to, "id") {
             prop_assert!(serde_json::from_str::<Value>(&there).unwrap().is_object());
-            let again = translate_server_request(asked, Some(&there), from, to, "other");
+            let again = translate_server_request(method, Some(&there), from, to, "other");
             prop_assert_eq!(again.as_ref(), Ok(&there));
             if from == to {
                 prop_assert_eq!(&there, &text);
             }
         }
-        let there = translate_client_response(asked, &text, from, to);
+        let there = translate_client_response(method, &text, from, to);
         prop_assert!(serde_json::from_str::<Value>(&there).unwrap().is_object());
-        prop_assert_eq!(&translate_client_response(asked, &there, from, to), &there);
+        prop_assert_eq!(&translate_client_response(method, &there, from, to), &there);
     }
 
     #[test]
@@ -195,8 +195,8 @@ proptest! {
     }
 
     #[test]
-    fn a_request_stays_one(params in object(), asked in select(ASKED), from in revision(), to in revision(), progress: bool, only_as_task: bool, pretty: bool) {
-        let text = written(&json!({ "jsonrpc": "2.0", "id": 1, "method": asked, "params": params }), pretty);
+    fn a_request_stays_one(params in object(), method in select(METHODS), from in revision(), to in revision(), progress: bool, only_as_task: bool, pretty: bool) {
+        let text = written(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }), pretty);
         let id = RequestId::from(99);
         let change = RequestEdits { id: &id, renamed: &[], wants_progress: progress, only_as_task, awaits_tasks: only_as_task };
         let client = ClientIdentity::new(from, "{}", "{}");

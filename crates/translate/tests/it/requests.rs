@@ -31,7 +31,7 @@ fn sent(text: &str, wants_progress: bool, from: Revision, to: Revision) -> Strin
 }
 
 #[test]
-fn each_era_gets_what_it_needs() {
+fn legacy_and_modern_servers_get_what_they_need() {
     let call =
         |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
     let modern = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{ "name":"c"},"io.modelcontextprotocol/clientCapabilities":{}"#;
@@ -78,7 +78,7 @@ fn a_server_gets_no_parameters_that_it_does_not_know() {
         format!(r#"{{"jsonrpc":"2.0","id":99,"method":"{method}","params":{params}}}"#)
     };
     let (call, complete) = (method::TOOLS_CALL, method::COMPLETE);
-    for (asked, params, progress, from, to, expected) in [
+    for (method, params, progress, from, to, expected) in [
         // A retry, to a server that knows none.
         (
             call,
@@ -122,16 +122,16 @@ fn a_server_gets_no_parameters_that_it_does_not_know() {
             r#"{"name":"a","context":{}}"#,
         ),
     ] {
-        let got = sent(&message(asked, params), progress, from, to);
-        assert_eq!(got, message(asked, expected), "{from} → {to}");
+        let got = sent(&message(method, params), progress, from, to);
+        assert_eq!(got, message(method, expected), "{from} → {to}");
     }
     let got = sent(&message(call, r#"{"name":"a","task":{}}"#), false, OLD, NEW);
     assert!(!got.contains("task") && got.ends_with(r#""name":"a"}}"#), "{got}");
 }
 
 #[test]
-fn capabilities_are_told_in_the_words_of_the_server() {
-    let asked = parse(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
+fn capabilities_are_translated_for_the_server() {
+    let original = parse(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
     let change = RequestEdits {
         id: &RequestId::from(1),
         renamed: &[],
@@ -140,23 +140,23 @@ fn capabilities_are_told_in_the_words_of_the_server() {
         awaits_tasks: false,
     };
     let client = ClientIdentity::new(OLD, "{}", r#"{"roots":{"listChanged":true},"tasks":{}}"#);
-    let got = String::from_utf8(request(&asked, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
+    let got = String::from_utf8(request(&original, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
     assert!(got.contains(r#""io.modelcontextprotocol/clientCapabilities":{"roots":{}}}"#), "{got}");
     // Tasks are what the hub can do for its client.
     let change = RequestEdits { awaits_tasks: true, ..change };
-    let got = String::from_utf8(request(&asked, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
+    let got = String::from_utf8(request(&original, &change, OLD, NEW, &client).into_bytes().into()).unwrap();
     let expected = r#"Capabilities":{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
     assert!(got.contains(expected), "{got}");
-    let got = String::from_utf8(request(&asked, &change, NEW, NEW, &client).into_bytes().into()).unwrap();
+    let got = String::from_utf8(request(&original, &change, NEW, NEW, &client).into_bytes().into()).unwrap();
     assert!(!got.contains("extensions"), "{got}");
 }
 
 #[test]
 fn what_goes_need_not_be_renamed() {
-    let asked =
+    let original =
         parse(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","requestState":"s"}}"#);
     let renamed = ["name", "requestState"]
-        .map(|name| (asked.call.param(name).unwrap(), Bytes::from_static(b"\"new\"")));
+        .map(|name| (original.call.param(name).unwrap(), Bytes::from_static(b"\"new\"")));
     let change = RequestEdits {
         id: &RequestId::from(1),
         renamed: &renamed,
@@ -165,7 +165,7 @@ fn what_goes_need_not_be_renamed() {
         awaits_tasks: false,
     };
     let client = ClientIdentity::new(NEW, "{}", "{}");
-    let got = request(&asked, &change, NEW, OLD, &client).into_bytes();
+    let got = request(&original, &change, NEW, OLD, &client).into_bytes();
     assert_eq!(got, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"new"}}"#);
 }
 
@@ -212,9 +212,9 @@ proptest! {
 }
 
 #[test]
-fn what_is_done_only_as_a_task_is_asked_for_as_one() {
+fn what_runs_only_as_a_task_is_requested_as_one() {
     let params = |text: &str, from, to| {
-        let asked = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
+        let original = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
         let client = ClientIdentity::new(from, "{}", "{}");
         let id = RequestId::from(1);
         let change = RequestEdits {
@@ -224,7 +224,7 @@ fn what_is_done_only_as_a_task_is_asked_for_as_one() {
             only_as_task: true,
             awaits_tasks: true,
         };
-        let sent = request(&parse(asked.as_bytes()), &change, from, to, &client).into_bytes();
+        let sent = request(&parse(original.as_bytes()), &change, from, to, &client).into_bytes();
         serde_json::from_slice::<serde_json::Value>(&sent).unwrap()["params"].take()
     };
     let (v06, v11) = (Revision::V2025_06_18, Revision::V2025_11_25);

@@ -19,15 +19,15 @@ pub(crate) fn response(text: &str) -> Box<Response> {
 }
 
 /// What a client gets under its id `"c"`.
-pub(crate) fn got(said: &str, asked: &str, from: Revision, to: Revision) -> String {
+pub(crate) fn got(said: &str, method: &str, from: Revision, to: Revision) -> String {
     let id = RequestId::from_raw(b"\"c\"").unwrap();
-    let rope = translate_response(&response(said), &id, asked, from, to);
+    let rope = translate_response(&response(said), &id, method, from, to);
     String::from_utf8(rope.into_bytes().into()).unwrap()
 }
 
 /// As [`got`], for the outcome alone: `"result":…` or `"error":…`.
-pub(crate) fn outcome(said: &str, asked: &str, from: Revision, to: Revision) -> String {
-    let text = got(&format!(r#"{{"jsonrpc":"2.0","id":7,{said}}}"#), asked, from, to);
+pub(crate) fn outcome(said: &str, method: &str, from: Revision, to: Revision) -> String {
+    let text = got(&format!(r#"{{"jsonrpc":"2.0","id":7,{said}}}"#), method, from, to);
     let inner = text.strip_prefix(r#"{"jsonrpc":"2.0","id":"c","#).and_then(|rest| rest.strip_suffix('}'));
     inner.unwrap_or_else(|| panic!("{text}")).to_owned()
 }

@@ -32,7 +32,7 @@ impl Respond for Measure {
     }
 }
 
-/// Sends raw bytes and gives the status and body that come back.
+/// Sends raw bytes and returns the status and body that come back.
 async fn exchange(sent: &[u8]) -> String {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -84,7 +84,7 @@ async fn slow_bodies_are_refused() {
     assert_eq!(exchange(&post("transfer-encoding: chunked", b"5\r\nhello\r\n")).await, refused);
 }
 
-/// Else every request that waits for its answer keeps the whole buffer of its connection.
+/// Else every request that waits for its response keeps the whole buffer of its connection.
 #[tokio::test]
 async fn a_small_body_does_not_keep_what_it_was_read_to() {
     for (length, keeps) in [(100, false), (50_000, true)] {

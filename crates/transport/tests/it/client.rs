@@ -1,12 +1,12 @@
-//! A server at a URL: both eras, and servers that answer oddly.
+//! A server at a URL: both kinds of revisions, and servers that break the rules.
 
-mod connections; // kept, shared by HTTP/2, given up when nothing is heard
-mod failures; // statuses, redirects, servers that are not there
-mod packed; // gzip and br, events and bombs
-mod proxied; // through proxies, and past them
+mod compression; // gzip and br, events and bombs
+mod connections; // kept, shared by HTTP/2, given up when nothing is received
+mod failures; // statuses, redirects, unreachable servers
+mod modern; // modern servers: headers, cancelling by closing
+mod proxies; // through proxies, and past them
 mod services; // what is no MCP server
-mod sessions; // the old era: ids, the GET stream, taking up broken streams
-mod stateless; // the new era: headers, cancelling by closing
+mod sessions; // legacy servers: ids, the GET stream, resuming broken streams
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,7 +59,7 @@ impl Stage {
         }
     }
 
-    /// Why the request of that id got no answer.
+    /// Why the request of that id got no response.
     pub(crate) async fn failure(&mut self, id: u64) -> HttpError {
         match self.next().await {
             Incoming::Failed { id: Some(failed), why } if failed.as_number() == Some(id) => why,
@@ -67,7 +67,7 @@ impl Stage {
         }
     }
 
-    /// Shakes hands in the old era.
+    /// Performs the legacy handshake.
     pub(crate) async fn initialize(&mut self) {
         self.send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})).await;
         assert_eq!(self.message().await["result"]["protocolVersion"], "2025-11-25");
@@ -97,7 +97,7 @@ pub(crate) fn value(message: &Message) -> Value {
     serde_json::from_slice(message.text()).unwrap()
 }
 
-/// A request without anything that tells its era.
+/// A request that does not name its revision.
 pub(crate) fn request(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})
 }
@@ -108,7 +108,7 @@ pub(crate) fn modern(id: u64, method: &str, mut params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// Answers like a server with sessions; gives back what is left to the test.
+/// Responds like a server with sessions; returns what is left to the test.
 pub(crate) async fn legacy(
     asked: RecordedRequest,
     answering: Responder,

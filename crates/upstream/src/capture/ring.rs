@@ -217,7 +217,7 @@ mod tests {
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
     #[test]
-    fn nothing_is_kept_while_nobody_watches() {
+    fn nothing_is_kept_without_a_watcher() {
         let capture = Capture::new();
         pass(&capture, PING);
         assert!(!capture.is_on() && capture.shared.kept.lock().open.is_empty());

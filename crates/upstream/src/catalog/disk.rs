@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_catalogue_is_nothing() {
+    fn what_is_no_catalog_is_ignored() {
         let whole = Catalog::default().to_json();
         assert!(Catalog::from_json(whole.as_bytes()).is_some());
         for end in 0..whole.len() {

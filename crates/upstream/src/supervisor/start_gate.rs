@@ -65,7 +65,7 @@ mod tests {
 
     /// Other tasks run between two starts.
     #[tokio::test]
-    async fn others_get_a_word_in_between_two_turns() {
+    async fn other_tasks_run_between_two_starts() {
         let (turn, log) = (StartGate::default(), Arc::new(Mutex::new(String::new())));
         let say = |word: char, log: &Mutex<String>| log.lock().unwrap().push(word);
         let mut tasks = tokio::task::JoinSet::new();

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use toolbay_testkit::{TestServer, ToolContext};
 use toolbay_upstream::{CallError, UpstreamState};
 
-use crate::world::{World, call_with, eventually, in_memory, value};
+use crate::harness::{Harness, call_with, eventually, in_memory, value};
 
 /// What becomes of one call.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ fn server() -> TestServer {
 
 /// Every waiter ends exactly once, with its own answer or with the reason, and nothing is left behind.
 async fn run(fates: Vec<Fate>, in_flight: usize, restart_after: Option<u64>) {
-    let world = World::new(in_memory(&server()), |settings| {
+    let harness = Harness::new(in_memory(&server()), |settings| {
         settings.max_in_flight = in_flight;
         settings.timeouts.idle = Duration::from_secs(2);
     });
@@ -52,7 +52,7 @@ async fn run(fates: Vec<Fate>, in_flight: usize, restart_after: Option<u64>) {
             Fate::Answered(ms) => json!(ms),
             Fate::Ignored | Fate::Dropped(_) => json!(null),
         };
-        let call = world.server.call(call_with("t", &json!({"n": n, "ms": ms})));
+        let call = harness.server.call(call_with("t", &json!({"n": n, "ms": ms})));
         callers.spawn(async move {
             let outcome = match fate {
                 Fate::Dropped(after) => match timeout(Duration::from_millis(after), call).await {
@@ -75,12 +75,12 @@ async fn run(fates: Vec<Fate>, in_flight: usize, restart_after: Option<u64>) {
     }
     if let Some(after) = restart_after {
         sleep(Duration::from_millis(after)).await;
-        world.server.restart().await;
+        harness.server.restart().await;
     }
     timeout(Duration::from_secs(60), callers.join_all()).await.unwrap();
-    let empty = || world.server.counts().in_flight + world.server.counts().waiting == 0;
+    let empty = || harness.server.counts().in_flight + harness.server.counts().waiting == 0;
     eventually("nothing is left", empty).await;
-    assert!(matches!(world.until_ready().await.state, UpstreamState::Running));
+    assert!(matches!(harness.until_ready().await.state, UpstreamState::Running));
 }
 
 proptest! {

@@ -14,7 +14,7 @@ use toolbay_upstream::{
     custom::{CustomConnection, TextChannels, Transport},
 };
 
-use crate::world::{World, call};
+use crate::harness::{Harness, call};
 
 /// Carries what it is given to a server in memory, and breaks when the server is asked to.
 struct Thread {
@@ -40,7 +40,7 @@ impl Transport for Thread {
                         Some(text) => wire.outgoing.send(text.into()).await?,
                         None => return Ok(()),
                     },
-                    heard = wire.incoming.recv() => match heard {
+                    received = wire.incoming.recv() => match received {
                         Some(Incoming::Message(message)) => texts.received(message.text().clone()).await,
                         other => return Err(format!("{other:?}").into()),
                     },
@@ -57,24 +57,24 @@ async fn it_is_used_like_any_other() {
         .with_tool("tear_it", |_| Ok(json!("never")))
         .with_async_tool("hang", |_, _| async { std::future::pending().await });
     let thread = Arc::new(Thread { server, lives: AtomicUsize::new(0) });
-    let world = World::new(Endpoint::Custom(thread.clone()), |_| {});
-    let ready = world.until_ready().await;
-    assert_eq!((ready.transport, world.server.transport()), ("thread", "thread"));
-    assert!(world.call("t").await.is_ok());
+    let harness = Harness::new(Endpoint::Custom(thread.clone()), |_| {});
+    let ready = harness.until_ready().await;
+    assert_eq!((ready.transport, harness.server.transport()), ("thread", "thread"));
+    assert!(harness.call("t").await.is_ok());
 
-    // When it breaks, what the server had fails with the reason, and the next life begins by itself.
-    let hanging = world.server.call(call("hang"));
+    // When it breaks, what the server had fails with the reason, and the next connection begins by itself.
+    let hanging = harness.server.call(call("hang"));
     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    let torn = world.server.call(call("tear_it"));
+    let torn = harness.server.call(call("tear_it"));
     for lost in [hanging.await, torn.await] {
         let lost = lost.unwrap_err();
         assert!(matches!(lost, CallError::Died { .. }), "{lost}");
         assert!(lost.to_string().contains("thread closed the connection: it tore"), "{lost}");
     }
-    assert!(world.call("t").await.is_ok());
+    assert!(harness.call("t").await.is_ok());
     assert_eq!(thread.lives.load(Relaxed), 2);
 
-    let World { server, tasks, .. } = world;
+    let Harness { server, tasks, .. } = harness;
     server.stop();
     tasks.close();
     tasks.wait().await;

@@ -1,4 +1,4 @@
-//! Both eras, and servers that answer oddly.
+//! Both kinds of revisions, and servers that break the rules.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use toolbay_protocol::Revision;
 use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{Failure, RevisionPolicy, UpstreamState};
 
-use crate::world::{World, discovery, hello, in_memory, scripted, tools};
+use crate::harness::{Harness, discovery, hello, in_memory, scripted, tools};
 
-/// What the server of an era gets from us until it is ready, with the revision we end up with.
-async fn heard(era: SupportedRevisions, policy: RevisionPolicy) -> (Option<Revision>, Vec<String>) {
+/// What a server gets from us until it is ready, with the revision that is used then.
+async fn received(era: SupportedRevisions, policy: RevisionPolicy) -> (Option<Revision>, Vec<String>) {
     let server = TestServer::new("s").revisions(era).with_tool("t", |_| Ok(json!(1)));
-    let world = World::new(in_memory(&server), |settings| settings.revision = policy);
-    let status = world.until_ready().await;
+    let harness = Harness::new(in_memory(&server), |settings| settings.revision = policy);
+    let status = harness.until_ready().await;
     let method = |text: &String| {
         let message: serde_json::Value = serde_json::from_str(text).unwrap();
         message["method"].as_str().unwrap().to_owned()
     };
     let received = server.handle().received();
-    let heard = received.iter().map(method);
-    (status.revision, heard.filter(|method| method != "subscriptions/listen").collect())
+    let received = received.iter().map(method);
+    (status.revision, received.filter(|method| method != "subscriptions/listen").collect())
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_era_is_spoken_as_it_wants() {
+async fn legacy_and_modern_servers_get_their_handshake() {
     let (legacy, modern) = (Some(Revision::LATEST_LEGACY), Some(Revision::LATEST));
     let shaken = ["initialize", "notifications/initialized", "tools/list"];
     let probed = ["server/discover", "initialize", "notifications/initialized", "tools/list"];
@@ -38,9 +38,9 @@ async fn each_era_is_spoken_as_it_wants() {
         (SupportedRevisions::Modern, RevisionPolicy::Auto, modern, &asked),
         (SupportedRevisions::Modern, RevisionPolicy::Modern, modern, &asked),
     ] {
-        let (found, heard) = heard(era, policy).await;
+        let (found, received) = received(era, policy).await;
         assert_eq!(found, revision, "{era:?} {policy:?}");
-        assert_eq!(heard, methods, "{era:?} {policy:?}");
+        assert_eq!(received, methods, "{era:?} {policy:?}");
     }
 }
 
@@ -52,14 +52,14 @@ async fn a_server_that_is_silent_to_the_probe_gets_a_handshake_after_three_secon
         script.until("never").await;
     });
     let started = Instant::now();
-    let world = World::new(source, |_| {});
-    let status = world.until_ready().await;
+    let harness = Harness::new(source, |_| {});
+    let status = harness.until_ready().await;
     assert_eq!(status.revision, Some(Revision::LATEST_LEGACY));
     assert_eq!(started.elapsed().as_secs(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_error_of_the_old_era_to_the_probe_means_a_handshake_at_once() {
+async fn any_legacy_error_to_the_probe_means_a_handshake_at_once() {
     for code in [-32601, -32600, -32602, -32000, -32603, -32002] {
         let source = scripted(move |_, mut script| async move {
             let probe = script.next().await;
@@ -67,25 +67,25 @@ async fn any_error_of_the_old_era_to_the_probe_means_a_handshake_at_once() {
             script.until("never").await;
         });
         let started = Instant::now();
-        let world = World::new(source, |_| {});
-        assert_eq!(world.until_ready().await.revision, Some(Revision::LATEST_LEGACY), "{code}");
+        let harness = Harness::new(source, |_| {});
+        assert_eq!(harness.until_ready().await.revision, Some(Revision::LATEST_LEGACY), "{code}");
         assert!(started.elapsed() < Duration::from_secs(1), "{code}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_anything_with_an_empty_result_gets_a_handshake_at_once() {
+async fn a_server_that_returns_empty_results_for_anything_gets_a_handshake_at_once() {
     let source = scripted(|_, mut script| async move {
         let probe = script.next().await;
         script.answer(&probe, json!({})).await;
         script.until("never").await;
     });
-    let world = World::new(source, |_| {});
-    assert_eq!(world.until_ready().await.revision, Some(Revision::LATEST_LEGACY));
+    let harness = Harness::new(source, |_| {});
+    assert_eq!(harness.until_ready().await.revision, Some(Revision::LATEST_LEGACY));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_to_the_probe_wins_while_initialize_is_unanswered() {
+async fn a_late_response_to_the_probe_wins_while_initialize_is_open() {
     let source = scripted(|_, mut script| async move {
         let probe = script.next().await;
         let handshake = script.next().await;
@@ -98,8 +98,8 @@ async fn a_late_answer_to_the_probe_wins_while_initialize_is_unanswered() {
         script.until("never").await;
     });
     let started = Instant::now();
-    let world = World::new(source, |_| {});
-    assert_eq!(world.until_ready().await.revision, Some(Revision::LATEST));
+    let harness = Harness::new(source, |_| {});
+    assert_eq!(harness.until_ready().await.revision, Some(Revision::LATEST));
     assert_eq!(started.elapsed().as_secs(), 4);
 }
 
@@ -113,8 +113,8 @@ async fn a_late_refusal_of_the_probe_changes_nothing() {
         script.answer(&handshake, hello()).await;
         script.until("never").await;
     });
-    let world = World::new(source, |_| {});
-    assert_eq!(world.until_ready().await.revision, Some(Revision::LATEST_LEGACY));
+    let harness = Harness::new(source, |_| {});
+    assert_eq!(harness.until_ready().await.revision, Some(Revision::LATEST_LEGACY));
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,8 +130,8 @@ async fn a_server_that_dies_of_the_probe_is_started_again_with_a_handshake() {
         script.until("never").await;
     });
     let started = Instant::now();
-    let world = World::new(source, |_| {});
-    let status = world.until_ready().await;
+    let harness = Harness::new(source, |_| {});
+    let status = harness.until_ready().await;
     assert_eq!((status.revision, status.starts), (Some(Revision::LATEST_LEGACY), 2));
     assert!(started.elapsed() < Duration::from_secs(1), "this is no failure that is backed off from");
 }
@@ -153,8 +153,8 @@ async fn a_modern_server_that_crashed_once_is_found_to_be_modern_later() {
             }
         }
     });
-    let world = World::new(source, |_| {});
-    assert_eq!(world.until_ready().await.revision, Some(Revision::LATEST));
+    let harness = Harness::new(source, |_| {});
+    assert_eq!(harness.until_ready().await.revision, Some(Revision::LATEST));
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,24 +168,24 @@ async fn an_unknown_revision_ends_the_handshake_with_a_reason() {
         script.answer(&handshake, odd).await;
         script.until("never").await;
     });
-    let world = World::new(source, |_| {});
-    let status = world.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
+    let harness = Harness::new(source, |_| {});
+    let status = harness.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
     let UpstreamState::Failed { failure } = status.state else { unreachable!() };
     assert!(matches!(&*failure, Failure::Handshake { reason } if reason.contains("1999-01-01")), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_fails_after_its_start_timeout() {
+async fn a_server_that_never_responds_fails_after_its_start_timeout() {
     let source = scripted(|_, mut script| async move {
         loop {
             script.next().await;
         }
     });
     let started = Instant::now();
-    let world = World::new(source, |_| {});
-    world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+    let harness = Harness::new(source, |_| {});
+    harness.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     assert_eq!(started.elapsed().as_secs(), 30);
-    let status = world.until(|status| status.starts == 2).await;
+    let status = harness.until(|status| status.starts == 2).await;
     assert!(matches!(status.state, UpstreamState::Starting { attempt: 2, .. }), "{:?}", status.state);
 }
 
@@ -197,8 +197,8 @@ async fn modern_only_never_falls_back() {
         let next = script.next().await;
         panic!("{next}");
     });
-    let world = World::new(source, |settings| settings.revision = RevisionPolicy::Modern);
-    let status = world.until(|status| status.state.failure().is_some()).await;
+    let harness = Harness::new(source, |settings| settings.revision = RevisionPolicy::Modern);
+    let status = harness.until(|status| status.state.failure().is_some()).await;
     let failure = status.state.failure().unwrap().to_string();
     assert!(failure.contains("-32601"), "{failure}");
 }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{CatalogKind, UpstreamStatus};
 
-use crate::world::{Script, World, discovery, eventually, scripted, tools};
+use crate::harness::{Harness, Script, discovery, eventually, scripted, tools};
 
 fn server_with_tools(count: usize) -> TestServer {
     (0..count).fold(TestServer::new("s"), |server, n| server.with_tool(format!("t{n}"), |_| Ok(json!(1))))
@@ -24,7 +24,7 @@ fn tool_names(status: &UpstreamStatus) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn all_pages_are_listed_in_order() {
     let server = server_with_tools(25).page_size(4);
-    let status = World::ready(&server).await.until_ready().await;
+    let status = Harness::ready(&server).await.until_ready().await;
     let expected: Vec<String> = (0..25).map(|n| format!("t{n}")).collect();
     assert_eq!(tool_names(&status), expected);
     assert_eq!(server.handle().count("tools/list"), 7);
@@ -32,15 +32,15 @@ async fn all_pages_are_listed_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_a_server_declares_is_asked_for() {
+async fn only_declared_lists_are_requested() {
     let server = server_with_tools(1);
-    World::ready(&server).await;
+    Harness::ready(&server).await;
     for method in ["resources/list", "resources/templates/list", "prompts/list"] {
         assert_eq!(server.handle().count(method), 0, "{method}");
     }
     let server = TestServer::demo();
-    let world = World::ready(&server).await;
-    let status = world.until_ready().await;
+    let harness = Harness::ready(&server).await;
+    let status = harness.until_ready().await;
     let counts = CatalogKind::ALL.map(|kind| status.catalog.list(kind).len());
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
 }
@@ -57,7 +57,7 @@ fn paging(page: fn(Option<u64>) -> Value) -> toolbay_upstream::Endpoint {
 }
 
 async fn listed(page: fn(Option<u64>) -> Value) -> (usize, String) {
-    let status = World::new(paging(page), |_| {}).until_ready().await;
+    let status = Harness::new(paging(page), |_| {}).until_ready().await;
     (status.catalog.list(CatalogKind::Tools).len(), status.catalog.problems.join("; "))
 }
 
@@ -116,24 +116,24 @@ async fn a_list_that_is_none_is_a_problem_of_that_list_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_listed_again_in_both_eras() {
+async fn a_change_is_listed_again_by_legacy_and_modern_servers() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server_with_tools(1).revisions(era);
-        let world = World::ready(&server).await;
+        let harness = Harness::ready(&server).await;
         if era == SupportedRevisions::Modern {
             eventually("we listen", || server.handle().count("subscriptions/listen") == 1).await;
         }
         server.handle().add_tool("new", |_| Ok(json!(1)));
-        let status = world.until(|status| tool_names(status).len() == 2).await;
+        let status = harness.until(|status| tool_names(status).len() == 2).await;
         assert_eq!(tool_names(&status), ["t0", "new"], "{era:?}");
         server.handle().remove_tool("t0");
-        world.until(|status| tool_names(status) == ["new"]).await;
+        harness.until(|status| tool_names(status) == ["new"]).await;
     }
 }
 
 /// F17.
 #[tokio::test(start_paused = true)]
-async fn a_storm_of_ten_thousand_changes_in_a_second_asks_for_few_lists() {
+async fn ten_thousand_changes_in_a_second_cause_few_list_requests() {
     let (told, mut asked) = tokio::sync::mpsc::channel(64);
     let source = scripted(move |_, mut script| {
         let told = told.clone();
@@ -156,8 +156,8 @@ async fn a_storm_of_ten_thousand_changes_in_a_second_asks_for_few_lists() {
             }
         }
     });
-    let world = World::new(source, |_| {});
-    world.until(|status| tool_names(status).len() == 2).await;
+    let harness = Harness::new(source, |_| {});
+    harness.until(|status| tool_names(status).len() == 2).await;
     sleep(Duration::from_secs(5)).await;
     let mut lists = 0;
     while asked.try_recv().is_ok() {
@@ -170,12 +170,12 @@ async fn a_storm_of_ten_thousand_changes_in_a_second_asks_for_few_lists() {
 #[tokio::test(start_paused = true)]
 async fn a_change_every_millisecond_is_gathered() {
     let server = server_with_tools(1);
-    let world = World::ready(&server).await;
+    let harness = Harness::ready(&server).await;
     for n in 0..1000 {
         server.handle().add_tool(format!("n{}", n % 10), |_| Ok(json!(1)));
         sleep(Duration::from_millis(1)).await;
     }
-    world.until(|status| tool_names(status).len() == 11).await;
+    harness.until(|status| tool_names(status).len() == 11).await;
     sleep(Duration::from_secs(2)).await;
     let lists = server.handle().count("tools/list") - 1;
     assert!((1..=5).contains(&lists), "{lists} lists");
@@ -191,15 +191,15 @@ async fn a_list_that_fails_later_keeps_what_is_known() {
         script.refuse(&list, -32603).await;
         script.until("never").await;
     });
-    let world = World::new(source, |_| {});
-    let status = world.until(|status| !status.catalog.problems.is_empty()).await;
+    let harness = Harness::new(source, |_| {});
+    let status = harness.until(|status| !status.catalog.problems.is_empty()).await;
     assert_eq!(tool_names(&status), ["t"]);
     assert!(status.catalog.problems[0].starts_with("tools/list: error -32603"));
 }
 
 /// One unanswered list must not make us deaf to all later changes.
 #[tokio::test(start_paused = true)]
-async fn a_list_that_is_never_answered_does_not_stop_later_ones() {
+async fn a_list_without_a_response_does_not_stop_later_ones() {
     let source = scripted(|_, mut script| async move {
         let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
         let list = script.until("tools/list").await;
@@ -212,8 +212,8 @@ async fn a_list_that_is_never_answered_does_not_stop_later_ones() {
         script.answer(&list, tools(&["t", "new"])).await;
         script.until("never").await;
     });
-    let world = World::new(source, |_| {});
-    let fresh = world.until(|status| tool_names(status).len() == 2);
+    let harness = Harness::new(source, |_| {});
+    let fresh = harness.until(|status| tool_names(status).len() == 2);
     tokio::time::timeout(Duration::from_secs(1000), fresh).await.unwrap();
 }
 
@@ -235,8 +235,8 @@ async fn a_change_between_the_list_and_the_subscription_is_not_lost() {
         script.answer(&list, tools(&["t", "new"])).await;
         script.until("never").await;
     });
-    let world = World::new(source, |_| {});
-    let fresh = world.until(|status| tool_names(status).len() == 2);
+    let harness = Harness::new(source, |_| {});
+    let fresh = harness.until(|status| tool_names(status).len() == 2);
     tokio::time::timeout(Duration::from_secs(10), fresh).await.unwrap();
 }
 
@@ -249,5 +249,5 @@ async fn a_modern_server_that_refuses_to_be_listened_to_works() {
         script.answer(&asked, json!({"content": []})).await;
         script.until("never").await;
     });
-    World::new(source, |_| {}).call("t").await.unwrap();
+    Harness::new(source, |_| {}).call("t").await.unwrap();
 }

@@ -1,11 +1,11 @@
-//! Log levels towards servers of both eras.
+//! Log levels towards legacy and modern servers.
 
 use serde_json::{Value, json};
 use toolbay_protocol::LogLevel;
 use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{Call, CallEvent, Caller, LogFilter};
 
-use crate::world::{World, call_with_events};
+use crate::harness::{Harness, call_with_events};
 
 /// Its tool logs once at each level.
 fn server(era: SupportedRevisions) -> TestServer {
@@ -19,34 +19,34 @@ fn server(era: SupportedRevisions) -> TestServer {
 }
 
 /// The levels that a caller with that wish gets.
-async fn heard(world: &World, logs: LogFilter) -> Vec<String> {
+async fn log_messages(harness: &Harness, logs: LogFilter) -> Vec<String> {
     let (call, mut events) = call_with_events("t");
-    world.server.call(Call { caller: Caller { logs, ..call.caller }, ..call }).await.unwrap();
-    let mut heard = Vec::new();
+    harness.server.call(Call { caller: Caller { logs, ..call.caller }, ..call }).await.unwrap();
+    let mut received = Vec::new();
     while let Some(CallEvent::Log(message)) = events.recv().await {
-        heard.push(message.string_param("level").unwrap().into_owned());
+        received.push(message.string_param("level").unwrap().into_owned());
     }
-    heard
+    received
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_caller_hears_what_it_asked_for() {
+async fn each_caller_gets_the_log_level_it_set() {
     let server = server(SupportedRevisions::Legacy);
-    let world = World::ready(&server).await;
-    assert_eq!(heard(&world, LogFilter::Nothing).await, [""; 0]);
-    assert_eq!(heard(&world, LogFilter::Everything).await.len(), 8);
+    let harness = Harness::ready(&server).await;
+    assert_eq!(log_messages(&harness, LogFilter::Nothing).await, [""; 0]);
+    assert_eq!(log_messages(&harness, LogFilter::Everything).await.len(), 8);
     let serious = ["critical", "alert", "emergency"];
-    assert_eq!(heard(&world, LogFilter::AtLeast(LogLevel::Critical)).await, serious);
-    assert_eq!(heard(&world, LogFilter::AtLeast(LogLevel::Debug)).await.len(), 8);
-    assert_eq!(heard(&world, LogFilter::AtLeast(LogLevel::Alert)).await, serious[1..]);
+    assert_eq!(log_messages(&harness, LogFilter::AtLeast(LogLevel::Critical)).await, serious);
+    assert_eq!(log_messages(&harness, LogFilter::AtLeast(LogLevel::Debug)).await.len(), 8);
+    assert_eq!(log_messages(&harness, LogFilter::AtLeast(LogLevel::Alert)).await, serious[1..]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
     let server = server(SupportedRevisions::Legacy);
-    let world = World::ready(&server).await;
+    let harness = Harness::ready(&server).await;
     for level in [LogLevel::Error, LogLevel::Info, LogLevel::Debug, LogLevel::Emergency, LogLevel::Debug] {
-        heard(&world, LogFilter::AtLeast(level)).await;
+        log_messages(&harness, LogFilter::AtLeast(level)).await;
     }
     let received = server.handle().received();
     let told: Vec<String> = received
@@ -57,24 +57,24 @@ async fn the_level_is_set_before_the_call_and_only_ever_made_more_verbose() {
         .collect();
     assert_eq!(told, ["info", "call", "call", "debug", "call", "call", "call"]);
     // A new life knows nothing of it.
-    world.server.restart().await;
-    world.until(|status| status.starts == 2).await;
-    heard(&world, LogFilter::AtLeast(LogLevel::Debug)).await;
+    harness.server.restart().await;
+    harness.until(|status| status.starts == 2).await;
+    log_messages(&harness, LogFilter::AtLeast(LogLevel::Debug)).await;
     assert_eq!(server.handle().count("logging/setLevel"), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_is_told_with_each_call() {
+async fn a_modern_server_gets_the_log_level_with_each_call() {
     let server = server(SupportedRevisions::Modern);
-    let world = World::ready(&server).await;
+    let harness = Harness::ready(&server).await;
     let (call, mut events) = call_with_events("t");
     let identity = call.caller.identity.at_level(Some(LogLevel::Error)).into();
     let logs = LogFilter::AtLeast(LogLevel::Error);
     let caller = Caller { identity, logs, ..call.caller };
-    world.server.call(Call { caller, ..call }).await.unwrap();
-    let mut heard = 0;
+    harness.server.call(Call { caller, ..call }).await.unwrap();
+    let mut received = 0;
     while events.recv().await.is_some() {
-        heard += 1;
+        received += 1;
     }
-    assert_eq!((heard, server.handle().count("logging/setLevel")), (4, 0));
+    assert_eq!((received, server.handle().count("logging/setLevel")), (4, 0));
 }

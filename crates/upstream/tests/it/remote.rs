@@ -1,11 +1,11 @@
 //! Servers at a URL, over real sockets and in real time.
 
-mod auto; // finding out what is spoken at a URL
+mod auto; // detection of the protocol at a URL
 mod down; // servers that are not there, go away, and come back
-mod eras; // finding out which era a server speaks
 mod faults; // HTTP+SSE and WebSocket over a bad network
 mod headers; // arguments that are repeated in headers
-mod questions; // what a server asks on the stream of a call
+mod revisions; // detection of the revision
+mod server_requests; // server requests on the stream of a call
 mod transports; // HTTP+SSE and WebSocket
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use toolbay_protocol::Revision;
 use toolbay_testkit::{SupportedRevisions, TestServer, own_loopback};
 use toolbay_upstream::{CallEvent, Endpoint, Target};
 
-use crate::world::{World, call, call_with_events, value};
+use crate::harness::{Harness, call, call_with_events, value};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -105,7 +105,7 @@ impl Remote {
     }
 }
 
-fn talkative(era: SupportedRevisions) -> TestServer {
+fn with_progress(era: SupportedRevisions) -> TestServer {
     TestServer::new("talkative")
         .revisions(era)
         .with_tool("quick", |_| Ok(json!("done")))
@@ -120,7 +120,7 @@ fn talkative(era: SupportedRevisions) -> TestServer {
 }
 
 #[tokio::test]
-async fn both_eras_are_used_as_over_any_transport() {
+async fn legacy_and_modern_servers_work_as_over_any_transport() {
     for (speaks, era, revision) in [
         (Speaks::Http, SupportedRevisions::Legacy, Revision::LATEST_LEGACY),
         (Speaks::Http, SupportedRevisions::Modern, Revision::LATEST),
@@ -128,18 +128,18 @@ async fn both_eras_are_used_as_over_any_transport() {
         (Speaks::WebSocket, SupportedRevisions::Legacy, Revision::LATEST_LEGACY),
         (Speaks::WebSocket, SupportedRevisions::Modern, Revision::LATEST),
     ] {
-        let server = talkative(era);
+        let server = with_progress(era);
         let remote = Remote::start_as(speaks, &server).await;
-        let world = World::new(remote.source(), |_| {});
-        let ready = timeout(PATIENCE, world.until_ready()).await.expect("it never gets ready");
+        let harness = Harness::new(remote.source(), |_| {});
+        let ready = timeout(PATIENCE, harness.until_ready()).await.expect("it never gets ready");
         assert_eq!(ready.revision, Some(revision), "{speaks:?}");
 
-        let calls = (0..64).map(|_| world.call("quick"));
+        let calls = (0..64).map(|_| harness.call("quick"));
         let answers = timeout(PATIENCE, futures_util::future::join_all(calls)).await.unwrap();
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
 
         let (steps, mut events) = call_with_events("steps");
-        let answer = world.server.call(steps).await.unwrap();
+        let answer = harness.server.call(steps).await.unwrap();
         assert!(value(&answer)["result"].to_string().contains("done"));
         let mut progress = 0;
         while let Some(event) = events.try_recv() {
@@ -148,8 +148,8 @@ async fn both_eras_are_used_as_over_any_transport() {
         assert_eq!(progress, 3, "{speaks:?} {era:?}");
 
         // Others do not suffer from one that hangs, and dropping it is told.
-        let hanging = world.server.call(call("hang"));
-        assert!(world.call("quick").await.is_ok());
+        let hanging = harness.server.call(call("hang"));
+        assert!(harness.call("quick").await.is_ok());
         drop(hanging);
 
         // What changes is heard: on the GET stream, or on a subscription.
@@ -157,24 +157,24 @@ async fn both_eras_are_used_as_over_any_transport() {
         let knows = |status: &toolbay_upstream::UpstreamStatus| {
             status.catalog.list(toolbay_upstream::CatalogKind::Tools).len() == 4
         };
-        timeout(PATIENCE, world.until(knows)).await.unwrap();
+        timeout(PATIENCE, harness.until(knows)).await.unwrap();
         if era != SupportedRevisions::Modern || speaks != Speaks::Http {
             let told = || server.handle().count("notifications/cancelled") == 1;
-            crate::world::eventually("cancelling is told", told).await;
+            crate::harness::eventually("cancelling is told", told).await;
         }
     }
 }
 
 #[tokio::test]
 async fn log_messages_reach_the_call_they_came_with() {
-    let server = talkative(SupportedRevisions::Legacy);
+    let server = with_progress(SupportedRevisions::Legacy);
     let remote = Remote::start(&server).await;
-    let world = World::new(at(&remote.url), |_| {});
-    world.until_ready().await;
+    let harness = Harness::new(at(&remote.url), |_| {});
+    harness.until_ready().await;
     // With two calls at the server, only the stream tells whose a message is.
-    let _hanging = world.server.call(call("hang"));
+    let _hanging = harness.server.call(call("hang"));
     let (steps, mut events) = call_with_events("steps");
-    world.server.call(steps).await.unwrap();
+    harness.server.call(steps).await.unwrap();
     let mut logged = 0;
     while let Some(event) = events.try_recv() {
         logged += usize::from(matches!(event, CallEvent::Log(_)));
@@ -184,12 +184,12 @@ async fn log_messages_reach_the_call_they_came_with() {
 
 #[tokio::test]
 async fn stopping_ends_the_session() {
-    let server = talkative(SupportedRevisions::Legacy);
+    let server = with_progress(SupportedRevisions::Legacy);
     let remote = Remote::start(&server).await;
-    let world = World::new(at(&remote.url), |_| {});
-    world.until_ready().await;
+    let harness = Harness::new(at(&remote.url), |_| {});
+    harness.until_ready().await;
     assert_eq!(server.handle().sessions(), 1);
-    let World { server: handle, tasks, .. } = world;
+    let Harness { server: handle, tasks, .. } = harness;
     handle.stop();
     tasks.close();
     timeout(PATIENCE, tasks.wait()).await.unwrap();

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use toolbay_testkit::TestServer;
 use toolbay_upstream::{Call, CallError, Timeouts};
 
-use crate::world::{World, call, call_with, eventually, in_memory};
+use crate::harness::{Harness, call, call_with, eventually, in_memory};
 
 /// What happened at the server: seconds, tool, `+` for its begin and `-` for its end.
 type Diary = Arc<Mutex<Vec<String>>>;
@@ -44,26 +44,26 @@ fn server() -> (TestServer, Diary) {
     (server, diary)
 }
 
-async fn world(server: &TestServer, idle: u64, is_on: bool) -> World {
-    let world = World::new(in_memory(server), |settings| {
+async fn harness(server: &TestServer, idle: u64, is_on: bool) -> Harness {
+    let harness = Harness::new(in_memory(server), |settings| {
         settings.serialize_writes = is_on;
         settings.timeouts = Timeouts { idle: Duration::from_secs(idle), ..Timeouts::default() };
     });
-    world.until_ready().await;
-    world
+    harness.until_ready().await;
+    harness
 }
 
 async fn diary_of(is_on: bool) -> String {
     let (server, diary) = server();
-    let world = world(&server, 60, is_on).await;
-    let calls = ["write", "look", "other", "look"].map(|tool| world.server.call(call(tool)));
-    eventually("all are there", || world.server.counts().in_flight + world.server.counts().waiting == 4)
+    let harness = harness(&server, 60, is_on).await;
+    let calls = ["write", "look", "other", "look"].map(|tool| harness.server.call(call(tool)));
+    eventually("all are there", || harness.server.counts().in_flight + harness.server.counts().waiting == 4)
         .await;
-    assert_eq!(world.server.counts().waiting, usize::from(is_on));
+    assert_eq!(harness.server.counts().waiting, usize::from(is_on));
     for call in calls {
         call.await.unwrap();
     }
-    let counts = world.server.counts();
+    let counts = harness.server.counts();
     assert_eq!((counts.in_flight, counts.waiting), (0, 0));
     let diary = diary.lock().unwrap();
     diary.join(" ")
@@ -75,20 +75,20 @@ async fn writes_run_one_at_a_time_and_reads_beside_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unless_asked_for_writes_run_beside_each_other() {
+async fn writes_run_concurrently_by_default() {
     assert_eq!(diary_of(false).await, "0+write 0+look 0+other 0+look 10-write 10-look 10-other 10-look");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_waits_no_longer_than_its_deadline_and_one_given_up_takes_no_turn() {
     let (server, diary) = server();
-    let world = world(&server, 15, true).await;
+    let harness = harness(&server, 15, true).await;
     let started = Instant::now();
-    let first = world.server.call(call("write"));
-    let given_up = world.server.call(call("write"));
-    let second = world.server.call(call("write"));
-    let third = world.server.call(call("write"));
-    eventually("they wait", || world.server.counts().waiting == 3).await;
+    let first = harness.server.call(call("write"));
+    let given_up = harness.server.call(call("write"));
+    let second = harness.server.call(call("write"));
+    let third = harness.server.call(call("write"));
+    eventually("they wait", || harness.server.counts().waiting == 3).await;
     drop(given_up);
     first.await.unwrap();
     let error = third.await.unwrap_err();
@@ -102,10 +102,10 @@ async fn a_write_waits_no_longer_than_its_deadline_and_one_given_up_takes_no_tur
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_cancelled_makes_room_for_the_next() {
     let (server, diary) = server();
-    let world = world(&server, 60, true).await;
-    let first = world.server.call(call("write"));
-    let second = world.server.call(call("other"));
-    eventually("the second waits", || world.server.counts().waiting == 1).await;
+    let harness = harness(&server, 60, true).await;
+    let first = harness.server.call(call("write"));
+    let second = harness.server.call(call("other"));
+    eventually("the second waits", || harness.server.counts().waiting == 1).await;
     drop(first);
     second.await.unwrap();
     assert_eq!(diary.lock().unwrap().last().unwrap(), "10-other");
@@ -113,19 +113,19 @@ async fn a_write_that_is_cancelled_makes_room_for_the_next() {
 
 /// Clients know tools by other names than their servers.
 #[tokio::test(start_paused = true)]
-async fn tools_are_told_apart_by_the_names_that_the_server_gives_them() {
+async fn tools_are_identified_by_the_names_of_the_server() {
     let (server, _) = server();
-    let world = world(&server, 60, true).await;
+    let harness = harness(&server, 60, true).await;
     let renamed = |client: &str, raw: &str| {
         let call = call_with(client, &json!({}));
         let span = call.request.call.param("name").unwrap();
         Call { renamed: smallvec![(span, format!("\"{raw}\"").into())], ..call }
     };
     let calls = [("s__look", "look"), ("look", "write"), ("look", "other")]
-        .map(|(client, raw)| world.server.call(renamed(client, raw)));
-    eventually("all are there", || world.server.counts().in_flight + world.server.counts().waiting == 3)
+        .map(|(client, raw)| harness.server.call(renamed(client, raw)));
+    eventually("all are there", || harness.server.counts().in_flight + harness.server.counts().waiting == 3)
         .await;
-    assert_eq!(world.server.counts().waiting, 1);
+    assert_eq!(harness.server.counts().waiting, 1);
     for call in calls {
         call.await.unwrap();
     }

@@ -44,7 +44,7 @@ async fn next(wire: &mut Connection) -> Incoming {
     timeout(PATIENCE, wire.incoming.recv()).await.expect("nothing came").expect("the wire ended")
 }
 
-async fn answered(wire: &mut Connection, id: u64) {
+async fn response_to(wire: &mut Connection, id: u64) {
     send(wire, id).await;
     match next(wire).await {
         Incoming::Message(message) => assert_eq!(value(&message)["id"], id),
@@ -58,7 +58,7 @@ async fn a_connection_is_used_again() {
     let proxy = FaultProxy::start(&tasks, server(&tasks).await).await.unwrap();
     let mut wire = connect(at(proxy.address()), Default::default(), &tasks);
     for id in 1..=20 {
-        answered(&mut wire, id).await;
+        response_to(&mut wire, id).await;
     }
     assert_eq!(proxy.accepted(), 1);
 }
@@ -71,7 +71,7 @@ async fn http_2_over_tls_needs_one_connection_for_everything() {
         let front = TlsFront::start(&tasks, behind.address(), protocols).await.unwrap();
         let route = ConnectOptions { ca: certificates(), ..ConnectOptions::default() };
         let mut wire = connect(Target { route, ..target(&front.url) }, Default::default(), &tasks);
-        answered(&mut wire, 1).await;
+        response_to(&mut wire, 1).await;
         // So that all are there before any is answered.
         behind.to_client(Toxics::latency(Duration::from_millis(200), Duration::ZERO));
         for id in 2..=20 {
@@ -95,7 +95,7 @@ async fn a_stranger_with_a_certificate_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_server_that_accepts_and_says_nothing_is_not_there() {
+async fn a_server_that_accepts_and_sends_nothing_is_unreachable() {
     let tasks = TaskTracker::new();
     let silent = FaultProxy::start(&tasks, SocketAddr::from(([127, 0, 0, 1], 9))).await.unwrap();
     silent.black_hole();
@@ -111,16 +111,16 @@ async fn a_server_that_accepts_and_says_nothing_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_begin_fails_and_the_next_request_gets_a_new_connection() {
+async fn a_response_that_does_not_begin_fails_and_the_next_request_gets_a_new_connection() {
     let tasks = TaskTracker::new();
     let proxy = FaultProxy::start(&tasks, server(&tasks).await).await.unwrap();
     let mut wire = connect(hasty(proxy.address()), Default::default(), &tasks);
-    answered(&mut wire, 1).await;
+    response_to(&mut wire, 1).await;
     proxy.black_hole();
     send(&wire, 2).await;
     let Incoming::Failed { why: HttpError::Slow { .. }, .. } = next(&mut wire).await else { panic!() };
     proxy.heal();
-    answered(&mut wire, 3).await;
+    response_to(&mut wire, 3).await;
     assert_eq!(proxy.accepted(), 2);
 }
 
@@ -131,7 +131,7 @@ async fn a_request_that_is_cancelled_in_silence_takes_the_connections_with_it() 
     let front = TlsFront::start(&tasks, behind.address(), &["h2"]).await.unwrap();
     let route = ConnectOptions { ca: certificates(), ..ConnectOptions::default() };
     let mut wire = connect(Target { route, ..target(&front.url) }, Default::default(), &tasks);
-    answered(&mut wire, 1).await;
+    response_to(&mut wire, 1).await;
     behind.black_hole();
     send(&wire, 2).await;
     // Nothing tells when it was sent; what is cancelled sooner was never sent.
@@ -140,12 +140,12 @@ async fn a_request_that_is_cancelled_in_silence_takes_the_connections_with_it() 
     wire.outgoing.send(cancel.to_string().into()).await.unwrap();
     // Only what is on the old connection stays in the hole.
     let hole = behind.accepted();
-    answered_past(&mut wire, &behind).await;
+    response_past(&mut wire, &behind).await;
     assert!(behind.accepted() > hole, "the dead connection was used again");
 }
 
 /// Heals the way for new connections only: what hangs in the old ones stays there.
-async fn answered_past(wire: &mut Connection, behind: &FaultProxy) {
+async fn response_past(wire: &mut Connection, behind: &FaultProxy) {
     send(wire, 3).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     behind.heal();

@@ -15,7 +15,7 @@ use toolbay_transport::{
 use super::{Stage, request, target};
 
 #[tokio::test]
-async fn what_is_no_answer_fails_the_request_with_the_reason() {
+async fn what_is_no_response_fails_the_request_with_the_reason() {
     for (head, body, said) in [
         (
             "500 Internal Server Error\r\ncontent-type: text/plain",
@@ -42,7 +42,7 @@ async fn what_is_no_answer_fails_the_request_with_the_reason() {
         let why = loop {
             match stage.next().await {
                 Incoming::Failed { id: Some(id), why } if id.as_number() == Some(1) => break why.to_string(),
-                Incoming::Message(_) => {} // an answer to something else
+                Incoming::Message(_) => {} // a response to something else
                 other => panic!("{other:?}"),
             }
         };
@@ -52,7 +52,7 @@ async fn what_is_no_answer_fails_the_request_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_is_a_json_rpc_error_is_the_answer() {
+async fn a_refusal_that_is_a_json_rpc_error_is_the_response() {
     for (status, id) in [
         ("400 Bad Request", Value::Null),
         ("404 Not Found", json!(1)),
@@ -72,7 +72,7 @@ async fn a_refusal_that_is_a_json_rpc_error_is_the_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_message_is_refused_by_name() {
+async fn a_response_that_is_no_message_is_rejected_by_id() {
     for body in ["", "{", "[]", r#"{"jsonrpc":"2.0","id":1}"#] {
         let mut stage = Stage::new(move |_, answering| async move {
             answering.respond("200 OK", &[("content-type", "application/json; charset=utf-8")], body).await;
@@ -91,7 +91,7 @@ async fn an_answer_that_is_no_message_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_is_refused_by_name() {
+async fn a_response_that_is_too_long_is_rejected_by_id() {
     for is_stream in [false, true] {
         let server = HttpScript::start(&TaskTracker::new(), move |asked, mut answering| async move {
             let text = "x".repeat(2000);
@@ -150,7 +150,7 @@ async fn redirects_are_followed_within_the_origin_only() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_loses_the_wire() {
+async fn an_unreachable_server_loses_the_connection() {
     let listener = TcpListener::bind((own_loopback(), 0)).await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);

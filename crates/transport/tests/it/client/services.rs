@@ -10,7 +10,7 @@ use toolbay_transport::http::client::{HttpError, JsonService, Target};
 use super::{PATIENCE, target};
 
 #[tokio::test]
-async fn a_question_gets_its_answer_and_each_failure_its_name() {
+async fn a_request_gets_its_response_and_each_failure_its_name() {
     let tasks = TaskTracker::new();
     let server = HttpScript::start(&tasks, |asked, answering| async move {
         match asked.body["ask"].as_str() {

@@ -1,4 +1,4 @@
-//! The old era: session ids, the GET stream, taking up streams that broke off.
+//! Legacy servers: session ids, the GET stream, resuming streams that broke off.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ async fn a_session_is_kept_to_its_end() {
     stage.initialize().await;
     stage.send(request(1)).await;
     stage.message().await;
-    // An answer of ours is a message like any other.
+    // A response of ours is a message like any other.
     stage.send(json!({"jsonrpc": "2.0", "id": "theirs", "result": {}})).await;
     stage.send(request(2)).await;
     stage.message().await;
@@ -49,7 +49,7 @@ async fn a_session_is_kept_to_its_end() {
 
 /// A log level counts for the call behind it, and nothing is asked before the handshake has ended.
 #[tokio::test]
-async fn nothing_overtakes_what_later_messages_rely_on() {
+async fn nothing_overtakes_what_later_messages_depend_on() {
     const SLOW: Duration = Duration::from_millis(200);
     let mut stage = Stage::new(|asked, answering| async move {
         match asked.rpc() {
@@ -80,7 +80,7 @@ async fn nothing_overtakes_what_later_messages_rely_on() {
 }
 
 #[tokio::test]
-async fn the_get_stream_is_heard_and_taken_up() {
+async fn the_get_stream_is_read_and_resumed() {
     let mut stage = Stage::new(|asked, answering| async move {
         if let Some((asked, mut answering)) = legacy(asked, answering).await {
             let changed = |from: &str| json!({"jsonrpc": "2.0", "method": "m", "params": {"behind": from}});
@@ -107,7 +107,7 @@ async fn begin(answering: &mut Responder) {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_taken_up_where_it_did() {
+async fn a_response_that_breaks_off_is_resumed() {
     let mut stage = Stage::new(|asked, answering| async move {
         let Some((asked, mut answering)) = legacy(asked, answering).await else { return };
         match (asked.method.as_str(), asked.header("last-event-id")) {
@@ -120,7 +120,7 @@ async fn an_answer_that_breaks_off_is_taken_up_where_it_did() {
             ("GET", "e2") => {
                 answering.stream().await;
                 answering.event(&response(1)).await;
-                sleep(LATER).await; // a stream that goes on behind the answer is left
+                sleep(LATER).await; // a stream that goes on behind the response is left
             }
             _ => answering.respond("405 Method Not Allowed", &[], "").await,
         }
@@ -139,7 +139,7 @@ async fn an_answer_that_breaks_off_is_taken_up_where_it_did() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_taken_up_fails() {
+async fn a_response_that_cannot_be_resumed_fails() {
     for has_event in [false, true] {
         let mut stage = Stage::new(move |asked, answering| async move {
             let Some((asked, mut answering)) = legacy(asked, answering).await else { return };
@@ -158,7 +158,7 @@ async fn an_answer_that_cannot_be_taken_up_fails() {
 }
 
 #[tokio::test]
-async fn a_session_that_ended_loses_the_wire_but_no_request_that_was_refused() {
+async fn a_session_that_ended_loses_the_connection_but_no_request_that_was_refused() {
     let mut stage = Stage::new(|asked, answering| async move {
         let Some((asked, answering)) = legacy(asked, answering).await else { return };
         match (asked.method.as_str(), asked.body["id"].as_u64()) {
@@ -220,7 +220,7 @@ async fn a_refusal_ends_the_session_only_if_it_means_that() {
 }
 
 #[tokio::test]
-async fn cancelling_is_told_and_closes_the_stream() {
+async fn cancelling_notifies_the_server_and_closes_the_stream() {
     let (closed, mut was_closed) = tokio::sync::mpsc::channel(1);
     let mut stage = Stage::new(move |asked, answering| {
         let closed = closed.clone();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_is_cut_and_said_so() {
+    fn what_is_long_is_cut_with_a_note() {
         let mut notes = Vec::new();
         assert_eq!(instructions("Use it\n\twell. Grüße 😀", &mut notes), "Use it\n\twell. Grüße 😀");
         assert_eq!(

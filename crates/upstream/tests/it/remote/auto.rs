@@ -7,42 +7,42 @@ use toolbay_testkit::{HttpScript, RecordedRequest, Responder, TestServer};
 use toolbay_upstream::{Endpoint, Failure, UpstreamState};
 
 use super::{PATIENCE, Remote, Speaks, target};
-use crate::world::{World, hello, tools};
+use crate::harness::{Harness, hello, tools};
 
-fn auto(url: &str) -> World {
-    World::new(Endpoint::Auto(target(url)), |_| {})
+fn auto(url: &str) -> Harness {
+    Harness::new(Endpoint::Auto(target(url)), |_| {})
 }
 
-fn log(world: &World) -> String {
-    let lines = world.server.log().tail(50);
+fn log(harness: &Harness) -> String {
+    let lines = harness.server.log().tail(50);
     lines.iter().map(|line| format!("{}\n", line.text)).collect()
 }
 
 #[tokio::test]
-async fn whatever_is_spoken_is_found_remembered_and_shown() {
+async fn the_protocol_is_detected_remembered_and_shown() {
     for (speaks, transport) in
         [(Speaks::Http, "http"), (Speaks::Sse, "http+sse"), (Speaks::WebSocket, "websocket")]
     {
         let server = TestServer::new("s").with_tool("t", |_| Ok(json!("done")));
         let mut remote = Remote::start_as(speaks, &server).await;
-        let world = auto(&remote.url);
-        assert_eq!(world.server.transport(), if transport == "websocket" { transport } else { "auto" });
-        let ready = timeout(PATIENCE, world.until_ready()).await.unwrap();
-        assert_eq!((ready.transport, world.server.transport()), (transport, transport));
+        let harness = auto(&remote.url);
+        assert_eq!(harness.server.transport(), if transport == "websocket" { transport } else { "auto" });
+        let ready = timeout(PATIENCE, harness.until_ready()).await.unwrap();
+        assert_eq!((ready.transport, harness.server.transport()), (transport, transport));
         assert_eq!(ready.starts, 1, "looking for it is no restart");
-        assert!(log(&world).contains(&format!(" over {transport}, speaking ")), "{}", log(&world));
-        assert!(world.call("t").await.is_ok(), "{speaks:?}");
+        assert!(log(&harness).contains(&format!(" over {transport}, speaking ")), "{}", log(&harness));
+        assert!(harness.call("t").await.is_ok(), "{speaks:?}");
 
         remote.leave().await;
         server.handle().expire_sessions();
         let is_down =
             |status: &toolbay_upstream::UpstreamStatus| !matches!(status.state, UpstreamState::Running);
-        world.server.restart().await;
-        timeout(PATIENCE, world.until(is_down)).await.unwrap();
-        assert_eq!(world.server.transport(), transport, "it is remembered while the server is down");
+        harness.server.restart().await;
+        timeout(PATIENCE, harness.until(is_down)).await.unwrap();
+        assert_eq!(harness.server.transport(), transport, "it is remembered while the server is down");
         remote.come_back(&server).await;
-        timeout(PATIENCE, world.until_ready()).await.unwrap();
-        assert!(world.call("t").await.is_ok(), "{speaks:?}");
+        timeout(PATIENCE, harness.until_ready()).await.unwrap();
+        assert!(harness.call("t").await.is_ok(), "{speaks:?}");
     }
 }
 
@@ -85,9 +85,9 @@ async fn old(status: &'static str) -> HttpScript {
 async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
     for status in ["404 Not Found", "405 Method Not Allowed", "400 Bad Request"] {
         let server = old(status).await;
-        let world = auto(&server.url);
+        let harness = auto(&server.url);
         let ready =
-            timeout(PATIENCE, world.until_ready()).await.unwrap_or_else(|_| panic!("{}", log(&world)));
+            timeout(PATIENCE, harness.until_ready()).await.unwrap_or_else(|_| panic!("{}", log(&harness)));
         assert_eq!(ready.transport, "http+sse", "{status}");
         let asked: Vec<_> = server
             .requests()
@@ -97,13 +97,15 @@ async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
         let first: Vec<_> =
             asked.iter().take(3).map(|(method, rpc)| (method.as_str(), rpc.as_str())).collect();
         assert_eq!(first, [("POST", "server/discover"), ("POST", "initialize"), ("GET", "")], "{status}");
-        assert!(log(&world).contains("no response over http (") && log(&world).contains("trying http+sse"));
-        // The next life begins where this one was found.
+        assert!(
+            log(&harness).contains("no response over http (") && log(&harness).contains("trying http+sse")
+        );
+        // The next connection begins where this one was found.
         let before = server.requests().len();
-        world.server.restart().await;
+        harness.server.restart().await;
         timeout(
             PATIENCE,
-            world.until(|status| status.starts == 2 && matches!(status.state, UpstreamState::Running)),
+            harness.until(|status| status.starts == 2 && matches!(status.state, UpstreamState::Running)),
         )
         .await
         .unwrap();
@@ -112,18 +114,18 @@ async fn a_server_that_refuses_to_be_posted_to_is_listened_to() {
 }
 
 #[tokio::test]
-async fn a_path_that_says_sse_is_asked_for_it_first() {
+async fn a_path_that_ends_in_sse_is_tried_with_legacy_sse_first() {
     // A server of Streamable HTTP under such a path, which it may be.
     let server = TestServer::new("s").with_tool("t", |_| Ok(json!("done")));
     let remote = Remote::start(&server).await;
-    let world = auto(&remote.url.replace("/mcp", "/sse"));
-    let ready = timeout(PATIENCE, world.until_ready()).await.unwrap();
+    let harness = auto(&remote.url.replace("/mcp", "/sse"));
+    let ready = timeout(PATIENCE, harness.until_ready()).await.unwrap();
     assert_eq!(ready.transport, "http");
-    assert!(log(&world).contains("no response over http+sse ("), "{}", log(&world));
+    assert!(log(&harness).contains("no response over http+sse ("), "{}", log(&harness));
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
+async fn a_server_without_a_known_protocol_reports_both_reasons() {
     let server =
         HttpScript::start(&TaskTracker::new(), |asked: RecordedRequest, answering: Responder| async move {
             let said = if asked.method == "GET" { "<html>" } else { "" };
@@ -132,9 +134,9 @@ async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
         })
         .await
         .unwrap();
-    let world = auto(&server.url);
+    let harness = auto(&server.url);
     let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
-    let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
+    let status = timeout(PATIENCE, harness.until(seen)).await.unwrap();
     let failure = status.state.failure().unwrap();
     assert!(matches!(**failure, Failure::Neither { .. }), "{failure}");
     let said = failure.to_string();
@@ -148,16 +150,16 @@ async fn a_server_that_speaks_nothing_of_it_says_both_reasons() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_to_know_who_we_are_is_not_asked_otherwise() {
+async fn a_server_that_requires_a_login_is_not_tried_with_another_protocol() {
     let server = HttpScript::start(&TaskTracker::new(), |_, answering: Responder| async move {
         answering.respond("401 Unauthorized", &[], "").await;
     })
     .await
     .unwrap();
-    let world = auto(&server.url);
+    let harness = auto(&server.url);
     let seen =
         |status: &toolbay_upstream::UpstreamStatus| matches!(status.state, UpstreamState::Failed { .. });
-    let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
+    let status = timeout(PATIENCE, harness.until(seen)).await.unwrap();
     assert!(status.state.failure().unwrap().to_string().contains("returned 401"));
     assert!(server.requests().iter().all(|asked| asked.method == "POST"));
 }

@@ -10,7 +10,7 @@ use toolbay_testkit::{HttpScript, SupportedRevisions, TestServer};
 use toolbay_upstream::{CallError, UpstreamState};
 
 use super::{PATIENCE, Remote, at};
-use crate::world::{World, call, call_with, discovery, tools, value};
+use crate::harness::{Harness, call, call_with, discovery, tools, value};
 
 fn server(era: SupportedRevisions) -> TestServer {
     TestServer::new("s").revisions(era).with_tool("t", |_| Ok(json!("done"))).with_async_tool(
@@ -26,15 +26,15 @@ fn server(era: SupportedRevisions) -> TestServer {
 async fn a_forgotten_session_costs_no_call() {
     let server = server(SupportedRevisions::Legacy);
     let remote = Remote::start(&server).await;
-    let world = World::new(at(&remote.url), |_| {});
-    world.until_ready().await;
+    let harness = Harness::new(at(&remote.url), |_| {});
+    harness.until_ready().await;
     for _ in 0..3 {
         server.handle().expire_sessions();
         // All at once: each is refused, and each is sent again in the new session.
-        let answers = timeout(PATIENCE, join_all((0..32).map(|_| world.call("t")))).await.unwrap();
+        let answers = timeout(PATIENCE, join_all((0..32).map(|_| harness.call("t")))).await.unwrap();
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     }
-    assert_eq!(world.server.status().borrow().starts, 4, "one new session each time");
+    assert_eq!(harness.server.status().borrow().starts, 4, "one new session each time");
 }
 
 #[tokio::test]
@@ -42,9 +42,9 @@ async fn a_server_that_comes_back_serves_again() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server(era);
         let mut remote = Remote::start(&server).await;
-        let world = World::new(at(&remote.url), |_| {});
-        world.until_ready().await;
-        let running = world.server.call(call("slow"));
+        let harness = Harness::new(at(&remote.url), |_| {});
+        harness.until_ready().await;
+        let running = harness.server.call(call("slow"));
         sleep(Duration::from_millis(50)).await;
         remote.leave().await;
         server.handle().expire_sessions();
@@ -52,14 +52,14 @@ async fn a_server_that_comes_back_serves_again() {
         let lost = timeout(PATIENCE, running).await.unwrap().unwrap_err();
         assert!(matches!(lost, CallError::NoAnswer { .. } | CallError::Died { .. }), "{era:?} {lost}");
         // What it never had waits.
-        let waiting = world.server.call(call("t"));
+        let waiting = harness.server.call(call("t"));
         let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
-        let status = timeout(PATIENCE, world.until(seen)).await.unwrap();
+        let status = timeout(PATIENCE, harness.until(seen)).await.unwrap();
         let failure = status.state.failure().unwrap().to_string();
         assert!(failure.contains("cannot connect to"), "{failure}");
         remote.come_back(&server).await;
         assert!(timeout(PATIENCE, waiting).await.unwrap().is_ok(), "{era:?}");
-        assert!(world.call("t").await.is_ok());
+        assert!(harness.call("t").await.is_ok());
     }
 }
 
@@ -74,8 +74,8 @@ async fn a_subscription_that_breaks_is_made_again() {
     })
     .await
     .unwrap();
-    let world = World::new(at(&server.url), |_| {});
-    timeout(PATIENCE, world.until_ready()).await.unwrap();
+    let harness = Harness::new(at(&server.url), |_| {});
+    timeout(PATIENCE, harness.until_ready()).await.unwrap();
     let listening = || server.requests().iter().filter(|asked| asked.rpc() == "subscriptions/listen").count();
     let again = async {
         while listening() < 2 {
@@ -90,20 +90,20 @@ async fn a_server_that_stays_down_fails_calls_but_is_found_by_the_first_that_com
     let server = server(SupportedRevisions::Both);
     let mut remote = Remote::start(&server).await;
     remote.leave().await;
-    let world = World::new(at(&remote.url), |settings| {
+    let harness = Harness::new(at(&remote.url), |settings| {
         settings.restart = toolbay_upstream::RestartMode::Fixed { delay: Duration::from_millis(10) };
     });
-    let failed = world.until(|status| matches!(status.state, UpstreamState::Failed { .. }));
+    let failed = harness.until(|status| matches!(status.state, UpstreamState::Failed { .. }));
     timeout(PATIENCE, failed).await.unwrap();
-    let error = timeout(PATIENCE, world.call("t")).await.unwrap().unwrap_err();
+    let error = timeout(PATIENCE, harness.call("t")).await.unwrap().unwrap_err();
     assert!(matches!(error, CallError::Down { .. }), "{error}");
     assert!(error.hint().unwrap().contains("check that the server runs"), "{error:?}");
     remote.come_back(&server).await;
     sleep(Duration::from_millis(1100)).await;
-    assert!(timeout(PATIENCE, world.call("t")).await.unwrap().is_ok());
+    assert!(timeout(PATIENCE, harness.call("t")).await.unwrap().is_ok());
 }
 
-/// Every call ends, none with the answer of another, and those that never arrived are answered after all.
+/// Every call ends, none with the response of another, and those that never arrived are answered after all.
 #[tokio::test]
 async fn a_server_that_restarts_under_load_mixes_nothing_up() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
@@ -112,16 +112,16 @@ async fn a_server_that_restarts_under_load_mixes_nothing_up() {
             Ok(arguments)
         });
         let mut remote = Remote::start(&server).await;
-        let world = World::new(at(&remote.url), |settings| {
+        let harness = Harness::new(at(&remote.url), |settings| {
             settings.restart = toolbay_upstream::RestartMode::Fixed { delay: Duration::from_millis(300) };
         });
-        world.until_ready().await;
+        harness.until_ready().await;
         let calls = async {
             let mut answered = 0;
             for round in 0..20 {
                 let calls = (0..32).map(|n| {
                     let number = round * 32 + n;
-                    let call = world.server.call(call_with("echo", &json!({ "n": number })));
+                    let call = harness.server.call(call_with("echo", &json!({ "n": number })));
                     async move { (number, call.await) }
                 });
                 for (number, outcome) in timeout(PATIENCE, join_all(calls)).await.expect("a call hangs") {
@@ -153,6 +153,6 @@ async fn a_server_that_restarts_under_load_mixes_nothing_up() {
         let (answered, ()) = tokio::join!(calls, restarts);
         // Only those can be lost that were at the server when it went.
         assert!(answered >= 640 - 2 * 32, "{era:?}: only {answered} of 640 calls were answered");
-        assert!(world.call("echo").await.is_ok());
+        assert!(harness.call("echo").await.is_ok());
     }
 }

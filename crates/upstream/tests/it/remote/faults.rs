@@ -16,11 +16,11 @@ use toolbay_testkit::{FaultProxy, TestServer, Toxics};
 use toolbay_upstream::{CallError, Endpoint, Timeouts, UpstreamState, UpstreamStatus};
 
 use super::{PATIENCE, target};
-use crate::world::{World, call, call_with, value};
+use crate::harness::{Harness, call, call_with, value};
 
 /// A server, a bad network in front of it, and us.
 struct Far {
-    world: World,
+    harness: Harness,
     network: FaultProxy,
     /// How often `hang` was called.
     hanging: Arc<AtomicUsize>,
@@ -47,19 +47,19 @@ impl Far {
         let address: std::net::SocketAddr = url.split('/').nth(2).unwrap().parse().unwrap();
         let network = FaultProxy::start(&tasks, address).await.unwrap();
         let url = url.replace(&address.to_string(), &network.address().to_string());
-        let world = World::new(Endpoint::Auto(target(&url)), |settings| {
+        let harness = Harness::new(Endpoint::Auto(target(&url)), |settings| {
             settings.timeouts = Timeouts { idle: Duration::from_secs(10), ..settings.timeouts };
         });
-        timeout(PATIENCE, world.until_ready()).await.expect("it never gets ready");
-        Self { world, network, hanging, _tasks: tasks }
+        timeout(PATIENCE, harness.until_ready()).await.expect("it never gets ready");
+        Self { harness, network, hanging, _tasks: tasks }
     }
 
-    /// Makes calls at once, of which every answer must be its own.
+    /// Makes calls at once, of which every response must be its own.
     async fn echo(&self, calls: usize, length: usize) -> Result<(), CallError> {
         let text = "ä".repeat(length / 2);
         let calls = (0..calls).map(|number| {
             let sent = json!({"number": number, "text": text});
-            let call = self.world.server.call(call_with("echo", &sent));
+            let call = self.harness.server.call(call_with("echo", &sent));
             async move {
                 let answer = call.await?;
                 assert!(value(&answer)["result"]["structuredContent"] == sent, "the answer of another call");
@@ -72,7 +72,7 @@ impl Far {
 }
 
 #[tokio::test]
-async fn a_slow_line_in_small_pieces_changes_no_answer() {
+async fn a_slow_line_in_small_pieces_changes_no_response() {
     for (speaks, far) in Far::all().await {
         far.network.to_server(Toxics {
             slice: Some(67),
@@ -86,14 +86,14 @@ async fn a_slow_line_in_small_pieces_changes_no_answer() {
         far.network.to_server(Toxics::bandwidth(1 << 20));
         far.network.to_client(Toxics::bandwidth(1 << 20));
         far.echo(4, 100_000).await.unwrap_or_else(|error| panic!("{speaks}: {error}"));
-        assert_eq!(far.world.server.status().borrow().starts, 1, "{speaks}");
+        assert_eq!(far.harness.server.status().borrow().starts, 1, "{speaks}");
     }
 }
 
 #[tokio::test]
 async fn a_reset_fails_the_call_that_the_server_had_and_no_other() {
     for (speaks, far) in Far::all().await {
-        let hanging = far.world.server.call(call("hang"));
+        let hanging = far.harness.server.call(call("hang"));
         while far.hanging.load(Relaxed) == 0 {
             sleep(Duration::from_millis(5)).await;
         }
@@ -103,7 +103,9 @@ async fn a_reset_fails_the_call_that_the_server_had_and_no_other() {
         assert!(lost.to_string().contains("was lost before the response"), "{speaks}: {lost}");
         let again =
             |status: &UpstreamStatus| status.starts == 2 && matches!(status.state, UpstreamState::Running);
-        timeout(PATIENCE, far.world.until(again)).await.unwrap_or_else(|_| panic!("{speaks}: it stays down"));
+        timeout(PATIENCE, far.harness.until(again))
+            .await
+            .unwrap_or_else(|_| panic!("{speaks}: it stays down"));
         far.echo(32, 100).await.unwrap_or_else(|error| panic!("{speaks}: {error}"));
         assert_eq!(far.hanging.load(Relaxed), 1, "{speaks}: it was called again");
     }
@@ -116,7 +118,7 @@ async fn a_black_hole_costs_calls_their_deadline_and_no_more() {
         let mut lost = call_with("echo", &json!({"number": 0}));
         let idle = Duration::from_secs(1);
         lost.timeouts = Some(Timeouts { idle, total: idle * 2, ..Timeouts::default() });
-        let lost = timeout(PATIENCE, far.world.server.call(lost)).await.unwrap().unwrap_err();
+        let lost = timeout(PATIENCE, far.harness.server.call(lost)).await.unwrap().unwrap_err();
         assert!(matches!(lost, CallError::Idle { .. }), "{speaks}: {lost}");
         far.network.heal();
         far.echo(32, 100).await.unwrap_or_else(|error| panic!("{speaks}: {error}"));

@@ -7,7 +7,7 @@ use toolbay_testkit::HttpScript;
 use toolbay_upstream::CatalogKind;
 
 use super::{PATIENCE, at};
-use crate::world::{World, call_with, discovery};
+use crate::harness::{Harness, call_with, discovery};
 
 #[tokio::test]
 async fn tools_say_which_and_those_that_say_it_wrongly_are_left_out() {
@@ -27,13 +27,13 @@ async fn tools_say_which_and_those_that_say_it_wrongly_are_left_out() {
     })
     .await
     .unwrap();
-    let world = World::new(at(&server.url), |_| {});
-    let status = timeout(PATIENCE, world.until_ready()).await.unwrap();
+    let harness = Harness::new(at(&server.url), |_| {});
+    let status = timeout(PATIENCE, harness.until_ready()).await.unwrap();
     assert_eq!(status.catalog.list(CatalogKind::Tools).len(), 1);
     let [problem] = &status.catalog.problems[..] else { panic!("{:?}", status.catalog.problems) };
     assert!(problem.contains("`bad` is not offered"), "{problem}");
 
-    world.server.call(call_with("good", &json!({"region": "us-west1"}))).await.unwrap();
+    harness.server.call(call_with("good", &json!({"region": "us-west1"}))).await.unwrap();
     let asked = server.requests();
     let call = asked.iter().find(|asked| asked.rpc() == "tools/call").unwrap();
     assert_eq!((call.header("mcp-name"), call.header("mcp-param-region")), ("good", "us-west1"));

@@ -12,7 +12,7 @@ use toolbay_testkit::TestServer;
 use toolbay_upstream::{CallError, Endpoint, RestartMode};
 
 use super::{PATIENCE, Remote, Speaks, target};
-use crate::world::{World, call, call_with, hello, tools, value};
+use crate::harness::{Harness, call, call_with, hello, tools, value};
 
 const BOTH: [Speaks; 2] = [Speaks::Sse, Speaks::WebSocket];
 
@@ -27,14 +27,14 @@ fn server() -> TestServer {
 }
 
 #[tokio::test]
-async fn a_long_message_goes_both_ways() {
+async fn a_long_message_passes_in_both_directions() {
     for speaks in BOTH {
         let server = server();
         let remote = Remote::start_as(speaks, &server).await;
-        let world = World::new(remote.source(), |_| {});
-        timeout(PATIENCE, world.until_ready()).await.unwrap();
+        let harness = Harness::new(remote.source(), |_| {});
+        timeout(PATIENCE, harness.until_ready()).await.unwrap();
         let text = "ä".repeat(2 << 20);
-        let answer = world.server.call(call_with("echo", &json!({ "text": text })));
+        let answer = harness.server.call(call_with("echo", &json!({ "text": text })));
         let answer = timeout(PATIENCE, answer).await.unwrap().unwrap();
         assert!(value(&answer)["result"]["structuredContent"]["text"] == text, "{speaks:?}");
     }
@@ -45,9 +45,9 @@ async fn a_server_that_comes_back_serves_again() {
     for speaks in BOTH {
         let server = server();
         let mut remote = Remote::start_as(speaks, &server).await;
-        let world = World::new(remote.source(), |_| {});
-        timeout(PATIENCE, world.until_ready()).await.unwrap();
-        let running = world.server.call(call("slow"));
+        let harness = Harness::new(remote.source(), |_| {});
+        timeout(PATIENCE, harness.until_ready()).await.unwrap();
+        let running = harness.server.call(call("slow"));
         sleep(Duration::from_millis(50)).await;
         remote.leave().await;
         // What it had is lost, and says so.
@@ -59,16 +59,16 @@ async fn a_server_that_comes_back_serves_again() {
             "{said}"
         );
         // What it never had waits.
-        let waiting = world.server.call(call("t"));
+        let waiting = harness.server.call(call("t"));
         let seen = |status: &toolbay_upstream::UpstreamStatus| status.state.failure().is_some();
-        timeout(PATIENCE, world.until(seen)).await.unwrap();
+        timeout(PATIENCE, harness.until(seen)).await.unwrap();
         remote.come_back(&server).await;
         assert!(timeout(PATIENCE, waiting).await.unwrap().is_ok(), "{speaks:?}");
-        assert!(world.call("t").await.is_ok());
+        assert!(harness.call("t").await.is_ok());
     }
 }
 
-/// Every call ends, none with the answer of another, and calls resume by themselves.
+/// Every call ends, none with the response of another, and calls resume by themselves.
 #[tokio::test]
 async fn a_server_that_restarts_under_load_mixes_nothing_up() {
     for speaks in BOTH {
@@ -77,16 +77,16 @@ async fn a_server_that_restarts_under_load_mixes_nothing_up() {
             Ok(arguments)
         });
         let mut remote = Remote::start_as(speaks, &server).await;
-        let world = World::new(remote.source(), |settings| {
+        let harness = Harness::new(remote.source(), |settings| {
             settings.restart = RestartMode::Fixed { delay: Duration::from_millis(300) };
         });
-        timeout(PATIENCE, world.until_ready()).await.unwrap();
+        timeout(PATIENCE, harness.until_ready()).await.unwrap();
         let calls = async {
             let mut answered = 0;
             for round in 0..20 {
                 let calls = (0..32).map(|n| {
                     let number = round * 32 + n;
-                    let call = world.server.call(call_with("echo", &json!({ "n": number })));
+                    let call = harness.server.call(call_with("echo", &json!({ "n": number })));
                     async move { (number, call.await) }
                 });
                 for (number, outcome) in timeout(PATIENCE, join_all(calls)).await.expect("a call hangs") {
@@ -113,7 +113,7 @@ async fn a_server_that_restarts_under_load_mixes_nothing_up() {
         let (answered, ()) = tokio::join!(calls, restarts);
         // Only those can be lost that were at the server when it went.
         assert!(answered >= 640 - 2 * 32, "{speaks:?}: only {answered} of 640 calls were answered");
-        assert!(world.call("echo").await.is_ok());
+        assert!(harness.call("echo").await.is_ok());
     }
 }
 
@@ -122,22 +122,22 @@ async fn stopping_closes_the_connection() {
     for speaks in BOTH {
         let server = server();
         let remote = Remote::start_as(speaks, &server).await;
-        let world = World::new(remote.source(), |_| {});
-        timeout(PATIENCE, world.until_ready()).await.unwrap();
-        let World { server: handle, tasks, .. } = world;
+        let harness = Harness::new(remote.source(), |_| {});
+        timeout(PATIENCE, harness.until_ready()).await.unwrap();
+        let Harness { server: handle, tasks, .. } = harness;
         handle.stop();
         tasks.close();
         timeout(PATIENCE, tasks.wait()).await.unwrap_or_else(|_| panic!("{speaks:?} goes on"));
     }
 }
 
-/// As servers built on old SDKs do, which take any question before the handshake for a fatal mistake.
+/// As servers built on old SDKs do, which exit on any request before the handshake.
 #[tokio::test]
-async fn a_server_that_hangs_up_on_the_question_for_its_era_is_met_with_a_handshake() {
+async fn a_server_that_hangs_up_on_the_probe_gets_a_handshake() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/", listener.local_addr().unwrap());
-    let world = World::new(Endpoint::WebSocket(target(&url)), |_| {});
-    world.tasks.spawn(async move {
+    let harness = Harness::new(Endpoint::WebSocket(target(&url)), |_| {});
+    harness.tasks.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             #[expect(clippy::result_large_err, reason = "what the library wants")]
             let agree = |_: &_, mut response: http::Response<()>| {
@@ -158,6 +158,6 @@ async fn a_server_that_hangs_up_on_the_question_for_its_era_is_met_with_a_handsh
             }
         }
     });
-    let ready = timeout(PATIENCE, world.until_ready()).await.expect("it never gets ready");
+    let ready = timeout(PATIENCE, harness.until_ready()).await.expect("it never gets ready");
     assert_eq!(ready.revision.unwrap().as_str(), "2025-11-25");
 }

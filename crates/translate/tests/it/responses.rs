@@ -22,8 +22,8 @@ fn text(rope: Rope) -> String {
 }
 
 #[test]
-fn each_era_gets_what_it_expects() {
-    for (said, asked, from, to, expected) in [
+fn legacy_and_modern_clients_get_what_they_expect() {
+    for (said, method, from, to, expected) in [
         (r#""result":{}"#, method::TOOLS_CALL, OLD, OLD, r#""result":{}"#),
         (r#""result":{}"#, method::TOOLS_CALL, OLD, NEW, r#""result":{"resultType":"complete"}"#),
         (
@@ -50,12 +50,12 @@ fn each_era_gets_what_it_expects() {
     ] {
         let said = format!(r#"{{"jsonrpc":"2.0","id":7,{said}}}"#);
         let expected = format!(r#"{{"jsonrpc":"2.0","id":"c",{expected}}}"#);
-        assert_eq!(got(&said, asked, from, to), expected);
+        assert_eq!(got(&said, method, from, to), expected);
     }
 }
 
 #[test]
-fn notifications_find_their_way() {
+fn notifications_get_the_token_or_tag_of_the_client() {
     let note = notification(
         r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}"#,
     );
@@ -86,10 +86,10 @@ proptest! {
         let result: Value = fields.into_iter().map(|(key, value)| (key, Value::from(value))).collect();
         let original = json!({ "jsonrpc": "2.0", "id": "c", "result": result });
         let text = if pretty { serde_json::to_string_pretty(&original) } else { serde_json::to_string(&original) }.unwrap();
-        let asked = if read { method::RESOURCES_READ } else { method::TOOLS_CALL };
-        let there = got(&text, asked, OLD, NEW);
+        let method = if read { method::RESOURCES_READ } else { method::TOOLS_CALL };
+        let there = got(&text, method, OLD, NEW);
         prop_assert!(!there.contains('\n'));
-        let back: Value = serde_json::from_str(&got(&there, asked, NEW, OLD)).unwrap();
+        let back: Value = serde_json::from_str(&got(&there, method, NEW, OLD)).unwrap();
         prop_assert_eq!(back, original);
     }
 }

@@ -1,9 +1,9 @@
 //! WebSocket, both sides, over real sockets.
 
-mod closing; // who ends a connection, and what the other is told
-mod heartbeat; // peers that are gone, or only slow; in virtual time
+mod close; // which side closes, and what the other gets
+mod keepalive; // peers that are gone, or only slow; in virtual time
 mod messages; // what is carried, and how long it may be
-mod upgrading; // the request with which it begins
+mod upgrade; // the request that upgrades
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(crate) async fn message(wire: &mut Connection) -> Value {
     }
 }
 
-/// A wire of the client side, and the bare WebSocket at its other end.
+/// A connection of the client side, and the bare WebSocket at its other end.
 pub(crate) async fn client() -> (Connection, WebSocketStream<TcpStream>, TaskTracker) {
     client_with(|target| target).await
 }

@@ -25,7 +25,7 @@ use toolbay_transport::{
 use super::{PATIENCE, Stage, modern, request, target, value};
 
 #[tokio::test]
-async fn headers_repeat_what_the_body_says() {
+async fn headers_mirror_the_body() {
     let mut stage =
         Stage::new(|asked, answering| async move { answering.result(&asked, json!({})).await }).await;
     let schema = json!({"properties": {
@@ -58,7 +58,7 @@ async fn headers_repeat_what_the_body_says() {
 }
 
 #[tokio::test]
-async fn what_comes_with_an_answer_is_about_it_and_in_order() {
+async fn what_comes_with_a_response_is_about_it_and_in_order() {
     let mut stage = Stage::new(|asked, mut answering| async move {
         answering.stream().await;
         for step in 0..3 {
@@ -127,7 +127,7 @@ async fn a_stream_that_breaks_fails_its_request_alone() {
 
 /// Its connection can be used again if the stream ends soon, but not if it goes on for ever.
 #[tokio::test]
-async fn a_stream_may_end_a_little_later_than_its_answer() {
+async fn a_stream_may_end_a_little_later_than_its_response() {
     let (closed, mut closed_after) = tokio::sync::mpsc::channel(1);
     let mut stage = Stage::new(move |asked, mut answering| {
         let closed = closed.clone();
@@ -152,7 +152,7 @@ async fn a_stream_may_end_a_little_later_than_its_answer() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_holds_up_nobody() {
+async fn a_slow_response_delays_no_other() {
     let mut stage = Stage::new(|asked, answering| async move {
         if asked.body["id"] == 0 {
             sleep(Duration::from_secs(60)).await; // not even headers
@@ -163,16 +163,16 @@ async fn a_slow_answer_holds_up_nobody() {
     for id in 0..=64 {
         stage.send(request(id)).await;
     }
-    let mut answered: Vec<u64> = Vec::new();
+    let mut response_to: Vec<u64> = Vec::new();
     for _ in 0..64 {
-        answered.push(stage.message().await["id"].as_u64().unwrap());
+        response_to.push(stage.message().await["id"].as_u64().unwrap());
     }
-    answered.sort_unstable();
-    assert_eq!(answered, (1..=64).collect::<Vec<_>>());
+    response_to.sort_unstable();
+    assert_eq!(response_to, (1..=64).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn large_messages_pass_both_ways() {
+async fn large_messages_pass_in_both_directions() {
     const LENGTH: usize = 5_000_000;
     let tasks = TaskTracker::new();
     let server = TestServer::new("s").with_raw_tool("echo", |params| {

@@ -1,4 +1,4 @@
-//! Questions of servers, and their answers.
+//! Server requests, and their responses.
 
 use toolbay_protocol::{Revision, method};
 use toolbay_translate::{UnsupportedServerRequest, translate_client_response, translate_server_request};
@@ -9,7 +9,7 @@ const V06: Revision = Revision::V2025_06_18;
 const V11: Revision = Revision::V2025_11_25;
 const NEW: Revision = Revision::V2026_07_28;
 
-fn asked(
+fn translated(
     method: &str,
     params: &str,
     from: Revision,
@@ -18,17 +18,17 @@ fn asked(
     translate_server_request(method, Some(params), from, to, "e\"1")
 }
 
-/// The same question for every client, whichever server asks.
+/// The same server request for every client, whichever server asks.
 fn stays(method: &str, params: &str, revisions: &[Revision]) {
     for from in revisions {
         for to in revisions {
-            assert_eq!(asked(method, params, *from, *to).as_deref(), Ok(params), "{from} → {to}");
+            assert_eq!(translated(method, params, *from, *to).as_deref(), Ok(params), "{from} → {to}");
         }
     }
 }
 
 #[test]
-fn what_every_revision_can_ask_stays_as_it_was_written() {
+fn what_every_revision_has_stays_as_it_was_written() {
     let all = Revision::ALL;
     stays(method::ROOTS_LIST, r#"{ "_meta":{"k":1.0} }"#, &all);
     stays(
@@ -45,7 +45,7 @@ fn what_every_revision_can_ask_stays_as_it_was_written() {
 }
 
 #[test]
-fn forms_in_the_words_of_2025_06_18() {
+fn forms_are_translated_to_2025_06_18() {
     let form = |properties: &str, required: &str| {
         format!(
             r#"{{"mode":"form","message":"m","requestedSchema":{{"type":"object","properties":{{{properties}}},"required":[{required}]}}}}"#
@@ -63,12 +63,12 @@ fn forms_in_the_words_of_2025_06_18() {
             (form(plain, ""), form(plain, "")),
         ] {
             let expected = expected.replace(r#""mode":"form","#, ""); // there was no other
-            assert_eq!(asked(method::ELICIT, &said, from, V06), Ok(expected));
+            assert_eq!(translated(method::ELICIT, &said, from, V06), Ok(expected));
         }
         let must = form(several, r#""\u0062""#);
-        let lacks = asked(method::ELICIT, &must, from, V06).unwrap_err();
+        let lacks = translated(method::ELICIT, &must, from, V06).unwrap_err();
         assert_eq!(lacks.to_string(), "revision 2025-06-18 has no multi-select in a form");
-        assert_eq!(asked(method::ELICIT, &must, from, NEW), Ok(must));
+        assert_eq!(translated(method::ELICIT, &must, from, NEW), Ok(must));
     }
 }
 
@@ -76,28 +76,31 @@ fn forms_in_the_words_of_2025_06_18() {
 fn pages_have_an_id_in_2025_11_25_only() {
     let modern = r#"{"mode":"url","message":"m","url":"x:y"}"#;
     let named = r#"{"mode":"url","message":"m","url":"x:y","elicitationId":"e\"1"}"#;
-    assert_eq!(asked(method::ELICIT, modern, NEW, V11).as_deref(), Ok(named));
+    assert_eq!(translated(method::ELICIT, modern, NEW, V11).as_deref(), Ok(named));
     let own = named.replace("e\\\"1", "mine");
-    assert_eq!(asked(method::ELICIT, &own, NEW, V11).as_deref(), Ok(&*own));
-    assert_eq!(asked(method::ELICIT, named, V11, NEW).as_deref(), Ok(modern));
-    assert_eq!(asked(method::ELICIT, named, V11, V11).as_deref(), Ok(named));
+    assert_eq!(translated(method::ELICIT, &own, NEW, V11).as_deref(), Ok(&*own));
+    assert_eq!(translated(method::ELICIT, named, V11, NEW).as_deref(), Ok(modern));
+    assert_eq!(translated(method::ELICIT, named, V11, V11).as_deref(), Ok(named));
     for from in [V11, NEW] {
-        assert_eq!(asked(method::ELICIT, named, from, V06).unwrap_err().revision, V06);
+        assert_eq!(translated(method::ELICIT, named, from, V06).unwrap_err().revision, V06);
     }
-    assert!(asked(method::ELICIT, r#"{"mode":"voice"}"#, NEW, V06).is_err());
+    assert!(translated(method::ELICIT, r#"{"mode":"voice"}"#, NEW, V06).is_err());
 }
 
 #[test]
-fn a_client_that_declares_elicitation_before_its_time_is_asked() {
+fn a_client_that_declares_elicitation_before_its_revision_gets_it() {
     for from in [V06, V11, NEW] {
         for to in [V24, V03] {
-            assert_eq!(asked(method::ELICIT, r#"{"message":"m"}"#, from, to).unwrap(), r#"{"message":"m"}"#);
+            assert_eq!(
+                translated(method::ELICIT, r#"{"message":"m"}"#, from, to).unwrap(),
+                r#"{"message":"m"}"#
+            );
         }
     }
 }
 
 #[test]
-fn models_are_asked_in_blocks_that_the_client_knows() {
+fn sampling_uses_blocks_that_the_client_knows() {
     let sampling = |messages: &str| format!(r#"{{"messages":[{messages}],"maxTokens":1}}"#);
     let message = |content: &str| format!(r#"{{"role":"user","content":{content},"x":1.0}}"#);
     let text = r#"{"type":"text","text":"t"}"#;
@@ -114,7 +117,7 @@ fn models_are_asked_in_blocks_that_the_client_knows() {
         (sampling(&message("[[]]")), NEW, V24, sampling(&message("[[]]"))),
         (sampling(r#"5,{"role":"user"}"#), NEW, V24, sampling(r#"5,{"role":"user"}"#)),
     ] {
-        assert_eq!(asked(method::SAMPLE, &said, from, to), Ok(expected), "{from} → {to}");
+        assert_eq!(translated(method::SAMPLE, &said, from, to), Ok(expected), "{from} → {to}");
     }
 }
 
@@ -126,33 +129,36 @@ fn tools_in_sampling_need_2025_11_25() {
     let odd = params(r#""tools":[{"name":"t","outputSchema":{"type":"array"}}],"#);
     let used =
         r#"{"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"i","content":[]}}]}"#;
-    assert_eq!(asked(method::SAMPLE, &none, V11, V06), Ok(params("")));
-    assert_eq!(asked(method::SAMPLE, &some, NEW, V11), Ok(some.clone()));
-    assert_eq!(asked(method::SAMPLE, &odd, NEW, V11), Ok(params(r#""tools":[{"name":"t"}],"#)));
+    assert_eq!(translated(method::SAMPLE, &none, V11, V06), Ok(params("")));
+    assert_eq!(translated(method::SAMPLE, &some, NEW, V11), Ok(some.clone()));
+    assert_eq!(translated(method::SAMPLE, &odd, NEW, V11), Ok(params(r#""tools":[{"name":"t"}],"#)));
     let structured = |value: &str| {
         let block =
             format!(r#"{{"type":"tool_result","toolUseId":"i","content":[],"structuredContent":{value}}}"#);
         format!(r#"{{"messages":[{{"content":[{block}]}},{{"content":{block}}}]}}"#)
     };
     let plain = structured("5").replace(r#","structuredContent":5"#, "");
-    assert_eq!(asked(method::SAMPLE, &structured("5"), NEW, V11), Ok(plain));
-    assert_eq!(asked(method::SAMPLE, &structured("{}"), NEW, V11), Ok(structured("{}")));
+    assert_eq!(translated(method::SAMPLE, &structured("5"), NEW, V11), Ok(plain));
+    assert_eq!(translated(method::SAMPLE, &structured("{}"), NEW, V11), Ok(structured("{}")));
     for said in [&some, used] {
-        let lacks = asked(method::SAMPLE, said, NEW, V06).unwrap_err();
+        let lacks = translated(method::SAMPLE, said, NEW, V06).unwrap_err();
         assert_eq!(lacks.to_string(), "revision 2025-06-18 has no tools in sampling");
     }
 }
 
 #[test]
-fn what_was_meant_for_the_old_era_is_left_out_of_the_new() {
+fn what_only_legacy_revisions_have_is_left_out_for_modern_ones() {
     let said = r#"{"message":"m","task":{"ttl":1},"_meta":{"progressToken":1,"k":1.0}}"#;
-    assert_eq!(asked(method::ELICIT, said, V11, NEW).as_deref(), Ok(r#"{"message":"m","_meta":{"k":1.0}}"#));
+    assert_eq!(
+        translated(method::ELICIT, said, V11, NEW).as_deref(),
+        Ok(r#"{"message":"m","_meta":{"k":1.0}}"#)
+    );
     let expected = r#"{"message":"m","_meta":{"progressToken":1,"k":1.0}}"#;
-    assert_eq!(asked(method::ELICIT, said, V11, V06).as_deref(), Ok(expected));
+    assert_eq!(translated(method::ELICIT, said, V11, V06).as_deref(), Ok(expected));
 }
 
 #[test]
-fn answers_are_in_the_words_of_the_server() {
+fn responses_are_translated_for_the_server() {
     let sampled =
         |content: &str| format!(r#"{{"role":"assistant","content":{content},"model":"m","x":1.0}}"#);
     let text = r#"{"type":"text","text":"t"}"#;

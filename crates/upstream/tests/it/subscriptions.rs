@@ -1,4 +1,4 @@
-//! Resources that someone watches: asked for once, told to all, and again in each life.
+//! Subscriptions to resources: one request for all clients, and again on each connection.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 use toolbay_testkit::{SupportedRevisions, TestServer};
 use toolbay_upstream::{Endpoint, SubscribeError};
 
-use crate::world::{Script, World, discovery, eventually, hello, scripted, tools};
+use crate::harness::{Harness, Script, discovery, eventually, hello, scripted, tools};
 
 const URI: &str = "test://r";
 
@@ -25,8 +25,8 @@ fn listened(server: &TestServer) -> Vec<String> {
     uris.unwrap_or_default().iter().map(|uri| uri.as_str().unwrap().to_owned()).collect()
 }
 
-async fn next_update(world: &mut World) -> String {
-    let (name, update) = timeout(Duration::from_secs(5), world.updates.recv()).await.unwrap().unwrap();
+async fn next_update(harness: &mut Harness) -> String {
+    let (name, update) = timeout(Duration::from_secs(5), harness.updates.recv()).await.unwrap().unwrap();
     assert_eq!(name.as_str(), "s");
     update.string_param("uri").unwrap().into_owned()
 }
@@ -36,10 +36,10 @@ async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server(era);
         let handle = server.handle();
-        let mut world = World::ready(&server).await;
-        let (first, second) = tokio::join!(world.server.watch(URI), world.server.watch(URI));
+        let mut harness = Harness::ready(&server).await;
+        let (first, second) = tokio::join!(harness.server.watch(URI), harness.server.watch(URI));
         let (first, second) = (first.unwrap(), second.unwrap());
-        let third = world.server.watch(URI).await.unwrap();
+        let third = harness.server.watch(URI).await.unwrap();
         let asked = |method| handle.count(method);
         if era == SupportedRevisions::Legacy {
             assert_eq!(asked("resources/subscribe"), 1);
@@ -48,11 +48,11 @@ async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
         }
         let listens = asked("subscriptions/listen");
         handle.set_resource(URI, "new");
-        assert_eq!(next_update(&mut world).await, URI);
+        assert_eq!(next_update(&mut harness).await, URI);
         drop((first, third));
         sleep(Duration::from_secs(2)).await;
         handle.set_resource(URI, "newer");
-        assert_eq!(next_update(&mut world).await, URI, "one is still interested");
+        assert_eq!(next_update(&mut harness).await, URI, "one is still interested");
         assert_eq!((asked("resources/unsubscribe"), asked("subscriptions/listen")), (0, listens));
         drop(second);
         if era == SupportedRevisions::Legacy {
@@ -63,7 +63,7 @@ async fn the_first_interest_subscribes_and_the_last_one_unsubscribes() {
         }
         handle.set_resource(URI, "newest");
         sleep(Duration::from_secs(2)).await;
-        assert!(world.updates.try_recv().is_err(), "{era:?}: nobody is interested");
+        assert!(harness.updates.try_recv().is_err(), "{era:?}: nobody is interested");
     }
 }
 
@@ -72,11 +72,11 @@ async fn a_restart_subscribes_again() {
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server(era);
         let handle = server.handle();
-        let mut world = World::ready(&server).await;
-        let _interest = world.server.watch(URI).await.unwrap();
-        world.server.restart().await;
-        world.until(|status| status.starts == 2).await;
-        world.until_ready().await;
+        let mut harness = Harness::ready(&server).await;
+        let _interest = harness.server.watch(URI).await.unwrap();
+        harness.server.restart().await;
+        harness.until(|status| status.starts == 2).await;
+        harness.until_ready().await;
         if era == SupportedRevisions::Legacy {
             eventually("it subscribes", || handle.count("resources/subscribe") == 2).await;
         } else {
@@ -84,7 +84,7 @@ async fn a_restart_subscribes_again() {
         }
         sleep(Duration::from_secs(1)).await;
         handle.set_resource(URI, "new");
-        assert_eq!(next_update(&mut world).await, URI, "{era:?}");
+        assert_eq!(next_update(&mut harness).await, URI, "{era:?}");
     }
 }
 
@@ -115,28 +115,30 @@ fn reluctant() -> Endpoint {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_passed_on_and_not_held_against_the_next_one() {
-    let world = World::new(reluctant(), |_| {});
-    let Err(SubscribeError::Refused(error)) = world.server.watch(URI).await else { panic!("it was refused") };
+    let harness = Harness::new(reluctant(), |_| {});
+    let Err(SubscribeError::Refused(error)) = harness.server.watch(URI).await else {
+        panic!("it was refused")
+    };
     assert_eq!((error.code.0, error.message.as_str()), (-32002, "refused"));
-    world.server.watch(URI).await.unwrap();
+    harness.server.watch(URI).await.unwrap();
 }
 
-fn logged(world: &World, part: &str) -> usize {
-    world.server.log().tail(100).iter().filter(|line| line.text.contains(part)).count()
+fn logged(harness: &Harness, part: &str) -> usize {
+    harness.server.log().tail(100).iter().filter(|line| line.text.contains(part)).count()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_offers_no_subscriptions_is_never_asked() {
+async fn a_server_without_subscriptions_gets_no_subscribe_request() {
     let server = TestServer::new("s").with_tool("t", |_| Ok(json!(1)));
     for era in [SupportedRevisions::Legacy, SupportedRevisions::Modern] {
         let server = server.clone().revisions(era);
-        let world = World::ready(&server).await;
+        let harness = Harness::ready(&server).await;
         for _ in 0..3 {
-            assert!(matches!(world.server.watch(URI).await, Err(SubscribeError::Unsupported)), "{era:?}");
+            assert!(matches!(harness.server.watch(URI).await, Err(SubscribeError::Unsupported)), "{era:?}");
         }
         assert_eq!(server.handle().count("resources/subscribe"), 0);
         assert!(listened(&server).is_empty());
-        assert_eq!(logged(&world, "does not support subscriptions"), 1, "{era:?}: said once");
+        assert_eq!(logged(&harness, "does not support subscriptions"), 1, "{era:?}: said once");
     }
 }
 
@@ -207,16 +209,16 @@ async fn only_what_is_acknowledged_is_watched() {
             acknowledge(&script, &listen, json!({"resourceSubscriptions": agreed})).await;
         }
     });
-    let world = World::new(source, |_| {});
-    world.until_ready().await;
-    let (good, bad) = tokio::join!(world.server.watch(URI), world.server.watch("test://other"));
+    let harness = Harness::new(source, |_| {});
+    harness.until_ready().await;
+    let (good, bad) = tokio::join!(harness.server.watch(URI), harness.server.watch("test://other"));
     assert!(good.is_ok());
     assert!(matches!(bad, Err(SubscribeError::Unsupported)));
-    assert_eq!(logged(&world, "cannot subscribe to the resource test://other"), 1);
+    assert_eq!(logged(&harness, "cannot subscribe to the resource test://other"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_old_subscription_ends_when_the_new_one_stands_and_tells_nothing_twice() {
+async fn the_old_subscription_ends_when_the_new_one_is_open_and_no_change_is_reported_twice() {
     let source = scripted(|_, mut script| async move {
         introduce(&mut script).await;
         let old = until(&mut script, "subscriptions/listen").await;
@@ -233,11 +235,11 @@ async fn the_old_subscription_ends_when_the_new_one_stands_and_tells_nothing_twi
         update(&script, &new, "test://last").await;
         script.next().await;
     });
-    let mut world = World::new(source, |_| {});
-    world.until_ready().await;
-    let _interest = world.server.watch(URI).await.unwrap();
-    assert_eq!(next_update(&mut world).await, URI);
-    assert_eq!(next_update(&mut world).await, "test://last", "the old one is not heard any more");
+    let mut harness = Harness::new(source, |_| {});
+    harness.until_ready().await;
+    let _interest = harness.server.watch(URI).await.unwrap();
+    assert_eq!(next_update(&mut harness).await, URI);
+    assert_eq!(next_update(&mut harness).await, "test://last", "the old one is not heard any more");
 }
 
 #[tokio::test(start_paused = true)]
@@ -260,11 +262,11 @@ async fn a_subscription_that_the_server_ends_is_opened_again() {
             update(&script, &listen, URI).await;
             until(&mut script, "never").await;
         });
-        let mut world = World::new(source, |_| {});
-        world.until_ready().await;
+        let mut harness = Harness::new(source, |_| {});
+        harness.until_ready().await;
         sleep(Duration::from_millis(100)).await;
-        let _interest = world.server.watch(URI).await.unwrap();
-        assert_eq!(next_update(&mut world).await, URI, "{ends_with_answer}");
+        let _interest = harness.server.watch(URI).await.unwrap();
+        assert_eq!(next_update(&mut harness).await, URI, "{ends_with_answer}");
     }
 }
 
@@ -278,33 +280,33 @@ async fn a_server_that_refuses_to_be_listened_to_refuses_each_interest() {
         script.answer(&asked, json!({"content": []})).await;
         until(&mut script, "never").await;
     });
-    let world = World::new(source, |_| {});
-    world.until_ready().await;
+    let harness = Harness::new(source, |_| {});
+    harness.until_ready().await;
     for _ in 0..2 {
-        assert!(matches!(world.server.watch(URI).await, Err(SubscribeError::Refused(_))));
+        assert!(matches!(harness.server.watch(URI).await, Err(SubscribeError::Refused(_))));
     }
-    world.call("t").await.unwrap();
-    assert_eq!(logged(&world, "`subscriptions/listen` was refused"), 1);
+    harness.call("t").await.unwrap();
+    assert_eq!(logged(&harness, "`subscriptions/listen` was refused"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_server_that_is_down_for_good_learns_it() {
-    let world = World::new(scripted(|_, _| async {}), |_| {});
-    let watched = timeout(Duration::from_secs(30), world.server.watch(URI)).await.unwrap();
+    let harness = Harness::new(scripted(|_, _| async {}), |_| {});
+    let watched = timeout(Duration::from_secs(30), harness.server.watch(URI)).await.unwrap();
     assert!(matches!(watched, Err(SubscribeError::Down(_))), "{watched:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_watched_is_bounded() {
     let server = server(SupportedRevisions::Legacy);
-    let world = World::ready(&server).await;
+    let harness = Harness::ready(&server).await;
     let mut watching = tokio::task::JoinSet::new();
     for n in 0..4096 {
-        let server = world.server.clone();
+        let server = harness.server.clone();
         watching.spawn(async move { server.watch(&format!("test://{n}")).await.unwrap() });
     }
     let mut kept = watching.join_all().await;
-    assert!(matches!(world.server.watch("test://more").await, Err(SubscribeError::TooMany)));
+    assert!(matches!(harness.server.watch("test://more").await, Err(SubscribeError::TooMany)));
     kept.pop();
-    world.server.watch("test://more").await.unwrap();
+    harness.server.watch("test://more").await.unwrap();
 }

@@ -115,7 +115,7 @@ async fn a_message_that_is_too_long_ends_the_connection_by_name() {
 }
 
 #[tokio::test]
-async fn a_client_whose_message_is_too_long_is_told() {
+async fn a_message_that_is_too_long_closes_with_a_reason() {
     let (mut wire, socket, tasks) = client().await;
     let mut server = websocket::accept(socket.into_inner(), 1000, &tasks);
     send(&wire, &long(1, 1 << 20)).await;

@@ -51,7 +51,7 @@ async fn a_plain_request_is_sent_on_by_the_proxy() {
     assert_eq!(proxy.requests()[0].header("host"), ELSEWHERE);
 }
 
-/// A proxy that digs tunnels, wherever to, to `behind`; gives its address.
+/// A proxy that digs tunnels, wherever to, to `behind`; returns its address.
 async fn tunnels(tasks: &TaskTracker, behind: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

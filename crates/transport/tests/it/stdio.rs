@@ -118,7 +118,7 @@ async fn the_limit_is_exact() {
 }
 
 #[tokio::test]
-async fn noise_is_told_from_messages() {
+async fn noise_is_distinguished_from_messages() {
     let stream = [
         &b"Server started\n\n  \r\n"[..],
         b"\x1b[32mok\x1b[0m\n",

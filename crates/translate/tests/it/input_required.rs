@@ -4,14 +4,14 @@ use toolbay_translate::{InputRequest, InputRequired, input_requests, retry, url_
 
 use crate::text::{request, response};
 
-fn asked(result: &str) -> Option<InputRequired> {
+fn required(result: &str) -> Option<InputRequired> {
     input_requests(&response(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#)))
 }
 
 #[test]
-fn questions_are_read_in_order_and_written_again() {
+fn input_requests_are_read_in_order_and_written_again() {
     let text = r#"{"resultType":"input_required","inputRequests":{"z\"":{"method":"elicitation/create","params":{"a": 1.0}},"a":{"method":"roots/list"}},"requestState":"s\u0041"}"#;
-    let read = asked(text).unwrap();
+    let read = required(text).unwrap();
     let question = |key: &str, method: &str, params: Option<&str>| InputRequest {
         key: key.to_owned(),
         method: method.to_owned(),
@@ -31,10 +31,10 @@ fn questions_are_read_in_order_and_written_again() {
 }
 
 #[test]
-fn what_asks_nothing_is_no_question() {
+fn what_requires_nothing_is_not_input_required() {
     let state_only = r#"{"resultType":"input_required","requestState":"s"}"#;
-    assert_eq!(asked(state_only).unwrap().requests, []);
-    assert_eq!(asked(state_only).unwrap().to_result(), state_only);
+    assert_eq!(required(state_only).unwrap().requests, []);
+    assert_eq!(required(state_only).unwrap().to_result(), state_only);
     for other in [
         r#"{"inputRequests":{}}"#,
         r#"{"resultType":"complete","inputRequests":{}}"#,
@@ -42,7 +42,7 @@ fn what_asks_nothing_is_no_question() {
         r#"{"resultType":"input_required","inputRequests":{"a":{"params":{}}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"m"},"\u0061":{"method":"m"}}}"#,
     ] {
-        assert_eq!(asked(other), None, "{other}");
+        assert_eq!(required(other), None, "{other}");
     }
     let page = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":{"elicitations":[{"url":"x:y","elicitationId":"e"}]}}}"#;
     assert_eq!(input_requests(&response(page)), None);
@@ -52,7 +52,7 @@ fn what_asks_nothing_is_no_question() {
 }
 
 #[test]
-fn a_retry_is_the_request_with_the_answers() {
+fn a_retry_is_the_request_with_the_responses() {
     let call = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call"{params}}}"#);
     let answers =
         [("a".to_owned(), r#"{"action":"accept"}"#.to_owned()), ("b\"".to_owned(), "{\n}".to_owned())];

@@ -34,7 +34,7 @@ async fn a_peer_that_misses_two_pings_is_dead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_peer_that_answers_pings_lives() {
+async fn a_quiet_peer_that_responds_to_pings_stays_connected() {
     let (near, far) = duplex(1 << 16);
     let tasks = TaskTracker::new();
     let mut wire = websocket::accept(near, 1 << 20, &tasks);
@@ -50,7 +50,7 @@ async fn a_quiet_peer_that_answers_pings_lives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_line_is_a_sign_of_life_in_both_directions() {
+async fn a_slow_line_counts_as_activity_in_both_directions() {
     let (near, mut far) = duplex(64);
     let tasks = TaskTracker::new();
     let mut wire = websocket::accept(near, 1 << 20, &tasks);

@@ -12,7 +12,7 @@ use toolbay_testkit::HttpScript;
 use toolbay_upstream::{Call, CallEvent, Caller, ClientReply};
 
 use super::{PATIENCE, at};
-use crate::world::{World, call_with_events, hello, tools, value};
+use crate::harness::{Harness, call_with_events, hello, tools, value};
 
 /// A server whose tool asks its client for a name and answers with it.
 async fn curious() -> HttpScript {
@@ -42,7 +42,7 @@ async fn curious() -> HttpScript {
                         .event(&json!({"jsonrpc": "2.0", "id": asked.body["id"], "result": result}))
                         .await;
                 }
-                // An answer to a question, or a notification.
+                // A response to a server request, or a notification.
                 _ => {
                     let told =
                         asked_back.lock().unwrap().remove(asked.body["id"].as_str().unwrap_or_default());
@@ -58,17 +58,17 @@ async fn curious() -> HttpScript {
     .unwrap()
 }
 
-/// On a pipe nothing would tell whose question it is; here the stream does.
+/// On a pipe nothing would name the call of a server request; here the stream does.
 #[tokio::test]
-async fn each_client_is_asked_what_its_own_call_needs() {
+async fn each_client_gets_the_server_requests_of_its_own_call() {
     let server = curious().await;
-    let world = World::new(at(&server.url), |_| {});
-    timeout(PATIENCE, world.until_ready()).await.unwrap();
+    let harness = Harness::new(at(&server.url), |_| {});
+    timeout(PATIENCE, harness.until_ready()).await.unwrap();
     let mut clients = Vec::new();
     for _ in 0..8 {
         let (call, events) = call_with_events("t");
         let call = Call { caller: Caller { accepts_server_requests: true, ..call.caller }, ..call };
-        clients.push((world.server.call(call), events));
+        clients.push((harness.server.call(call), events));
     }
     // The last is asked first.
     for (number, (call, mut events)) in clients.into_iter().enumerate().rev() {

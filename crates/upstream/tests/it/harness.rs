@@ -21,14 +21,14 @@ use toolbay_upstream::{
 };
 
 /// A running upstream.
-pub(crate) struct World {
+pub(crate) struct Harness {
     pub(crate) server: ServerHandle,
     pub(crate) tasks: TaskTracker,
     /// What belongs to no call; kept, so that it has somewhere to go.
     pub(crate) updates: mpsc::Receiver<(ServerName, Box<Notification>)>,
 }
 
-impl World {
+impl Harness {
     pub(crate) fn new(source: Endpoint, change: impl FnOnce(&mut ServerSettings)) -> Self {
         let mut settings = ServerSettings::new(ServerName::new("s"));
         change(&mut settings);
@@ -44,9 +44,9 @@ impl World {
 
     /// A test server that is up.
     pub(crate) async fn ready(server: &TestServer) -> Self {
-        let world = Self::of(server);
-        world.until_ready().await;
-        world
+        let harness = Self::of(server);
+        harness.until_ready().await;
+        harness
     }
 
     pub(crate) async fn until_ready(&self) -> UpstreamStatus {
@@ -57,7 +57,7 @@ impl World {
         self.server.status().wait_for(|status| is_it(status)).await.unwrap().clone()
     }
 
-    /// Calls a tool and waits for the text of the answer.
+    /// Calls a tool and waits for the text of the response.
     pub(crate) async fn call(&self, tool: &str) -> Result<Value, CallError> {
         self.server.call(call(tool)).await.map(|answer| value(&answer))
     }
@@ -82,7 +82,7 @@ where
     }))
 }
 
-/// The server's end of a wire.
+/// The server's end of a connection.
 pub(crate) struct Script {
     wire: Connection,
 }

@@ -124,7 +124,7 @@ async fn messages_go_to_the_endpoint_with_the_configured_headers() {
         assert_eq!(message(&mut wire).await["method"], "notifications/tools/list_changed");
         say(&open, &json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
         assert_eq!(message(&mut wire).await["id"], 1);
-        // What is queued when the wire is dropped is still posted.
+        // What is queued when the connection is dropped is still posted.
         send(&wire, &json!({"jsonrpc": "2.0", "method": "notifications/cancelled"})).await;
         drop(wire);
         tasks.close();
@@ -165,7 +165,7 @@ async fn an_endpoint_of_another_origin_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_stream_is_told() {
+async fn what_is_no_stream_is_reported() {
     for (head, said) in [
         ("404 Not Found\r\ncontent-length: 4\r\n\r\nnope", "returned 404 Not Found: nope"),
         ("200 OK\r\ncontent-type: text/html\r\ncontent-length: 0\r\n\r\n", "returned `text/html`"),
@@ -247,7 +247,7 @@ async fn a_post_that_is_refused_fails_alone_unless_the_stream_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_loses_nothing() {
+async fn an_unreachable_server_loses_no_request() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/sse", listener.local_addr().unwrap());
     drop(listener);
@@ -280,7 +280,7 @@ async fn a_silent_stream_is_checked_and_a_dead_one_is_given_up() {
         asked.map(|asked| asked.body["id"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(pinged(&server), [json!("toolbay-ping-1")]);
-    // The answer is nobody else's business, and a sign of life.
+    // The response is not delivered, and counts as activity.
     say(&open, &json!({"jsonrpc": "2.0", "id": "toolbay-ping-1", "result": {}})).await;
     say(&open, &request(1)).await;
     assert_eq!(message(&mut wire).await["id"], 1);

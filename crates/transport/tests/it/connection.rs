@@ -105,7 +105,7 @@ async fn messages_share_writes_and_keep_their_order() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_read_is_still_heard() {
+async fn a_peer_that_does_not_read_is_still_read() {
     let tasks = TaskTracker::new();
     let (ours, theirs) = duplex(4096);
     let (reader, writer) = tokio::io::split(ours);
@@ -130,7 +130,7 @@ async fn a_peer_that_does_not_read_is_still_heard() {
 }
 
 #[tokio::test]
-async fn dropping_a_wire_ends_its_tasks() {
+async fn dropping_a_connection_ends_its_tasks() {
     let tasks = TaskTracker::new();
     let (left, right) = memory::pair(&tasks);
     let (ours, _theirs) = duplex(64);

@@ -63,7 +63,7 @@ async fn send_packed(answering: &mut Responder, encoding: &str, text: &str) {
 }
 
 #[tokio::test]
-async fn packed_answers_are_unpacked() {
+async fn compressed_responses_are_decompressed() {
     for encoding in ["gzip", "br", "x-gzip"] {
         let mut stage = Stage::new(move |asked, mut answering| async move {
             let answer =
@@ -149,7 +149,7 @@ async fn what_unpacks_to_too_much_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_unpack_fails_the_request() {
+async fn an_unknown_encoding_fails_the_request() {
     for (encoding, body, said) in [
         ("zstd", &b"whatever"[..], "something packed as `zstd`"),
         ("gzip", &b"this is no gzip"[..], "was lost before the response"),

@@ -1,4 +1,4 @@
-//! Finding out which era a server speaks.
+//! Detection of the revision of a server.
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -8,9 +8,9 @@ use toolbay_testkit::{HttpScript, RecordedRequest, Responder};
 use toolbay_upstream::{LogSource, UpstreamState};
 
 use super::{PATIENCE, at};
-use crate::world::{World, discovery, hello, tools};
+use crate::harness::{Harness, discovery, hello, tools};
 
-/// Answers as `discover` says to the probe, and as a server of the old era to everything else.
+/// Responds to the probe as `discover` says, and to everything else as a legacy server.
 async fn serve(asked: RecordedRequest, answering: Responder, discover: (&str, Value)) {
     match (asked.method.as_str(), asked.rpc()) {
         ("POST", "server/discover") => {
@@ -59,8 +59,8 @@ async fn the_body_of_a_refusal_decides() {
         })
         .await
         .unwrap();
-        let world = World::new(at(&server.url), |_| {});
-        let settled = world.until(|status| {
+        let harness = Harness::new(at(&server.url), |_| {});
+        let settled = harness.until(|status| {
             status.state.failure().is_some() || matches!(status.state, UpstreamState::Running)
         });
         let settled = timeout(PATIENCE, settled).await.expect(&case);
@@ -72,7 +72,7 @@ async fn the_body_of_a_refusal_decides() {
             continue;
         }
         // People can see how that was decided.
-        let lines = world.server.log().tail(10);
+        let lines = harness.server.log().tail(10);
         let ready =
             lines.iter().find(|line| line.source == LogSource::Event && line.text.starts_with("ready"));
         assert!(ready.is_some_and(|line| line.text.contains("`server/discover`")), "{case}: {lines:?}");
@@ -86,8 +86,8 @@ async fn a_refused_login_waits_for_people() {
     })
     .await
     .unwrap();
-    let world = World::new(at(&server.url), |_| {});
-    let failed = world.until(|status| matches!(status.state, UpstreamState::Failed { .. }));
+    let harness = Harness::new(at(&server.url), |_| {});
+    let failed = harness.until(|status| matches!(status.state, UpstreamState::Failed { .. }));
     let status = timeout(PATIENCE, failed).await.unwrap();
     let failure = status.state.failure().unwrap();
     assert!(failure.to_string().contains("401 Unauthorized: who are you?"), "{failure}");

@@ -7,7 +7,7 @@ use toolbay_translate::{related_task, translate_response, translate_server_reque
 const ABOUT: &str = r#"{"_meta":{"a":1.0,"io.modelcontextprotocol/related-task":{"taskId":"t"}},"x":1}"#;
 
 #[test]
-fn only_that_revision_is_told_of_a_task() {
+fn only_that_revision_gets_the_related_task() {
     let (v06, v11) = (Revision::V2025_06_18, Revision::V2025_11_25);
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{ABOUT}}}"#);
     let Ok(Message::Response(response)) = Message::parse(Bytes::from(text)) else { panic!("no response") };
@@ -17,9 +17,9 @@ fn only_that_revision_is_told_of_a_task() {
         let told = std::str::from_utf8(&told).unwrap();
         assert_eq!(told.contains("related-task"), is_told, "{to}: {told}");
         assert!(told.contains(r#""_meta":{"a":1.0"#), "{to}: {told}");
-        let asked = translate_server_request(method::ROOTS_LIST, Some(ABOUT), v11, to, "").unwrap();
-        assert_eq!(related_task(&asked).as_deref(), is_told.then_some("\"t\""), "{to}: {asked}");
-        assert!(asked.contains(r#""_meta":{"a":1.0"#), "{to}: {asked}");
+        let translated = translate_server_request(method::ROOTS_LIST, Some(ABOUT), v11, to, "").unwrap();
+        assert_eq!(related_task(&translated).as_deref(), is_told.then_some("\"t\""), "{to}: {translated}");
+        assert!(translated.contains(r#""_meta":{"a":1.0"#), "{to}: {translated}");
     }
 }
 

@@ -8,7 +8,7 @@ use toolbay_upstream::{
     CallError, Endpoint, RestartMode, RevisionPolicy, ServerSettings, StopGrace, Timeouts, UpstreamState,
 };
 
-use crate::world::{World, call, hanging, scripted};
+use crate::harness::{Harness, call, hanging, scripted};
 
 /// A server that takes a second to start and whose lives then last so many seconds; after the last one it stays.
 fn mortal(lives: &'static [u64]) -> Endpoint {
@@ -38,11 +38,11 @@ fn legacy(settings: &mut ServerSettings) {
 /// One line per change of state, with the second in which it happened, up to `until`.
 async fn states(source: Endpoint, until: u64, change: impl FnOnce(&mut ServerSettings)) -> String {
     let start = Instant::now();
-    let world = World::new(source, |settings| {
+    let harness = Harness::new(source, |settings| {
         legacy(settings);
         change(settings);
     });
-    let mut status = world.server.status();
+    let mut status = harness.server.status();
     let mut log = String::new();
     let mut last = String::new();
     let watch = async {
@@ -151,23 +151,23 @@ async fn a_server_that_was_well_for_a_minute_starts_with_a_clean_record() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_made_in_backoff_is_answered_after_the_restart() {
-    let world = World::new(mortal(&[1, 1]), legacy);
-    world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
-    let answer = world.call("t").await.unwrap();
+async fn a_call_made_in_backoff_gets_its_response_after_the_restart() {
+    let harness = Harness::new(mortal(&[1, 1]), legacy);
+    harness.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+    let answer = harness.call("t").await.unwrap();
     assert_eq!(answer["result"]["life"], 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_backoff_waits_no_longer_than_its_deadline() {
-    let world = World::new(mortal(&[1]), |settings| {
+    let harness = Harness::new(mortal(&[1]), |settings| {
         legacy(settings);
         settings.restart = RestartMode::Fixed { delay: Duration::from_secs(50) };
         settings.timeouts = Timeouts { idle: Duration::from_secs(3), ..Timeouts::default() };
     });
-    world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+    harness.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     let started = Instant::now();
-    let error = world.call("t").await.unwrap_err();
+    let error = harness.call("t").await.unwrap_err();
     assert!(matches!(error, CallError::NotReady { .. }), "{error}");
     assert_eq!(started.elapsed().as_secs(), 3);
 }
@@ -175,87 +175,87 @@ async fn a_call_in_backoff_waits_no_longer_than_its_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_call_dropped_in_backoff_is_never_sent() {
     for _ in 0..20 {
-        let world = World::new(mortal(&[1, 1]), legacy);
-        world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
-        drop(world.server.call(call("t")));
-        world.call("t").await.unwrap();
-        assert_eq!(world.server.counts().calls, 1);
+        let harness = Harness::new(mortal(&[1, 1]), legacy);
+        harness.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+        drop(harness.server.call(call("t")));
+        harness.call("t").await.unwrap();
+        assert_eq!(harness.server.counts().calls, 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_server_fails_calls_at_once_until_someone_asks_again() {
-    let world = World::new(mortal(&[0; 9]), legacy);
-    let early = world.server.call(call("t"));
-    let status = world.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
+async fn a_failed_server_fails_calls_at_once_until_it_is_started_again() {
+    let harness = Harness::new(mortal(&[0; 9]), legacy);
+    let early = harness.server.call(call("t"));
+    let status = harness.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
     assert_eq!(status.starts, 9);
     let error = early.await.unwrap_err();
     assert!(matches!(error, CallError::Down { .. }), "a call that waited learns it too: {error}");
     let started = Instant::now();
-    let error = world.call("t").await.unwrap_err();
+    let error = harness.call("t").await.unwrap_err();
     assert!(matches!(error, CallError::Down { .. }), "{error}");
     assert!(error.hint().unwrap().contains("toolbay restart s"));
     assert_eq!(started.elapsed(), Duration::ZERO);
-    world.server.restart().await;
-    let answer = world.call("t").await.unwrap();
+    harness.server.restart().await;
+    let answer = harness.call("t").await.unwrap();
     assert_eq!(answer["result"]["life"], 9);
 }
 
 #[tokio::test(start_paused = true)]
-async fn restart_gives_a_new_life_with_a_clean_record_and_fails_what_runs() {
-    let world = World::new(mortal(&[]), legacy);
-    assert_eq!(world.call("t").await.unwrap()["result"]["life"], 0);
-    world.server.restart().await;
-    world.until(|status| status.starts == 2 && matches!(status.state, UpstreamState::Running)).await;
-    assert_eq!(world.call("t").await.unwrap()["result"]["life"], 1);
+async fn a_restart_clears_the_record_and_fails_running_calls() {
+    let harness = Harness::new(mortal(&[]), legacy);
+    assert_eq!(harness.call("t").await.unwrap()["result"]["life"], 0);
+    harness.server.restart().await;
+    harness.until(|status| status.starts == 2 && matches!(status.state, UpstreamState::Running)).await;
+    assert_eq!(harness.call("t").await.unwrap()["result"]["life"], 1);
 
-    let world = World::ready(&hanging()).await;
-    let running = world.server.call(call("hang"));
-    crate::world::eventually("it runs", || world.server.counts().in_flight == 1).await;
-    world.server.restart().await;
+    let harness = Harness::ready(&hanging()).await;
+    let running = harness.server.call(call("hang"));
+    crate::harness::eventually("it runs", || harness.server.counts().in_flight == 1).await;
+    harness.server.restart().await;
     let error = running.await.unwrap_err();
     assert!(matches!(error, CallError::Died { .. }), "{error}");
-    world.call("quick").await.unwrap();
+    harness.call("quick").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_server_offers_stays_known_while_it_restarts() {
-    let world = World::new(mortal(&[1, 1]), legacy);
-    let status = world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+    let harness = Harness::new(mortal(&[1, 1]), legacy);
+    let status = harness.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     assert_eq!(status.catalog.list(toolbay_upstream::CatalogKind::Tools).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_last_handle_ends_the_task_and_whoever_waits_learns_it() {
-    let world = World::ready(&hanging()).await;
-    let running = world.server.call(call("hang"));
-    let other = world.server.clone();
-    drop(world.server);
+async fn dropping_the_last_handle_ends_the_supervisor_and_all_waiting_calls() {
+    let harness = Harness::ready(&hanging()).await;
+    let running = harness.server.call(call("hang"));
+    let other = harness.server.clone();
+    drop(harness.server);
     sleep(Duration::from_secs(1)).await;
     assert!(matches!(other.status().borrow().state, UpstreamState::Running), "a handle is left");
     let mut status = other.status();
     drop(other);
     assert!(matches!(running.await, Err(CallError::Died { .. })));
     let _ = status.wait_for(|status| matches!(status.state, UpstreamState::Stopped { .. })).await;
-    world.tasks.close();
-    timeout(Duration::from_secs(10), world.tasks.wait()).await.unwrap();
+    harness.tasks.close();
+    timeout(Duration::from_secs(10), harness.tasks.wait()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn stop_ends_a_server_in_every_state() {
     for lives in [&[][..], &[1, 1], &[0; 9]] {
-        let world = World::new(mortal(lives), legacy);
-        world.until(|status| !matches!(status.state, UpstreamState::Starting { .. })).await;
+        let harness = Harness::new(mortal(lives), legacy);
+        harness.until(|status| !matches!(status.state, UpstreamState::Starting { .. })).await;
         sleep(Duration::from_secs(2)).await;
-        world.server.stop();
-        world.until(|status| matches!(status.state, UpstreamState::Stopped { .. })).await;
-        assert!(matches!(world.call("t").await, Err(CallError::Stopped { .. })));
+        harness.server.stop();
+        harness.until(|status| matches!(status.state, UpstreamState::Stopped { .. })).await;
+        assert!(matches!(harness.call("t").await, Err(CallError::Stopped { .. })));
     }
 }
 
 /// The attempts within the start timeout are one start; a server that hangs has only one of them.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_is_not_tried_five_times_before_anyone_is_told() {
+async fn a_server_that_hangs_is_reported_after_its_first_attempt() {
     let mute = || {
         scripted(|_, mut script| async move {
             loop {
@@ -295,17 +295,17 @@ fn process(command: &str, args: &[&str]) -> Endpoint {
     }))
 }
 
-/// What an earlier life said is not repeated, and what is logged of a crash is one line.
+/// The stderr of an earlier process is not repeated, and a crash is logged in one line.
 #[tokio::test]
-async fn last_words_are_those_of_the_last_life() {
+async fn the_stderr_tail_is_that_of_the_last_process() {
     let script = "echo starting >&2; echo 'Traceback (most recent call last):' >&2; echo 'ValueError: boom' >&2; exit 1";
-    let world = World::new(process("/bin/sh", &["-c", script]), legacy);
-    let status = world.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
+    let harness = Harness::new(process("/bin/sh", &["-c", script]), legacy);
+    let status = harness.until(|status| matches!(status.state, UpstreamState::Backoff { .. })).await;
     assert_eq!(status.starts, 5);
     let failure = status.state.failure().unwrap();
     assert_eq!(failure.to_string().matches("ValueError: boom").count(), 1, "{failure}");
     assert_eq!(failure.summary(), "it exited during the handshake (exit code 1): ValueError: boom");
-    let log = world.server.log().since(0);
+    let log = harness.server.log().since(0);
     let told: Vec<_> = log.iter().filter(|line| line.text.contains("it exited")).collect();
     assert!(told.len() == 5 && told.iter().all(|line| !line.text.contains('\n')), "{told:?}");
 }
@@ -313,7 +313,7 @@ async fn last_words_are_those_of_the_last_life() {
 /// A command that cannot start fails at once, and is not tried again and again.
 #[tokio::test]
 async fn a_command_that_does_not_exist_is_hopeless() {
-    let world = World::new(process("/no/such/command", &[]), |_| {});
-    let status = world.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
+    let harness = Harness::new(process("/no/such/command", &[]), |_| {});
+    let status = harness.until(|status| matches!(status.state, UpstreamState::Failed { .. })).await;
     assert_eq!(status.starts, 1);
 }

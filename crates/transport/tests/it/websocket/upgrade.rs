@@ -13,8 +13,8 @@ use toolbay_transport::{
 
 use super::{message, next, request, target};
 
-/// What a client asks, and what it makes of an answer, in which `KEY` stands for the right key.
-async fn answered(answer: &str) -> (String, toolbay_transport::Connection, tokio::net::TcpStream) {
+/// What a client asks, and what it makes of a response, in which `KEY` stands for the right key.
+async fn response_to(answer: &str) -> (String, toolbay_transport::Connection, tokio::net::TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/mcp?token=s3cret", listener.local_addr().unwrap());
     let headers = [(http::header::AUTHORIZATION, "Bearer s3cret".parse().unwrap())].into_iter().collect();
@@ -33,9 +33,9 @@ async fn answered(answer: &str) -> (String, toolbay_transport::Connection, tokio
 const SWITCHING: &str = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n";
 
 #[tokio::test]
-async fn it_asks_with_its_headers_and_takes_a_server_that_names_no_subprotocol() {
+async fn the_request_has_the_headers_and_a_server_may_name_no_subprotocol() {
     let (asked, mut wire, mut stream) =
-        answered(&format!("{SWITCHING}sec-websocket-accept: KEY\r\n\r\n")).await;
+        response_to(&format!("{SWITCHING}sec-websocket-accept: KEY\r\n\r\n")).await;
     assert!(asked.starts_with("GET /mcp?token=s3cret HTTP/1.1\r\n"), "{asked}");
     for header in [
         "authorization: Bearer s3cret",
@@ -54,7 +54,7 @@ async fn it_asks_with_its_headers_and_takes_a_server_that_names_no_subprotocol()
 }
 
 #[tokio::test]
-async fn a_refusal_says_why() {
+async fn a_refusal_has_its_reason() {
     for (answer, said) in [
         (
             "HTTP/1.1 401 Unauthorized\r\ncontent-length: 4\r\n\r\nwho?".to_owned(),
@@ -74,7 +74,7 @@ async fn a_refusal_says_why() {
             "it speaks \"chat\" over WebSocket, not `mcp`",
         ),
     ] {
-        let (_, mut wire, _stream) = answered(&answer).await;
+        let (_, mut wire, _stream) = response_to(&answer).await;
         let Some(Incoming::Lost { why, .. }) = next(&mut wire).await else { panic!() };
         assert!(why.to_string().contains(said), "{why}");
         assert!(!why.to_string().contains("s3cret"), "{why}");
@@ -83,7 +83,7 @@ async fn a_refusal_says_why() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_too_slow() {
+async fn a_server_that_never_responds_times_out() {
     tokio::time::pause();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}/", listener.local_addr().unwrap());

@@ -12,7 +12,7 @@ use toolbay_transport::{Incoming, http::client::HttpError, websocket};
 use super::{PATIENCE, both, client, message, next, request, send, target, text};
 
 #[tokio::test]
-async fn dropping_the_wire_sends_what_was_queued_and_then_closes() {
+async fn dropping_the_connection_sends_what_was_queued_and_then_closes() {
     let (wire, mut peer, tasks) = client().await;
     send(&wire, &request(0)).await;
     assert_eq!(peer.next().await.unwrap().unwrap(), text(&request(0)));
@@ -32,7 +32,7 @@ async fn dropping_the_wire_sends_what_was_queued_and_then_closes() {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_is_heard_to_the_end() {
+async fn a_server_that_closes_is_read_to_the_end() {
     let (mut client, server, tasks) = both().await;
     for id in 0..3 {
         send(&server, &request(id)).await;
@@ -49,7 +49,7 @@ async fn a_server_that_goes_is_heard_to_the_end() {
 }
 
 #[tokio::test]
-async fn an_answer_on_its_way_arrives_though_nothing_more_is_sent() {
+async fn a_response_in_flight_arrives_though_nothing_more_is_sent() {
     let (wire, mut peer, _tasks) = client().await;
     let toolbay_transport::Connection { outgoing, mut incoming } = wire;
     drop(outgoing);
@@ -61,7 +61,7 @@ async fn an_answer_on_its_way_arrives_though_nothing_more_is_sent() {
 }
 
 #[tokio::test]
-async fn the_reason_of_a_server_is_told() {
+async fn the_reason_of_a_server_is_reported() {
     for (frame, said) in [
         (None, "it did not say why"),
         (Some((1001, "")), "code 1001, going away"),
@@ -125,7 +125,7 @@ async fn a_server_that_stops_reading_gives_back_what_it_never_got() {
 }
 
 #[tokio::test]
-async fn what_is_no_web_socket_is_told_so() {
+async fn what_is_no_web_socket_gets_an_error() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (mut wire, peer, _tasks) = client().await;
     let mut raw = peer.into_inner();
