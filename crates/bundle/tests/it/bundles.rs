@@ -1,4 +1,4 @@
-//! Zips, some of which are meant to harm.
+//! Bundles, some of them hostile.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! What manifests of extensions and bundles come to.
+//! Manifests of extensions and bundles.
 
 use std::{
     fs,

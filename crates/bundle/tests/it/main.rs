@@ -1,4 +1,4 @@
-//! Servers as others describe them.
+//! Descriptions of installable servers.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bundles; // zips, some of which are meant to harm

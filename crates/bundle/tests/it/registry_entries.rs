@@ -1,4 +1,4 @@
-//! What entries of the registry come to.
+//! Entries of the registry.
 
 use serde_json::{Value, json};
 use toolbay_bundle::{Confirmed, Described, DescriptorOrigin, Descriptors, read_server_json};

@@ -1,4 +1,4 @@
-//! What every user may count on, each with the real hub and real servers. Those that need hours or a clock of their own are in
+//! What every user may rely on, each with the real hub and real servers. Those that need hours or a clock of their own are in
 //! the tests of `host`; that all formats come to the same servers (12) in those of `config`.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `approve`: what came with a project runs only as somebody has seen it (S11, S22).
+//! `approve`: servers of a project run only as they were approved.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Files that cannot be used, in whole or in part.
+//! Files with invalid entries, or invalid as a whole.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

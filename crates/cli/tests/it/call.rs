@@ -1,4 +1,4 @@
-//! `call`: progress, questions of servers, files, and whose fault an error is.
+//! `call`: progress, server requests, files and errors.
 
 use std::path::Path;
 

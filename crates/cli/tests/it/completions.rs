@@ -1,4 +1,4 @@
-//! Scripts with which shells complete what is typed.
+//! Completion scripts of shells.
 
 use std::process::Command;
 

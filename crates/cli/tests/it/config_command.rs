@@ -1,4 +1,4 @@
-//! `config check`, `show`, `path` and `schema`: the files themselves.
+//! `config check`, `show`, `path` and `schema`.
 
 use std::{fs, path::Path};
 

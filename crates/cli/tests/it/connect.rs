@@ -1,4 +1,4 @@
-//! A server at a URL for clients that know only stdin and stdout.
+//! `connect`: a server at a URL for clients that only support stdio.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What people do first: `curl`, and nothing else.
+//! Plain HTTP requests with `curl`.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Hubs that lead back to themselves, and chains that do not.
+//! Hubs that are servers of themselves, and chains of hubs.
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 

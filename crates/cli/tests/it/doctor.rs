@@ -1,4 +1,4 @@
-//! What keeps servers from working, found and named.
+//! `doctor`: problems of servers and their hints.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Servers that extensions describe: the configuration holds nothing but their settings.
+//! Servers of extensions: the configuration has only their settings.
 
 use crate::program::Home;
 

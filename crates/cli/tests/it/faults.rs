@@ -1,7 +1,7 @@
-//! Faults, each with what clients, the hub's memory and the process table must show.
+//! Faults, each with the expected effect on clients, the hub's memory and the process table.
 //!
 //! Every test runs the real hub with two servers: `bad`, which has the fault, and `good`, which a bystander calls all
-//! the while and which must never notice. In the end nothing may be left of what happened.
+//! the time and which must not be affected. No process may be left in the end.
 
 mod clients; // slow ones, those who do not read, and thousands at once
 mod crashes;

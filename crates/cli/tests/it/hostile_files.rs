@@ -1,4 +1,4 @@
-//! Files of a project that are meant to hold the hub up: FIFOs, devices without an end, more servers than anybody has.
+//! Files of a project that try to block the hub: FIFOs, endless devices, too many servers.
 
 use std::{
     os::unix::fs::symlink,

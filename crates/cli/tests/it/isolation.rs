@@ -1,4 +1,4 @@
-//! Many clients of all revisions at once, all with the same ids and progress tokens: nobody gets what is another's.
+//! Many clients of all revisions at once, all with the same ids and progress tokens: no client gets a message of another.
 
 use std::{
     net::SocketAddr,

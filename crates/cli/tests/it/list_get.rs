@@ -1,4 +1,4 @@
-//! `list` and `get`: what is configured, and where it stands.
+//! `list` and `get`: configured servers and their states.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The binary as its users meet it.
+//! The binary as users run it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod acceptance; // what every user may rely on

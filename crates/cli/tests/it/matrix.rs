@@ -1,7 +1,7 @@
 //! Clients of every revision in front of servers of every revision, with all that they can do.
 //!
 //! What is seen becomes the table `docs/compatibility.md`. A feature that does not work where it should fails the test; a table
-//! that is not what was seen fails it, too, and is written anew with `TOOLBAY_UPDATE=1`.
+//! that is not what was seen fails it, too, and is regenerated with `TOOLBAY_UPDATE=1`.
 
 mod table;
 

@@ -1,4 +1,4 @@
-//! Start, stop and restart, given to servers of a running hub.
+//! `start`, `stop` and `restart`: servers of a running hub.
 
 use crate::program::{Home, Serving};
 

@@ -1,4 +1,4 @@
-//! A hub that is looked at for long, and what it says of its configuration.
+//! `status --watch`, and problems of the configuration.
 
 use std::{
     io::{BufRead, BufReader},

@@ -1,4 +1,4 @@
-//! Every way to the hub with every way from the hub to a server: all of them can do the same.
+//! Every transport of clients with every transport of servers: all have the same features.
 
 use std::thread;
 

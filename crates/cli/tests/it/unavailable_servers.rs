@@ -1,4 +1,4 @@
-//! Commands of every day beside servers that are slow, stopped or not there.
+//! Commands while servers are slow, stopped or missing.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a project may run, and who said so.
+//! Approvals of servers of a project.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Files that are half written or hurt: they are told, and nothing panics.
+//! Files that are half written or damaged: they are reported, and nothing panics.
 
 use std::{fs, path::PathBuf};
 

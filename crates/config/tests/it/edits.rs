@@ -1,4 +1,4 @@
-//! Changing files: what was not asked for stays as it is, byte for byte.
+//! Changing files: everything else stays, byte for byte.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, thread};
 

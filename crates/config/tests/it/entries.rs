@@ -1,4 +1,4 @@
-//! What one entry comes to, good and bad.
+//! Single entries, valid or not.
 
 use std::{path::Path, time::Duration};
 

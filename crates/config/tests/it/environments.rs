@@ -1,4 +1,4 @@
-//! What servers get of our environment.
+//! The environment that servers inherit.
 
 use std::{collections::BTreeMap, ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 

@@ -1,4 +1,4 @@
-//! What a whole file comes to.
+//! Whole files.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 

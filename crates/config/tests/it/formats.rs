@@ -1,4 +1,4 @@
-//! Every format comes to the same servers.
+//! Every format, with the same servers.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

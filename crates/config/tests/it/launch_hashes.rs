@@ -1,4 +1,4 @@
-//! What makes two launches the same.
+//! Which launches are the same.
 
 use crate::support::server;
 

@@ -1,4 +1,4 @@
-//! Files as people write them.
+//! Configuration files.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approvals; // what a project may run, and by whose approval

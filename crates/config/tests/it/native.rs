@@ -1,4 +1,4 @@
-//! Our own file: what is told about mistakes, its schema and its example.
+//! `toolbay.toml`: reported errors, its schema and its example.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Which file counts.
+//! Scopes and precedence of files.
 
 use std::{fs, path::Path};
 

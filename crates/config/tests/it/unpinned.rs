@@ -1,4 +1,4 @@
-//! Packages whose version nobody fixed.
+//! Packages without a fixed version.
 
 use crate::support::server;
 

@@ -1,4 +1,4 @@
-//! Variables: which there are in which format, and what those without a value come to.
+//! Variables of each format, with and without values.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Files whose names say that they hold secrets.
+//! Files whose names indicate secrets.
 
 use std::{fs, os::unix::fs::symlink};
 

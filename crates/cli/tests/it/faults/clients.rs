@@ -1,4 +1,4 @@
-//! Clients that are slow, that do not read, and that come by the thousand.
+//! Clients that are slow, that do not read, and thousands of clients.
 
 use std::{
     io::{ErrorKind, Read, Write},

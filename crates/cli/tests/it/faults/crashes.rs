@@ -1,4 +1,4 @@
-//! Servers that die, hang, or never begin to live.
+//! Servers that crash, hang, or never start.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Peers that would fill the memory or take the time of the hub, if it let them.
+//! Peers that try to exhaust the memory or the time of the hub.
 
 use std::{
     thread,

@@ -1,4 +1,4 @@
-//! Servers that lie on the wire, flood it, or do not read it.
+//! Servers that send invalid messages or floods, or do not read.
 
 use std::time::{Duration, Instant};
 

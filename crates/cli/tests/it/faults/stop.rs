@@ -1,4 +1,4 @@
-//! Processes that do not want to go.
+//! Processes that ignore requests to stop.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Storms, confused ids, strange messages, and clients that go away.
+//! Many requests, confused ids, unknown messages, and clients that disconnect.
 
 use std::{collections::HashSet, thread, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Addresses that others have.
+//! Addresses that are in use.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! All doors of one port.
+//! Every transport on one port.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -1,4 +1,4 @@
-//! A token that clients must show.
+//! A token that clients must send.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

@@ -1,6 +1,6 @@
 //! Other users of this machine.
 //!
-//! As root there is a real one. Whoever is not root cannot become somebody else: then only those who may are tried.
+//! As root, another user is tried. Without root only the allowed users can be.
 #![expect(clippy::disallowed_methods, reason = "the test needs processes of another user")]
 
 use std::{os::unix::fs::MetadataExt, process::Command};

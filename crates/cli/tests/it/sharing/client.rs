@@ -1,4 +1,4 @@
-//! A client on stdio that looks at every line it gets.
+//! A client on stdio that checks every line.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

@@ -1,4 +1,4 @@
-//! Which hub is whose.
+//! Which hub serves which client.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! A hub that goes away while clients use it.
+//! A hub that ends while clients use it.
 
 use std::{fs, process::Command, time::Duration};
 

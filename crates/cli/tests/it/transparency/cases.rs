@@ -1,4 +1,4 @@
-//! JSON that is odd but legal.
+//! JSON that is unusual but valid.
 
 /// Ids of requests.
 pub(super) const IDS: [&str; 6] =

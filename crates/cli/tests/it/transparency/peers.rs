@@ -1,4 +1,4 @@
-//! The ends of the ways that are compared.
+//! The clients and servers that are compared.
 
 use std::time::{Duration, Instant};
 
