@@ -145,7 +145,7 @@ impl Env {
 
     /// The directory of cached catalogs.
     pub(crate) fn catalogs(&self) -> Option<PathBuf> {
-        self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogues"))
+        self.cache_dir.as_ref().map(|folder| folder.join("toolbay/catalogs"))
     }
 }
 
