@@ -262,7 +262,7 @@ fn is_about_task(call: &MethodCall) -> bool {
 fn call_timeout(server: &ServerHandle, method_name: &str) -> Option<Timeouts> {
     let usual = server.timeouts();
     // The response is the end of the task, and there need not be progress before.
-    (method_name == method::TASKS_RESULT).then(|| Timeouts { idle: usual.total, ..usual })
+    (method_name == method::TASKS_RESULT).then_some(Timeouts { idle: usual.total, ..usual })
 }
 
 /// Validation errors of arguments, if any. Refuses arguments with a duplicate key: the validator and the server could take
