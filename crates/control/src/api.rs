@@ -138,7 +138,7 @@ impl Api {
             method::EVENTS => self.events(&request).await,
             method::OWNERS => self.owners(&request),
             method::HUB => self.known_hub().map(|hub| json(&hub.snapshot())),
-            method::RETIRE => self.drain().await,
+            method::DRAIN => self.drain().await,
             method::SHUT_DOWN => self.shut_down(),
             mcp::TOOLS_LIST => self.list(CatalogKind::Tools, &request),
             mcp::RESOURCES_LIST => self.list(CatalogKind::Resources, &request),
@@ -304,8 +304,8 @@ impl Api {
 
     async fn drain(&self) -> Result<String, ErrorObject> {
         let hub = self.known_hub()?;
-        hub.retire.cancel();
-        hub.retired.cancelled().await;
+        hub.drain.cancel();
+        hub.released.cancelled().await;
         Ok("{}".to_owned())
     }
 

@@ -65,7 +65,7 @@ impl ControlClient {
 
     /// Makes the hub give up its place to another; it ends when its clients are gone.
     pub async fn drain(&self) -> Result<(), ControlError> {
-        self.request(method::RETIRE, None).await.map(drop)
+        self.request(method::DRAIN, None).await.map(drop)
     }
 
     /// Makes the hub end, without waiting for that.

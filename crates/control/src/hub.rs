@@ -86,9 +86,9 @@ pub struct HubHandle {
     describe: Arc<dyn Fn() -> HubSnapshot + Send + Sync>,
     unset_variables: watch::Sender<Vec<String>>,
     /// Set when the hub shall make room for another: it takes no new clients, and ends when those that it has are gone.
-    pub retire: CancellationToken,
+    pub drain: CancellationToken,
     /// Set when a hub that makes room has given up its sockets.
-    pub retired: CancellationToken,
+    pub released: CancellationToken,
     /// Set when the hub shall end.
     pub stop: CancellationToken,
 }
@@ -96,9 +96,9 @@ pub struct HubHandle {
 impl HubHandle {
     /// A hub that ends with `stop`.
     pub fn new(stop: CancellationToken, describe: impl Fn() -> HubSnapshot + Send + Sync + 'static) -> Self {
-        let (retire, retired) = (CancellationToken::new(), CancellationToken::new());
+        let (drain, released) = (CancellationToken::new(), CancellationToken::new());
         let unset_variables = watch::Sender::new(Vec::new());
-        Self { describe: Arc::new(describe), unset_variables, retire, retired, stop }
+        Self { describe: Arc::new(describe), unset_variables, drain, released, stop }
     }
 
     /// The hub now.
@@ -120,7 +120,7 @@ impl HubHandle {
 impl fmt::Debug for HubHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HubHandle")
-            .field("retire", &self.retire)
+            .field("drain", &self.drain)
             .field("stop", &self.stop)
             .finish_non_exhaustive()
     }

@@ -84,14 +84,14 @@ impl Listener {
         HubPresence { path: self.paths.socket.clone(), inode: self.inode }
     }
 
-    /// Answers clients until `stop`, new ones only until the hub retires.
+    /// Answers clients until `stop`, new ones only until the hub drains.
     pub async fn serve(self, api: Api, stop: CancellationToken) {
         let clients = TaskTracker::new();
-        let retire = api.hub().map(|hub| hub.retire.clone()).unwrap_or_default();
+        let drain = api.hub().map(|hub| hub.drain.clone()).unwrap_or_default();
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
-                () = retire.cancelled() => break,
+                () = drain.cancelled() => break,
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
@@ -111,12 +111,12 @@ impl Listener {
                 }
             }
         }
-        if retire.is_cancelled() {
+        if drain.is_cancelled() {
             self.evict();
         }
         drop(self);
         if let Some(hub) = api.hub() {
-            hub.retired.cancel();
+            hub.released.cancel();
         }
         clients.close();
         clients.wait().await;

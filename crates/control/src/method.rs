@@ -26,7 +26,7 @@ pub const EVENTS: &str = "events";
 /// What the hub is as a process: a [`HubSnapshot`](crate::HubSnapshot).
 pub const HUB: &str = "hub";
 /// Makes the hub give up its sockets and end when its clients are gone; answered once another hub can take its place.
-pub const RETIRE: &str = "hub/retire";
+pub const DRAIN: &str = "hub/drain";
 /// Ends the hub: running requests are finished first. It may be gone before it answers.
 pub const SHUT_DOWN: &str = "hub/stop";
 /// Restarts a server and answers with its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.

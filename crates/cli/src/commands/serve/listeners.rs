@@ -77,18 +77,18 @@ impl Listeners {
         self.serve_hub(gateway, &never, &never, stop).await;
     }
 
-    /// As [`Listeners::serve`], for a hub that may retire: from `retire` on it takes no new clients on HTTP, from `retired` on none at all.
+    /// As [`Listeners::serve`], for a hub that may drain: from `drain` on it takes no new clients on HTTP, from `released` on none at all.
     pub(in crate::commands) async fn serve_hub(
         self,
         gateway: &Arc<Gateway>,
-        retire: &CancellationToken,
-        retired: &CancellationToken,
+        drain: &CancellationToken,
+        released: &CancellationToken,
         stop: &CancellationToken,
     ) {
         // Clients on HTTP reconnect to the hub that has the address next.
         let stop_http = stop.child_token();
         let close_http = async {
-            retire.cancelled().await;
+            drain.cancelled().await;
             stop_http.cancel();
             std::future::pending().await
         };
@@ -99,7 +99,7 @@ impl Listeners {
             }
         });
         let sockets = self.sockets.iter().map(|socket| -> BoxFuture<'_, ()> {
-            Box::pin(gateway.serve_unix(socket.listener(), retired.clone(), stop.clone()))
+            Box::pin(gateway.serve_unix(socket.listener(), released.clone(), stop.clone()))
         });
         tokio::select! {
             _ = join_all(http.chain(sockets)) => {}

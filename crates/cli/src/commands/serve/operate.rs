@@ -78,7 +78,7 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let configuration = plan.configuration.take();
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
-        () = listeners.serve_hub(&gateway, &hub.retire, &hub.retired, &hub.stop) => {}
+        () = listeners.serve_hub(&gateway, &hub.drain, &hub.released, &hub.stop) => {}
         () = drain_timeout(&hub.stop) => tracing::info!("some requests were not answered in time"),
         () = until_unneeded(&lifetime, &hub, &gateway, &host, presence) => {}
         () = board.follow() => {}
@@ -188,11 +188,11 @@ async fn until_unneeded(
     };
     tokio::select! {
         () = lingered => tracing::info!("no clients are connected any more"),
-        () = hub.retire.cancelled() => tracing::info!("replaced by another hub"),
+        () = hub.drain.cancelled() => tracing::info!("replaced by another hub"),
     }
     // Clients that have just connected are served to the end.
-    hub.retire.cancel();
-    hub.retired.cancelled().await;
+    hub.drain.cancel();
+    hub.released.cancelled().await;
     tokio::time::sleep(BACKLOG).await;
     let mut count = gateway.client_count();
     while *count.borrow_and_update() > 0 || is_busy(host) {
