@@ -1,4 +1,4 @@
-//! Messages that passed the hub, as plain data.
+//! Captured messages, as plain data.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use toolbay_protocol::RequestId;
 
 use crate::millis;
 
-/// How many bytes of messages one answer holds, roughly.
+/// How many bytes of messages one page has, roughly.
 pub(crate) const PAGE: usize = 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]

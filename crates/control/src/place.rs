@@ -63,7 +63,7 @@ impl SocketDirs {
         HubAddress { dirs: self.clone(), name: hash(files) }
     }
 
-    /// The control sockets that are there, whether or not anyone answers.
+    /// The control sockets that are there, whether or not a hub listens.
     pub(crate) fn sockets(&self) -> Vec<PathBuf> {
         let mut sockets: Vec<PathBuf> = self.0.iter().flat_map(|dir| files_with(dir, EXTENSION)).collect();
         sockets.sort();

@@ -79,9 +79,9 @@ impl ClientCapture {
         }
     }
 
-    /// An answer over HTTP, whose messages are shown.
-    pub(crate) fn answered(self, answer: HttpResponse) -> HttpResponse {
-        answer.map(|body| match body {
+    /// Captures the messages of an HTTP response.
+    pub(crate) fn capture_response(self, response: HttpResponse) -> HttpResponse {
+        response.map(|body| match body {
             Body::Full(pieces) => {
                 if self.is_on() && !pieces.is_empty() {
                     let pieces: Vec<Bytes> = pieces.iter().rev().cloned().collect();

@@ -40,7 +40,7 @@ pub(crate) struct Roots {
 }
 
 impl ClientRoots {
-    /// Asks the client, instead of waiting for an answer that may be old by now.
+    /// Requests the roots of the client, also when an older request is still open.
     pub(crate) fn ask(&mut self, session: &Session, outgoing: ClientSender) {
         let Some(pending) = session.request(method::ROOTS_LIST, "{}") else { return };
         self.deadline = Some(Instant::now() + CALL_WAIT);

@@ -167,7 +167,7 @@ mod tests {
         let carried = SealedContent::Suspended { id: 7, exchange: 2 };
         let first = binding(r#"{"name":"a","arguments":{"x":1,"y":[{"b":2,"a":"\u0041"}]}}"#);
         let text = seal.close(carried.clone(), Duration::from_secs(60), &first).unwrap();
-        // A retry writes the same thing another way, and adds to it.
+        // A retry writes the same value in another form, and adds to it.
         let again =
             binding(r#"{"requestState":"x", "arguments": {"y":[ {"a":"A","b":2} ],"x":1}, "name":"\u0061"}"#);
         assert_eq!(seal.open(&text, &again), Ok(carried));

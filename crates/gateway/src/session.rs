@@ -42,7 +42,7 @@ pub(crate) struct Session {
     pub(crate) caller: CallerId,
     /// Ends with the session.
     pub(crate) ended: CancellationToken,
-    /// What it can come back to after a broken connection.
+    /// Streams that can be resumed after a broken connection.
     pub(crate) streams: Arc<ReplayStreams>,
     /// The versions of the lists that the client saw last.
     seen: [AtomicU64; 4],

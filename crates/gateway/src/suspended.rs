@@ -1,7 +1,7 @@
 //! Calls that wait for input of a client without a session.
 //!
 //! A legacy server sends a request to the client in the middle of a call; a modern client gets it as the end of its
-//! request, with `input_required`. In between the call is suspended: a task owns it until the client comes back with
+//! request, with `input_required`. In between the call is suspended: a task owns it until the client returns with
 //! responses or time is over.
 //!
 //! ```text
@@ -53,7 +53,7 @@ use crate::{
 pub(crate) const THINKING_TIME: Duration = Duration::from_secs(600);
 /// Servers that send several requests at once send them one after the other.
 pub(crate) const GATHER: Duration = Duration::from_millis(10);
-/// How long a call goes on, and its end is kept, for a client that went away.
+/// How long a call goes on, and its outcome is kept, for a client that disconnected.
 const RETURN_TIME: Duration = Duration::from_secs(60);
 const MAX_SUSPENDED: usize = 1000;
 
@@ -198,7 +198,7 @@ struct SuspendedCall {
 }
 
 impl SuspendedCall {
-    /// Runs until the call has ended and its end was kept long enough, or until its client does not come back.
+    /// Runs until the call has ended and its outcome was kept long enough, or until its client does not return.
     async fn run(&mut self, mut inbox: mpsc::Receiver<ResumeRequest>) {
         loop {
             let is_gathering = self.open.is_empty() && !self.arrived.is_empty();
@@ -320,7 +320,7 @@ impl SuspendedCall {
         refused.into_iter().for_each(ServerRequest::refuse);
     }
 
-    /// Tells the request that waits, or the one that will come back.
+    /// Passes the outcome to the request that waits, or keeps it for the one that returns.
     fn publish(&mut self, end: LinkEnd) {
         if let Some(link) = self.link.take() {
             let _ = link.end.send(end.clone()); // it may just have gone; then it comes back
@@ -336,7 +336,7 @@ async fn next(call: &mut Option<RunningCall>) -> CallUpdate {
     }
 }
 
-/// Resolves when the request that waits goes away.
+/// Resolves when the request that waits is dropped.
 async fn left(link: &mut Option<RequestLink>) {
     match link {
         Some(link) => link.end.closed().await,
@@ -355,7 +355,7 @@ struct ResumeRequest {
     link: RequestLink,
 }
 
-/// The end of the link at the request that resumes a call. Dropping it tells the call that the client went away.
+/// The end of the link at the request that resumes a call. Dropping it tells the call that the client disconnected.
 #[derive(Debug)]
 pub(crate) struct CallLink {
     pub(crate) events: CallEvents,

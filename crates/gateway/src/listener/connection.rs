@@ -262,7 +262,7 @@ impl ClientConnection<'_> {
         }
     }
 
-    /// Runs an answer beside the others, until it ends or the client cancels it.
+    /// Runs a request beside the others, until it ends or the client cancels it.
     fn run(&mut self, id: RequestId, answer: impl Future<Output = ()> + Send + 'static) {
         let cancelled = self.cancellable(id);
         self.running.push(Box::pin(async move {

@@ -38,8 +38,8 @@ pub(crate) fn is_preflight(request: &Request<Incoming>) -> bool {
 
 /// The response to a preflight request, without what every response to the page has.
 pub(crate) fn preflight(request: &HeaderMap) -> HttpResponse {
-    let mut answer = empty(StatusCode::NO_CONTENT);
-    let headers = answer.headers_mut();
+    let mut response = empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     let wanted = comma_separated(request, &header::ACCESS_CONTROL_REQUEST_HEADERS);
@@ -52,7 +52,7 @@ pub(crate) fn preflight(request: &HeaderMap) -> HttpResponse {
     if request.contains_key(REQUEST_PRIVATE_NETWORK) {
         headers.insert(ALLOW_PRIVATE_NETWORK, HeaderValue::from_static("true"));
     }
-    answer
+    response
 }
 
 /// Lets the page read the response.

@@ -50,15 +50,15 @@ impl Respond for HttpListener {
             OriginVerdict::Allowed(origin) => Some(origin.clone()),
             OriginVerdict::Refused(reason) => return forbidden(reason),
         };
-        let mut answer = match &page {
+        let mut response = match &page {
             // A browser asks without the token whether its page may send it.
             Some(_) if cors::is_preflight(&request) => cors::preflight(request.headers()),
-            _ => self.answer(request).await,
+            _ => self.route(request).await,
         };
         if let Some(origin) = page {
-            cors::allow(answer.headers_mut(), origin);
+            cors::allow(response.headers_mut(), origin);
         }
-        answer
+        response
     }
 
     async fn refuse(&self, connection: &TcpStream) -> Option<RejectConnection> {
@@ -82,7 +82,7 @@ impl Respond for HttpListener {
 
 impl HttpListener {
     /// Answers a request that comes from where it may.
-    async fn answer(&self, request: HttpRequest<Incoming>) -> HttpResponse {
+    async fn route(&self, request: HttpRequest<Incoming>) -> HttpResponse {
         let shown = self.gateway.options.token.as_ref().map(|token| token.shown(request.headers()));
         match shown {
             None | Some(PresentedToken::Token) => {}
@@ -108,18 +108,18 @@ impl HttpListener {
             return empty(StatusCode::LOOP_DETECTED);
         }
         match (request.uri().path(), request.method()) {
-            ("/mcp" | "/", &Method::POST) => self.post(request).await.unwrap_or_else(|answer| *answer),
-            ("/mcp", &Method::GET) => self.get(request.headers()).unwrap_or_else(|answer| *answer),
+            ("/mcp" | "/", &Method::POST) => self.post(request).await.unwrap_or_else(|response| *response),
+            ("/mcp", &Method::GET) => self.get(request.headers()).unwrap_or_else(|response| *response),
             ("/mcp", &Method::DELETE) => self.delete(request.headers()),
             ("/mcp", _) => not_allowed("POST, GET, DELETE"),
             ("/", _) => not_allowed("POST"),
-            ("/sse", &Method::GET) => self.open_sse(request.headers()).unwrap_or_else(|answer| *answer),
+            ("/sse", &Method::GET) => self.open_sse(request.headers()).unwrap_or_else(|response| *response),
             ("/sse", _) => not_allowed("GET"),
             ("/messages", &Method::POST) => {
-                Box::pin(self.message(request)).await.unwrap_or_else(|answer| *answer) // rarer than the others, and large
+                Box::pin(self.message(request)).await.unwrap_or_else(|response| *response) // rarer than the others, and large
             }
             ("/messages", _) => not_allowed("POST"),
-            ("/ws", &Method::GET) => self.open_ws(request).unwrap_or_else(|answer| *answer),
+            ("/ws", &Method::GET) => self.open_ws(request).unwrap_or_else(|response| *response),
             ("/ws", _) => not_allowed("GET"),
             ("/health", &Method::GET | &Method::HEAD) => {
                 json(StatusCode::OK, Bytes::from(self.gateway.health().to_string()).into())
@@ -134,7 +134,7 @@ impl HttpListener {
     }
 }
 
-/// What ends a request early is an answer too.
+/// A result, or the response that ends the request early.
 type EarlyResponse<T> = Result<T, Box<HttpResponse>>;
 
 fn early<T>(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> EarlyResponse<T> {
@@ -165,7 +165,7 @@ impl HttpListener {
                 empty(StatusCode::OK)
             }
             Ok(None) => not_allowed("POST"),
-            Err(answer) => *answer,
+            Err(response) => *response,
         }
     }
 
@@ -178,7 +178,7 @@ impl HttpListener {
         }
     }
 
-    /// The session that a request names. One that we do not know answers 404, so that the client starts anew.
+    /// The session that a request names. An unknown one is answered with 404, so that the client starts a new one.
     fn session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let Ok(named) = single(headers, &headers::SESSION_ID) else {
             let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Mcp-Session-Id is invalid");

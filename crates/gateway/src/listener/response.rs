@@ -17,10 +17,10 @@ pub(crate) fn final_response(known: FinalResponse, features: ProtocolFeatures) -
 }
 
 pub(crate) fn json(status: StatusCode, text: Rope) -> HttpResponse {
-    let mut answer = Response::new(Body::full(text));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
+    let mut response = Response::new(Body::full(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 pub(crate) fn json_error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> HttpResponse {
@@ -28,33 +28,33 @@ pub(crate) fn json_error(status: StatusCode, id: Option<&RequestId>, error: &Err
 }
 
 pub(crate) fn sse(body: Body) -> HttpResponse {
-    let mut answer = Response::new(body);
-    let headers = answer.headers_mut();
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    answer
+    response
 }
 
 pub(crate) fn empty(status: StatusCode) -> HttpResponse {
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = status;
-    answer
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
 }
 
 pub(crate) fn not_allowed(allow: &'static str) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "this method is not allowed here");
-    let mut answer = json_error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
-    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
-    answer
+    let mut response = json_error(StatusCode::METHOD_NOT_ALLOWED, None, &error);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+    response
 }
 
 /// A limit is reached; the client may retry later.
 pub(crate) fn too_many(message: &str, id: Option<&RequestId>) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, message);
-    let mut answer = json_error(StatusCode::TOO_MANY_REQUESTS, id, &error);
-    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
-    answer
+    let mut response = json_error(StatusCode::TOO_MANY_REQUESTS, id, &error);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+    response
 }
 
 /// A request from a host, origin or user that is not allowed.
@@ -67,7 +67,7 @@ pub(crate) fn forbidden(reason: &str) -> HttpResponse {
 pub(crate) fn unauthorized() -> HttpResponse {
     let message = "unauthorized: send the hub's token as `Authorization: Bearer …`";
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
-    let mut answer = json_error(StatusCode::UNAUTHORIZED, None, &error);
-    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    answer
+    let mut response = json_error(StatusCode::UNAUTHORIZED, None, &error);
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
 }

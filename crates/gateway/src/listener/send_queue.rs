@@ -1,7 +1,7 @@
 //! What waits for a client to read it: bounded in bytes, and only for as long as the client reads at all.
 //!
 //! A queue of messages bounds their number, but a message may be 16 MiB. Here the next message waits for room, and with
-//! it whoever sends it. A client that takes nothing for a while although so much waits is not slow but stuck, and is
+//! it the sender. A client that takes nothing for a while although so much waits is not slow but stuck, and is
 //! given up.
 
 use std::{
@@ -32,7 +32,7 @@ pub(crate) struct SendLimits {
 /// How forwarding ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForwardEnd {
-    /// There is nothing more to say, or nobody reads any more.
+    /// There are no more messages, or the reader is gone.
     Closed,
     /// The client stopped reading.
     Stuck,

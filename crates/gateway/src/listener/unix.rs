@@ -15,7 +15,7 @@ use crate::{connected_clients::ClientTransport, gateway::Gateway, listener::conn
 
 /// Clients at once.
 const MAX_CLIENTS: usize = 1024;
-/// How long the last answers may take to be written.
+/// How long the last responses may take to be written.
 const FLUSH: Duration = Duration::from_secs(2);
 /// How long one looks for clients that came just before the socket was gone.
 const LAST_LOOK: Duration = Duration::from_millis(10);
@@ -89,7 +89,7 @@ async fn serve(gateway: &Arc<Gateway>, stream: UnixStream, stop: CancellationTok
     }
     tasks.close();
     if timeout(FLUSH, tasks.wait()).await.is_err() {
-        // A client that does not read its last answers does not get them; this ends the writing.
+        // A client that does not read its last responses does not get them; this ends the writing.
         rustix::net::shutdown(&watched, Shutdown::Both)?;
         tasks.wait().await;
     }

@@ -102,7 +102,7 @@ impl RequestClient {
         Self { caller, ..self }
     }
 
-    /// The user on whose behalf it acts: whoever can reach the hub acts for the user who runs it.
+    /// The user on whose behalf it acts: every client of the hub acts for the user who runs it.
     pub(crate) fn principal(&self) -> &'static str {
         "local"
     }

@@ -1,4 +1,4 @@
-//! Requests that we answer ourselves, from memory.
+//! Requests that the gateway answers itself, from memory.
 
 use serde_json::{Map, Value, json};
 use toolbay_host::{CacheHints, CatalogKind, Host, HubsBehind, list_page};
@@ -43,7 +43,7 @@ impl Gateway {
         })
     }
 
-    /// The answer to `initialize`, for a client that will speak `revision`.
+    /// The result of `initialize`, for a client that will speak `revision`.
     pub(crate) fn initialize_result(&self, revision: Revision, call: &MethodCall) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),

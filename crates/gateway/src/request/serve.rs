@@ -45,7 +45,7 @@ pub(crate) struct DeferredRequest {
 }
 
 impl DeferredRequest {
-    /// Waits, then starts to answer: whatever came up by then is all there is.
+    /// Waits, then starts to respond with the servers that are up by then.
     pub(crate) async fn serve(self, gateway: &Arc<Gateway>) -> Served {
         self.arrival.await;
         gateway.serve_now(&self.client, self.request)

@@ -134,7 +134,7 @@ impl Subscription {
         toolbay_protocol::notification(method::LISTEN_ACKNOWLEDGED, Some(&params.finish())).into()
     }
 
-    /// The answer that ends the stream on our side.
+    /// The result that ends the subscription on our side.
     pub(crate) fn final_result(&self) -> Rope {
         let result = ObjectBuilder::new().string("resultType", "complete").raw("_meta", &self.meta());
         toolbay_protocol::result(&self.id, &result.finish()).into()

@@ -72,7 +72,7 @@ fn usual_port(scheme: &str) -> Option<u16> {
 /// Decides by `Host` and `Origin` alone, before anything else of a request is read: protection against pages in the user's
 /// browser.
 ///
-/// A page can make a browser send requests to 127.0.0.1, and with DNS rebinding even read the answers. What it cannot
+/// A page can make a browser send requests to 127.0.0.1, and with DNS rebinding even read the responses. What it cannot
 /// do is lie about `Origin` and `Host`. Pages on other ports of this machine are no better than others: a preview of a
 /// cloned repository, a notebook, or a server of another user.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
-//! Streams of events that a client with a session can come back to.
+//! Streams of events that the client of a session can resume.
 //!
 //! A connection may break at any time, and that cancels nothing (specification up to 2025-11-25). So what a stream
 //! tells is made by a small task of its own and kept here for a while, numbered; the connection only
-//! reads. A client that comes back with the id of the last event it saw reads on from there, on that stream and no
+//! reads. A client that reconnects with the id of the last event it saw reads on from there, on that stream and no
 //! other.
 //!
 //! ```text
-//! ClientCall, SessionStream ─task─▶ Stream (kept events) ─▶ Reader ─▶ body of the answer
+//! ClientCall, SessionStream ─task─▶ Stream (kept events) ─▶ Reader ─▶ body of the response
 //!                              ▲ no reader for 60 s: it ends, and so does the call
 //! ```
 
@@ -31,7 +31,7 @@ use crate::{
     session::Session,
 };
 
-/// How many streams of one session are open; of more, those that begin cannot be come back to.
+/// How many streams of one session are open; further ones cannot be resumed.
 const MAX_STREAMS: usize = 256;
 /// How many that were read to their end are kept besides, in case what was sent was lost.
 const MAX_READ: usize = 8;
@@ -58,7 +58,7 @@ struct Inner {
 
 /// What a stream tells.
 pub(crate) enum StreamSource {
-    /// The events of a request and its answer, from the first event on.
+    /// The events of a request and its response, from the first event on.
     Request(ClientCall, Option<Rope>),
     /// What belongs to no request, until another stream takes its place.
     Changes(SessionStream, CancellationToken),
@@ -67,7 +67,7 @@ pub(crate) enum StreamSource {
 /// A stream that cannot be opened; its source.
 pub(crate) struct TooManyStreams(pub(crate) StreamSource);
 
-/// What a client that names the last event it saw comes back to.
+/// What a client that names the last event it saw resumes.
 pub(crate) enum ResumedStream {
     /// The rest of that stream.
     Rest(StreamReader),

@@ -10,7 +10,7 @@ use toolbay_protocol::{
 
 use crate::tasks::{Task, TaskProtocol, TaskSeal};
 
-/// The task that a call was answered with, as the server knows it; nothing if it was answered with something else.
+/// The task that a call became, as the server knows it; none if the response is no task.
 pub(crate) fn task_of(response: &Response, revision: Revision, server: &ServerName) -> Option<Task> {
     let kind = TaskProtocol::of(revision)?;
     let id = match kind {
@@ -36,7 +36,7 @@ pub(crate) struct Sealing<'a> {
 }
 
 impl Sealing<'_> {
-    /// An answer with the ids that the client gets; nothing if there are none in it.
+    /// A response with the ids that the client gets; none if there are no ids in it.
     pub(crate) fn response(&self, response: &Response) -> Option<Box<Response>> {
         let Outcome::Result { meta, .. } = &response.outcome else { return None };
         let text = &response.text;
@@ -50,7 +50,7 @@ impl Sealing<'_> {
         }
     }
 
-    /// A notification with the ids that the client gets; nothing if there are none in it.
+    /// A notification with the ids that the client gets; none if there are no ids in it.
     pub(crate) fn notification(&self, notification: &Notification) -> Option<Box<Notification>> {
         let related = notification.meta(meta::RELATED_TASK);
         let related = related.and_then(|related| inside(&notification.text, related, "taskId"));
@@ -99,7 +99,7 @@ fn inside(text: &Bytes, object: Span, field: &str) -> Option<Span> {
 /// How many tasks are kept; the oldest are dropped first, and can still be polled.
 const MAX_KNOWN: usize = 1024;
 
-/// The tasks that a session knows of, with the ids that the client has, so that it hears of those and of no others.
+/// The tasks that a session knows of, with the ids that the client has, so that it is notified of those and of no others.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTasks(VecDeque<(Task, String)>);
 

@@ -1,6 +1,6 @@
 //! Notifications of task changes to modern clients.
 //!
-//! For each server whose tasks a client names, the hub listens there on its behalf: what one client hears is what it
+//! For each server whose tasks a client names, the hub listens there on its behalf: a client receives what it
 //! subscribed to, and the subscription at the server ends with the client.
 
 use std::{collections::BTreeMap, future::pending, pin::Pin, sync::Arc, time::Duration};

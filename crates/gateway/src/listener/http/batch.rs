@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl HttpListener {
-    /// Batches exist in 2025-03-26 only. Each element is judged alone; answers come in the order of the requests.
+    /// Batches exist in 2025-03-26 only. Each element is checked alone; responses come in the order of the requests.
     pub(super) async fn batch(&self, body: Bytes, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         let session = self.session(headers)?.map(|(_, session)| session);
         let named = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
@@ -40,7 +40,7 @@ impl HttpListener {
         };
         let client =
             session.map_or_else(|| RequestClient::unknown(Revision::HTTP_DEFAULT), RequestClient::of_session);
-        // Whatever belongs to one of its requests would reach the client only with all the answers.
+        // Whatever belongs to one of its requests would reach the client only with all the responses.
         let client = client.without_events();
         let mut served = Vec::new();
         for message in messages {
@@ -64,13 +64,13 @@ impl HttpListener {
             return Ok(empty(StatusCode::ACCEPTED));
         }
         let ends = served.into_iter().map(|served| last_step(&self.gateway, served));
-        let answers = futures_util::future::join_all(ends).await;
+        let responses = futures_util::future::join_all(ends).await;
         let mut text = Vec::from(&b"["[..]);
-        for (index, answer) in answers.into_iter().flatten().enumerate() {
+        for (index, response) in responses.into_iter().flatten().enumerate() {
             if index > 0 {
                 text.push(b',');
             }
-            text.extend_from_slice(&answer.text.into_bytes());
+            text.extend_from_slice(&response.text.into_bytes());
         }
         text.push(b']');
         Ok(json(StatusCode::OK, Bytes::from(text).into()))

@@ -1,6 +1,6 @@
 //! HTTP+SSE of 2024-11-05: a stream of events for everything we say, and POSTs for everything the client says.
 //!
-//! Both together are a wire, so such a client is served as one on a pipe is, in any revision.
+//! Both together are a connection, so such a client is served as one on a pipe, in any revision.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -51,7 +51,7 @@ impl HttpListener {
         Ok(sse(events(first, reader)))
     }
 
-    /// Takes a message of a client that has a stream; the answer comes there.
+    /// Takes a message of a client that has a stream; the response is sent there.
     pub(super) async fn message(&self, request: HttpRequest<HttpBody>) -> EarlyResponse<HttpResponse> {
         let (head, body) = request.into_parts();
         check_content_type(&head.headers)?;
@@ -96,7 +96,7 @@ fn events(first: Rope, reader: QueueReader) -> Body {
     }))
 }
 
-/// One inbox per open stream, under an id that nobody can guess.
+/// One inbox per open stream, under a random id.
 #[derive(Debug)]
 pub(crate) struct SseInboxes {
     limit: usize,

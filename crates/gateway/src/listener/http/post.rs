@@ -37,7 +37,7 @@ impl HttpListener {
         let body = self.read_body(body).await?;
         let message = Message::parse(body.clone());
         let capture = self.capture(&message, &body, &headers);
-        let answer = match message {
+        let response = match message {
             Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
             Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
             Ok(Message::Response(response)) => self.response(&response, &headers),
@@ -45,12 +45,12 @@ impl HttpListener {
             Err(why) => early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
         match capture {
-            Some(capture) => Ok(capture.answered(answer.unwrap_or_else(|answer| *answer))),
-            None => answer,
+            Some(capture) => Ok(capture.capture_response(response.unwrap_or_else(|response| *response))),
+            None => response,
         }
     }
 
-    /// Captures the request. Nothing is kept while nobody inspects, unless that may change before the response is complete.
+    /// Captures the request. Returns none where no message is captured now or before the response is complete.
     fn capture(
         &self,
         message: &Result<Message, ParseError>,
@@ -99,7 +99,7 @@ impl HttpListener {
         let client = match self.client_of(&request, &headers)? {
             OpenedPost::Client(client) if accepts == Accepts::Json => client.without_events(),
             OpenedPost::Client(client) => client,
-            OpenedPost::Introduced(answer) => return Ok(*answer),
+            OpenedPost::Initialized(response) => return Ok(*response),
         };
         let client = client.on_http();
         let features = client.revision.features();
@@ -117,7 +117,7 @@ impl HttpListener {
                 Served::Known(known) => final_response(known, features),
                 Served::Running(call) => self.run(call, &client, accepts).await,
                 Served::Listening(subscription) => self.listen(*subscription),
-                Served::Soon(answer) => final_response(answer.await, features),
+                Served::Soon(response) => final_response(response.await, features),
                 Served::Later(later) => {
                     served = later.serve(&self.gateway).await;
                     continue;
@@ -167,7 +167,7 @@ impl HttpListener {
                 Ok(OpenedPost::Client(client))
             }
             RequestRevision::Legacy(_) if request.call.method() == method::INITIALIZE => {
-                Ok(OpenedPost::Introduced(Box::new(self.initialize(request)?)))
+                Ok(OpenedPost::Initialized(Box::new(self.initialize(request)?)))
             }
             RequestRevision::Legacy(revision) => {
                 let client = match self.session(headers)? {
@@ -200,11 +200,11 @@ impl HttpListener {
         let Some(id) = self.gateway.sessions.add(session) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };
-        let mut answer = json(StatusCode::OK, toolbay_protocol::result(&request.id, &result).into());
+        let mut response = json(StatusCode::OK, toolbay_protocol::result(&request.id, &result).into());
         if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
-            answer.headers_mut().insert(headers::SESSION_ID, value);
+            response.headers_mut().insert(headers::SESSION_ID, value);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     pub(super) fn notification(
@@ -224,7 +224,7 @@ impl HttpListener {
         Ok(empty(StatusCode::ACCEPTED))
     }
 
-    /// A client's answer to a server request.
+    /// A client's response to a server request.
     pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         if let Some((_, session)) = self.session(headers)? {
             session.on_response(response);
@@ -235,6 +235,6 @@ impl HttpListener {
 
 enum OpenedPost {
     Client(RequestClient),
-    /// It was `initialize`, and this is the answer.
-    Introduced(Box<HttpResponse>),
+    /// It was `initialize`, and this is the response.
+    Initialized(Box<HttpResponse>),
 }

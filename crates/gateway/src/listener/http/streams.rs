@@ -1,4 +1,4 @@
-//! Answers that are streams of events.
+//! HTTP responses that are streams of events.
 
 use futures_util::stream::unfold;
 use http::{HeaderMap, StatusCode};
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl HttpListener {
-    /// The stream of a session for what belongs to no request.
+    /// The stream of a session for messages that belong to no request.
     pub(super) fn get(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
         if accepted(headers)? == Accepts::Json {
             let error =
@@ -37,7 +37,7 @@ impl HttpListener {
             Err(Unreadable) => Some(ResumedStream::Nothing),
         };
         match resumed {
-            Some(ResumedStream::Rest(reader)) => return Ok(capture.answered(read(reader))),
+            Some(ResumedStream::Rest(reader)) => return Ok(capture.capture_response(read(reader))),
             Some(ResumedStream::Nothing) => {
                 let message = "the stream of that event is no longer available";
                 let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
@@ -49,7 +49,7 @@ impl HttpListener {
         let source =
             StreamSource::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
         match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {
-            Ok(reader) => Ok(capture.answered(read(reader))),
+            Ok(reader) => Ok(capture.capture_response(read(reader))),
             Err(TooManyStreams(_)) => {
                 let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too many streams of this session");
                 early(StatusCode::TOO_MANY_REQUESTS, None, &error)
@@ -77,7 +77,7 @@ impl HttpListener {
     }
 }
 
-/// What a client reads that can come back.
+/// The events of a stream that the client can resume.
 pub(super) fn read(reader: StreamReader) -> HttpResponse {
     sse(Body::stream(unfold(reader, |mut reader| async move {
         let text = tokio::select! {
@@ -88,7 +88,7 @@ pub(super) fn read(reader: StreamReader) -> HttpResponse {
     })))
 }
 
-/// The events of a request, for a client that cannot come back: when it goes away, the request is cancelled.
+/// The events of a request, for a client that cannot resume it: when it disconnects, the request is cancelled.
 pub(super) fn stream(call: ClientCall, first: Option<Rope>) -> HttpResponse {
     let first = Some(first.map_or_else(keep_alive, event));
     sse(Body::stream(unfold((first, Some(call)), |(first, call)| async move {

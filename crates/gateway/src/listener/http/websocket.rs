@@ -26,15 +26,15 @@ use crate::{
 };
 
 const VERSION: &str = "13";
-/// How long the last answers may take to be passed on.
+/// How long the last responses may take to be sent.
 const FLUSH: Duration = Duration::from_secs(2);
 
 impl HttpListener {
     /// Makes the connection a WebSocket and serves the client there. Host, Origin and token are judged already.
     pub(super) fn open_ws(&self, mut request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
         let key = requested_upgrade(request.headers())?;
-        let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
-        let headers = answer.headers_mut();
+        let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
+        let headers = response.headers_mut();
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, key);
@@ -57,7 +57,7 @@ impl HttpListener {
             }
             drop(place);
         });
-        Ok(answer)
+        Ok(response)
     }
 }
 
@@ -98,10 +98,10 @@ fn requested_upgrade(headers: &HeaderMap) -> EarlyResponse<HeaderValue> {
     if !wants || single(headers, &header::SEC_WEBSOCKET_VERSION) != Ok(Some(VERSION)) {
         let message = "WebSocket version 13 over HTTP/1.1 is required";
         let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
-        let mut answer = json_error(StatusCode::UPGRADE_REQUIRED, None, &error);
-        answer.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-        answer.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
-        return Err(Box::new(answer));
+        let mut response = json_error(StatusCode::UPGRADE_REQUIRED, None, &error);
+        response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
+        return Err(Box::new(response));
     }
     if !names(headers, &header::SEC_WEBSOCKET_PROTOCOL, websocket::SUBPROTOCOL) {
         let message = "the client must request the subprotocol `mcp` (Sec-WebSocket-Protocol)";

@@ -74,7 +74,7 @@ impl CallRun {
         }
     }
 
-    /// Ends the request with the server requests; the call is kept until the client comes back with responses.
+    /// Ends the request with the server requests; the call is kept until the client returns with responses.
     pub(super) fn suspend(
         &self,
         call: RunningCall,

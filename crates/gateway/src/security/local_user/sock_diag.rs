@@ -29,7 +29,7 @@ pub(super) fn uid_of(ends: SocketAddresses) -> io::Result<Option<u32>> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     sendto(&socket, &request(ends), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-    // The kernel answers within the call that sends. A message is longer than what is read here only if nobody asked for it.
+    // The kernel answers within the call that sends. Only an unsolicited message is longer than what is read here.
     let mut response = [0; RESPONSE];
     let (length, _) = recv(&socket, &mut response, RecvFlags::DONTWAIT)?;
     read(&response[..length], ends)
@@ -78,7 +78,7 @@ fn read(response: &[u8], ends: SocketAddresses) -> io::Result<Option<u32>> {
             let ports = response.get(HEADER + 4..HEADER + 8).ok_or_else(malformed)?;
             let (uid, inode) = (word(HEADER + 64)?, word(HEADER + 68)?);
             // Where there is no such connection any more, the kernel names a socket that listens on its port; and one that its
-            // process has closed is said to be root's, but has no inode.
+            // process has closed has the uid of root, but no inode.
             let is_it = ports == &socket_id(ends)[..4] && inode != 0;
             Ok(is_it.then_some(uid))
         }

@@ -43,7 +43,7 @@ fn the_user_is_found_in_every_family_and_by_either_mechanism() {
     }
 }
 
-/// Otherwise whoever sends a request and closes at once would be taken for root.
+/// Otherwise a client that sends a request and closes at once would be taken for root.
 #[test]
 fn a_socket_that_was_closed_is_nobodys() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -54,7 +54,7 @@ fn a_socket_that_was_closed_is_nobodys() {
     assert_eq!(proc_net::uid_of(ends), None);
 }
 
-/// The kernel's answer to a question about a connection that is not there may be a listener.
+/// The kernel may return a listener for a connection that does not exist.
 #[test]
 fn a_listener_on_the_same_port_is_not_taken_for_the_peer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -94,7 +94,7 @@ fn with_ten_thousand_connections_a_lookup_takes_at_most_50_microseconds() {
         times[times.len() - 1]
     );
     for (client, _) in &open {
-        // Gone at once, instead of waiting for a minute as 10,000 ports that nobody else can use.
+        // Gone at once, instead of waiting for a minute as 10,000 ports that no other test can use.
         set_socket_linger(client, Some(Duration::ZERO)).unwrap();
     }
     assert!(median <= Duration::from_micros(50), "{median:?}");

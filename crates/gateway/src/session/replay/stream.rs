@@ -17,11 +17,11 @@ use tokio::{
 use toolbay_protocol::Rope;
 use toolbay_transport::http::{numbered_event, priming_event};
 
-/// How long a stream waits for its client to come back.
+/// How long a stream waits for its client to resume it.
 const RETURN_TIME: Duration = Duration::from_secs(60);
 /// How long one that was read to its end is kept: what was sent may not have arrived.
 const READ_TIME: Duration = Duration::from_secs(10);
-/// How soon a client should come back.
+/// How soon a client should reconnect.
 const RETRY: Duration = Duration::from_secs(1);
 /// How much is kept. A client that is too far behind misses steps, not the end.
 const MAX_EVENTS: usize = 1024;
@@ -80,7 +80,7 @@ impl ReplayStream {
         self.add(|id| numbered_event(id, message));
     }
 
-    /// Adds an event without a message, so that a client has an id to come back with before anything happened.
+    /// Adds an event without a message, so that a client has an id to resume from before the first message.
     pub(super) fn prime(&self) {
         self.add(|id| priming_event(id, RETRY));
     }
@@ -177,7 +177,7 @@ impl ReplayStream {
         self.until(|kept| kept.left.is_some()).await;
     }
 
-    /// Waits until the time is over in which a client may come back to the end, or it cannot be resumed any more.
+    /// Waits until the time to resume it is over, or it cannot be resumed any more.
     pub(super) async fn forgotten(&self) {
         self.until(|kept| kept.is_forgotten).await;
     }
