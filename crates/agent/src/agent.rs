@@ -298,10 +298,14 @@ impl Agent {
         }
         let server = name.split_once("__").and_then(|(slug, _)| self.host.by_slug(slug));
         let status = server.and_then(|server| self.host.status(server.name().as_str()));
-        Err(status.and_then(not_up).unwrap_or_else(|| Error::ToolNotFound {
-            name: name.to_owned(),
-            similar: owned(&table.similar_tools(name)),
-        }))
+        if let Some(error) = status.and_then(not_up) {
+            return Err(error);
+        }
+        Err(match self.host.absence(name) {
+            // The server has it, but it cannot be offered.
+            Some(why) => Error::Refused { code: ErrorCode::INVALID_PARAMS, message: why.to_string() },
+            None => Error::ToolNotFound { name: name.to_owned(), similar: owned(&table.similar_tools(name)) },
+        })
     }
 }
 

@@ -80,6 +80,19 @@ async fn a_stopped_server_is_a_connection_error() {
     assert!(again.is_retryable(), "{again:?}: it never reached the server");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_not_offered_is_an_error_with_the_reason() {
+    let name = "x".repeat(200);
+    let server =
+        TestServer::new("s").with_tool(name.as_str(), |_| Ok(json!(1))).with_tool("y", |_| Ok(json!(1)));
+    let agent = agent(&[("s", &server)], Naming::Prefix).await;
+    let error = agent.call_tool(&format!("s__{name}"), Value::Null).await.unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("of server `s` is not offered: "), "{error}");
+    let unknown = agent.call_tool("s__z", Value::Null).await.unwrap_err();
+    assert!(matches!(unknown, Error::ToolNotFound { .. }), "{unknown:?}");
+}
+
 #[test]
 fn errors_can_be_passed_around() {
     fn shared<T: Clone + Send + Sync + std::error::Error + 'static>() {}
