@@ -65,7 +65,7 @@ pub struct MethodCall {
 pub struct Response {
     /// The whole message.
     pub text: Bytes,
-    /// The id of the request it answers; absent when that could not be read.
+    /// The id of its request; absent when that could not be read.
     pub id: Option<RequestId>,
     id_span: Span,
     /// Result or error.

@@ -1,6 +1,6 @@
 //! Text without the secrets that people and programs put there.
 //!
-//! What is a secret cannot be told with certainty, so in doubt it is hidden: the value of a name that speaks of a
+//! What is a secret cannot be known with certainty, so in doubt it is hidden: the value of a name that suggests a
 //! secret, credentials in URLs and headers, and whatever looks like a known kind of token.
 
 mod json;
@@ -84,7 +84,7 @@ fn is_jwt(word: &str) -> bool {
     word.starts_with("eyJ") && word.matches('.').count() == 2
 }
 
-/// A line of a log without what is secret in it: values of names that speak of secrets, headers with credentials, credentials
+/// Returns a line of a log without secrets: values of names that suggest secrets, headers with credentials, credentials
 /// in URLs, and tokens.
 pub fn line(text: &str) -> Cow<'_, str> {
     let mut secrets: Vec<Range<usize>> = Vec::new();

@@ -1,8 +1,8 @@
-//! Starting this program again as a process that nobody's end takes with it.
+//! Starting this program again as a daemon, which outlives the process that started it.
 //!
 //! Clients end what they started in their own ways: a signal to the process group, to the session, or to every descendant. A
 //! daemon must be none of these, so it is started by a process in between, which makes a session of its own and ends at once.
-//! The daemon is then nobody's child but the system's.
+//! The daemon is then a child of the system only.
 
 use std::{
     collections::BTreeMap,

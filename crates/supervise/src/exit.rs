@@ -16,13 +16,13 @@ pub struct Exit {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ExitCause {
-    /// It ended without having been asked: for a server, a crash whatever its code.
+    /// It ended without a request: for a server, a crash whatever its code.
     Itself,
-    /// We asked, or nobody held its handle any more.
+    /// It was requested, or the last handle was dropped.
     Asked,
     /// It never ran: the system refused to execute it.
     NotStarted(Arc<SpawnError>),
-    /// Its shim was killed, so nobody saw how it ended.
+    /// Its shim was killed, so its status is unknown.
     Lost,
 }
 
@@ -35,7 +35,7 @@ impl Exit {
         Self { code: None, signal: None, cause }
     }
 
-    /// Whether it ended because we asked.
+    /// Whether it ended on request.
     pub fn was_asked(&self) -> bool {
         matches!(self.cause, ExitCause::Asked)
     }

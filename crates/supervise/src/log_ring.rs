@@ -1,4 +1,4 @@
-//! The last words of a server: stderr, noise on stdout, and what happened to it.
+//! The recent log of a server: stderr, noise on stdout, and events.
 
 use std::{
     borrow::Cow,
@@ -37,7 +37,7 @@ impl LogSource {
 /// One line, without its line end. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// Counts up without gaps over the life of the ring.
+    /// Counts up without gaps as long as the ring exists.
     pub seq: u64,
     pub time: SystemTime,
     pub source: LogSource,

@@ -74,7 +74,7 @@ pub async fn login_path(
 ///
 /// # Errors
 ///
-/// When the shell cannot be run, or does not answer in time.
+/// When the shell cannot be run, or does not print its environment in time.
 pub async fn login_environment(
     shell: &Path,
     env: BTreeMap<OsString, OsString>,

@@ -30,7 +30,7 @@ pub struct ProcessHandle {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// Invariant: held here alone, so that the watcher learns when nobody holds a handle any more.
+    /// Invariant: held here alone, so that the watcher learns when the last handle was dropped.
     pub(crate) wish: watch::Sender<StopRequest>,
     pub(crate) state: watch::Receiver<ProcessState>,
     pub(crate) ring: Arc<LogRing>,

@@ -33,13 +33,13 @@ impl Rate {
         true
     }
 
-    /// The bytes refused since last asked, once their second is over.
+    /// Returns the bytes refused since the last call, once their second is over.
     pub(crate) fn left_out(&mut self, now: Instant) -> Option<u64> {
         let over = now.saturating_duration_since(self.window) >= WINDOW;
         (over && self.left_out > 0).then(|| std::mem::take(&mut self.left_out))
     }
 
-    /// The bytes refused since last asked, at once.
+    /// Returns the bytes refused since the last call, at once.
     pub(crate) fn left_out_so_far(&mut self) -> Option<u64> {
         (self.left_out > 0).then(|| std::mem::take(&mut self.left_out))
     }

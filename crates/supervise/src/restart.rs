@@ -55,13 +55,13 @@ pub enum RestartMode {
     Fixed {
         delay: Duration,
     },
-    /// A server that fails stays down until someone asks.
+    /// A server that fails stays down until it is started.
     Never,
 }
 
 /// Counts the failures of one server.
 ///
-/// A failure is any end that nobody asked for: a crash, an exit, a handshake that never came.
+/// A failure is any end that was not requested: a crash, an exit, a handshake that never came.
 pub struct RestartPolicy {
     mode: RestartMode,
     /// Invariant: sorted, at most `BREAKER` long, none older than `WINDOW`.
@@ -115,7 +115,7 @@ impl RestartPolicy {
             return RestartDecision::Retry { after };
         }
         self.healthy_since = None;
-        // Whoever waits for it is told between two starts, so there is always some time.
+        // Waiting calls fail between two starts, so there is always some time.
         self.count(now, 1)
     }
 

@@ -12,8 +12,8 @@ use rustix::stdio::{dup2_stderr, dup2_stdout};
 /// A log file that is put aside when it is full: `hub.log` becomes `hub.log.1`, that `hub.log.2`, and so on. Only its user
 /// may read it.
 ///
-/// As a writer of `tracing_subscriber` it goes into a `Mutex`. A write is never split over two files. Others may write to the file, too,
-/// and put it aside: what they write counts, and whoever finds that the file is another one by now goes on in that one.
+/// As a writer of `tracing_subscriber` it goes into a `Mutex`. A write is never split over two files. Others may write to the
+/// file, too, and put it aside: what they write counts, and a writer that finds the file replaced goes on in the new one.
 #[derive(Debug)]
 pub struct RotatingFile {
     path: PathBuf,
@@ -44,7 +44,7 @@ impl RotatingFile {
     }
 
     /// Makes stdout and stderr of this process the same file, now and whenever it is put aside: so panics and whatever else
-    /// nobody catches stand in the log.
+    /// are not caught are in the log.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ use crate::command::find_command;
 /// The argument that makes a program a shim.
 pub(crate) const ARGUMENT: &str = "__shim";
 
-/// Invariant: true only in a program that turns into a shim when asked, so that we never start a stranger's twice.
+/// Invariant: true only in a program that turns into a shim on request, so that we never start an embedding program twice.
 static IS_OFFERED: AtomicBool = AtomicBool::new(false);
 
 /// Which program is the shim.
@@ -92,7 +92,7 @@ pub fn run_if_asked() {
 
 /// Makes orphans below this process its own children, so that those of a killed shim can be reaped.
 ///
-/// For programs that have no children but ours, as `toolbay` is; orphans that we do not know are nobody's to reap.
+/// For programs that have no children but ours, as `toolbay` is; orphans that we do not know are not reaped.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! The host's view: what a server left behind when no shim can tell.
 //!
 //! A killed shim leaves orphans that belong to us (if we are a subreaper) or to init. They are known by the session
-//! the shim had made, by a marker in their environment, and by descent from such a process. Whoever clears all three
-//! (its own session, a cleaned environment, a dead parent) gets away; while the shim lives, even that does not help.
+//! the shim had made, by a marker in their environment, and by descent from such a process. A process that clears all three
+//! (its own session, a cleaned environment, a dead parent) escapes; while the shim runs, even that does not help.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,7 +28,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Sweep {
     /// `NAME=value`, as `/proc/<pid>/environ` shows it.
     marker: Vec<u8>,
-    /// The process that the host started: reaped by whoever waits for it, never here.
+    /// The process that the host started: reaped by its watcher, never here.
     root: Pid,
     groups: HashSet<Pid>,
     sessions: HashSet<Pid>,
@@ -126,7 +126,7 @@ impl Sweep {
         if zombie.parent != Some(getpid()) {
             return zombie.parent.is_some_and(|parent| self.seen.contains_key(&parent));
         }
-        // An error means that someone else has reaped it.
+        // An error means that it was reaped already.
         matches!(waitpid(Some(zombie.pid), WaitOptions::NOHANG), Ok(None))
     }
 

@@ -69,7 +69,7 @@ enum StopStep {
     AwaitRoot,
 }
 
-/// What the shim has told.
+/// What the shim has reported.
 #[derive(Default)]
 struct ShimReport {
     ended: Option<(ExitStatus, ExitCause)>,
@@ -88,7 +88,7 @@ impl Watcher {
                 status = self.root.wait() => break status,
             }
         };
-        // The shim's last words may still be in the socket.
+        // The last reports of the shim may still be in the socket.
         while let Some(report) = self.control.as_mut().and_then(Control::waiting) {
             step = self.on_report(step, Some(report), &mut reported);
         }
@@ -161,7 +161,7 @@ impl Watcher {
     fn request(&mut self, request: Request) {
         match &self.control {
             Some(control) => control.send(request),
-            // With the shim, the end of the socket has said it already.
+            // With the shim, the end of the socket has the same effect.
             None if self.shim.is_some() => {}
             None => {
                 let mut sweep = self.sweep.clone();
@@ -230,7 +230,7 @@ impl StopStep {
     }
 }
 
-/// The next wish. The end of all handles is the wish to kill, told once.
+/// Returns the next stop request. The drop of the last handle is a request to kill, reported once.
 async fn next_stop_request(wished: &mut Option<watch::Receiver<StopRequest>>) -> StopRequest {
     let Some(receiver) = wished else {
         return pending().await;

@@ -105,8 +105,8 @@ fn read(key: &str, request: &str) -> Option<InputRequest> {
     })
 }
 
-/// The pages that must be visited before a request can succeed, if that is what an error of 2025-11-25 says: as the
-/// stateless era asks for them, which knows no `elicitationId`.
+/// The pages that must be visited before a request can succeed, if that is what an error of 2025-11-25 says: in the form of
+/// modern revisions, which have no `elicitationId`.
 pub fn url_elicitations(response: &Response) -> Option<InputRequired> {
     let error = response.error().filter(|error| error.code == ErrorCode::URL_ELICITATION_REQUIRED)?;
     let data = Object::parse(error.data.as_ref()?.get())?;

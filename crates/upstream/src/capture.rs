@@ -159,7 +159,7 @@ impl Default for Capture {
 }
 
 impl Capture {
-    /// One that nobody watches yet. Messages are logged if the subscriber of this moment wants them.
+    /// Creates a capture without watchers. Messages are logged if the current subscriber wants them.
     pub fn new() -> Self {
         let logs = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
         let shared = CaptureInner {
@@ -177,7 +177,7 @@ impl Capture {
         ConnectionId(self.shared.connections.fetch_add(1, Relaxed))
     }
 
-    /// Whether anybody wants to see messages. Without that, nobody need put one together.
+    /// Whether messages are captured. Without that, none need be assembled.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.shared.is_on.load(Relaxed)
@@ -223,7 +223,7 @@ impl Capture {
     }
 }
 
-/// Somebody watches.
+/// A watcher of captured messages.
 #[derive(Debug)]
 pub struct CaptureSubscription {
     capture: Capture,
@@ -240,7 +240,7 @@ impl Drop for CaptureSubscription {
     }
 }
 
-/// What can be told of a message by itself.
+/// What a message shows by itself.
 fn classify(text: Bytes) -> (MessageKind, Option<Arc<str>>, Option<RequestId>) {
     match Message::parse(text) {
         Ok(Message::Request(request)) => {

@@ -2,8 +2,8 @@
 //!
 //! Three things are known of hubs to one another. Those **before** a hub, down to itself, are its [`HubChain`]: child
 //! processes get it in their environment, servers in `_meta` of `initialize` and `server/discover`. Those **behind** a hub
-//! are its [`HubsBehind`]: whoever names its own chain gets them in the `_meta` of the response, and again with every list,
-//! because hubs may join later. A hub that finds one of its own chain behind a server refuses that server.
+//! are its [`HubsBehind`]: a hub that names its own chain gets them in the `_meta` of the response, and again with every
+//! list, because hubs may join later. A hub that finds one of its own chain behind a server refuses that server.
 
 use std::{fmt, sync::Arc};
 
@@ -81,7 +81,7 @@ impl HubChain {
         }
     }
 
-    /// The field of `_meta` with which a server is asked for its hubs.
+    /// The field of `_meta` that requests the hubs behind a server.
     pub(crate) fn add_to(&self, meta: ObjectBuilder) -> ObjectBuilder {
         meta.string(meta::VIA, &self.to_string())
     }

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! [`start`] gives an [`ServerHandle`] at once and starts one task that lives as long as the server is configured.
+//! [`start`] returns a [`ServerHandle`] at once and spawns one supervisor, which runs as long as the server is configured.
 //! The supervisor opens a connection, performs the handshake, lists the catalog and serves calls; when the
 //! connection ends decide with a restart policy what comes next.
 //!

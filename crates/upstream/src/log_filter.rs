@@ -1,4 +1,4 @@
-//! Which log messages a caller wants, and what a server is told about it.
+//! Which log messages a caller wants, and the level that a server gets.
 
 use toolbay_protocol::LogLevel;
 
@@ -15,7 +15,7 @@ pub enum LogFilter {
 }
 
 impl LogFilter {
-    /// Whether a message of that severity is wanted; one of a kind that nobody knows is less than all others.
+    /// Whether a message of that severity is wanted; an unknown severity is less than all others.
     pub(crate) fn wants(self, level: Option<LogLevel>) -> bool {
         match self {
             Self::Nothing => false,
@@ -25,20 +25,20 @@ impl LogFilter {
     }
 }
 
-/// What a legacy server was told to log in this connection.
+/// The log level that a legacy server has on this connection.
 ///
-/// Its one level serves all callers, so it is only ever made more verbose; each caller gets what it asked for of what
+/// Its one level serves all callers, so it is only ever made more verbose; each caller gets the part it wants of what
 /// comes. It never starts above `info`: callers that named no level should not lose what they had because another one
 /// wants errors only.
 #[derive(Debug, Default)]
 pub(crate) struct ServerLogLevel {
-    /// Whether it can be told.
+    /// Whether the server has `logging/setLevel`.
     pub(crate) can_be_set: bool,
     set: Option<LogLevel>,
 }
 
 impl ServerLogLevel {
-    /// The level that the server must be told before a call with that wish.
+    /// Returns the level to set before a call with that filter.
     pub(crate) fn level_to_set(&mut self, wish: LogFilter) -> Option<LogLevel> {
         let LogFilter::AtLeast(least) = wish else { return None };
         let wanted = least.min(LogLevel::Info);

@@ -1,6 +1,6 @@
-//! Who wants to be told when a resource changes.
+//! Subscriptions to resources of one server.
 //!
-//! Many clients may want the same resource, but the server is asked once: the first interest subscribes, the last one
+//! Many clients may want the same resource, but the server gets one request: the first interest subscribes, the last one
 //! to go unsubscribes. [`subscriber`](crate::subscriptions::subscriber) does the asking; here is only what is wanted.
 
 pub(crate) mod subscriber;
@@ -30,7 +30,7 @@ pub struct ResourceSubscription {
 /// Why a resource cannot be watched.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SubscribeError {
-    /// The server said no, in its own words.
+    /// The server refused, with its own message.
     #[error("{}", .0.message)]
     Refused(Box<ErrorObject>),
     /// The server never tells of changes.
@@ -47,10 +47,10 @@ pub enum SubscribeError {
     TooMany,
 }
 
-/// How the server stands to a resource that someone wants to watch.
+/// The state of a subscription at the server.
 #[derive(Debug, Clone)]
 pub(crate) enum SubscriptionState {
-    /// It was not asked yet, or did not answer yet.
+    /// Not requested yet, or without a response yet.
     Asked,
     /// It tells of changes.
     Watched,
@@ -58,12 +58,12 @@ pub(crate) enum SubscriptionState {
     Refused(SubscribeError),
 }
 
-/// Everything that is wanted of one server, over all its lives.
+/// All resources that are wanted of one server, over all its connections.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceSubscriptions {
     wanted: Mutex<BTreeMap<Arc<str>, WantedResource>>,
     /// Something was added or is no longer wanted. Dropping an interest cannot wait for room in a queue, so there is
-    /// none: whoever is woken looks at all of it.
+    /// none: the subscriber looks at all of it.
     pub(crate) changed: Notify,
 }
 
@@ -87,7 +87,7 @@ impl WantedResource {
 }
 
 impl ResourceSubscriptions {
-    /// Adds one who is interested, unless too much is being watched. Where the server refused before, it is asked again.
+    /// Adds an interest, unless there are too many. Where the server refused before, it is requested again.
     pub(crate) fn add(self: &Arc<Self>, uri: &str) -> Result<ResourceSubscription, SubscribeError> {
         let mut all = self.wanted.lock();
         let uri: Arc<str> = match all.get_key_value(uri) {
@@ -105,12 +105,12 @@ impl ResourceSubscriptions {
         Ok(ResourceSubscription { interests: self.clone(), uri, state })
     }
 
-    /// Whether nobody wants anything.
+    /// Whether nothing is wanted.
     pub(crate) fn is_empty(&self) -> bool {
         self.wanted.lock().is_empty()
     }
 
-    /// What the server should be asked for: all that is wanted and was not refused.
+    /// Returns what to subscribe to: all that is wanted and was not refused.
     pub(crate) fn wanted_uris(&self) -> BTreeSet<Arc<str>> {
         let all = self.wanted.lock();
         let wanted =
@@ -118,14 +118,14 @@ impl ResourceSubscriptions {
         wanted.map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// Notes how the server stands to a resource; nobody may want it any more.
+    /// Sets the state of a resource, if it is still wanted.
     pub(crate) fn settle(&self, uri: &str, state: SubscriptionState) {
         if let Some(wanted) = self.wanted.lock().get(uri) {
             wanted.state.send_replace(state);
         }
     }
 
-    /// A new life of the server may see things differently.
+    /// Forgets refusals: a new connection may be granted them.
     pub(crate) fn forget_refusals(&self) {
         for wanted in self.wanted.lock().values() {
             wanted.forget_refusal();
@@ -139,14 +139,14 @@ impl ResourceSubscription {
         &self.uri
     }
 
-    /// Waits until the server has said how it stands to this.
+    /// Waits until the server has granted or refused it.
     pub(crate) async fn settled(&self) -> Result<(), SubscribeError> {
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| !matches!(state, SubscriptionState::Asked)).await;
         match settled.as_deref() {
             Ok(SubscriptionState::Refused(why)) => Err(why.clone()),
             Ok(_) => Ok(()),
-            // The sender lives as long as anyone is interested, and we are.
+            // The sender exists as long as there is an interest, and this is one.
             Err(_) => Err(SubscribeError::Unanswered),
         }
     }

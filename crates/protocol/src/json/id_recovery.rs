@@ -9,7 +9,7 @@ use crate::{
 
 /// Follows a message piece by piece and remembers its top-level `id`, holding no more than one short field.
 ///
-/// A transport feeds it a line that it discards for its length, so that the call which the line answers can fail by
+/// A transport feeds it a line that it discards for its length, so that the call whose response it is can fail by
 /// name at once instead of timing out. Servers may write `id` first or last. The text is not validated, but it must
 /// start as an object: a line of log that quotes a message is none. Two ids are as good as none.
 #[derive(Debug, Default)]

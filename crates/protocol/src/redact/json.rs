@@ -3,11 +3,11 @@
 use super::{REDACTED, is_secret_name, line};
 use crate::{decode_string, encode_string};
 
-/// Names that speak of a secret and hold none: they tie messages together.
+/// Names that look like those of secrets and are not: they correlate messages.
 const HARMLESS: [&str; 1] = ["progressToken"];
 
-/// A JSON text in which the values of names that speak of secrets, and whatever looks like a secret in other strings, are
-/// replaced. Everything else stays as it was written. A text that ends too early is shown as far as it goes.
+/// Returns a JSON text in which the values of fields with names of secrets, and whatever looks like a secret in other
+/// strings, are replaced. Everything else stays as it was written. A text that ends too early is shown as far as it goes.
 pub fn json(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut open: Vec<Token> = Vec::new();
@@ -98,7 +98,7 @@ fn string_length(text: &str) -> usize {
 }
 
 fn push_string(shown: &mut String, token: &str) {
-    // One that ends too early is hidden: nobody can tell what it begins.
+    // One that ends too early is hidden: it may be the beginning of a secret.
     let Some(text) = decode_string(token.as_bytes()) else {
         return shown.push_str("\"…");
     };

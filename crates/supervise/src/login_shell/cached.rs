@@ -98,7 +98,7 @@ impl LoginShell {
         Self { shell: shell.to_owned(), ..self }
     }
 
-    /// Its environment. When the shell does not answer within 3 s, what it answered last, else what it was started with; the
+    /// Returns its environment. When the shell prints none within 3 s, the cached one, else the one it was started with; the
     /// log says so.
     pub async fn environment(&self, shim: &Shim, tasks: &TaskTracker) -> Variables {
         let cache = self.cache.as_deref().map(|path| Cache { path, stamp: self.stamp() });
@@ -175,7 +175,7 @@ impl Account {
     }
 }
 
-/// The file with the last answer: a stamp, then variables, each ended by NUL.
+/// The cached environment: a stamp, then variables, each ended by NUL.
 struct Cache<'a> {
     path: &'a Path,
     stamp: Vec<u8>,
@@ -188,7 +188,7 @@ struct Cached {
 }
 
 impl Cache<'_> {
-    /// What is kept, if it is ours alone: nobody else must choose what we run.
+    /// Returns what is cached, if only this user can write it: no other user may choose what we run.
     fn read(&self) -> Option<Cached> {
         let file = OpenOptions::new().read(true).open(self.path).ok()?;
         let metadata = file.metadata().ok()?;

@@ -2,8 +2,8 @@ use super::*;
 
 const FIXED_5: RestartMode = RestartMode::Fixed { delay: Duration::from_secs(5) };
 
-/// Lets a server live its `lives`, each (seconds until ready, seconds in health), restarted when the policy says so.
-/// Tells at which second it was started and when the policy gave up.
+/// Lets a server have its `runs`, each (seconds until ready, seconds in health), restarted when the policy says so.
+/// Returns at which second it was started and when the policy gave up.
 fn timeline(mode: RestartMode, jitter: f64, runs: &[(u64, u64)]) -> String {
     let mut policy = RestartPolicy::new(mode).with_jitter(move || jitter);
     let zero = Instant::now();

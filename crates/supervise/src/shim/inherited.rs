@@ -1,6 +1,6 @@
 //! Closing what the host's program left open to its children.
 //!
-//! Ours are all closed on `exec`, but a stranger's program, or whoever started it, may hold files and sockets that are
+//! Ours are all closed on `exec`, but an embedding program, or its parent, may hold files and sockets that are
 //! not, and a server must not get them.
 #![expect(unsafe_code, reason = "closing a descriptor that no owner is known of")]
 

@@ -1,4 +1,4 @@
-//! The life of a shim. Two threads, no runtime, about a mebibyte.
+//! The shim's main loop. Two threads, no runtime, about a mebibyte.
 //!
 //! One thread reaps, and so learns exactly when the tree is gone: to a subreaper, "no children" means "no descendants".
 //! The other, in [`Shim::serve`], waits for that and for the host.
@@ -48,7 +48,7 @@ fn report(report: ShimMessage) {
     let _ = send(io::stdin(), &report.to_bytes(), SendFlags::NOSIGNAL);
 }
 
-/// Starts the server. `None` if it cannot be, of which the host is told.
+/// Starts the server. `None` if it cannot be, which is reported to the host.
 fn start() -> io::Result<Option<(Shim, UnixStream)>> {
     let (order, stdio) = receive_order(io::stdin())?;
     let _ = set_name(c"toolbay-shim");
@@ -147,7 +147,7 @@ impl Shim {
         let mut sources =
             [events.as_fd(), control.as_fd()].map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
         let sources = match self.goal {
-            // The host has said all there is to say; at its end it would be ready for ever.
+            // The host has closed its end; the socket would be ready for ever.
             ShimGoal::Kill { .. } => &mut sources[..1],
             ShimGoal::Serve | ShimGoal::Linger { .. } => &mut sources[..],
         };

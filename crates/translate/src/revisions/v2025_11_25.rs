@@ -168,7 +168,7 @@ fn is_about_tools(block: &str) -> bool {
     matches!(kind.as_deref(), Some("tool_use" | "tool_result"))
 }
 
-/// A message for each block, all of the same role. What else a message says is said once.
+/// Appends a message for each block, all of the same role. Other fields of the message are copied once.
 fn take_apart(message: &Object<'_>, blocks: &[&str], apart: &mut Vec<String>) {
     let role = message.get("role").filter(|role| matches!(*role, "\"user\"" | "\"assistant\""));
     let mut whole = message.clone();

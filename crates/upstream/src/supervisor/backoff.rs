@@ -40,7 +40,7 @@ impl DownState {
 }
 
 impl Supervisor {
-    /// Between lives: nothing is sent, calls wait or fail.
+    /// Waits between two connections: nothing is sent, calls wait or fail.
     pub(super) async fn wait(&mut self, outlook: DownState, failure: Arc<Failure>) -> NextStep {
         let until = outlook.until();
         self.set(match outlook {

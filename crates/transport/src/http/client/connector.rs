@@ -94,7 +94,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The resolver of the system, whose failures can be told from those of a connection.
+/// The resolver of the system, whose failures are distinguished from those of a connection.
 #[derive(Clone)]
 pub(super) struct Resolver(GaiResolver);
 
