@@ -14,6 +14,7 @@ pub mod hostile;
 mod http_script;
 pub mod listen;
 mod loopback;
+mod memory_client;
 mod ping_flood;
 mod test_server;
 mod tls_front;
@@ -21,6 +22,7 @@ mod tls_front;
 pub use fault_proxy::{Cut, End, FaultProxy, Toxics};
 pub use http_script::{HttpScript, RecordedRequest, Responder};
 pub use loopback::own_loopback;
+pub use memory_client::MemoryClient;
 pub use ping_flood::PingFlood;
 pub use test_server::{
     ElicitResult, ServerRequest, ServerRequestError, SupportedRevisions, TestServer, TestServerHandle,

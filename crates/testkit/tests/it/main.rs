@@ -6,7 +6,6 @@ mod hostile_calls; // each tool of the hostile server
 mod hostile_lists; // its lists
 mod hostile_processes; // its flags for start, stop and pipes
 mod http_client; // HTTP/1.1 by hand
-mod memory_client; // the client's end of a connection
 mod program; // a server as a child process, spoken to in raw lines
 mod revisions; // every feature, client and server of the same revision
 mod server_http; // the test server over Streamable HTTP

@@ -1,20 +1,19 @@
 //! The test server's questions, as they stand on the wire.
 
 use serde_json::{Value, json};
-use toolbay_testkit::{ServerRequest, TestServer, ToolContext};
-
-use crate::memory_client::Client;
+use tokio_util::task::TaskTracker;
+use toolbay_testkit::{MemoryClient, ServerRequest, TestServer, ToolContext};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Calls a tool as a client of a modern revision that declares all capabilities.
-async fn ask(client: &mut Client, tool: &str, more: Value) -> Value {
+async fn ask(client: &mut MemoryClient, tool: &str, more: Value) -> Value {
     let mut params = json!({"name": tool, "arguments": {}});
     for (key, value) in more.as_object().unwrap() {
         params[key] = value.clone();
     }
-    client.declare(json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}));
-    client.ask("tools/call", params).await
+    declare(client, json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}));
+    client.request("tools/call", params).await
 }
 
 fn name(name: &str) -> Value {
@@ -23,7 +22,7 @@ fn name(name: &str) -> Value {
 
 #[tokio::test]
 async fn the_first_request_needs_no_state_and_the_next_ones_do() {
-    let mut client = Client::modern(&TestServer::demo());
+    let mut client = MemoryClient::modern(TestServer::demo().in_memory(&TaskTracker::new()));
     let first = ask(&mut client, "elicit_rounds", json!({})).await["result"].take();
     assert_eq!(first["resultType"], "input_required");
     assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
@@ -40,7 +39,7 @@ async fn the_first_request_needs_no_state_and_the_next_ones_do() {
 
 #[tokio::test]
 async fn requests_without_a_response_are_sent_again() {
-    let mut client = Client::modern(&TestServer::demo());
+    let mut client = MemoryClient::modern(TestServer::demo().in_memory(&TaskTracker::new()));
     let answers = json!({"inputResponses": {"question-2": {"action": "decline"}}});
     let again = ask(&mut client, "elicit_several", answers).await["result"].take();
     assert_eq!(again["inputRequests"].as_object().unwrap().len(), 1, "{again}");
@@ -52,7 +51,7 @@ async fn requests_without_a_response_are_sent_again() {
 
 #[tokio::test]
 async fn answers_that_are_none_are_refused() {
-    let mut client = Client::modern(&TestServer::demo());
+    let mut client = MemoryClient::modern(TestServer::demo().in_memory(&TaskTracker::new()));
     for more in [
         json!({"inputResponses": []}),
         json!({"inputResponses": {"question-1": "Ada"}}),
@@ -65,7 +64,7 @@ async fn answers_that_are_none_are_refused() {
 
 #[tokio::test]
 async fn a_pause_has_state_and_no_requests() {
-    let mut client = Client::modern(&TestServer::demo());
+    let mut client = MemoryClient::modern(TestServer::demo().in_memory(&TaskTracker::new()));
     let pause = ask(&mut client, "pause", json!({})).await["result"].take();
     assert!(pause.get("inputRequests").is_none(), "{pause}");
     let state = json!({"requestState": pause["requestState"]});
@@ -74,11 +73,12 @@ async fn a_pause_has_state_and_no_requests() {
 
 #[tokio::test]
 async fn a_client_without_capabilities_gets_no_requests() {
-    let mut client = Client::modern(&TestServer::demo());
-    let refused = client.ask("tools/call", json!({"name": "elicit_url"})).await["error"].take();
+    let mut client = MemoryClient::modern(TestServer::demo().in_memory(&TaskTracker::new()));
+    let refused = client.request("tools/call", json!({"name": "elicit_url"})).await["error"].take();
     assert_eq!(refused["code"], -32021);
     assert_eq!(refused["data"]["requiredCapabilities"], json!({"elicitation": {"url": {}}}));
-    let mut older = Client::legacy(&TestServer::demo(), "2025-11-25").await;
+    let mut older =
+        MemoryClient::legacy(TestServer::demo().in_memory(&TaskTracker::new()), "2025-11-25").await;
     let told = older.call("sample", json!({})).await;
     assert_eq!((&told["isError"], &told["content"][0]["text"]), (&json!(true), &json!(NOT_DECLARED)));
 }
@@ -92,37 +92,30 @@ async fn legacy_server_requests_have_ids_of_their_own() {
         Ok(json!({"answers": context.send_requests(&questions).await?}))
     });
     let capabilities = json!({"roots": {}, "sampling": {}});
-    let mut client = Client::legacy_with(&server, "2024-11-05", capabilities).await;
-    let call = client.request("tools/call", json!({"name": "ask"})).await;
+    let mut client = MemoryClient::new(server.in_memory(&TaskTracker::new()));
+    let hello = json!({"protocolVersion": "2024-11-05", "capabilities": capabilities});
+    assert_eq!(client.request("initialize", hello).await["result"]["protocolVersion"], "2024-11-05");
+    let call = client.start("tools/call", json!({"name": "ask"})).await;
     let (roots, sample) = (client.next().await, client.next().await);
     assert_eq!((&roots["id"], &roots["method"]), (&json!(1), &json!("roots/list")));
     assert_eq!(sample["params"]["messages"][0]["content"]["text"], "Go on.");
     for (question, result) in [(&sample, json!({"model": "m"})), (&roots, json!({"roots": []}))] {
-        client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+        client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
     }
     let answer = client.next().await;
     assert_eq!(answer["id"], call);
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(text, r#"{"answers":[{"roots":[]},{"model":"m"}]}"#);
-    client.request("tools/call", json!({"name": "ask"})).await;
+    client.start("tools/call", json!({"name": "ask"})).await;
     let question = client.next().await;
     client.next().await;
     let error = json!({"code": -1, "message": "no"});
-    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
-    client.send(json!({"jsonrpc": "2.0", "id": 4, "result": {}})).await;
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
+    client.send(&json!({"jsonrpc": "2.0", "id": 4, "result": {}})).await;
     let refused = client.next().await;
     assert_eq!(refused["result"]["content"][0]["text"], "the client refused `roots/list`: -1 no");
 }
 
-impl Client {
-    fn declare(&mut self, capabilities: Value) {
-        self.meta.as_mut().unwrap()[CAPABILITIES] = capabilities;
-    }
-
-    async fn legacy_with(server: &TestServer, revision: &str, capabilities: Value) -> Self {
-        let mut this = Self::connect(server, &tokio_util::task::TaskTracker::new());
-        let hello = json!({"protocolVersion": revision, "capabilities": capabilities});
-        assert_eq!(this.ask("initialize", hello).await["result"]["protocolVersion"], revision);
-        this
-    }
+fn declare(client: &mut MemoryClient, capabilities: Value) {
+    client.meta.as_mut().unwrap()[CAPABILITIES] = capabilities;
 }

@@ -1,15 +1,15 @@
-//! A directory with files, and a client of a server over it.
+//! Directories with files, and clients of servers over them.
 
 use std::{fs, path::Path, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::{CodebaseIdentity, LazyCodebase, codebase};
-use toolbay_protocol::Rope;
 use toolbay_search::codebase::Options;
 use toolbay_server::in_process;
-use toolbay_transport::{Connection, Incoming};
+use toolbay_testkit::MemoryClient;
+use toolbay_transport::Connection;
 
 /// A new directory with these files.
 pub(super) fn directory(files: &[(&str, String)]) -> TempDir {
@@ -27,65 +27,20 @@ pub(super) fn lazy(directory: &Path) -> LazyCodebase {
     LazyCodebase::at(directory, Options::default())
 }
 
-/// A client of a codebase server.
-pub(super) struct Client {
-    pub(super) connection: Connection,
-    pub(super) tasks: TaskTracker,
-    id: u64,
-    /// Keeps the files.
-    _directory: Option<TempDir>,
+/// A client of a codebase server over these files, after the handshake. The directory lasts as long as the client.
+pub(super) async fn client_of(files: &[(&str, String)]) -> (MemoryClient, TempDir) {
+    let directory = directory(files);
+    (legacy_client(lazy(directory.path()), CodebaseIdentity::IN_HUB).await, directory)
 }
 
-impl Client {
-    /// A client that has shaken hands with a server over these files.
-    pub(super) async fn new(files: &[(&str, String)]) -> Self {
-        let directory = directory(files);
-        let mut client = Self::of(lazy(directory.path()), CodebaseIdentity::IN_HUB);
-        client._directory = Some(directory);
-        client.initialize().await;
-        client
-    }
+/// A client after the handshake.
+pub(super) async fn legacy_client(tree: LazyCodebase, identity: CodebaseIdentity) -> MemoryClient {
+    MemoryClient::legacy(connect(tree, identity, &TaskTracker::new()), "2025-06-18").await
+}
 
-    /// A client that has not.
-    pub(super) fn of(tree: LazyCodebase, identity: CodebaseIdentity) -> Self {
-        let tasks = TaskTracker::new();
-        let connection = in_process(codebase(Arc::new(tree), identity))(&tasks);
-        Self { connection, tasks, id: 0, _directory: None }
-    }
-
-    pub(super) async fn initialize(&mut self) {
-        self.request("initialize", json!({ "protocolVersion": "2025-06-18" })).await;
-    }
-
-    pub(super) async fn send(&mut self, method: &str, params: Value) -> u64 {
-        self.id += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
-        self.connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
-        self.id
-    }
-
-    pub(super) async fn next(&mut self) -> Value {
-        match self.connection.incoming.recv().await.unwrap() {
-            Incoming::Message(message) => serde_json::from_slice(message.text()).unwrap(),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    pub(super) async fn request(&mut self, method: &str, params: Value) -> Value {
-        let id = self.send(method, params).await;
-        loop {
-            let response = self.next().await;
-            if response["id"] == id {
-                return response;
-            }
-        }
-    }
-
-    /// Returns the result of a call.
-    pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let mut response = self.request("tools/call", json!({ "name": tool, "arguments": arguments })).await;
-        response["result"].take()
-    }
+/// A connection to a new server.
+pub(super) fn connect(tree: LazyCodebase, identity: CodebaseIdentity, tasks: &TaskTracker) -> Connection {
+    in_process(codebase(Arc::new(tree), identity))(tasks)
 }
 
 /// Returns the list in the first block of a result.

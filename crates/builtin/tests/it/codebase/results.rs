@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Value, json};
 use toolbay_builtin::codebase::{CodeError, SearchByEmbedding, SearchCode};
 
-use super::client::{Client, directory, lazy, list};
+use super::client::{client_of, directory, lazy, list};
 
 fn numbered(lines: usize) -> String {
     (1..=lines).map(|line| format!("line {line} x\n")).collect()
@@ -13,7 +13,7 @@ fn numbered(lines: usize) -> String {
 
 #[tokio::test]
 async fn results_tell_the_total_and_the_next_page() {
-    let mut client = Client::new(&[("many.txt", numbered(120))]).await;
+    let (mut client, _directory) = client_of(&[("many.txt", numbered(120))]).await;
     let first = client.call("search_code", json!({ "query": "x" })).await;
     assert_eq!((list(&first).len(), first["content"].as_array().unwrap().len()), (50, 2));
     let structured = &first["structuredContent"];
@@ -38,7 +38,7 @@ async fn every_argument_reaches_the_search() {
         ("src/b.py", "a.b Word\n".to_owned()),
         ("top.rs", "a.b word\n".to_owned()),
     ];
-    let mut client = Client::new(&files).await;
+    let (mut client, _directory) = client_of(&files).await;
     for (arguments, expected) in [
         (json!({ "query": "a.b" }), vec!["src/a.rs:3", "src/b.py:1", "top.rs:1"]),
         (
@@ -78,7 +78,7 @@ async fn every_argument_reaches_the_search() {
 
 #[tokio::test]
 async fn invalid_arguments_are_named() {
-    let mut client = Client::new(&[("a", numbered(3))]).await;
+    let (mut client, _directory) = client_of(&[("a", numbered(3))]).await;
     for (tool, arguments, expected) in [
         ("search_code", json!({}), "/query is missing"),
         ("search_code", json!({ "query": "" }), "/query is empty"),
@@ -134,7 +134,7 @@ async fn invalid_arguments_are_named() {
 
 #[tokio::test]
 async fn files_are_read_by_lines_up_to_a_limit() {
-    let mut client = Client::new(&[
+    let (mut client, _directory) = client_of(&[
         ("a", "one\ntwo\nthree\n".to_owned()),
         ("empty", String::new()),
         ("long", "0123456789abcde\n".repeat(40_000)),
@@ -169,7 +169,7 @@ async fn files_are_read_by_lines_up_to_a_limit() {
 #[tokio::test]
 async fn long_lines_and_long_results_are_cut() {
     let text = format!("{}\n", "z".repeat(5000)).repeat(1000);
-    let mut client = Client::new(&[("long", text)]).await;
+    let (mut client, _directory) = client_of(&[("long", text)]).await;
     let result = client.call("search_code", json!({ "query": "z", "max_results": 1000 })).await;
     let found = list(&result);
     assert_eq!(found[0]["line_truncated"], true);
@@ -183,7 +183,7 @@ async fn chunks_of_several_files_come_together() {
     let file = || format!("{}\n", "y".repeat(99)).repeat(2000);
     let mut files: Vec<(&str, String)> = ["a", "b", "c", "d"].map(|name| (name, file())).into();
     files.push(("long", file().repeat(4)));
-    let mut client = Client::new(&files).await;
+    let (mut client, _directory) = client_of(&files).await;
     let some = client.call("chunk_files", json!({ "file_paths": ["a", "gone", "b", "c", "d"] })).await;
     let mut paths: Vec<Value> = list(&some).iter().map(|chunk| chunk["file_path"].clone()).collect();
     paths.dedup();
@@ -210,7 +210,8 @@ async fn chunks_of_several_files_come_together() {
 
 #[tokio::test]
 async fn directories_are_listed() {
-    let mut client = Client::new(&[("src/a", "1".to_owned()), ("src/.hidden", String::new())]).await;
+    let (mut client, _directory) =
+        client_of(&[("src/a", "1".to_owned()), ("src/.hidden", String::new())]).await;
     let result = client.call("list_directory", json!({ "path": "src" })).await;
     assert_eq!(list(&result), [json!({ "name": "a", "path": "src/a", "type": "file", "size": 1 })]);
     let hidden = client.call("list_directory", json!({ "path": "src", "hidden": true })).await;
@@ -221,7 +222,7 @@ async fn directories_are_listed() {
 
 #[tokio::test]
 async fn files_come_in_pages() {
-    let mut client = Client::new(&["a b", "c&d", "e"].map(|name| (name, "1".to_owned()))).await;
+    let (mut client, _directory) = client_of(&["a b", "c&d", "e"].map(|name| (name, "1".to_owned()))).await;
     let (mut uri, mut seen) = ("codebase://files?limit=2".to_owned(), Vec::new());
     loop {
         let response = client.request("resources/read", json!({ "uri": uri })).await;
