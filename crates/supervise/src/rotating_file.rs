@@ -43,8 +43,8 @@ impl RotatingFile {
         Ok(Self { path: path.to_owned(), max_size, max_files, file, has_stdio: false })
     }
 
-    /// Makes stdout and stderr of this process the same file, now and whenever it is put aside: so panics and whatever else
-    /// are not caught are in the log.
+    /// Makes stdout and stderr of this process the same file, now and whenever it is put aside: so panics and other
+    /// output that is not caught are in the log.
     ///
     /// # Errors
     ///
