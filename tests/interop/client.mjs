@@ -1,7 +1,7 @@
 // The official TypeScript SDK as a client: connects, lists, runs calls, prints what came over the wire.
 //
-//   node client.mjs --sdk v2|v1 --era legacy|modern|auto --calls FILE --http URL | --sse URL | --ws URL
-//   node client.mjs --sdk v2|v1 --era legacy|modern|auto --calls FILE [--env K=V]… [--cwd DIR] --stdio -- COMMAND ARGS…
+//   node client.mjs --sdk v2|v1 --revision legacy|modern|auto --calls FILE --http URL | --sse URL | --ws URL
+//   node client.mjs --sdk v2|v1 --revision legacy|modern|auto --calls FILE [--env K=V]… [--cwd DIR] --stdio -- COMMAND ARGS…
 //   either with --await NAME…: list until these tools and prompts are there
 //
 // The SDK makes every request through its public methods, so it checks each answer against its own schemas; what is
@@ -18,7 +18,7 @@ const { values: options, positionals } = parseArgs({
     allowPositionals: true,
     options: {
         sdk: { type: "string", default: "v2" },
-        era: { type: "string", default: "legacy" },
+        revision: { type: "string", default: "legacy" },
         calls: { type: "string" },
         http: { type: "string" },
         sse: { type: "string" },
@@ -32,7 +32,7 @@ const { values: options, positionals } = parseArgs({
 });
 const urls = [options.http, options.sse, options.ws].filter((url) => url !== undefined);
 if (urls.length + Number(options.stdio) !== 1) fail("give one of --http, --sse, --ws URL or --stdio -- COMMAND");
-if (options.sdk === "v1" && options.era !== "legacy") fail("the 1.x SDK speaks the legacy era only");
+if (options.sdk === "v1" && options.revision !== "legacy") fail("the 1.x SDK speaks the legacy revisions only");
 const timeout = Number(options.timeout);
 
 const peers = process.env.TOOLBAY_TEST_PEERS ?? fail("TOOLBAY_TEST_PEERS is not set: run `cargo xtask peers`");
@@ -59,13 +59,13 @@ await client.connect(wire.transport, { timeout });
 const handshake = wire.last((sent) => sent === "initialize" || sent === "server/discover");
 const version = handshake?.protocolVersion ?? client.getNegotiatedProtocolVersion?.();
 const modern = client.getProtocolEra?.() === "modern";
-if (options.era !== "auto" && modern !== (options.era === "modern")) {
-    fail(`wanted the ${options.era} era, the connection speaks ${version}`);
+if (options.revision !== "auto" && modern !== (options.revision === "modern")) {
+    fail(`wanted the ${options.revision} revision, the connection speaks ${version}`);
 }
 
 const document = {
     client: options.sdk === "v1" ? "@modelcontextprotocol/sdk" : "@modelcontextprotocol/client",
-    era: modern ? "modern" : "legacy",
+    revision: modern ? "modern" : "legacy",
     protocolVersion: version,
     handshake,
     lists: await settled(lists),
@@ -126,8 +126,8 @@ function clientV1() {
 
 function clientV2() {
     const { Client, ProtocolError, ProtocolErrorCode } = load("@modelcontextprotocol/client");
-    // `auto` probes first, as clients in the field do; the era is checked after the connect.
-    const mode = options.era === "legacy" ? "legacy" : "auto";
+    // `auto` probes first, as clients in the field do; the revision is checked after the connect.
+    const mode = options.revision === "legacy" ? "legacy" : "auto";
     const [info, declared] = identity();
     const client = new Client(info, { ...declared, versionNegotiation: { mode } });
     client.setRequestHandler("elicitation/create", answers["elicitation/create"]);

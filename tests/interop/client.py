@@ -1,7 +1,7 @@
 """The official Python SDK as a client: connects, lists, runs calls, prints what came over the wire.
 
-    python client.py --era legacy|modern|auto --calls FILE --http URL | --sse URL
-    python client.py --era legacy|modern|auto --calls FILE [--env K=V]... [--cwd DIR] --stdio -- COMMAND ARGS...
+    python client.py --revision legacy|modern|auto --calls FILE --http URL | --sse URL
+    python client.py --revision legacy|modern|auto --calls FILE [--env K=V]... [--cwd DIR] --stdio -- COMMAND ARGS...
     either with --await NAME...: list until these tools and prompts are there
 
 The SDK makes every request through its public methods, so it checks each answer against its own models; what is
@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, get_default_environment, std
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-# The SDK warns that sampling, roots and the legacy era are deprecated; here they are the subject.
+# The SDK warns that sampling, roots and the legacy revisions are deprecated; here they are the subject.
 warnings.simplefilter("ignore")
 
 
@@ -221,7 +221,7 @@ def reference(ref):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--era", choices=["legacy", "modern", "auto"], default="legacy")
+    parser.add_argument("--revision", choices=["legacy", "modern", "auto"], default="legacy")
     parser.add_argument("--calls", type=Path)
     parser.add_argument("--timeout", type=float, default=60_000)
     parser.add_argument("--env", action="append", default=[])
@@ -248,8 +248,8 @@ async def main():
     tap = Tap()
     client = Client(
         tap.around(transport),
-        # `auto` probes first, as clients in the field do; the era is checked after the connect.
-        mode="legacy" if options.era == "legacy" else "auto",
+        # `auto` probes first, as clients in the field do; the revision is checked after the connect.
+        mode="legacy" if options.revision == "legacy" else "auto",
         read_timeout_seconds=options.timeout / 1000,
         client_info=types.Implementation(name="toolbay-interop", version="1.0.0"),
         elicitation_callback=elicitation,
@@ -258,12 +258,12 @@ async def main():
     )
     async with client:
         modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-        if options.era != "auto" and modern != (options.era == "modern"):
-            sys.exit(f"client.py: wanted the {options.era} era, the connection speaks {client.protocol_version}")
+        if options.revision != "auto" and modern != (options.revision == "modern"):
+            sys.exit(f"client.py: wanted the {options.revision} revision, the connection speaks {client.protocol_version}")
         driver = Driver(client, tap)
         document = {
             "client": "mcp",
-            "era": "modern" if modern else "legacy",
+            "revision": "modern" if modern else "legacy",
             "protocolVersion": client.protocol_version,
             "handshake": tap.last("initialize", "server/discover"),
             "lists": await driver.settled(options.wanted, options.timeout / 1000),

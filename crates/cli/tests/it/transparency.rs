@@ -1,5 +1,5 @@
 //! The same calls, directly to a server and through the hub: what arrives is the same to the byte, except for what
-//! ARCHITECTURE.md lists under "What changes on the way, and what does not".
+//! ARCHITECTURE.md lists under "What the hub changes in messages".
 //!
 //! Each case runs over every front (HTTP with and without a session, stdio with and without a handshake) against a
 //! server of either revision. Texts of values are compared, never trees: `1.0` is not `1`.

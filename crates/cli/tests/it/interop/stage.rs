@@ -172,7 +172,7 @@ impl Stage {
             Client::TypeScript2 => self.driver("bin/node", "client.mjs", &["--sdk", "v2"]),
         };
         driver
-            .args(["--era", if revision == RevisionKind::Modern { "modern" } else { "legacy" }])
+            .args(["--revision", if revision == RevisionKind::Modern { "modern" } else { "legacy" }])
             .arg("--calls")
             .arg(&wanted);
         let file = |path: &Path| fs::File::create(path).expect("a log can be made");
