@@ -178,7 +178,7 @@ impl Hub {
         process::memory_kib(self.pid(), "VmRSS")
     }
 
-    /// The most memory it has had since [`Self::forget_peak`], in KiB.
+    /// The most memory it has had since [`Self::reset_peak`], in KiB.
     pub fn peak_kib(&self) -> u64 {
         process::memory_kib(self.pid(), "VmHWM")
     }
