@@ -4,7 +4,6 @@
 
 mod error;
 mod listing;
-#[cfg(target_os = "linux")]
 mod path;
 mod root;
 mod secrets;
