@@ -10,7 +10,7 @@ use toolbay_host::{
     capture::{ConnectionId, Direction, Hop, PassingMessage},
 };
 use toolbay_protocol::{Message, Rope, ServerName, parse_batch};
-use toolbay_transport::http::Body;
+use toolbay_transport::{Outgoing, http::Body};
 
 use crate::{
     connected_clients::{self, Clients},
@@ -136,7 +136,7 @@ impl ClientCapture {
 /// Sends messages to a client. Every request has one, so a clone costs one reference count.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSender {
-    shared: Arc<(mpsc::Sender<Rope>, ClientCapture)>,
+    shared: Arc<(mpsc::Sender<Outgoing>, ClientCapture)>,
 }
 
 /// The client does not read any more.
@@ -144,7 +144,7 @@ pub(crate) struct ClientSender {
 pub(crate) struct ClientGone;
 
 impl ClientSender {
-    pub(crate) fn new(outgoing: mpsc::Sender<Rope>, capture: ClientCapture) -> Self {
+    pub(crate) fn new(outgoing: mpsc::Sender<Outgoing>, capture: ClientCapture) -> Self {
         Self { shared: Arc::new((outgoing, capture)) }
     }
 
@@ -156,6 +156,6 @@ impl ClientSender {
     pub(crate) async fn send(&self, text: Rope) -> Result<(), ClientGone> {
         let (outgoing, capture) = &*self.shared;
         capture.sent(&text);
-        outgoing.send(text).await.map_err(|_| ClientGone)
+        outgoing.send(Outgoing::to_client(text)).await.map_err(|_| ClientGone)
     }
 }

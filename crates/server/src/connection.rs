@@ -13,7 +13,7 @@ use futures_util::{
 };
 use tokio::{sync::mpsc, time::Instant};
 use toolbay_protocol::{ErrorObject, Message, Notification, Request, RequestId, Rope, error, method};
-use toolbay_transport::{Connection, Incoming};
+use toolbay_transport::{Connection, Incoming, Outgoing};
 
 use crate::{
     Progress, Server,
@@ -51,7 +51,7 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
                     continue;
                 };
                 if let Some(answer) = connection.take(message) {
-                    slot.send(answer);
+                    slot.send(Outgoing::to_client(answer));
                 }
             }
             Some((id, answer)) = connection.calls.next() => connection.finish(&id, answer),
@@ -59,7 +59,7 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
                 connection.done.push_back(note);
             }
             slot = outgoing.reserve(), if !connection.done.is_empty() => match (slot, connection.done.pop_front()) {
-                (Ok(slot), Some(text)) => slot.send(text),
+                (Ok(slot), Some(text)) => slot.send(Outgoing::to_client(text)),
                 _ => return,
             },
             () = gone(&outgoing, last) => return,
@@ -68,7 +68,7 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
 }
 
 /// Resolves when the client no longer reads, or once the time for last responses is over.
-async fn gone(outgoing: &mpsc::Sender<Rope>, last: Option<Instant>) {
+async fn gone(outgoing: &mpsc::Sender<Outgoing>, last: Option<Instant>) {
     let over = async {
         match last {
             Some(last) => tokio::time::sleep_until(last).await,
@@ -154,9 +154,9 @@ impl ServerConnection {
 }
 
 async fn next_message<'a>(
-    outgoing: &'a mpsc::Sender<Rope>,
+    outgoing: &'a mpsc::Sender<Outgoing>,
     incoming: &mut mpsc::Receiver<Incoming>,
-) -> Option<(mpsc::Permit<'a, Rope>, Incoming)> {
+) -> Option<(mpsc::Permit<'a, Outgoing>, Incoming)> {
     let slot = outgoing.reserve().await.ok()?;
     Some((slot, incoming.recv().await?))
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolbay_protocol::Rope;
 use toolbay_transport::{Connection, Incoming};
 
 /// How long a message may take; only one that never comes takes that long.
@@ -52,7 +51,7 @@ impl MemoryClient {
 
     /// Sends the text of a message.
     pub async fn send_text(&self, text: String) {
-        self.connection.outgoing.send(Rope::from(text)).await.expect("the server takes messages");
+        self.connection.outgoing.send(text.into()).await.expect("the server takes messages");
     }
 
     /// Sends a request, and returns its id.

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::{sync::mpsc, time::Instant};
-use toolbay_protocol::{IdRecovery, Message, ParseError, RequestId, Rope, redact};
+use toolbay_protocol::{IdRecovery, Message, ParseError, RequestId, redact};
 
-use crate::http::client::HttpError;
+use crate::{Outgoing, http::client::HttpError};
 
 /// A connection: two bounded queues of messages.
 ///
 /// Dropping `outgoing` closes the sending side once what was queued is written; `incoming` ends when the peer is gone.
 #[derive(Debug)]
 pub struct Connection {
-    /// Messages to send, each on one line.
-    pub outgoing: mpsc::Sender<Rope>,
+    /// Messages to send, in order.
+    pub outgoing: mpsc::Sender<Outgoing>,
     /// What arrives, in order.
     pub incoming: mpsc::Receiver<Incoming>,
 }
@@ -22,22 +22,6 @@ pub struct Connection {
 impl Connection {
     /// How many messages may wait in either direction.
     pub const QUEUE: usize = 256;
-}
-
-/// Returns the requests that were never sent, in order: what the sender took already, then what is still queued.
-pub(crate) async fn unsent(taken: Vec<Rope>, mut queued: mpsc::Receiver<Rope>) -> Vec<RequestId> {
-    let mut ids = Vec::new();
-    let mut note = |text: Rope| {
-        if let Ok(Message::Request(request)) = Message::parse(text.into_bytes()) {
-            ids.push(request.id);
-        }
-    };
-    taken.into_iter().for_each(&mut note);
-    queued.close();
-    while let Some(text) = queued.recv().await {
-        note(text);
-    }
-    ids
 }
 
 /// What a connection receives.

@@ -8,9 +8,8 @@ use std::{error::Error, future::Future, pin::Pin, sync::Arc};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::Rope;
 
-use crate::{Connection, Incoming, connection::unsent, http::client::HttpError};
+use crate::{Connection, Incoming, Outgoing, http::client::HttpError, outgoing::unsent};
 
 /// Why a connection ended; any error or text will do.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -32,14 +31,14 @@ pub trait Transport: Send + Sync + 'static {
 /// What a connection carries, one JSON-RPC message each, as text on one line.
 #[derive(Debug)]
 pub struct TextChannels {
-    to_send: mpsc::Receiver<Rope>,
+    to_send: mpsc::Receiver<Outgoing>,
     messages: mpsc::Sender<Incoming>,
 }
 
 impl TextChannels {
     /// The next message for the server; nothing when there will be no more. Cancel safe.
     pub async fn next(&mut self) -> Option<Bytes> {
-        self.to_send.recv().await.map(Rope::into_bytes)
+        self.to_send.recv().await.map(|message| message.into_text().into_bytes())
     }
 
     /// Takes a message of the server. Waits when there is no room for it.

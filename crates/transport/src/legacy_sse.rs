@@ -28,7 +28,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Connection, Incoming,
-    connection::unsent,
     http::{
         Event, EventReader,
         client::{
@@ -40,6 +39,7 @@ use crate::{
             target::{resolve, same_origin, shown},
         },
     },
+    outgoing::unsent,
 };
 
 /// A connection to a server at a URL. Opens its stream at once; what is sent meanwhile waits.

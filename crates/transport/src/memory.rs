@@ -2,10 +2,10 @@
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::{Message, Rope};
+use toolbay_protocol::Message;
 
 use crate::{
-    Connection,
+    Connection, Outgoing,
     connection::{Incoming, RejectedMessage},
 };
 
@@ -22,8 +22,8 @@ pub fn pair(tasks: &TaskTracker) -> (Connection, Connection) {
     )
 }
 
-fn direction(tasks: &TaskTracker) -> (mpsc::Sender<Rope>, mpsc::Receiver<Incoming>) {
-    let (outgoing, mut texts) = mpsc::channel::<Rope>(Connection::QUEUE);
+fn direction(tasks: &TaskTracker) -> (mpsc::Sender<Outgoing>, mpsc::Receiver<Incoming>) {
+    let (outgoing, mut texts) = mpsc::channel::<Outgoing>(Connection::QUEUE);
     let (messages, incoming) = mpsc::channel(Connection::QUEUE);
     tasks.spawn(async move {
         while let Ok(slot) = messages.reserve().await {
@@ -33,7 +33,7 @@ fn direction(tasks: &TaskTracker) -> (mpsc::Sender<Rope>, mpsc::Receiver<Incomin
                 // Dropping `texts` is how the sender notices, which else would wait for its next message to fail.
                 () = messages.closed() => return,
             };
-            let Some(text) = text.map(Rope::into_bytes) else { return };
+            let Some(text) = text.map(|text| text.into_text().into_bytes()) else { return };
             slot.send(match Message::parse(text.clone()) {
                 Ok(message) => Incoming::Message(message),
                 Err(why) => Incoming::Refused(RejectedMessage::new(why, None, &text)),

@@ -45,7 +45,6 @@ use toolbay_protocol::ParseError;
 use self::{close::CloseReason, connection::WebSocketTask};
 use crate::{
     Connection, Incoming, RejectedMessage,
-    connection::unsent,
     http::client::{
         HttpError, Target,
         error::reason,
@@ -53,6 +52,7 @@ use crate::{
         response::explain,
         target::shown,
     },
+    outgoing::unsent,
 };
 
 /// The subprotocol of MCP.

@@ -14,9 +14,9 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
 };
-use toolbay_protocol::{Revision, Rope};
+use toolbay_protocol::Revision;
 use toolbay_supervise::{LogSource, ProcessHandle};
-use toolbay_transport::{Connection, Incoming, RejectionLog, http::client::HeaderRules};
+use toolbay_transport::{Connection, Incoming, Outgoing, RejectionLog, http::client::HeaderRules};
 
 use self::{idle::IdleState, server_requests::ServerRequests};
 use crate::{
@@ -92,7 +92,7 @@ pub(crate) struct ConnectionContext<'a> {
 
 pub(crate) struct UpstreamConnection<'a> {
     context: ConnectionContext<'a>,
-    outgoing: mpsc::Sender<Rope>,
+    outgoing: mpsc::Sender<Outgoing>,
     peer: Requester,
     commands: mpsc::Receiver<RequesterCommand>,
     /// Known once the server introduced itself; calls flow from then on.
@@ -402,7 +402,7 @@ fn stood_still(deadline: Instant) -> Option<Duration> {
 
 /// Returns the next command, taken only when there is capacity to send.
 async fn next_command(
-    outgoing: &mpsc::Sender<Rope>,
+    outgoing: &mpsc::Sender<Outgoing>,
     commands: &mut mpsc::Receiver<RequesterCommand>,
 ) -> Option<RequesterCommand> {
     if outgoing.capacity() == 0 {
@@ -412,7 +412,7 @@ async fn next_command(
 }
 
 /// Waits until a message may be sent; says whether one ever may again.
-async fn capacity(outgoing: &mpsc::Sender<Rope>) -> bool {
+async fn capacity(outgoing: &mpsc::Sender<Outgoing>) -> bool {
     outgoing.reserve().await.is_ok()
 }
 

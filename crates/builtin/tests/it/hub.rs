@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::hub::hub;
-use toolbay_protocol::Rope;
 use toolbay_transport::Incoming;
 
 /// Sends requests to a new hub and returns the responses, in the order of their ids.
@@ -13,7 +12,7 @@ async fn responses(requests: &[Value]) -> Vec<Value> {
     let tasks = TaskTracker::new();
     let mut connection = hub(Arc::new(|| json!({ "servers": [{ "name": "x" }] })), None)(&tasks);
     for request in requests {
-        connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
+        connection.outgoing.send(request.to_string().into()).await.unwrap();
     }
     let mut responses = Vec::new();
     while responses.len() < requests.len() {

@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use toolbay_protocol::Rope;
-use toolbay_transport::Connection;
+use toolbay_transport::{Connection, Outgoing};
 
 /// Longer messages are read in pieces of this length, so that one sees whether they are read.
 const PIECE: usize = 256 * 1024;
@@ -77,13 +77,13 @@ pub(crate) fn channel(limits: SendLimits) -> (QueueSender, QueueReader) {
 
 impl QueueSender {
     /// Forwards messages until there are no more, the reader is gone, or it is stuck.
-    pub(crate) async fn forward(self, mut texts: mpsc::Receiver<Rope>) -> ForwardEnd {
+    pub(crate) async fn forward(self, mut outgoing: mpsc::Receiver<Outgoing>) -> ForwardEnd {
         loop {
-            let text = tokio::select! {
-                text = texts.recv() => text,
+            let next = tokio::select! {
+                next = outgoing.recv() => next,
                 () = self.queue.closed() => None,
             };
-            let Some(text) = text else { return ForwardEnd::Closed };
+            let Some(text) = next.map(Outgoing::into_text) else { return ForwardEnd::Closed };
             let size = text.len().clamp(1, self.limits.bytes) as u32;
             tokio::select! {
                 sent = self.send(text, size) => if !sent {
@@ -142,27 +142,33 @@ impl QueueReader {
 /// How many messages may wait to be passed on. Few: a sender of more waits.
 pub(crate) const AHEAD: usize = 4;
 
-/// A bound in bytes for a client whose transport counts messages only: passes texts on until either end is closed, so that no more than `room` bytes wait at the client, or one message.
-pub(crate) async fn pass(mut texts: mpsc::Receiver<Rope>, client: mpsc::Sender<Rope>, room: usize) {
+/// Passes messages on until either end is closed, so that no more than `room` bytes or one message wait at a client whose
+/// transport counts messages only.
+pub(crate) async fn pass(
+    mut outgoing: mpsc::Receiver<Outgoing>,
+    client: mpsc::Sender<Outgoing>,
+    room: usize,
+) {
     let mut waiting = 0;
     loop {
-        let text = tokio::select! {
-            text = texts.recv() => text,
+        let next = tokio::select! {
+            next = outgoing.recv() => next,
             () = client.closed() => None,
         };
-        let Some(text) = text else { return };
+        let Some(message) = next else { return };
+        let length = message.text().len();
         if client.capacity() == client.max_capacity() {
             waiting = 0;
         }
-        waiting += text.len();
+        waiting += length;
         if waiting > room {
             // Every slot is free once all earlier messages are sent.
             if client.reserve_many(client.max_capacity()).await.is_err() {
                 return;
             }
-            waiting = text.len();
+            waiting = length;
         }
-        if client.send(text).await.is_err() {
+        if client.send(message).await.is_err() {
             return;
         }
     }

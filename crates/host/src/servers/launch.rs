@@ -14,7 +14,7 @@ use toolbay_config::{
 };
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, error};
 use toolbay_transport::{
-    Incoming,
+    Incoming, Outgoing,
     http::client::{ConnectOptions, HttpTimeouts, Proxies, Target},
     memory,
     stdio::MAX_MESSAGE,
@@ -184,7 +184,7 @@ fn absent_builtin() -> InProcess {
             );
             while let Some(message) = inside.incoming.recv().await {
                 if let Incoming::Message(Message::Request(request)) = message
-                    && inside.outgoing.send(error(Some(&request.id), &why).into()).await.is_err()
+                    && inside.outgoing.send(Outgoing::to_client(error(Some(&request.id), &why))).await.is_err()
                 {
                     return;
                 }

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_config::{Command, Permission, ServerConfig, ServerEndpoint, ServerOptions};
 use toolbay_host::{Connector, Endpoint, HostOptions};
 use toolbay_protocol::{Message, Request, Rope, ServerName, method};
-use toolbay_transport::{Connection, Incoming, memory};
+use toolbay_transport::{Connection, Incoming, Outgoing, memory};
 
 /// What all servers of a test have in common.
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ async fn act(
                         tasks.spawn(async move {
                             tokio::time::sleep(patience(&request)).await;
                             let result = json!({ "content": [{ "type": "text", "text": who }] });
-                            let _ = outgoing.send(answer(&request, &result)).await;
+                            let _ = outgoing.send(Outgoing::to_client(answer(&request, &result))).await;
                         });
                         continue;
                     }
@@ -134,7 +134,7 @@ async fn act(
                 continue;
             }
         };
-        let _ = outgoing.send(answer(&request, &result)).await;
+        let _ = outgoing.send(Outgoing::to_client(answer(&request, &result))).await;
     }
 }
 

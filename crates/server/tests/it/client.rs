@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::Rope;
 use toolbay_server::{Server, in_process};
 use toolbay_transport::{Connection, Incoming};
 
@@ -23,7 +22,7 @@ impl Client {
     pub(super) async fn send(&mut self, method: &str, params: Value) -> u64 {
         self.id += 1;
         let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
-        self.connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
+        self.connection.outgoing.send(request.to_string().into()).await.unwrap();
         self.id
     }
 

@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use tokio::time::Instant;
-use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
+use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_server::{Call, CallFuture, Server};
 
 use super::client::{Client, modern};
@@ -86,7 +86,7 @@ async fn a_cancelled_call_has_no_response_and_the_server_ends_with_its_client() 
     let id = client.send("tools/call", modern(json!({ "name": "hang" }))).await;
     let params = json!({ "requestId": id });
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-    client.connection.outgoing.send(Rope::from(cancel.to_string())).await.unwrap();
+    client.connection.outgoing.send(cancel.to_string().into()).await.unwrap();
     assert_eq!(client.request("ping", json!({})).await["result"], json!({}));
     client.send("tools/call", modern(json!({ "name": "hang" }))).await;
     let Client { connection, tasks, .. } = client;

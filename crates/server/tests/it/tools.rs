@@ -9,7 +9,6 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolbay_protocol::Rope;
 use toolbay_server::{
     Annotations, Failures, NoArguments, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolServer,
     Toolset,
@@ -208,7 +207,7 @@ async fn a_cancelled_call_stops_its_thread() {
     assert_eq!(event, Ok("started"));
     let cancel =
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
-    client.connection.outgoing.send(Rope::from(cancel.to_string())).await.unwrap();
+    client.connection.outgoing.send(cancel.to_string().into()).await.unwrap();
     assert_eq!(next(reported).await.0, Ok("cancelled"));
     // It has no response, and the next request does not wait for it.
     assert_eq!(client.request("ping", json!({})).await["result"], json!({}));

@@ -17,7 +17,7 @@ use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Message, Rope};
 use toolbay_transport::{
-    Connection, Incoming,
+    Connection, Incoming, Outgoing,
     http::{Body, ConnectionLimits, Respond, event, read_body, serve as serve_connections},
 };
 
@@ -78,7 +78,7 @@ where
         let events = stream::unfold(open, async |mut open| {
             let next = match open.endpoint.take() {
                 Some(endpoint) => endpoint,
-                None => event(open.texts.recv().await?),
+                None => event(open.texts.recv().await?.into_text()),
             };
             Some((next, open))
         });
@@ -105,7 +105,7 @@ where
 struct Open {
     streams: Streams,
     number: u64,
-    texts: mpsc::Receiver<Rope>,
+    texts: mpsc::Receiver<Outgoing>,
     endpoint: Option<Rope>,
 }
 

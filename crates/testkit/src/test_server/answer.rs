@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolbay_protocol::{ErrorCode, ErrorObject, Request, Revision, Rope, error, meta, result};
+use toolbay_transport::Outgoing;
 
 use super::{
     methods,
@@ -19,7 +20,7 @@ pub(super) struct Call {
     pub(super) session: Arc<Session>,
     pub(super) request: Box<Request>,
     /// Takes what is sent before the answer.
-    pub(super) sink: mpsc::Sender<Rope>,
+    pub(super) sink: mpsc::Sender<Outgoing>,
     pub(super) running: Running,
 }
 

@@ -7,7 +7,7 @@ use tokio::{
     task::JoinSet,
 };
 use toolbay_protocol::{ErrorObject, Message, Rope, error};
-use toolbay_transport::{Connection, Incoming};
+use toolbay_transport::{Connection, Incoming, Outgoing};
 
 use super::{
     answer::{Call, respond},
@@ -47,7 +47,7 @@ fn take(
     message: Message,
     shared: &Arc<Shared>,
     session: &Arc<Session>,
-    outgoing: &mpsc::Sender<Rope>,
+    outgoing: &mpsc::Sender<Outgoing>,
     running: &mut JoinSet<()>,
 ) {
     match message {
@@ -70,7 +70,7 @@ fn take(
 async fn tell_changes(
     mut changes: broadcast::Receiver<Change>,
     session: Arc<Session>,
-    outgoing: mpsc::Sender<Rope>,
+    outgoing: mpsc::Sender<Outgoing>,
 ) {
     loop {
         match changes.recv().await {
@@ -82,6 +82,6 @@ async fn tell_changes(
 }
 
 /// Sends, on one line whatever a tool wrote, to a client that may be gone.
-async fn send(outgoing: mpsc::Sender<Rope>, text: Rope) {
-    let _ = outgoing.send(text.on_one_line()).await;
+async fn send(outgoing: mpsc::Sender<Outgoing>, text: Rope) {
+    let _ = outgoing.send(Outgoing::to_client(text.on_one_line())).await;
 }

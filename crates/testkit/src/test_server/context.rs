@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolbay_protocol::{Revision, Rope, method, notification};
+use toolbay_protocol::{Revision, method, notification};
+use toolbay_transport::Outgoing;
 
 use super::{
     TestServerHandle,
@@ -29,7 +30,7 @@ pub(super) fn level_of(name: &str) -> Option<usize> {
 pub struct ToolContext {
     pub(super) server: TestServerHandle,
     pub(super) asking: Asking,
-    pub(super) sink: mpsc::Sender<Rope>,
+    pub(super) sink: mpsc::Sender<Outgoing>,
     /// JSON text.
     pub(super) progress_token: Option<String>,
     /// The least severe log message the caller wants, if any.
@@ -154,6 +155,6 @@ impl ToolContext {
     }
 
     async fn send(&self, method: &str, params: &str) {
-        let _ = self.sink.send(notification(method, Some(params)).into()).await; // the client may be gone
+        let _ = self.sink.send(Outgoing::to_client(notification(method, Some(params)))).await; // the client may be gone
     }
 }

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc};
 use toolbay_protocol::{Request, Rope, meta, method, notification};
+use toolbay_transport::Outgoing;
 
 use super::{change::Change, shared::Shared};
 
 /// Tells of changes until the request is cancelled. Only what is acknowledged is ever sent.
-pub(super) async fn listen(shared: &Shared, request: &Request, sink: &mpsc::Sender<Rope>) -> Value {
+pub(super) async fn listen(shared: &Shared, request: &Request, sink: &mpsc::Sender<Outgoing>) -> Value {
     let mut changes = shared.changes.subscribe();
     let id: Value = serde_json::from_str(request.id.as_raw()).unwrap_or_default();
     let tag = json!({meta::SUBSCRIPTION_ID: id});
@@ -17,7 +18,7 @@ pub(super) async fn listen(shared: &Shared, request: &Request, sink: &mpsc::Send
     let params = json!({"_meta": tag, "notifications": filter.acknowledged()}).to_string();
     let mut text: Rope = notification(method::LISTEN_ACKNOWLEDGED, Some(&params)).into();
     loop {
-        if sink.send(text).await.is_err() {
+        if sink.send(Outgoing::to_client(text)).await.is_err() {
             break;
         }
         text = loop {

@@ -9,7 +9,8 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
-use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, Outcome, Request, Revision, Rope, meta, request};
+use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, Outcome, Request, Revision, meta, request};
+use toolbay_transport::Outgoing;
 
 use super::{
     server_request::{ServerRequest, ServerRequestError},
@@ -27,7 +28,7 @@ pub(super) struct Asking {
 #[derive(Debug, Clone)]
 enum Way {
     /// As requests of our own, beside the running call.
-    Requests { session: Arc<Session>, sink: mpsc::Sender<Rope> },
+    Requests { session: Arc<Session>, sink: mpsc::Sender<Outgoing> },
     /// In place of the result: the client comes back with the answers, and the call runs anew.
     Rounds(Arc<Rounds>),
 }
@@ -47,7 +48,7 @@ struct Rounds {
 pub(super) type Required = Option<oneshot::Receiver<Value>>;
 
 impl Asking {
-    pub(super) fn legacy(revision: Revision, session: Arc<Session>, sink: mpsc::Sender<Rope>) -> Self {
+    pub(super) fn legacy(revision: Revision, session: Arc<Session>, sink: mpsc::Sender<Outgoing>) -> Self {
         Self { revision, capabilities: session.capabilities(), way: Way::Requests { session, sink } }
     }
 
@@ -91,7 +92,7 @@ impl Asking {
     async fn request(
         &self,
         session: &Session,
-        sink: &mpsc::Sender<Rope>,
+        sink: &mpsc::Sender<Outgoing>,
         question: &ServerRequest,
         number: u64,
     ) -> Result<Value, ServerRequestError> {
@@ -99,7 +100,7 @@ impl Asking {
         let waiting = session.expect_answer(&id);
         let params = question.legacy_params(self.revision, number).map(|params| params.to_string());
         let text = request(&id, question.method, params.as_deref());
-        sink.send(text.into()).await.map_err(|_| ServerRequestError::Gone)?;
+        sink.send(Outgoing::to_client(text)).await.map_err(|_| ServerRequestError::Gone)?;
         let response = waiting.answer().await.ok_or(ServerRequestError::Gone)?;
         match &response.outcome {
             Outcome::Result { fields, .. } => {

@@ -18,11 +18,10 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep, sleep_until, timeout},
 };
-use toolbay_protocol::{Message, RequestId, Response, Rope, method};
+use toolbay_protocol::{Message, RequestId, Response};
 
 use crate::{
-    Incoming,
-    connection::unsent,
+    Incoming, Outgoing,
     http::{
         client::{
             HttpError,
@@ -35,6 +34,7 @@ use crate::{
         OpenStream,
         keepalive::{KeepAlive, KeepAliveAction},
     },
+    outgoing::{OutgoingKind, unsent},
 };
 
 /// How long a message that nothing may overtake may hold up others.
@@ -70,7 +70,7 @@ struct RunningPost {
 pub(super) async fn run(
     mut stream: OpenStream,
     max_running: usize,
-    mut texts: mpsc::Receiver<Rope>,
+    mut outgoing: mpsc::Receiver<Outgoing>,
     messages: mpsc::Sender<Incoming>,
 ) {
     let mut task = SseTask {
@@ -107,8 +107,8 @@ pub(super) async fn run(
                 KeepAliveAction::Ping(text) => task.post(text, None, true),
                 KeepAliveAction::Dead(after) => break HttpError::Silent { url: stream.url, after },
             },
-            text = texts.recv(), if may_send => match text {
-                Some(text) => task.send(text),
+            message = outgoing.recv(), if may_send => match message {
+                Some(message) => task.send(message),
                 None => {
                     let rest = async { while task.work.next().await.is_some() {} };
                     // A server that does not take the rest does without it.
@@ -125,29 +125,18 @@ pub(super) async fn run(
         }
     };
     let mut never_arrived = task.never_arrived();
-    never_arrived.extend(unsent(Vec::new(), texts).await);
+    never_arrived.extend(unsent(Vec::new(), outgoing).await);
     let _ = messages.send(Incoming::Lost { why: lost, unsent: never_arrived }).await; // nobody may be there
 }
 
 impl SseTask {
-    fn send(&mut self, text: Rope) {
-        let text = text.into_bytes();
-        match Message::parse(text.clone()) {
-            Ok(Message::Request(request)) => {
-                let changes_others = request.call.method() == method::SET_LEVEL;
-                self.post(text, Some(request.id), false);
-                self.hold_back(changes_others);
-            }
-            Ok(Message::Notification(notification)) => {
-                self.post(text, None, false);
-                self.hold_back(notification.method() == method::INITIALIZED);
-            }
-            Ok(Message::Response(_)) => self.post(text, None, false),
-            Err(error) => tracing::warn!(%error, "a message of our own is none"),
-        }
-    }
-
-    fn hold_back(&mut self, is_needed: bool) {
+    fn send(&mut self, Outgoing { text, kind }: Outgoing) {
+        let is_needed = matches!(kind, OutgoingKind::SetLevel(_) | OutgoingKind::Initialized);
+        let id = match kind {
+            OutgoingKind::Initialize(id) | OutgoingKind::SetLevel(id) | OutgoingKind::Request(id) => Some(id),
+            OutgoingKind::Initialized | OutgoingKind::Cancelled(_) | OutgoingKind::Other => None,
+        };
+        self.post(text.into_bytes(), id, false);
         if is_needed {
             self.barrier = Some((self.posted, Instant::now() + HOLD_BACK));
         }

@@ -7,7 +7,8 @@ use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
     sync::mpsc,
 };
-use toolbay_protocol::Rope;
+
+use crate::Outgoing;
 
 /// Messages up to this length are copied together; longer ones are written from where they are.
 const COPY: usize = 32 * 1024;
@@ -15,7 +16,7 @@ const COPY: usize = 32 * 1024;
 const BATCH: usize = 64;
 
 /// Writes what is queued until the queue or the stream ends.
-pub(super) async fn run(mut stream: impl AsyncWrite + Unpin, mut texts: mpsc::Receiver<Rope>) {
+pub(super) async fn run(mut stream: impl AsyncWrite + Unpin, mut texts: mpsc::Receiver<Outgoing>) {
     let mut batch = Vec::with_capacity(BATCH);
     let mut joined = BytesMut::new();
     while texts.recv_many(&mut batch, BATCH).await > 0 {
@@ -30,10 +31,10 @@ pub(super) async fn run(mut stream: impl AsyncWrite + Unpin, mut texts: mpsc::Re
 
 async fn write(
     stream: &mut (impl AsyncWrite + Unpin),
-    batch: &mut Vec<Rope>,
+    batch: &mut Vec<Outgoing>,
     joined: &mut BytesMut,
 ) -> io::Result<()> {
-    for text in batch.drain(..) {
+    for text in batch.drain(..).map(Outgoing::into_text) {
         if text.len() <= COPY {
             for piece in text.pieces() {
                 joined.extend_from_slice(piece);

@@ -26,13 +26,14 @@ use tokio_tungstenite::{
         },
     },
 };
+
 use toolbay_protocol::Rope;
 
 use super::{
     close::CloseReason,
     keepalive::{ActivityStream, PeerActivity},
 };
-use crate::Incoming;
+use crate::{Incoming, Outgoing};
 
 /// Longer messages are sent in frames of this length, so that nothing holds a second copy of a long one.
 const FRAME: usize = 64 * 1024;
@@ -52,14 +53,14 @@ type Socket<S> = WebSocketStream<ActivityStream<S>>;
 /// Our end of a connection.
 pub(super) struct WebSocketTask {
     /// What is to be sent.
-    pub(super) texts: mpsc::Receiver<Rope>,
+    pub(super) texts: mpsc::Receiver<Outgoing>,
     /// What was taken from `texts` and not sent yet, the next one last.
-    pub(super) taken: Vec<Rope>,
+    pub(super) taken: Vec<Outgoing>,
     pub(super) messages: mpsc::Sender<Incoming>,
 }
 
 impl WebSocketTask {
-    pub(super) fn new(texts: mpsc::Receiver<Rope>, messages: mpsc::Sender<Incoming>) -> Self {
+    pub(super) fn new(texts: mpsc::Receiver<Outgoing>, messages: mpsc::Sender<Incoming>) -> Self {
         Self { texts, taken: Vec::new(), messages }
     }
 
@@ -149,8 +150,8 @@ async fn read(
 /// Sends what is queued, and pings, until all senders were dropped.
 async fn write(
     sink: &mut (impl Sink<Message, Error = Error> + Unpin),
-    texts: &mut mpsc::Receiver<Rope>,
-    taken: &mut Vec<Rope>,
+    texts: &mut mpsc::Receiver<Outgoing>,
+    taken: &mut Vec<Outgoing>,
     activity: &PeerActivity,
 ) -> Result<(), Error> {
     loop {
@@ -162,8 +163,8 @@ async fn write(
             () = activity.wants_flush() => {}
         }
         taken.reverse();
-        while let Some(text) = taken.pop() {
-            send(sink, text).await?;
+        while let Some(message) = taken.pop() {
+            send(sink, message.into_text()).await?;
         }
         sink.flush().await?;
         activity.flushed();

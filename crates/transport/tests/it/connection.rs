@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 use toolbay_protocol::{Message, RequestId, Rope, request};
-use toolbay_transport::{Connection, Incoming, memory, stdio};
+use toolbay_transport::{Connection, Incoming, Outgoing, memory, stdio};
 
 /// Counts writes; `is_write_vectored` as a pipe has it.
 #[derive(Clone, Default)]
@@ -60,7 +60,7 @@ impl AsyncWrite for Counting {
 async fn an_end_in_memory_notices_that_the_other_is_gone() {
     let tasks = TaskTracker::new();
     let (mut left, right) = memory::pair(&tasks);
-    right.outgoing.send(ping(1)).await.unwrap();
+    right.outgoing.send(Outgoing::to_client(ping(1))).await.unwrap();
     left.incoming.recv().await.unwrap();
     drop(left);
     timeout(Duration::from_secs(5), right.outgoing.closed()).await.unwrap();
@@ -82,7 +82,7 @@ async fn written(texts: Vec<Rope>) -> (usize, Vec<u8>) {
     let counting = Counting::default();
     let wire = stdio::connect(empty(), counting.clone(), stdio::MAX_MESSAGE, &tasks);
     for text in texts {
-        wire.outgoing.try_send(text).unwrap(); // nothing runs in between: one thread, no await
+        wire.outgoing.try_send(Outgoing::to_client(text)).unwrap(); // nothing runs in between: one thread, no await
     }
     drop(wire);
     tasks.close();
@@ -110,7 +110,7 @@ async fn a_peer_that_does_not_read_is_still_read() {
     let (ours, theirs) = duplex(4096);
     let (reader, writer) = tokio::io::split(ours);
     let mut wire = stdio::connect(reader, writer, stdio::MAX_MESSAGE, &tasks);
-    while wire.outgoing.try_send(large(20_000)).is_ok() {
+    while wire.outgoing.try_send(Outgoing::to_client(large(20_000))).is_ok() {
         tokio::task::yield_now().await;
     }
     let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
@@ -146,7 +146,7 @@ async fn in_process_messages_are_judged_like_any_other() {
     let tasks = TaskTracker::new();
     let (left, mut right) = memory::pair(&tasks);
     for text in [ping(1), Rope::from("{bad".to_owned()), ping(2)] {
-        left.outgoing.send(text).await.unwrap();
+        left.outgoing.send(Outgoing::to_client(text)).await.unwrap();
     }
     assert!(matches!(right.incoming.recv().await, Some(Incoming::Message(_))));
     assert!(matches!(right.incoming.recv().await, Some(Incoming::Refused(_))));

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::{sync::oneshot, time::Instant};
-use toolbay_protocol::{LogLevel, Request, RequestId, Revision, Rope, method};
+use toolbay_protocol::{LogLevel, Request, RequestId, Revision, method};
 use toolbay_supervise::LogSource;
 use toolbay_translate::{RequestEdits, request as translate_request};
+use toolbay_transport::Outgoing;
 
 use super::{ConnectionContext, UpstreamConnection};
 use crate::{
@@ -26,33 +27,37 @@ impl UpstreamConnection<'_> {
             let Ok(mut slot) = self.outgoing.try_reserve() else { return };
             let Some(queued) = self.context.calls.next_waiting() else { return };
             if let Some(level) = self.verbosity.level_to_set(queued.call.caller.logs) {
-                let text = set_level(&mut self.context, level);
-                self.capture_sent(&text, None);
-                slot.send(text);
+                let message = set_level(&mut self.context, level);
+                self.capture_sent(&message, None);
+                slot.send(message);
                 let Ok(next) = self.outgoing.try_reserve() else { return self.context.calls.wait_on(queued) };
                 slot = next;
             }
-            let text = text_of(&queued, revision);
-            self.capture_sent(&text, Some(&queued.call.request));
-            slot.send(text);
+            let message = forwarded(&queued, revision);
+            self.capture_sent(&message, Some(&queued.call.request));
+            slot.send(message);
             self.context.calls.sent(queued, now);
         }
     }
 
     /// Sends a message of our own. There is capacity: the `select!` reserved it, and nothing else ran since.
     pub(super) fn execute(&mut self, command: RequesterCommand) {
-        let text = match command {
+        let message = match command {
             RequesterCommand::Request { id, method, params, reply } => {
                 self.context.calls.sent_ours(id, reply);
-                toolbay_protocol::request(&id.into(), method, params.as_deref())
+                let id = id.into();
+                let text = toolbay_protocol::request(&id, method, params.as_deref());
+                Outgoing::request(id, method, text)
             }
-            RequesterCommand::Notify { method } => toolbay_protocol::notification(method, None),
+            RequesterCommand::Notify { method } => {
+                Outgoing::notification(method, toolbay_protocol::notification(method, None))
+            }
             RequesterCommand::Cancel { id } => {
                 self.context.calls.cancel(id);
                 return self.notify_cancelled(id, "no longer needed");
             }
         };
-        self.send_within_capacity(text.into());
+        self.send_within_capacity(message);
     }
 
     pub(super) fn cancel(&mut self) {
@@ -74,13 +79,15 @@ impl UpstreamConnection<'_> {
     }
 
     pub(super) fn notify_cancelled(&mut self, id: u64, reason: &str) {
-        self.send_within_capacity(toolbay_protocol::cancelled(&id.into(), Some(reason)).into());
+        let id = id.into();
+        let text = toolbay_protocol::cancelled(&id, Some(reason));
+        self.send_within_capacity(Outgoing::cancellation(id, text));
     }
 
     /// For what must not wait: a server that does not read its input misses it, which it would anyway.
-    pub(super) fn send_within_capacity(&mut self, text: Rope) {
-        self.capture_sent(&text, None);
-        if self.outgoing.try_send(text).is_err() {
+    pub(super) fn send_within_capacity(&mut self, message: Outgoing) {
+        self.capture_sent(&message, None);
+        if self.outgoing.try_send(message).is_err() {
             self.context
                 .outputs
                 .log
@@ -89,9 +96,9 @@ impl UpstreamConnection<'_> {
     }
 
     /// Captures an outgoing message; `cause` is the request of a client that it forwards.
-    fn capture_sent(&self, text: &Rope, cause: Option<&Request>) {
+    fn capture_sent(&self, message: &Outgoing, cause: Option<&Request>) {
         if self.context.settings.capture.is_on() {
-            self.capture(Direction::Sent, text.clone().into_bytes(), cause);
+            self.capture(Direction::Sent, message.text().clone().into_bytes(), cause);
         }
     }
 
@@ -111,14 +118,17 @@ impl UpstreamConnection<'_> {
 }
 
 /// The response is ignored: a server that refuses logs what it likes, and callers get the levels they want.
-fn set_level(context: &mut ConnectionContext<'_>, level: LogLevel) -> Rope {
+fn set_level(context: &mut ConnectionContext<'_>, level: LogLevel) -> Outgoing {
     let id = context.outputs.ids.fetch_add(1, Ordering::Relaxed);
     context.calls.sent_ours(id, oneshot::channel().0);
     let params = format!("{{\"level\":\"{level}\"}}");
-    toolbay_protocol::request(&id.into(), method::SET_LEVEL, Some(&params)).into()
+    let id = id.into();
+    let text = toolbay_protocol::request(&id, method::SET_LEVEL, Some(&params));
+    Outgoing::request(id, method::SET_LEVEL, text)
 }
 
-fn text_of(queued: &QueuedCall, revision: Revision) -> Rope {
+/// The request of a client as the server gets it.
+fn forwarded(queued: &QueuedCall, revision: Revision) -> Outgoing {
     let call = &queued.call;
     let id = RequestId::from(queued.id);
     let change = RequestEdits {
@@ -128,5 +138,7 @@ fn text_of(queued: &QueuedCall, revision: Revision) -> Rope {
         only_as_task: call.only_as_task,
         awaits_tasks: call.caller.awaits_tasks,
     };
-    translate_request(&call.request, &change, call.caller.revision, revision, &call.caller.identity)
+    let text =
+        translate_request(&call.request, &change, call.caller.revision, revision, &call.caller.identity);
+    Outgoing::request(id, call.request.call.method(), text)
 }

@@ -2,16 +2,16 @@
 
 use std::{collections::HashMap, sync::atomic::Ordering};
 
+use bytes::Bytes;
 use futures_util::{
     StreamExt,
     future::{AbortHandle, Abortable, BoxFuture},
     stream::FuturesUnordered,
 };
 use tokio::sync::oneshot;
-use toolbay_protocol::{
-    ErrorCode, ErrorObject, Request, RequestId, Revision, Rope, meta, method, model::Item,
-};
+use toolbay_protocol::{ErrorCode, ErrorObject, Request, RequestId, Revision, meta, method, model::Item};
 use toolbay_supervise::LogSource;
+use toolbay_transport::Outgoing;
 
 use crate::{CallEvent, CallerId, call::table::RequestTarget, connection::UpstreamConnection};
 
@@ -56,13 +56,13 @@ impl UpstreamConnection<'_> {
     pub(super) fn on_server_request(&mut self, request: Box<Request>, about: Option<u64>) {
         let method = request.call.method();
         if method == method::PING {
-            return self.send_within_capacity(toolbay_protocol::result(&request.id, "{}").into());
+            return self.respond(toolbay_protocol::result(&request.id, "{}"));
         }
         if method == method::ROOTS_LIST
             && let Some(roots) = &self.context.settings.roots
         {
             let result = format!("{{\"roots\":{roots}}}");
-            return self.send_within_capacity(toolbay_protocol::result(&request.id, &result).into());
+            return self.respond(toolbay_protocol::result(&request.id, &result));
         }
         if !is_server_request(method) {
             return self.refuse(&request.id, &unsupported(method));
@@ -126,9 +126,7 @@ impl UpstreamConnection<'_> {
             self.context.calls.resume(open.call);
         }
         match reply {
-            Some(ClientReply::Result(result)) => {
-                self.send_within_capacity(toolbay_protocol::result(id, &result).into())
-            }
+            Some(ClientReply::Result(result)) => self.respond(toolbay_protocol::result(id, &result)),
             Some(ClientReply::Error(error)) => self.refuse(id, &error),
             // The call that carried it has ended, but its client is still there: then another call carries it.
             None if let Some(open) = open
@@ -150,7 +148,11 @@ impl UpstreamConnection<'_> {
     }
 
     fn refuse(&mut self, id: &RequestId, error: &ErrorObject) {
-        self.send_within_capacity(Rope::from(toolbay_protocol::error(Some(id), error)));
+        self.respond(toolbay_protocol::error(Some(id), error));
+    }
+
+    fn respond(&mut self, text: Bytes) {
+        self.send_within_capacity(Outgoing::response(text));
     }
 }
 

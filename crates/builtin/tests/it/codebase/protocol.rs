@@ -8,9 +8,8 @@ use std::sync::{
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, LazyCodebase};
-use toolbay_protocol::Rope;
 use toolbay_testkit::MemoryClient;
-use toolbay_transport::Connection;
+use toolbay_transport::{Connection, Outgoing};
 
 use super::client::{client_of, connect, directory, lazy, legacy_client, list};
 
@@ -87,7 +86,7 @@ async fn a_client_that_sends_no_more_gets_its_responses() {
     let (mut client, _directory) = client_of(&[("a", "x\n".to_owned())]).await;
     client.start("tools/call", json!({ "name": "search_code", "arguments": { "query": "x" } })).await;
     let Connection { outgoing, incoming } = &mut client.connection;
-    drop(std::mem::replace(outgoing, tokio::sync::mpsc::channel::<Rope>(1).0));
+    drop(std::mem::replace(outgoing, tokio::sync::mpsc::channel::<Outgoing>(1).0));
     let mut responses = 0;
     while incoming.recv().await.is_some() {
         responses += 1;

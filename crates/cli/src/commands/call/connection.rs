@@ -75,7 +75,7 @@ impl<'a> HubConnection<'a> {
     }
 
     async fn shake_hands(&mut self) -> Result<(), CliError> {
-        // Elicitation is offered to servers only if the user can be request.
+        // Elicitation is offered to servers only if the user can be asked.
         let capabilities = match can_ask(self.context) {
             true => json!({ "elicitation": { "form": {}, "url": {} } }),
             false => json!({}),

@@ -16,8 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use toolbay_host::InProcess;
-use toolbay_protocol::Rope;
-use toolbay_transport::{Connection, Incoming, memory};
+use toolbay_transport::{Connection, Incoming, Outgoing, memory};
 
 /// What a test can see of a server.
 #[derive(Debug, Clone, Default)]
@@ -97,7 +96,7 @@ async fn serve_legacy(wire: Connection, seen: Seen, tasks: TaskTracker) {
 
 /// One call of a server with a handshake.
 struct Legacy {
-    outgoing: mpsc::Sender<Rope>,
+    outgoing: mpsc::Sender<Outgoing>,
     open: Open,
     seen: Seen,
 }
@@ -196,6 +195,6 @@ fn tools(id: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "tools": tools}})
 }
 
-async fn send(outgoing: &mpsc::Sender<Rope>, message: Value) {
+async fn send(outgoing: &mpsc::Sender<Outgoing>, message: Value) {
     let _ = outgoing.send(message.to_string().into()).await; // the hub may be gone
 }

@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use toolbay_host::InProcess;
-use toolbay_protocol::Rope;
-use toolbay_transport::{Connection, Incoming, memory};
+use toolbay_transport::{Connection, Incoming, Outgoing, memory};
 
 pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
@@ -28,7 +27,7 @@ struct State {
     tasks: HashMap<String, Value>,
     heard: Vec<Value>,
     asked: HashMap<u64, oneshot::Sender<Value>>,
-    outgoing: Option<mpsc::Sender<Rope>>,
+    outgoing: Option<mpsc::Sender<Outgoing>>,
 }
 
 impl OldWorker {
@@ -88,7 +87,7 @@ impl OldWorker {
     async fn answer(
         &self,
         message: &Value,
-        outgoing: &mpsc::Sender<Rope>,
+        outgoing: &mpsc::Sender<Outgoing>,
     ) -> Result<Value, (i64, &'static str)> {
         let params = &message["params"];
         let task = params["taskId"].as_str().unwrap_or_default();
@@ -134,7 +133,7 @@ impl OldWorker {
     }
 
     /// Asks the client, and gives its whole answer.
-    async fn ask(&self, mut question: Value, task: &str, outgoing: &mpsc::Sender<Rope>) -> Value {
+    async fn ask(&self, mut question: Value, task: &str, outgoing: &mpsc::Sender<Outgoing>) -> Value {
         let (sender, answer) = oneshot::channel();
         let id = {
             let mut state = self.lock();
@@ -155,6 +154,6 @@ fn state_of(task: &str) -> Value {
         "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 60000, "pollInterval": 20})
 }
 
-async fn send(outgoing: &mpsc::Sender<Rope>, message: Value) {
+async fn send(outgoing: &mpsc::Sender<Outgoing>, message: Value) {
     let _ = outgoing.send(message.to_string().into()).await; // the hub may be gone
 }

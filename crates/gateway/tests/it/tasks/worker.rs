@@ -12,8 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolbay_host::InProcess;
-use toolbay_protocol::Rope;
-use toolbay_transport::{Connection, Incoming, memory};
+use toolbay_transport::{Connection, Incoming, Outgoing, memory};
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -30,7 +29,7 @@ struct State {
     tasks: HashMap<String, Job>,
     heard: Vec<Value>,
     /// Who listens to tasks: the id of the request, and where to answer.
-    listeners: Vec<(Value, mpsc::Sender<Rope>)>,
+    listeners: Vec<(Value, mpsc::Sender<Outgoing>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -108,7 +107,7 @@ impl Worker {
         }
     }
 
-    async fn listen(&self, id: &Value, params: &Value, outgoing: &mpsc::Sender<Rope>) {
+    async fn listen(&self, id: &Value, params: &Value, outgoing: &mpsc::Sender<Outgoing>) {
         let wanted = params["notifications"]["taskIds"].as_array().cloned().unwrap_or_default();
         let wanted = wanted.iter().map(|id| id.as_str().unwrap().to_owned());
         let agreed: Vec<String> = {
@@ -197,6 +196,6 @@ impl State {
     }
 }
 
-async fn send(outgoing: &mpsc::Sender<Rope>, message: Value) {
+async fn send(outgoing: &mpsc::Sender<Outgoing>, message: Value) {
     let _ = outgoing.send(message.to_string().into()).await; // the hub may be gone
 }

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc};
 use futures_util::{Stream, stream};
 use tokio::sync::{broadcast, mpsc};
 use toolbay_protocol::Rope;
+use toolbay_transport::Outgoing;
 use toolbay_transport::http::event;
 
 use crate::test_server::{answer::Answered, session::Session, shared::Shared};
@@ -14,12 +15,12 @@ type Work = Pin<Box<dyn Future<Output = Option<Answered>> + Send>>;
 /// A request at work, and what it has to say until then. Dropped with the body when the client goes away.
 pub(super) struct Streaming {
     work: Option<Work>,
-    events: mpsc::Receiver<Rope>,
+    events: mpsc::Receiver<Outgoing>,
     queue: VecDeque<Rope>,
 }
 
 impl Streaming {
-    pub(super) fn new(work: Work, events: mpsc::Receiver<Rope>) -> Self {
+    pub(super) fn new(work: Work, events: mpsc::Receiver<Outgoing>) -> Self {
         Self { work: Some(work), events, queue: VecDeque::new() }
     }
 
@@ -49,14 +50,14 @@ impl Streaming {
         let work = self.work.as_mut()?;
         tokio::select! {
             biased;
-            Some(text) = self.events.recv() => {
-                self.queue.push_back(text);
+            Some(event) = self.events.recv() => {
+                self.queue.push_back(event.into_text());
                 None
             }
             answered = work => {
                 self.work = None;
-                while let Ok(text) = self.events.try_recv() {
-                    self.queue.push_back(text);
+                while let Ok(event) = self.events.try_recv() {
+                    self.queue.push_back(event.into_text());
                 }
                 answered
             }

@@ -16,10 +16,10 @@ pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Adds what a modern message must repeat in headers; says whether it is one.
-pub(super) fn mirror(call: &MethodCall, rules: &HeaderRules, headers: &mut HeaderMap) -> bool {
+/// Adds what a modern message must repeat in headers.
+pub(super) fn mirror(call: &MethodCall, rules: &HeaderRules, headers: &mut HeaderMap) {
     let version = call.meta(meta::PROTOCOL_VERSION).and_then(|span| decode_string(call.bytes(span)));
-    let Some(version) = version else { return false };
+    let Some(version) = version else { return };
     headers.insert(VERSION, value(&version));
     headers.insert(METHOD, value(call.method()));
     let name = match call.method() {
@@ -38,7 +38,6 @@ pub(super) fn mirror(call: &MethodCall, rules: &HeaderRules, headers: &mut Heade
             headers.insert(header, value(&text));
         }
     }
-    true
 }
 
 /// A text as a header can carry it.

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use futures_util::{
     StreamExt,
     future::{AbortHandle, abortable},
@@ -12,11 +13,14 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
-use toolbay_protocol::{Message, Notification, RequestId, Rope, method};
+use toolbay_protocol::{Message, RequestId};
 
 use super::{HttpError, headers::mirror, post::Post, session::HttpSession};
 use crate::http::client::session::listen;
-use crate::{Incoming, connection::unsent};
+use crate::{
+    Incoming, Outgoing,
+    outgoing::{OutgoingKind, unsent},
+};
 
 /// When the server seems lost, how long other requests may take to end in the same way.
 const LOSS_GRACE: Duration = Duration::from_millis(250);
@@ -41,7 +45,7 @@ enum WorkOutput {
 /// What a message without a response means to us.
 enum NotificationOutcome {
     Initialized,
-    Cancelled(Option<RequestId>),
+    Cancelled(RequestId),
     Other,
 }
 
@@ -78,7 +82,7 @@ struct ServerLoss {
 }
 
 /// Serves a connection until it is dropped or the server is lost.
-pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>) {
+pub(super) async fn run(link: Arc<HttpSession>, mut outgoing: mpsc::Receiver<Outgoing>) {
     let mut task =
         HttpTask { work: FuturesUnordered::new(), running: HashMap::new(), barrier: None, loss: None, link };
     let abandoned = Arc::clone(&task.link);
@@ -93,8 +97,8 @@ pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>)
             .or(task.barrier.as_ref().map(|barrier| barrier.until));
         let has_room = until.is_none() && task.work.len() < task.link.max_running();
         tokio::select! {
-            text = texts.recv(), if has_room => match text {
-                Some(text) => task.send(text),
+            message = outgoing.recv(), if has_room => match message {
+                Some(message) => task.send(message),
                 None => break None,
             },
             Some(done) = task.work.next() => task.done(done),
@@ -105,7 +109,7 @@ pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>)
     let HttpTask { link, work, running, .. } = task;
     drop((work, running)); // closes what still runs
     if let Some(ServerLoss { why, unsent: mut never_arrived, .. }) = lost {
-        never_arrived.extend(unsent(Vec::new(), texts).await);
+        never_arrived.extend(unsent(Vec::new(), outgoing).await);
         let unsent = never_arrived;
         return link.deliver(Incoming::Lost { why, unsent }).await;
     }
@@ -116,67 +120,61 @@ pub(super) async fn run(link: Arc<HttpSession>, mut texts: mpsc::Receiver<Rope>)
 }
 
 impl HttpTask {
-    fn send(&mut self, text: Rope) {
+    fn send(&mut self, Outgoing { text, kind }: Outgoing) {
         let text = text.into_bytes();
-        let mut headers = self.link.session_headers();
         let has_session = self.link.agreed().revision.is_some();
-        match Message::parse(text.clone()) {
-            Ok(Message::Request(request)) => {
-                if !has_session {
-                    mirror(&request.call, &self.link.rules, &mut headers);
-                }
-                let begins_session = request.call.method() == method::INITIALIZE;
-                if request.call.method() == method::SET_LEVEL {
-                    self.hold_back(Some(request.id.clone()));
-                }
-                self.request(
-                    Post { text, headers, id: Some(request.id.clone()), begins_session },
-                    request.id,
-                );
+        let headers = self.headers(&text, has_session);
+        match kind {
+            OutgoingKind::Initialize(id) => self.request(text, headers, id, true),
+            OutgoingKind::SetLevel(id) => {
+                self.hold_back(Some(id.clone()));
+                self.request(text, headers, id, false);
             }
-            Ok(Message::Notification(notification)) if notification.method() == method::CANCELLED => {
-                let id = cancelled(&notification);
-                if let Some(running) = id.as_ref().and_then(|id| self.running.get(id)) {
+            OutgoingKind::Request(id) => self.request(text, headers, id, false),
+            OutgoingKind::Initialized => {
+                self.hold_back(None);
+                self.post_one_way(text, headers, NotificationOutcome::Initialized);
+            }
+            OutgoingKind::Cancelled(id) => {
+                if let Some(running) = self.running.get(&id) {
                     self.link.timed_out(running.since);
                 }
                 if has_session {
-                    self.post_one_way(text.into(), headers, NotificationOutcome::Cancelled(id));
+                    self.post_one_way(text, headers, NotificationOutcome::Cancelled(id));
                 } else {
-                    self.abort(id);
+                    self.abort(&id);
                 }
             }
-            Ok(Message::Notification(notification)) => {
-                if !has_session {
-                    mirror(&notification, &self.link.rules, &mut headers);
-                }
-                let is_initialized = notification.method() == method::INITIALIZED;
-                if is_initialized {
-                    self.hold_back(None);
-                }
-                self.post_one_way(
-                    text.into(),
-                    headers,
-                    if is_initialized {
-                        NotificationOutcome::Initialized
-                    } else {
-                        NotificationOutcome::Other
-                    },
-                );
-            }
-            Ok(Message::Response(_)) => self.post_one_way(text.into(), headers, NotificationOutcome::Other),
-            Err(error) => tracing::warn!(%error, "a message of our own is none"),
+            OutgoingKind::Other => self.post_one_way(text, headers, NotificationOutcome::Other),
         }
     }
 
-    fn request(&mut self, post: Post, id: RequestId) {
+    /// The headers of a message. Without a session they mirror parts of it; they are read from the very bytes that are sent,
+    /// so that the two cannot differ.
+    fn headers(&self, text: &Bytes, has_session: bool) -> HeaderMap {
+        let mut headers = self.link.session_headers();
+        if !has_session {
+            match Message::parse(text.clone()) {
+                Ok(Message::Request(request)) => mirror(&request.call, &self.link.rules, &mut headers),
+                Ok(Message::Notification(notification)) => {
+                    mirror(&notification, &self.link.rules, &mut headers)
+                }
+                Ok(Message::Response(_)) | Err(_) => {}
+            }
+        }
+        headers
+    }
+
+    fn request(&mut self, text: Bytes, headers: HeaderMap, id: RequestId, begins_session: bool) {
+        let post = Post { text, headers, id: Some(id.clone()), begins_session };
         let (post, abort) = abortable(post.run(self.link.clone()));
         self.running.insert(id.clone(), RunningRequest { abort, since: Instant::now() });
         // Aborted means that it was cancelled.
         self.work.push(Box::pin(async move { WorkOutput::Requested(id, post.await.unwrap_or(Ok(()))) }));
     }
 
-    fn post_one_way(&mut self, text: Rope, headers: HeaderMap, notification: NotificationOutcome) {
-        let post = Post { text: text.into_bytes(), headers, id: None, begins_session: false };
+    fn post_one_way(&mut self, text: Bytes, headers: HeaderMap, notification: NotificationOutcome) {
+        let post = Post { text, headers, id: None, begins_session: false };
         let sent = post.run(self.link.clone());
         self.work.push(Box::pin(async move { WorkOutput::Notified(notification, sent.await) }));
     }
@@ -186,8 +184,8 @@ impl HttpTask {
         self.barrier = Some(Barrier { id, until: Instant::now() + HOLD_BACK });
     }
 
-    fn abort(&mut self, id: Option<RequestId>) {
-        if let Some(running) = id.and_then(|id| self.running.remove(&id)) {
+    fn abort(&mut self, id: &RequestId) {
+        if let Some(running) = self.running.remove(id) {
             running.abort.abort();
         }
     }
@@ -209,7 +207,7 @@ impl HttpTask {
                         }
                     }
                     // The server knows: it may leave the stream open for ever now.
-                    NotificationOutcome::Cancelled(id) => self.abort(id),
+                    NotificationOutcome::Cancelled(id) => self.abort(&id),
                     NotificationOutcome::Other => {}
                 }
                 (outcome, None)
@@ -243,8 +241,4 @@ impl HttpTask {
         }
         Some(loss)
     }
-}
-
-fn cancelled(notification: &Notification) -> Option<RequestId> {
-    RequestId::from_raw(notification.bytes(notification.param("requestId")?))
 }
