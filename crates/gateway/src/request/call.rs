@@ -139,18 +139,20 @@ impl CallRun {
     }
 
     /// Returns the response of the server, once the client has provided what the server requires.
-    async fn respond(&mut self, call: RunningCall) -> OrResponse<FinalResponse> {
-        let mut response = self.follow(call, None).await?;
+    async fn respond(&mut self, mut call: RunningCall) -> OrResponse<FinalResponse> {
         let mut exchange = 0;
-        while is_input_required(&response) {
+        let response = loop {
+            let response = self.follow(call, None).await?;
+            if !is_input_required(&response) {
+                break response;
+            }
             if self.client.revision.features().has_input_required() {
                 return Ok(self.sealed_input_required(&response));
             }
             exchange += 1;
             // Rare and large, as what follows.
-            let retry = Box::pin(self.provide_input(&response, exchange)).await?;
-            response = self.follow(retry, None).await?;
-        }
+            call = Box::pin(self.provide_input(&response, exchange)).await?;
+        };
         match self.task_to_await(&response) {
             Some(task) => Box::pin(self.await_task(task, &response.response)).await,
             None => Ok(self.translated(&response)),
