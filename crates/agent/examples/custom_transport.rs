@@ -31,7 +31,7 @@ impl Transport for Lines {
                 tokio::select! {
                     text = texts.next() => match text {
                         Some(text) => writer.write_all(&[&text[..], b"\n"].concat()).await?,
-                        None => return Ok(()), // nobody wants anything any more
+                        None => return Ok(()), // the server is no longer used
                     },
                     line = lines.next_line() => match line? {
                         Some(line) => texts.received(line).await,
@@ -78,7 +78,7 @@ pub(crate) async fn tools_behind(socket: PathBuf) -> Result<(&'static str, Vec<S
     let listener = UnixListener::bind(&socket)?;
     let agent = Agent::builder().custom_server("small", Arc::new(Lines(socket))).build();
     let agent = tokio::select! {
-        served = serve(listener) => return Err(served.map_or_else(Into::into, |()| "nobody serves".into())),
+        served = serve(listener) => return Err(served.map_or_else(Into::into, |()| "the listener ended".into())),
         agent = agent => agent?,
     };
     let transport = agent.status("small")?.transport;

@@ -6,10 +6,10 @@ use std::fmt;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescriptorError {
-    /// Nobody describes it.
+    /// There is no description.
     #[error("unknown extension, bundle or registry entry `{id}`")]
     Unknown { id: String },
-    /// Somebody describes it already.
+    /// There is a description already.
     #[error("`{id}` is already described; the first description is used")]
     Taken { id: String },
     /// The description cannot be used.

@@ -150,7 +150,7 @@ pub(crate) enum Command {
     Logs(LogsArgs),
     /// Show the messages between clients, the running hub and its servers
     ///
-    /// Messages are kept only while someone watches: at most 10,000 messages, 32 MiB, and 10 minutes. With --follow, this
+    /// Messages are kept only while they are watched: at most 10,000 messages, 32 MiB, and 10 minutes. With --follow, this
     /// command watches until Ctrl-C. Without it, it prints what is kept because of another watcher, and exits. Secrets are
     /// hidden. With --json, each message is printed in full.
     Inspect(InspectArgs),

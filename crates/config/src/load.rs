@@ -325,7 +325,7 @@ impl FileReader<'_> {
         notes.extend(policy::apply(self.root, self.file.format, project, &mut written));
         match self.check(&written, project) {
             Ok((checked, portable, launch)) => {
-                // Whoever switched it off has no use for the rest.
+                // A server that is switched off needs no values.
                 let runs = written.permission != Permission::Disabled;
                 for missing in checked.missing.iter().filter(|_| runs) {
                     let note = |fate| format!("`{}` is not set, so {fate}; {}", missing.name, missing.hint);

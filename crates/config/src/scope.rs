@@ -15,7 +15,7 @@ pub use reader::{Reading, ScopeReader};
 /// Where an entry comes from. Of two with the same name, that of the smaller scope counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Whoever looks after the machine.
+    /// The administrator of the machine.
     Managed,
     /// The user, for this run or this copy of a project.
     Local,
@@ -76,7 +76,7 @@ pub fn scoped_files(config_dir: Option<&Path>, project: Option<&Path>) -> Vec<Sc
     let mut files: Vec<ScopedFile> = project
         .into_iter()
         .flat_map(project_files)
-        // Whoever works in the folder of their own configuration need not approve of it.
+        // A user who works in the folder of their own configuration need not approve it.
         .filter(|path| user.as_ref().is_none_or(|user| !is_same(user, path)))
         .map(|path| ScopedFile { scope: Scope::Project, path })
         .collect();

@@ -30,7 +30,7 @@ pub struct MessagePage {
     pub next: u64,
     /// How many from the wanted number on are not kept any more.
     pub missed: u64,
-    /// Whether anybody watches, so that messages are kept.
+    /// Whether messages are watched, and so kept.
     pub is_watched: bool,
 }
 

@@ -160,7 +160,7 @@ impl Gateway {
     async fn serve_on(self: &Arc<Self>, listener: TcpListener, tls: Option<Tls>, stop: CancellationToken) {
         let address = match listener.local_addr() {
             Ok(address) => address,
-            Err(error) => return tracing::error!(%error, "a listener without an address serves nobody"),
+            Err(error) => return tracing::error!(%error, "a listener has no address and is not served"),
         };
         let guard =
             OriginGuard::new(address, &self.options.public_names, self.options.allowed_origins.clone());

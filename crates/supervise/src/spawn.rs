@@ -91,7 +91,7 @@ pub fn spawn_logging_to(
         None => (start_bare(order, stdio, &id).map_err(|source| refused(&program, source))?, None),
     };
     let pid = root.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
-    let pid = pid.expect("a child that nobody has waited for has its process id");
+    let pid = pid.expect("a child that was not waited for has its process id");
 
     let known = control.is_none().then(|| pid.as_raw_nonzero().get().unsigned_abs());
     let (state, seen) = watch::channel(ProcessState { pid: known, exit: None });

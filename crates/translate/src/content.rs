@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use memchr::memmem;
-use toolbay_protocol::{Response, Splice, encode_string, method};
+use toolbay_protocol::{ObjectBuilder, Response, Splice, encode_string, method};
 
 use crate::json::{Object, changed, mapped};
 
@@ -35,7 +35,7 @@ pub(crate) fn replace_blocks(
 
 /// A block of text.
 pub(crate) fn text_block(text: &str) -> String {
-    format!("{{\"type\":\"text\",\"text\":{}}}", encode_string(text))
+    ObjectBuilder::new().string("type", "text").string("text", text).finish()
 }
 
 /// Turns a block into one of text; what is not about its former kind stays.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use toolbay_protocol::{ErrorCode, Outcome, Request, Response, Splice, encode_string, method};
+use toolbay_protocol::{ErrorCode, ObjectBuilder, Outcome, Request, Response, Splice, method};
 
 use crate::json::{Object, items};
 
@@ -37,14 +37,11 @@ impl InputRequired {
     pub fn to_result(&self) -> String {
         let mut requests = Object::default();
         for request in &self.requests {
-            let method = encode_string(&request.method);
-            requests.push(
-                &request.key,
-                match &request.params {
-                    Some(params) => format!("{{\"method\":{method},\"params\":{params}}}"),
-                    None => format!("{{\"method\":{method}}}"),
-                },
-            );
+            let mut entry = ObjectBuilder::new().string("method", &request.method);
+            if let Some(params) = &request.params {
+                entry = entry.raw("params", params);
+            }
+            requests.push(&request.key, entry.finish());
         }
         let mut result = Object::default();
         result.set("resultType", "\"input_required\"");

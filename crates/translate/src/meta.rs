@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use toolbay_protocol::{
-    Field, Fields, LogLevel, MethodCall, Outcome, Response, Revision, Splice, encode_string, meta,
-    on_one_line,
+    Field, Fields, LogLevel, MethodCall, ObjectBuilder, Outcome, Response, Revision, Splice, encode_string,
+    meta, on_one_line,
 };
 
 use crate::{
@@ -123,7 +123,7 @@ pub fn related_task(message: &str) -> Option<String> {
 pub fn with_related_task(message: &str, id: &str) -> String {
     let with = |message: &mut Object<'_>| {
         let mut fields = message.get("_meta").and_then(Object::parse).unwrap_or_default();
-        fields.set(meta::RELATED_TASK, format!("{{\"taskId\":{id}}}"));
+        fields.set(meta::RELATED_TASK, ObjectBuilder::new().raw("taskId", id).finish());
         let fields = fields.text();
         message.set("_meta", fields);
     };

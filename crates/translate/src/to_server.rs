@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use smallvec::SmallVec;
-use toolbay_protocol::{Fields, MethodCall, Request, RequestId, Revision, Rope, Span, Splice, meta, method};
+use toolbay_protocol::{
+    Fields, MethodCall, ObjectBuilder, Request, RequestId, Revision, Rope, Span, Splice, meta, method,
+};
 
 use crate::{
     meta::{ClientIdentity, MODERN_ONLY, rebuild},
@@ -90,8 +92,8 @@ fn edit_params(call: &MethodCall, cuts: &[Span], add: &[(&str, &str)], splice: &
         && covers(cuts, params)
     {
         // What is inserted before a field ends with a comma, and here no field is left.
-        let fields: Vec<String> = add.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
-        splice.replace(params.span, format!("{{\"_meta\":{{{}}}}}", fields.join(",")));
+        let fields = add.iter().fold(ObjectBuilder::new(), |fields, (key, value)| fields.raw(key, value));
+        splice.replace(params.span, ObjectBuilder::new().raw("_meta", &fields.finish()).finish());
         return;
     }
     for cut in cuts {

@@ -57,7 +57,7 @@ pub fn connect(transport: Arc<dyn Transport>, tasks: &TaskTracker) -> Connection
         if let Err(error) = transport.carry(&mut texts).await {
             let why = HttpError::Closed { url: transport.name().into(), reason: error.to_string() };
             let unsent = unsent(Vec::new(), texts.to_send).await;
-            let _ = texts.messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it
+            let _ = texts.messages.send(Incoming::Lost { why, unsent }).await; // the receiver may be gone
         }
     });
     Connection { outgoing, incoming }

@@ -60,7 +60,7 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
             Ok(stream) => task::run(stream, max_running, texts, messages).await,
             Err(why) => {
                 let unsent = unsent(Vec::new(), texts).await;
-                let _ = messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it
+                let _ = messages.send(Incoming::Lost { why, unsent }).await; // the receiver may be gone
             }
         }
     });

@@ -115,7 +115,7 @@ pub fn connect(target: Target, tasks: &TaskTracker) -> Connection {
         };
         let WebSocketTask { texts, taken, messages } = pump;
         let unsent = unsent(taken, texts).await;
-        let _ = messages.send(Incoming::Lost { why, unsent }).await; // nobody may be there to hear it
+        let _ = messages.send(Incoming::Lost { why, unsent }).await; // the receiver may be gone
     });
     Connection { outgoing, incoming }
 }

@@ -1,7 +1,7 @@
 //! The messages that pass the hub, for people who watch.
 //!
-//! Both hops lead here: what clients and the hub say to each other, and what the hub and its servers do. While nobody
-//! watches, a message costs one relaxed load and nothing is kept.
+//! Both hops lead here: messages between clients and the hub, and messages between the hub and its servers. Without a
+//! watcher a message costs one relaxed load and nothing is kept.
 
 mod ring;
 
@@ -39,7 +39,7 @@ pub struct Capture {
 
 #[derive(Debug)]
 struct CaptureInner {
-    /// Whether anybody wants to see messages.
+    /// Whether messages are watched.
     is_on: AtomicBool,
     /// Whether the log does.
     logs: bool,

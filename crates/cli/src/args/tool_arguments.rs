@@ -17,11 +17,18 @@ pub(crate) fn of_tool(typed: &[String], schema: &Value) -> Result<String, CliErr
         match serde_json::from_str::<&RawValue>(value) {
             Ok(_) => Ok(value.trim().to_owned()),
             Err(_) => Err(CliError::Usage {
-                message: format!("`{key}` must be {expected}, got `{value}`"),
+                message: format!("`{key}` must be {}, got `{value}`", with_articles(&expected)),
                 hint: Some(format!("for example: {key}={}", example(&expected))),
             }),
         }
     })
+}
+
+/// Names of types as a sentence has them: `number or array` is "a number or an array".
+fn with_articles(types: &str) -> String {
+    let article = |name: &str| if name.starts_with(['a', 'i', 'o']) { "an" } else { "a" };
+    let names: Vec<String> = types.split(" or ").map(|name| format!("{} {name}", article(name))).collect();
+    names.join(" or ")
 }
 
 /// Arguments of a prompt, which are always text.

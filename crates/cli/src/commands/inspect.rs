@@ -53,7 +53,7 @@ impl Inspection<'_> {
         let mut page = self.page(None, false).await?;
         if !page.is_watched {
             self.context.out.note(
-                "nothing to show: messages are kept only while someone watches; run `toolbay inspect -f`",
+                "nothing to show: messages are kept only while they are watched; run `toolbay inspect -f`",
             );
         }
         while !page.messages.is_empty() {

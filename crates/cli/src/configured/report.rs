@@ -92,7 +92,7 @@ impl ConfiguredServers {
         value
     }
 
-    /// The fields that all formats share. Nobody wrote those of a server that an extension describes.
+    /// The fields that all formats share. A server that an extension describes has no entry in a file.
     pub(crate) fn normalized(&self, placed: &Placed) -> Value {
         match (self.written(placed), &placed.server.endpoint) {
             (Some(written), _) => written.normalized(),

@@ -51,7 +51,7 @@ impl Screen {
                 let mut key = [0];
                 while !is_over.load(Ordering::Relaxed) {
                     match io::stdin().read(&mut key) {
-                        Ok(0) => {} // nobody pressed any
+                        Ok(0) => {} // no key was pressed
                         Ok(_) if pressed.blocking_send(key[0]).is_ok() => {}
                         _ => return,
                     }

@@ -132,7 +132,7 @@ impl<'a> StartupTable<'a> {
             }
             self.said.insert(server.name.clone(), key);
             if self.form == StartupView::Events {
-                // Nobody reading is no reason to stop serving.
+                // Output that is not read is no reason to stop serving.
                 let _ = self
                     .out
                     .json_fields(ObjectBuilder::new().string("event", "server").value("server", server));

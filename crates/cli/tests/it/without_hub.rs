@@ -36,7 +36,7 @@ fn each_command_does_its_work_and_says_how_it_went() {
     check(&home, &["call", "small__fail"], 5, "bad luck\n", "returned an error");
     check(&home, &["call", "small__ehco"], 1, "", "did you mean `small__echo`?");
     check(&home, &["call", "echo"], 1, "", "did you mean `small__echo`?");
-    check(&home, &["call", "small__echo", "n=x"], 2, "", "`n` must be number");
+    check(&home, &["call", "small__echo", "n=x"], 2, "", "`n` must be a number");
     check(&home, &["call", "small__echo", "--args-json", "[]"], 2, "", "must be a JSON object");
     check(&home, &["resources"], 0, "mem://note  note\nmem://bytes  bytes\n", "");
     check(&home, &["resources", "bytes"], 0, "mem://bytes  bytes\n", "");

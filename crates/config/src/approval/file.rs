@@ -69,7 +69,7 @@ pub enum ApprovalError {
     /// Others could approve in the user's name.
     #[error("the approvals {0} are writable by others, so nothing is approved; try: chmod 600 {0}", path.display())]
     WritableByOthers { path: PathBuf },
-    /// Somebody else approved in the user's name.
+    /// Another user approved in this user's name.
     #[error("the approvals {} belong to another user ({uid}), so nothing is approved", path.display())]
     ForeignOwner { path: PathBuf, uid: u32 },
     /// The file cannot be written.

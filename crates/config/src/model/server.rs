@@ -28,7 +28,7 @@ pub enum Permission {
     /// It may run.
     #[default]
     Enabled,
-    /// Somebody switched it off.
+    /// It is switched off.
     Disabled,
     /// It is from a project and not approved yet.
     Pending,
@@ -172,7 +172,7 @@ pub enum Restart {
     /// Again and again, until it fails too often.
     #[default]
     Automatic,
-    /// When someone asks.
+    /// Only on request.
     Never,
 }
 
@@ -273,6 +273,6 @@ pub enum Validate {
     Enforce,
     /// The mismatch is logged.
     Warn,
-    /// Nobody looks.
+    /// Arguments are not checked.
     Off,
 }

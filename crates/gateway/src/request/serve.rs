@@ -29,7 +29,7 @@ pub(crate) enum Served {
     Known(FinalResponse),
     /// By a server.
     Running(ClientCall),
-    /// With changes, until someone ends it.
+    /// With changes, until the client or the hub ends it.
     Listening(Box<Subscription>),
     /// After servers that are starting are ready, or have failed.
     Later(Box<DeferredRequest>),

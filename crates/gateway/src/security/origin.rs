@@ -17,7 +17,7 @@ pub struct Origin {
 pub enum InvalidOrigin {
     /// Every page that hides where it comes from is `null`, and `*` is every page.
     #[error("`*` and `null` would allow any page; name each origin")]
-    Anybody,
+    Unrestricted,
     /// It is not of the form.
     #[error(
         "an origin is SCHEME://HOST[:PORT], such as https://app.example.com or http://localhost:5173, without a path"
@@ -38,7 +38,7 @@ impl FromStr for Origin {
 
     fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
         if matches!(text, "*" | "null") {
-            return Err(InvalidOrigin::Anybody);
+            return Err(InvalidOrigin::Unrestricted);
         }
         let (scheme, authority) = text.split_once("://").ok_or(InvalidOrigin::Malformed)?;
         let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -206,8 +206,8 @@ mod tests {
         }
         assert_ne!("http://a".parse::<Origin>(), "https://a".parse());
         assert_ne!("http://a:81".parse::<Origin>(), "http://a".parse());
-        assert_eq!("null".parse::<Origin>(), Err(InvalidOrigin::Anybody));
-        assert_eq!("*".parse::<Origin>(), Err(InvalidOrigin::Anybody));
+        assert_eq!("null".parse::<Origin>(), Err(InvalidOrigin::Unrestricted));
+        assert_eq!("*".parse::<Origin>(), Err(InvalidOrigin::Unrestricted));
         for text in [
             "",
             "localhost",

@@ -77,7 +77,7 @@ pub(crate) struct UncheckedTools {
 }
 
 impl UncheckedTools {
-    /// Whether to check them takes no longer than anybody may wait: a few milliseconds.
+    /// Whether checking them takes no longer than a few milliseconds.
     pub(crate) fn is_little(&self) -> bool {
         let effort = |text: &Bytes| {
             let patterns = memchr::memmem::find_iter(text, b"\"pattern").count();

@@ -88,7 +88,7 @@ fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, O
         proxies: Proxies::from_variables(|name| base_env.get(OsStr::new(name)).map(OsString::as_os_str)),
         timeouts: HttpTimeouts {
             connect: tuning.connect_timeout.unwrap_or(HttpTimeouts::default().connect),
-            // Calls end at their own deadlines; this must not be sooner unless someone wants it.
+            // Calls end at their own deadlines; this must not be sooner unless it is configured.
             first_byte: tuning.first_byte_timeout.unwrap_or(server_settings(config).timeouts.total),
             stream_idle: tuning.stream_idle_timeout,
         },

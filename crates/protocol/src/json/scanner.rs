@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
     /// Walks one value of any kind.
     pub fn value(&mut self) -> Result<Span, ParseError> {
         let start = self.space(self.at);
-        let mut walker = self.clone(); // a copy that nobody else can see stays in registers
+        let mut walker = self.clone(); // a copy that is not shared stays in registers
         match walker.walk(start) {
             Ok(end) => {
                 *self = walker;

@@ -61,7 +61,7 @@ impl Store {
         &self.folder
     }
 
-    /// Takes the right to write; `None` if another process, or someone else in this one, has it. What a process that
+    /// Takes the right to write; `None` if another process, or another owner in this one, has it. What a process that
     /// died left unfinished is removed.
     ///
     /// # Errors

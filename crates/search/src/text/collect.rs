@@ -19,7 +19,7 @@ pub(super) struct Collect<'a> {
     /// Matching lines among `lines`.
     kept: usize,
     pub(super) count: u64,
-    /// The file turned out to be binary, and was searched because someone named it: ripgrep shows no more lines of it.
+    /// The file turned out to be binary, and was searched because the caller named it: ripgrep shows no more lines of it.
     ends_at_next: bool,
 }
 

@@ -54,7 +54,7 @@ impl<'a> FileSearcher<'a> {
         Ok(())
     }
 
-    /// Searches a file that someone named: ripgrep shows a part of it even if it is binary.
+    /// Searches a file that the caller named: ripgrep shows a part of it even if it is binary.
     pub(super) fn search_named(
         &mut self,
         path: &RelPath,

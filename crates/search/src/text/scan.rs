@@ -20,7 +20,7 @@ pub(super) enum ScanSource {
     Tree,
     /// A walk for this query.
     Walk,
-    /// Someone named this one file: ripgrep shows a part of it even if it is binary.
+    /// The caller named this one file: ripgrep shows a part of it even if it is binary.
     Named,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ScanResult {
 /// Searches `paths` in order, until the page is full and enough is counted, or `stop` is set.
 ///
 /// Threads take files in order and finish those they have taken, so what was searched is always a beginning of `paths`,
-/// whoever was faster.
+/// whichever thread was faster.
 pub(super) fn scan(
     root: &TreeRoot,
     matcher: &RegexMatcher,

@@ -142,7 +142,7 @@ impl Tree {
         Ok(entries)
     }
 
-    /// Reads a file that someone named, at most `limit` bytes.
+    /// Reads a file that the caller named, at most `limit` bytes.
     ///
     /// # Errors
     /// If there is no such file in the tree, if it is larger, or if the system refuses.

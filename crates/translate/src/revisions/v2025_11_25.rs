@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use toolbay_protocol::{ErrorCode, Response, Revision, decode_string, encode_string, method};
+use toolbay_protocol::{ErrorCode, ObjectBuilder, Response, Revision, decode_string, encode_string, method};
 
 use crate::{
     content::text_block,
@@ -177,7 +177,8 @@ fn take_apart(message: &Object<'_>, blocks: &[&str], apart: &mut Vec<String>) {
             whole.set("content", (*block).to_owned());
             apart.push(whole.text());
         } else {
-            apart.push(format!("{{\"role\":{},\"content\":{block}}}", role.unwrap_or("\"user\"")));
+            let message = ObjectBuilder::new().raw("role", role.unwrap_or("\"user\"")).raw("content", block);
+            apart.push(message.finish());
         }
     }
 }

@@ -126,7 +126,7 @@ pub(super) async fn run(
     };
     let mut never_arrived = task.never_arrived();
     never_arrived.extend(unsent(Vec::new(), outgoing).await);
-    let _ = messages.send(Incoming::Lost { why: lost, unsent: never_arrived }).await; // nobody may be there
+    let _ = messages.send(Incoming::Lost { why: lost, unsent: never_arrived }).await; // the receiver may be gone
 }
 
 impl SseTask {

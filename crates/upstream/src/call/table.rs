@@ -87,9 +87,9 @@ pub(crate) enum RequestTarget {
     /// The client of this call.
     Call(u64),
     /// There is no call that could carry it.
-    Nobody,
+    None,
     /// There are calls of several clients, and it does not name one.
-    Anybody,
+    Ambiguous,
 }
 
 /// Invariant: `next_look` is never later than the earliest deadline, so one timer serves all calls; it is moved
@@ -312,11 +312,11 @@ impl CallTable {
     /// meant is a guess: it may also be unrelated to any call, or belong to one that was given up.
     pub(crate) fn target_of_server_request(&self) -> RequestTarget {
         let mut callers = self.pending.values().filter_map(|pending| pending.caller);
-        let Some(caller) = callers.next() else { return RequestTarget::Nobody };
+        let Some(caller) = callers.next() else { return RequestTarget::None };
         if callers.any(|other| other != caller) {
-            return RequestTarget::Anybody;
+            return RequestTarget::Ambiguous;
         }
-        self.carrier(caller).map_or(RequestTarget::Nobody, RequestTarget::Call)
+        self.carrier(caller).map_or(RequestTarget::None, RequestTarget::Call)
     }
 
     /// Of several calls of one client, returns the oldest that accepts server requests: mostly the longest one sends them.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::{sync::oneshot, time::Instant};
-use toolbay_protocol::{LogLevel, Request, RequestId, Revision, method};
+use toolbay_protocol::{LogLevel, ObjectBuilder, Request, RequestId, Revision, method};
 use toolbay_supervise::LogSource;
 use toolbay_translate::{RequestEdits, request as translate_request};
 use toolbay_transport::Outgoing;
@@ -121,7 +121,7 @@ impl UpstreamConnection<'_> {
 fn set_level(context: &mut ConnectionContext<'_>, level: LogLevel) -> Outgoing {
     let id = context.outputs.ids.fetch_add(1, Ordering::Relaxed);
     context.calls.sent_ours(id, oneshot::channel().0);
-    let params = format!("{{\"level\":\"{level}\"}}");
+    let params = ObjectBuilder::new().string("level", &level.to_string()).finish();
     let id = id.into();
     let text = toolbay_protocol::request(&id, method::SET_LEVEL, Some(&params));
     Outgoing::request(id, method::SET_LEVEL, text)

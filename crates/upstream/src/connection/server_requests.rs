@@ -9,7 +9,9 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use tokio::sync::oneshot;
-use toolbay_protocol::{ErrorCode, ErrorObject, Request, RequestId, Revision, meta, method, model::Item};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, ObjectBuilder, Request, RequestId, Revision, meta, method, model::Item,
+};
 use toolbay_supervise::LogSource;
 use toolbay_transport::Outgoing;
 
@@ -61,7 +63,7 @@ impl UpstreamConnection<'_> {
         if method == method::ROOTS_LIST
             && let Some(roots) = &self.context.settings.roots
         {
-            let result = format!("{{\"roots\":{roots}}}");
+            let result = ObjectBuilder::new().raw("roots", roots).finish();
             return self.respond(toolbay_protocol::result(&request.id, &result));
         }
         if !is_server_request(method) {
@@ -72,8 +74,8 @@ impl UpstreamConnection<'_> {
             .map_or_else(|| self.context.calls.target_of_server_request(), RequestTarget::Call)
         {
             RequestTarget::Call(call) => call,
-            RequestTarget::Nobody => return self.refuse(&request.id, &unsupported(method)),
-            RequestTarget::Anybody => {
+            RequestTarget::None => return self.refuse(&request.id, &unsupported(method)),
+            RequestTarget::Ambiguous => {
                 self.context.outputs.has_ambiguous_requests.store(true, Ordering::Relaxed);
                 let note =
                     format!("`{method}` arrived during calls of several clients; it does not name its call");

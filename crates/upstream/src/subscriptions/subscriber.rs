@@ -8,7 +8,7 @@ mod modern;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::timeout};
-use toolbay_protocol::{Notification, Revision, encode_string, method};
+use toolbay_protocol::{Notification, ObjectBuilder, Revision, method};
 use toolbay_supervise::{LogRing, LogSource};
 
 use crate::{
@@ -128,7 +128,7 @@ impl Subscriber {
     }
 
     async fn request(&self, method: &'static str, uri: &str) -> Result<(), SubscribeError> {
-        let params = format!("{{\"uri\":{}}}", encode_string(uri));
+        let params = ObjectBuilder::new().string("uri", uri).finish();
         match timeout(RESPONSE_TIMEOUT, self.peer.request(method, Some(params))).await {
             Ok(Ok(response)) => match response.error() {
                 None => Ok(()),

@@ -65,7 +65,7 @@ async fn check_address(address: SocketAddr, pid: u32) -> Option<Finding> {
     Some(Finding::bad(CHECK, message).fix("end that process, or start the hub with another --listen"))
 }
 
-/// Nobody serves; would a hub get its usual port?
+/// No hub runs; would one get its usual port?
 fn none() -> Vec<Finding> {
     match PortOwner::of(DEFAULT_ADDRESS) {
         None => vec![Finding::good(CHECK, "not running; start one with `toolbay serve`")],

@@ -66,7 +66,7 @@ fn watching(configuration: &Configuration) -> Finding {
 async fn shell(context: &Context) -> Option<Finding> {
     const CHECK: &str = "PATH";
     let mut env = context.env.variables.clone();
-    env.remove(OsStr::new("TERM")); // else nobody need be asked
+    env.remove(OsStr::new("TERM")); // else no terminal need be asked
     let shell = shell_to_ask(&env)?;
     let tasks = TaskTracker::new();
     let login = login_path(&shell, context.env.variables.clone(), &Shim::current_exe(), &tasks).await;

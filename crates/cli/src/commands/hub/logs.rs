@@ -104,7 +104,7 @@ impl<'a> LogReader<'a> {
         loop {
             if let Some(file) = &mut self.file {
                 if file.metadata()?.len() < self.read_to {
-                    self.read_to = 0; // somebody emptied it
+                    self.read_to = 0; // it was emptied
                 }
                 let mut bytes = read(file, self.read_to, MOST)?;
                 // The last line may not be whole yet; one that is longer than all this is shown in parts.

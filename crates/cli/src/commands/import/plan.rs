@@ -165,7 +165,7 @@ impl ImportSource {
     fn moved(&self, index: usize, to: &TargetFile) -> &WrittenServer {
         let stays = to.scope == Scope::Project && to.path.parent() == Some(&self.file.folder);
         let (as_written, portable) = (&self.file.written[index], &self.file.portable[index]);
-        // Nobody asks for inputs here.
+        // Inputs are not asked for here.
         if stays && as_written.inputs().is_empty() { as_written } else { portable }
     }
 }

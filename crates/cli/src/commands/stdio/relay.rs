@@ -72,7 +72,7 @@ pub(super) struct Relay<'a> {
 enum End {
     /// The client has disconnected, or has all its responses.
     Client,
-    /// Somebody wants us to end.
+    /// A signal or the hub ends it.
     Stopped,
 }
 

@@ -48,7 +48,7 @@ struct StoredEvents {
     bytes: usize,
     last: u64,
     has_ended: bool,
-    /// When someone had read all of it, to the end.
+    /// When all of it was read, to the end.
     was_read: Option<Instant>,
     /// It cannot be resumed any more.
     is_forgotten: bool,
