@@ -30,7 +30,6 @@ pub(crate) use self::server_requests::answer;
 use self::{resume::Resumed, server_requests::OpenServerRequests};
 use crate::{
     error, gateway::Gateway, request::client::RequestClient, session::RunningRequest, suspended::answerable,
-    tasks::AwaitedTask,
 };
 
 /// A running request. Dropping it cancels the call.
@@ -121,41 +120,67 @@ struct CallRun {
     open: Option<OpenServerRequests>,
 }
 
+/// What a server returns to a call.
+enum Followed {
+    /// Its response.
+    Response(CallResponse),
+    /// Server requests for a client without a session, and those that it does not support: the call is suspended until the
+    /// client returns with responses.
+    ServerRequests { requests: Vec<ServerRequest>, refused: Vec<ServerRequest> },
+}
+
 impl CallRun {
     /// Returns the response to the client, unless it cancels the request first.
-    async fn run(mut self, call: RunningCall, mut running: Option<RunningRequest>) -> FinalResponse {
-        let cancelled = async {
-            match &mut running {
-                Some(running) => drop((&mut running.cancelled).await),
-                None => std::future::pending().await,
-            }
-        };
-        let response = tokio::select! {
-            biased;
-            () = cancelled => None,
-            response = self.respond(call) => Some(response.unwrap_or_else(|response| response)),
-        };
-        response.unwrap_or_else(|| self.failed(&error::cancelled()))
+    ///
+    /// Every call allocates this future, and allocators are slower beyond a kilobyte.
+    #[expect(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+    fn run(
+        mut self,
+        call: RunningCall,
+        mut running: Option<RunningRequest>,
+    ) -> impl Future<Output = FinalResponse> + Send {
+        async move {
+            let cancelled = async {
+                match &mut running {
+                    Some(running) => drop((&mut running.cancelled).await),
+                    None => std::future::pending().await,
+                }
+            };
+            let response = tokio::select! {
+                biased;
+                () = cancelled => None,
+                response = self.respond(call) => Some(response.unwrap_or_else(|response| response)),
+            };
+            response.unwrap_or_else(|| self.failed(&error::cancelled()))
+        }
     }
 
     /// Returns the response of the server, once the client has provided what the server requires.
-    async fn respond(&mut self, mut call: RunningCall) -> OrResponse<FinalResponse> {
-        let mut exchange = 0;
-        let response = loop {
-            let response = self.follow(call, None).await?;
-            if !is_input_required(&response) {
-                break response;
+    #[expect(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+    fn respond(&mut self, mut call: RunningCall) -> impl Future<Output = OrResponse<FinalResponse>> + Send {
+        async move {
+            let mut exchange = 0;
+            let response = loop {
+                let response = match self.follow(&mut call).await? {
+                    Followed::Response(response) => response,
+                    Followed::ServerRequests { requests, refused } => {
+                        return Err(self.suspend(call, None, requests, refused));
+                    }
+                };
+                if !is_input_required(&response) {
+                    break response;
+                }
+                if self.client.revision.features().has_input_required() {
+                    return Ok(self.sealed_input_required(&response));
+                }
+                exchange += 1;
+                // Rare and large, as what follows.
+                call = Box::pin(self.provide_input(&response, exchange)).await?;
+            };
+            match self.task_to_await(&response) {
+                Some(task) => Box::pin(self.await_task(task, &response.response)).await,
+                None => Ok(self.translated(&response)),
             }
-            if self.client.revision.features().has_input_required() {
-                return Ok(self.sealed_input_required(&response));
-            }
-            exchange += 1;
-            // Rare and large, as what follows.
-            call = Box::pin(self.provide_input(&response, exchange)).await?;
-        };
-        match self.task_to_await(&response) {
-            Some(task) => Box::pin(self.await_task(task, &response.response)).await,
-            None => Ok(self.translated(&response)),
         }
     }
 
@@ -177,8 +202,8 @@ impl CallRun {
         }
     }
 
-    /// Waits for the response of a server and passes on what it sends before. `task` ends with the call.
-    async fn follow(&mut self, mut call: RunningCall, task: Option<AwaitedTask>) -> OrResponse<CallResponse> {
+    /// Waits for the response of a server and passes on what it sends before.
+    async fn follow(&mut self, call: &mut RunningCall) -> OrResponse<Followed> {
         let outcome = loop {
             let update = tokio::select! {
                 biased;
@@ -196,12 +221,12 @@ impl CallRun {
                 }
                 CallUpdate::Event(CallEvent::ServerRequest(request)) => {
                     let mut requests = vec![*request];
-                    if let Some(outcome) = Box::pin(self.gather(&mut call, &mut requests)).await {
+                    if let Some(outcome) = Box::pin(self.gather(call, &mut requests)).await {
                         break outcome;
                     }
                     let (requests, refused) = answerable(requests, self.client.capabilities());
                     if !requests.is_empty() {
-                        return Err(self.suspend(call, task, requests, refused));
+                        return Ok(Followed::ServerRequests { requests, refused });
                     }
                     refused.into_iter().for_each(ServerRequest::refuse);
                 }
@@ -209,11 +234,7 @@ impl CallRun {
                 CallUpdate::Ended(outcome) => break outcome,
             }
         };
-        let response = outcome.map_err(|error| self.failed(&error::call_failed(&error)))?;
-        if let Some(task) = task {
-            task.ended();
-        }
-        Ok(response)
+        outcome.map(Followed::Response).map_err(|error| self.failed(&error::call_failed(&error)))
     }
 
     /// Passes a notification of the server on to the client.

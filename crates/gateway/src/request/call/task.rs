@@ -11,7 +11,7 @@ use toolbay_protocol::{
 };
 use toolbay_translate as translate;
 
-use super::{CallRun, FinalResponse, OrResponse};
+use super::{CallRun, FinalResponse, Followed, OrResponse};
 use crate::{
     error,
     tasks::{AwaitedTask, Sealing, Task, TaskProtocol, task_of},
@@ -44,8 +44,16 @@ impl CallRun {
                 let (sender, events) = self.wants_events.then(events).unzip();
                 let call =
                     task.request(method::TASKS_RESULT, None, sender).map_err(|error| self.failed(&error))?;
-                let response = self.follow(RunningCall::new(call, events), Some(task)).await?;
-                Ok(self.translated(&response))
+                let mut call = RunningCall::new(call, events);
+                match self.follow(&mut call).await? {
+                    Followed::Response(response) => {
+                        task.ended();
+                        Ok(self.translated(&response))
+                    }
+                    Followed::ServerRequests { requests, refused } => {
+                        Err(self.suspend(call, Some(task), requests, refused))
+                    }
+                }
             }
         }
     }
