@@ -1,0 +1,219 @@
+//! A knowledge graph: entities with observations, and relations between them.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+/// Something that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entity {
+    pub(super) name: String,
+    pub(super) entity_type: String,
+    pub(super) observations: Vec<String>,
+}
+
+/// A directed edge between two entities, neither of which needs to exist.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Relation {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) relation_type: String,
+}
+
+/// Observations of one entity, to be added or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Observations {
+    pub(super) entity: String,
+    pub(super) contents: Vec<String>,
+}
+
+/// A change of a graph.
+///
+/// Applied again to a graph that has it already, with all the changes that followed it, a sequence of changes leaves the
+/// graph as it is. The journal of a [`Store`](super::store::Store) depends on that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Change {
+    /// Entities whose name exists are left as they are.
+    CreateEntities(Vec<Entity>),
+    /// Relations that exist are left as they are.
+    CreateRelations(Vec<Relation>),
+    /// Observations that an entity has are left as they are. All entities must exist.
+    AddObservations(Vec<Observations>),
+    /// With the relations from and to them.
+    DeleteEntities(Vec<String>),
+    /// Entities and observations that do not exist are passed over.
+    DeleteObservations(Vec<Observations>),
+    /// Relations that do not exist are passed over.
+    DeleteRelations(Vec<Relation>),
+}
+
+/// A change that names an entity that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Entity with name {name} not found")]
+pub(super) struct UnknownEntity {
+    pub(super) name: String,
+}
+
+/// The graph, in the order in which it was created.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Graph {
+    /// `None` where one was deleted.
+    entities: Vec<Option<Entity>>,
+    by_name: HashMap<String, usize>,
+    relations: Vec<Relation>,
+    known_relations: HashSet<Relation>,
+}
+
+impl Graph {
+    /// All entities, in the order of their creation.
+    pub(super) fn entities(&self) -> impl Iterator<Item = &Entity> {
+        self.entities.iter().flatten()
+    }
+
+    /// All relations, in the order of their creation.
+    pub(super) fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+
+    /// The entity of a name.
+    pub(super) fn entity(&self, name: &str) -> Option<&Entity> {
+        self.entities[*self.by_name.get(name)?].as_ref()
+    }
+
+    /// How many entities there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// The relations with at least one end in `names`.
+    pub(super) fn relations_of<'a>(&'a self, names: &HashSet<&str>) -> impl Iterator<Item = &'a Relation> {
+        self.relations
+            .iter()
+            .filter(|relation| names.contains(relation.from.as_str()) || names.contains(relation.to.as_str()))
+    }
+
+    /// Applies a change and returns the part of it that was new, which is empty when nothing changed.
+    ///
+    /// # Errors
+    /// If observations are added to an entity that does not exist; nothing is changed then.
+    pub(super) fn apply(&mut self, change: Change) -> Result<Change, UnknownEntity> {
+        Ok(match change {
+            Change::CreateEntities(entities) => Change::CreateEntities(
+                entities.into_iter().filter(|entity| self.insert_entity(entity.clone())).collect(),
+            ),
+            Change::CreateRelations(relations) => Change::CreateRelations(
+                relations.into_iter().filter(|relation| self.insert_relation(relation.clone())).collect(),
+            ),
+            Change::AddObservations(added) => {
+                if let Some(unknown) = added.iter().find(|it| !self.by_name.contains_key(&it.entity)) {
+                    return Err(UnknownEntity { name: unknown.entity.clone() });
+                }
+                Change::AddObservations(added.into_iter().map(|it| self.add_observations(it)).collect())
+            }
+            Change::DeleteEntities(names) => {
+                let deleted = names.iter().filter(|name| self.remove_entity(name)).count();
+                let gone: HashSet<&str> = names.iter().map(String::as_str).collect();
+                // Relations may lead to entities that do not exist.
+                let is_changed = self.retain_relations(|relation| {
+                    !gone.contains(relation.from.as_str()) && !gone.contains(relation.to.as_str())
+                });
+                Change::DeleteEntities(if deleted > 0 || is_changed { names } else { Vec::new() })
+            }
+            Change::DeleteObservations(deleted) => Change::DeleteObservations(
+                deleted.into_iter().map(|it| self.delete_observations(it)).collect(),
+            ),
+            Change::DeleteRelations(relations) => {
+                let deleted: HashSet<Relation> =
+                    relations.into_iter().filter(|relation| self.known_relations.contains(relation)).collect();
+                self.retain_relations(|relation| !deleted.contains(relation));
+                Change::DeleteRelations(deleted.into_iter().collect())
+            }
+        })
+    }
+
+    fn insert_entity(&mut self, mut entity: Entity) -> bool {
+        if self.by_name.contains_key(&entity.name) {
+            return false;
+        }
+        let mut seen = HashSet::new();
+        entity.observations.retain(|observation| seen.insert(observation.clone()));
+        self.by_name.insert(entity.name.clone(), self.entities.len());
+        self.entities.push(Some(entity));
+        true
+    }
+
+    fn insert_relation(&mut self, relation: Relation) -> bool {
+        let is_new = self.known_relations.insert(relation.clone());
+        if is_new {
+            self.relations.push(relation);
+        }
+        is_new
+    }
+
+    fn entity_mut(&mut self, name: &str) -> Option<&mut Entity> {
+        self.entities[*self.by_name.get(name)?].as_mut()
+    }
+
+    fn add_observations(&mut self, added: Observations) -> Observations {
+        let Observations { entity, mut contents } = added;
+        contents.retain(|content| match self.entity_mut(&entity) {
+            Some(known) if !known.observations.contains(content) => {
+                known.observations.push(content.clone());
+                true
+            }
+            _ => false,
+        });
+        Observations { entity, contents }
+    }
+
+    fn delete_observations(&mut self, deleted: Observations) -> Observations {
+        let Observations { entity, mut contents } = deleted;
+        if let Some(known) = self.entity_mut(&entity) {
+            contents.retain(|content| known.observations.contains(content));
+            known.observations.retain(|observation| !contents.contains(observation));
+        } else {
+            contents.clear();
+        }
+        Observations { entity, contents }
+    }
+
+    fn remove_entity(&mut self, name: &str) -> bool {
+        let Some(at) = self.by_name.remove(name) else { return false };
+        self.entities[at] = None;
+        // Deleted ones take no more than half of the places.
+        if self.entities.len() > 2 * self.by_name.len() + 16 {
+            self.entities.retain(Option::is_some);
+            let names = self.entities.iter().flatten().map(|entity| entity.name.clone());
+            self.by_name = names.enumerate().map(|(at, name)| (name, at)).collect();
+        }
+        true
+    }
+
+    fn retain_relations(&mut self, keep: impl Fn(&Relation) -> bool) -> bool {
+        let before = self.relations.len();
+        self.relations.retain(&keep);
+        let is_changed = self.relations.len() != before;
+        if is_changed {
+            self.known_relations.retain(keep);
+        }
+        is_changed
+    }
+}
+
+impl Change {
+    /// Whether it changes nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::CreateEntities(entities) => entities.is_empty(),
+            Self::CreateRelations(relations) | Self::DeleteRelations(relations) => relations.is_empty(),
+            Self::AddObservations(observations) | Self::DeleteObservations(observations) => {
+                observations.iter().all(|it| it.contents.is_empty())
+            }
+            Self::DeleteEntities(names) => names.is_empty(),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Files of allowed directories, read and changed without damage.
+//!
+//! [`Text`] decodes the content of a file and encodes it again with every byte that was not edited; [`edit`] finds the text
+//! that an edit replaces; [`write_file`] replaces a file in one step.
+
+#![forbid(unsafe_code)]
+
+pub mod edit;
+mod text;
+mod write;
+
+pub use text::{DecodeError, EncodeError, LineEnding, Text, TextEncoding};
+pub use write::{WriteMode, Written, write_file};

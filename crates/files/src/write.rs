@@ -1,0 +1,290 @@
+//! Writing a file so that it has its old content or its new one, whatever happens in between.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Write},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::{
+    fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags},
+    io::Errno,
+};
+
+/// The permissions of a new file, before the umask.
+const NEW_FILE: Mode = Mode::from_bits_retain(0o666);
+/// The most bytes of the names, and of one value, of extended attributes that are copied.
+const MAX_ATTRIBUTES: usize = 64 * 1024;
+
+/// How a file is replaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WriteMode {
+    /// A new file takes the place of the old one in one step. Whoever reads sees the old content or the new one.
+    #[default]
+    Atomic,
+    /// The file itself is written, so that hard links and watchers of the file keep it. A crash may leave half of it.
+    InPlace,
+}
+
+/// What a write found where it was to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// There was no file.
+    Created,
+    /// There was a file, which is replaced.
+    Replaced,
+}
+
+/// Writes a file of an open directory: all of it, on disk when this returns.
+///
+/// The new file has the permissions, extended attributes and, where the system allows it, the owner of the old one. A
+/// symbolic link is not followed but refused, so the caller resolves links first.
+///
+/// `unchanged` is asked right before the old file is replaced, with its state at that time.
+///
+/// # Errors
+/// If the file is no regular file, if `unchanged` refuses, or if the system does.
+pub fn write_file(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    content: &[u8],
+    mode: WriteMode,
+    unchanged: impl FnOnce(Option<&Stat>) -> io::Result<()>,
+) -> io::Result<Written> {
+    let old = open_old(directory, name, mode)?;
+    match (mode, old) {
+        (WriteMode::InPlace, Some(old)) => {
+            unchanged(Some(&rustix::fs::fstat(&old)?))?;
+            let mut file = File::from(old);
+            file.set_len(0)?;
+            file.write_all(content)?;
+            file.sync_all()?;
+            Ok(Written::Replaced)
+        }
+        (_, old) => replace(directory, name, content, old.as_ref(), unchanged),
+    }
+}
+
+/// Opens the file that is there, without waiting for a FIFO and without waking a device.
+fn open_old(directory: BorrowedFd<'_>, name: &OsStr, mode: WriteMode) -> io::Result<Option<OwnedFd>> {
+    let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let access = match mode {
+        WriteMode::Atomic => OFlags::RDONLY,
+        WriteMode::InPlace => OFlags::RDWR,
+    };
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => Ok(Some(file)),
+        Err(Errno::NOENT) => Ok(None),
+        // A file that may not be read can still be replaced; its permissions are all that is kept then.
+        Err(Errno::ACCESS) if mode == WriteMode::Atomic => {
+            Ok(Some(rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?))
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn replace(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    content: &[u8],
+    old: Option<&OwnedFd>,
+    unchanged: impl FnOnce(Option<&Stat>) -> io::Result<()>,
+) -> io::Result<Written> {
+    let new = Temporary::create(directory, name)?;
+    let mut file = &new.file;
+    file.write_all(content)?;
+    let stat = old.map(rustix::fs::fstat).transpose()?;
+    if let (Some(old), Some(stat)) = (old, &stat) {
+        keep_attributes(old.as_fd(), stat, new.file.as_fd())?;
+    }
+    new.file.sync_all()?;
+    let now = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Some(stat),
+        Err(Errno::NOENT) => None,
+        Err(errno) => return Err(errno.into()),
+    };
+    unchanged(now.as_ref())?;
+    new.rename(name, now.is_some())?;
+    rustix::fs::fsync(directory)?;
+    Ok(if now.is_some() { Written::Replaced } else { Written::Created })
+}
+
+/// Gives a file the owner, permissions and extended attributes of another.
+fn keep_attributes(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> io::Result<()> {
+    let own = rustix::fs::fstat(new)?;
+    if (stat.st_uid, stat.st_gid) != (own.st_uid, own.st_gid) {
+        let owner = Some(Uid::from_raw(stat.st_uid));
+        let group = Some(Gid::from_raw(stat.st_gid));
+        // Only root may give a file away. Its group may be kept where we are in it.
+        if rustix::fs::fchown(new, owner, group).is_err() {
+            let _ = rustix::fs::fchown(new, None, group);
+        }
+    }
+    copy_extended_attributes(old, new);
+    // After the owner, since a change of owner clears the bits that run a program as another user.
+    rustix::fs::fchmod(new, Mode::from_raw_mode(stat.st_mode))?;
+    Ok(())
+}
+
+/// Copies what can be copied: some attributes belong to the system, and not every file system has them.
+fn copy_extended_attributes(old: BorrowedFd<'_>, new: BorrowedFd<'_>) {
+    let mut names = vec![0; MAX_ATTRIBUTES];
+    let Ok(length) = rustix::fs::flistxattr(old, &mut names[..]) else { return };
+    let mut value = vec![0; MAX_ATTRIBUTES];
+    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        if let Ok(length) = rustix::fs::fgetxattr(old, name, &mut value[..]) {
+            let _ = rustix::fs::fsetxattr(new, name, &value[..length], XattrFlags::empty());
+        }
+    }
+}
+
+/// A file that is removed unless it takes the place of another.
+struct Temporary<'a> {
+    directory: BorrowedFd<'a>,
+    name: OsString,
+    file: File,
+    is_renamed: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(directory: BorrowedFd<'a>, target: &OsStr) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            // Short, so that it fits where the name of the file does.
+            let _ = target;
+            let name = OsString::from(format!(".toolbay-{}-{number}.tmp", std::process::id()));
+            match rustix::fs::openat(directory, &name, flags, NEW_FILE) {
+                Ok(file) => return Ok(Self { directory, name, file: file.into(), is_renamed: false }),
+                Err(Errno::EXIST) => {} // left by a program that was killed and had the same number
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Puts the file in its place. Where there was none, one that was created meanwhile is not replaced.
+    fn rename(mut self, name: &OsStr, replaces: bool) -> io::Result<()> {
+        if replaces {
+            rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
+        } else {
+            rename_new(self.directory, &self.name, name)?;
+        }
+        self.is_renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Renames a file unless there is one of the new name.
+fn rename_new(directory: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
+        // Some file systems know no such rename; a link refuses to replace, too.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?;
+            rustix::fs::unlinkat(directory, from, AtFlags::empty())?;
+            Ok(())
+        }
+        done => Ok(done?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    fn write(
+        directory: &tempfile::TempDir,
+        name: &str,
+        content: &str,
+        mode: WriteMode,
+    ) -> io::Result<Written> {
+        let opened = File::open(directory.path()).unwrap();
+        write_file(opened.as_fd(), OsStr::new(name), content.as_bytes(), mode, |_| Ok(()))
+    }
+
+    fn names(directory: &tempfile::TempDir) -> Vec<OsString> {
+        let mut names: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn permissions_and_attributes_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.sh");
+        assert_eq!(write(&directory, "run.sh", "one", WriteMode::Atomic).unwrap(), Written::Created);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+        let has_attributes = rustix::fs::setxattr(&path, "user.origin", b"here", XattrFlags::empty()).is_ok();
+        for mode in [WriteMode::Atomic, WriteMode::InPlace] {
+            assert_eq!(write(&directory, "run.sh", "two", mode).unwrap(), Written::Replaced);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
+            if has_attributes {
+                let mut value = [0; 16];
+                let length = rustix::fs::getxattr(&path, "user.origin", &mut value[..]).unwrap();
+                assert_eq!(&value[..length], b"here");
+            }
+        }
+        assert_eq!(names(&directory), ["run.sh"]);
+    }
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("elsewhere", directory.path().join("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, directory.path().join("fifo"), FileType::Fifo, NEW_FILE, 0)
+            .unwrap();
+        for name in ["link", "fifo"] {
+            for mode in [WriteMode::Atomic, WriteMode::InPlace] {
+                assert_eq!(write(&directory, name, "x", mode).unwrap_err().to_string(), "not a regular file");
+            }
+        }
+        assert_eq!(names(&directory), ["fifo", "link"]);
+    }
+
+    #[test]
+    fn a_refused_write_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a"), "old").unwrap();
+        let opened = File::open(directory.path()).unwrap();
+        let refuse = |_: Option<&Stat>| Err(io::Error::other("changed"));
+        write_file(opened.as_fd(), OsStr::new("a"), b"new", WriteMode::Atomic, refuse).unwrap_err();
+        assert_eq!(fs::read_to_string(directory.path().join("a")).unwrap(), "old");
+        // One that appears while a new file is written is not replaced.
+        let path = directory.path().join("b");
+        let appear = |_: Option<&Stat>| fs::write(&path, "theirs");
+        write_file(opened.as_fd(), OsStr::new("b"), b"ours", WriteMode::Atomic, appear).unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(names(&directory), ["a", "b"]);
+    }
+
+    #[test]
+    fn hard_links_are_kept_in_place() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a"), "old and long").unwrap();
+        fs::hard_link(directory.path().join("a"), directory.path().join("b")).unwrap();
+        write(&directory, "a", "new", WriteMode::InPlace).unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join("b")).unwrap(), "new");
+    }
+}
