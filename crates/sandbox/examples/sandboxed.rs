@@ -1,0 +1,24 @@
+//! Runs a command in a sandbox that may change the current directory: `sandboxed [--partial] COMMAND…`
+
+use std::{ffi::OsString, process::Command};
+
+use toolbay_sandbox::{Level, Policy, command_line, run_if_asked};
+
+fn main() -> std::io::Result<()> {
+    run_if_asked();
+    let mut command: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let level = if command.first().is_some_and(|first| first == "--partial") {
+        command.remove(0);
+        Level::Partial
+    } else {
+        Level::Full
+    };
+    if command.first().is_some_and(|first| first == "--probe") {
+        println!("{:?}", toolbay_sandbox::probe());
+        return Ok(());
+    }
+    let policy = Policy { write: vec![std::env::current_dir()?], ..Policy::new(level) };
+    let (program, arguments) = command_line(&policy, command.iter().map(OsString::as_os_str))?;
+    let status = Command::new(program).args(arguments).status()?;
+    std::process::exit(status.code().unwrap_or(1));
+}
