@@ -7,6 +7,7 @@
 
 pub mod codebase;
 pub mod hub;
+pub mod memory;
 
 /// The example in docs/builtin.md is a test.
 #[cfg(doctest)]

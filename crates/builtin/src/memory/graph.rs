@@ -2,23 +2,30 @@
 
 use std::collections::{HashMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something that is remembered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entity {
+    /// The name of the entity
     pub(super) name: String,
+    /// The type of the entity
     pub(super) entity_type: String,
+    /// An array of observation contents associated with the entity
     pub(super) observations: Vec<String>,
 }
 
 /// A directed edge between two entities, neither of which needs to exist.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Relation {
+    /// The name of the entity where the relation starts
     pub(super) from: String,
+    /// The name of the entity where the relation ends
     pub(super) to: String,
+    /// The type of the relation
     pub(super) relation_type: String,
 }
 
@@ -127,8 +134,10 @@ impl Graph {
                 deleted.into_iter().map(|it| self.delete_observations(it)).collect(),
             ),
             Change::DeleteRelations(relations) => {
-                let deleted: HashSet<Relation> =
-                    relations.into_iter().filter(|relation| self.known_relations.contains(relation)).collect();
+                let deleted: HashSet<Relation> = relations
+                    .into_iter()
+                    .filter(|relation| self.known_relations.contains(relation))
+                    .collect();
                 self.retain_relations(|relation| !deleted.contains(relation));
                 Change::DeleteRelations(deleted.into_iter().collect())
             }
@@ -204,7 +213,30 @@ impl Graph {
     }
 }
 
+impl Entity {
+    /// How long it is as text, about.
+    pub(super) fn size(&self) -> usize {
+        let observations = self.observations.iter().map(|observation| observation.len() + 16);
+        self.name.len() + self.entity_type.len() + observations.sum::<usize>() + 96
+    }
+}
+
 impl Change {
+    /// The entities of a change that creates some.
+    pub(super) fn into_entities(self) -> Vec<Entity> {
+        if let Self::CreateEntities(entities) = self { entities } else { Vec::new() }
+    }
+
+    /// The relations of a change that creates some.
+    pub(super) fn into_relations(self) -> Vec<Relation> {
+        if let Self::CreateRelations(relations) = self { relations } else { Vec::new() }
+    }
+
+    /// The observations of a change that adds some.
+    pub(super) fn into_observations(self) -> Vec<Observations> {
+        if let Self::AddObservations(added) = self { added } else { Vec::new() }
+    }
+
     /// Whether it changes nothing.
     pub(super) fn is_empty(&self) -> bool {
         match self {

@@ -90,7 +90,9 @@ pub(super) enum StoreError {
     Locked { path: PathBuf },
     #[error(transparent)]
     UnknownEntity(#[from] UnknownEntity),
-    #[error("the memory is full: at most {entities} entities and {bytes} bytes; delete what is no longer needed")]
+    #[error(
+        "the memory is full: at most {entities} entities and {bytes} bytes; delete what is no longer needed"
+    )]
     Full { entities: usize, bytes: u64 },
 }
 
@@ -153,7 +155,10 @@ impl Store {
         if loaded.journal > MAX_JOURNAL {
             // The change is in the journal, so a failure now costs nothing but the time of the next try.
             if let Err(error) = self.merge(&mut loaded) {
-                tracing::warn!("cannot merge the journal of the memory file {}: {error}", self.path.display());
+                tracing::warn!(
+                    "cannot merge the journal of the memory file {}: {error}",
+                    self.path.display()
+                );
             }
         }
         Ok(effect)
@@ -229,7 +234,9 @@ impl Store {
     /// Reads the file. What cannot be read is passed over, and kept for [`Store::merge`] to move aside.
     fn load(&self) -> io::Result<Loaded> {
         let mut loaded = Loaded { file: FileState::of(&self.path), ..Loaded::default() };
-        let Some(mut file) = open_regular(&self.path, OpenOptions::new().read(true))? else { return Ok(loaded) };
+        let Some(mut file) = open_regular(&self.path, OpenOptions::new().read(true))? else {
+            return Ok(loaded);
+        };
         let mut content = Vec::new();
         file.read_to_end(&mut content)?;
         for line in content.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
@@ -269,8 +276,9 @@ impl Store {
         let mut line = serde_json::to_vec(change)?;
         line.push(b'\n');
         let options = &mut OpenOptions::new();
-        let journal = open_regular(&self.journal, options.create(true).truncate(false).write(true).mode(PRIVATE))?
-            .ok_or(io::ErrorKind::NotFound)?;
+        let journal =
+            open_regular(&self.journal, options.create(true).truncate(false).write(true).mode(PRIVATE))?
+                .ok_or(io::ErrorKind::NotFound)?;
         if let Err(error) = journal.write_all_at(&line, loaded.journal) {
             let _ = journal.set_len(loaded.journal); // on a full disk, a part of the line may be there
             return Err(error);
@@ -303,7 +311,8 @@ impl Store {
             serde_json::to_writer(&mut content, &line)?;
         }
         let draft = beside(&self.path, "new");
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(PRIVATE).open(&draft)?;
+        let mut file =
+            OpenOptions::new().create(true).truncate(true).write(true).mode(PRIVATE).open(&draft)?;
         file.write_all(&content)?;
         if let Ok(old) = fs::metadata(&self.path) {
             file.set_permissions(old.permissions())?;
@@ -318,7 +327,9 @@ impl Store {
         let added = match change {
             Change::CreateEntities(entities) => entities.len(),
             Change::CreateRelations(_) | Change::AddObservations(_) => 0,
-            Change::DeleteEntities(_) | Change::DeleteObservations(_) | Change::DeleteRelations(_) => return Ok(()),
+            Change::DeleteEntities(_) | Change::DeleteObservations(_) | Change::DeleteRelations(_) => {
+                return Ok(());
+            }
         };
         let bytes = loaded.file.map_or(0, |file| file.size) + loaded.journal;
         if loaded.graph.len() + added > self.quota.entities || bytes > self.quota.bytes {

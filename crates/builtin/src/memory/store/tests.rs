@@ -32,7 +32,9 @@ fn parallel_writers_lose_nothing() {
             let store = store(&directory);
             scope.spawn(move || {
                 for number in 0..50 {
-                    store.change(Change::CreateEntities(vec![entity(&format!("{writer}-{number}"))])).unwrap();
+                    store
+                        .change(Change::CreateEntities(vec![entity(&format!("{writer}-{number}"))]))
+                        .unwrap();
                     if number % 20 == writer {
                         store.flush().unwrap();
                     }
@@ -59,7 +61,8 @@ fn changes_of_other_programs_are_seen() {
     one.flush().unwrap();
     // The reference server writes the whole file.
     let path = directory.path().join("memory.jsonl");
-    let content = fs::read_to_string(&path).unwrap() + "\n{\"type\":\"entity\",\"name\":\"c\",\"entityType\":\"x\",\"observations\":[]}";
+    let content = fs::read_to_string(&path).unwrap()
+        + "\n{\"type\":\"entity\",\"name\":\"c\",\"entityType\":\"x\",\"observations\":[]}";
     fs::write(&path, content).unwrap();
     assert_eq!(names(&other), ["a", "b", "c"]);
     other.change(Change::DeleteEntities(vec!["a".into()])).unwrap();
@@ -126,7 +129,10 @@ impl Numbers {
     fn change(&mut self) -> Change {
         let observation = format!("o{}", self.below(4));
         match self.below(6) {
-            0 => Change::CreateEntities(vec![Entity { observations: vec![observation], ..entity(&self.name()) }]),
+            0 => Change::CreateEntities(vec![Entity {
+                observations: vec![observation],
+                ..entity(&self.name())
+            }]),
             1 => Change::CreateRelations(vec![relation(&self.name(), &self.name())]),
             2 => Change::AddObservations(observations(&self.name(), &[&observation])),
             3 => Change::DeleteEntities(vec![self.name()]),
