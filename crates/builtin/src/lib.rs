@@ -8,6 +8,7 @@
 pub mod codebase;
 pub mod hub;
 pub mod memory;
+pub mod time;
 
 /// The example in docs/builtin.md is a test.
 #[cfg(doctest)]

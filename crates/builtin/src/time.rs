@@ -1,0 +1,215 @@
+//! The server `time`: the current time, and conversions between time zones.
+//!
+//! The contract is that of `mcp-server-time`. The time zones are in the program, so that those of the system are not needed.
+
+use std::sync::Arc;
+
+use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+use toolbay_server::{
+    Annotations, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolServer, Toolset, in_process,
+};
+use toolbay_transport::Connection;
+
+/// Makes the server connectable. Models are told to use `local` where the user names no time zone: that of the system,
+/// unless it is given.
+pub fn time(local: Option<&str>) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
+    let system = TimeZone::system();
+    let local = local.or(system.iana_name()).unwrap_or("UTC").to_owned();
+    in_process(Arc::new(ToolServer::new("mcp-time", Clock, tools(&local))))
+}
+
+#[derive(Debug)]
+struct Clock;
+
+fn tools(local: &str) -> Toolset<Clock> {
+    let with_local = |schema: &mut Value| {
+        for argument in ["timezone", "source_timezone", "target_timezone"] {
+            if let Some(description) = schema.pointer_mut(&format!("/properties/{argument}/description"))
+                && let Some(text) = description.as_str()
+            {
+                *description = text.replace("{local}", local).into();
+            }
+        }
+    };
+    Toolset::new([
+        Tool::new("get_current_time", get_current_time)
+            .title("Current time")
+            .description("Get current time in a specific timezone")
+            .edit_input_schema(with_local)
+            .output::<Time>()
+            .annotations(Annotations::READ_ONLY),
+        Tool::new("convert_time", convert_time)
+            .title("Convert time")
+            .description("Convert time between timezones")
+            .edit_input_schema(with_local)
+            .output::<Conversion>()
+            .annotations(Annotations::READ_ONLY),
+    ])
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Current {
+    /// IANA timezone name (e.g., 'America/New_York', 'Europe/London'). Use '{local}' as local timezone if no timezone provided by the user.
+    timezone: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Convert {
+    /// Source IANA timezone name (e.g., 'America/New_York', 'Europe/London'). Use '{local}' as local timezone if no source timezone provided by the user.
+    source_timezone: String,
+    /// Time to convert in 24-hour format (HH:MM)
+    time: String,
+    /// Target IANA timezone name (e.g., 'Asia/Tokyo', 'America/Los_Angeles'). Use '{local}' as local timezone if no target timezone provided by the user.
+    target_timezone: String,
+}
+
+/// A point in time, as seen in a time zone.
+#[derive(Serialize, JsonSchema)]
+struct Time {
+    timezone: String,
+    /// ISO 8601, with the offset from UTC
+    datetime: String,
+    day_of_week: String,
+    is_dst: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Conversion {
+    source: Time,
+    target: Time,
+    /// Hours that the target is ahead: `+5.5h`
+    time_difference: String,
+}
+
+async fn get_current_time(_: Arc<Clock>, arguments: Current, _: ToolContext) -> ToolResult {
+    let now = Timestamp::now().to_zoned(zone(&arguments.timezone)?);
+    Ok(pretty(&Time::new(arguments.timezone, &now)))
+}
+
+async fn convert_time(_: Arc<Clock>, arguments: Convert, _: ToolContext) -> ToolResult {
+    let (from, to) = (zone(&arguments.source_timezone)?, zone(&arguments.target_timezone)?);
+    Ok(pretty(&convert(Timestamp::now(), &arguments, from, to)?))
+}
+
+fn convert(
+    now: Timestamp,
+    arguments: &Convert,
+    from: TimeZone,
+    to: TimeZone,
+) -> Result<Conversion, ToolError> {
+    let time = civil::Time::strptime("%H:%M", &arguments.time)
+        .map_err(|_| failed("Invalid time format. Expected HH:MM [24-hour format]"))?;
+    let today = now.to_zoned(from.clone()).date();
+    // A time that does not exist on the day that the clocks go forward is moved by as much as they are.
+    let source = today.to_datetime(time).to_zoned(from).map_err(|error| failed(&error.to_string()))?;
+    let target = source.with_time_zone(to);
+    let difference = target.offset().seconds() - source.offset().seconds();
+    Ok(Conversion {
+        source: Time::new(arguments.source_timezone.clone(), &source),
+        target: Time::new(arguments.target_timezone.clone(), &target),
+        time_difference: hours(difference),
+    })
+}
+
+/// `+9.0h` for whole hours, `+5.75h` otherwise.
+fn hours(seconds: i32) -> String {
+    let hours = f64::from(seconds) / 3600.0;
+    if seconds % 3600 == 0 {
+        return format!("{hours:+.1}h");
+    }
+    format!("{}h", format!("{hours:+.2}").trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn zone(name: &str) -> Result<TimeZone, ToolError> {
+    TimeZone::get(name)
+        .map_err(|_| failed(&format!("Invalid timezone: 'No time zone found with key {name}'")))
+}
+
+fn failed(reason: &str) -> ToolError {
+    ToolError::failed(format!("Error processing mcp-server-time query: {reason}"))
+}
+
+/// A structured result whose text is JSON for people, as in the contract.
+fn pretty(value: &impl Serialize) -> ToolOutput {
+    ToolOutput::text(serde_json::to_string_pretty(value).unwrap_or_default()).with_structured(value)
+}
+
+impl Time {
+    fn new(timezone: String, time: &Zoned) -> Self {
+        Self {
+            timezone,
+            datetime: time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            day_of_week: time.strftime("%A").to_string(),
+            is_dst: time.time_zone().to_offset_info(time.timestamp()).dst().is_dst(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(at: &str, from: &str, time: &str, to: &str) -> Conversion {
+        let arguments =
+            Convert { source_timezone: from.into(), time: time.into(), target_timezone: to.into() };
+        let convert = || convert(at.parse().unwrap(), &arguments, zone(from)?, zone(to)?);
+        convert().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn times_are_converted_between_zones() {
+        for (at, from, time, to, expected, difference) in [
+            (
+                "2026-01-15T12:00:00Z",
+                "Europe/Warsaw",
+                "12:00",
+                "America/New_York",
+                "2026-01-15T06:00:00-05:00",
+                "-6.0h",
+            ),
+            (
+                "2026-07-15T12:00:00Z",
+                "Etc/UTC",
+                "09:30",
+                "Asia/Kathmandu",
+                "2026-07-15T15:15:00+05:45",
+                "+5.75h",
+            ),
+            (
+                "2026-07-15T12:00:00Z",
+                "Asia/Tokyo",
+                "00:30",
+                "Asia/Kolkata",
+                "2026-07-14T21:00:00+05:30",
+                "-3.5h",
+            ),
+            // The clocks go forward from 02:00 to 03:00.
+            (
+                "2026-03-29T12:00:00Z",
+                "Europe/Berlin",
+                "02:30",
+                "Etc/UTC",
+                "2026-03-29T01:30:00+00:00",
+                "-2.0h",
+            ),
+        ] {
+            let conversion = converted(at, from, time, to);
+            assert_eq!(
+                (conversion.target.datetime.as_str(), conversion.time_difference.as_str()),
+                (expected, difference)
+            );
+        }
+        let summer = converted("2026-07-15T12:00:00Z", "Europe/Berlin", "12:00", "Etc/UTC").source;
+        assert!(summer.is_dst && summer.day_of_week == "Wednesday");
+        assert!(
+            zone("Mars/Olympus")
+                .unwrap_err()
+                .to_string()
+                .contains("No time zone found with key Mars/Olympus")
+        );
+    }
+}
