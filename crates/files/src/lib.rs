@@ -5,9 +5,19 @@
 
 #![forbid(unsafe_code)]
 
+mod allowed;
+pub mod beneath;
 pub mod edit;
+mod path;
+mod protect;
+mod secrets;
 mod text;
 mod write;
+
+pub use allowed::{AccessError, AllowedDirectories, Entry, Found, Place, Protection};
+pub use path::{PathError, RelPath};
+pub use protect::is_protected;
+pub use secrets::Secrets;
 
 pub use text::{DecodeError, EncodeError, LineEnding, Text, TextEncoding};
 pub use write::{WriteMode, Written, write_file};
