@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod codebase;
+pub mod filesystem;
 pub mod hub;
 pub mod memory;
 pub mod time;

@@ -3,7 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    io,
+    io::{self, Read},
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt,
@@ -234,6 +234,22 @@ impl AllowedDirectories {
         Err(AccessError::Io { path, source: Errno::LOOP.into() })
     }
 
+    /// Finds something in a directory that was found, by its name there. It is not looked for from the top again, which makes
+    /// walks fast, and a link is not followed.
+    ///
+    /// # Errors
+    /// As [`AllowedDirectories::find`].
+    pub fn enter(&self, directory: &Found, name: &OsStr) -> Result<Found, AccessError> {
+        let path = directory.path.join(name);
+        let real = directory.real.join(name.as_bytes());
+        self.check_secret(&path, &real)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&directory.handle, name, flags, Mode::empty());
+        let handle = opened.map_err(|errno| failed(path.clone(), errno.into()))?;
+        let stat = rustix::fs::fstat(&handle).map_err(|errno| failed(path.clone(), errno.into()))?;
+        Ok(Found { path, root: directory.root.clone(), real, handle, stat })
+    }
+
     /// Creates a directory and those above it, as far as they do not exist.
     ///
     /// # Errors
@@ -442,6 +458,36 @@ impl Found {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::openat(&self.handle, ".", flags, Mode::empty())
             .map_err(|errno| failed(self.path.clone(), errno.into()))
+    }
+
+    /// When it was created, in seconds and nanoseconds since 1970, where the file system tells.
+    pub fn created(&self) -> Option<(i64, u64)> {
+        let wanted = rustix::fs::StatxFlags::BTIME;
+        let told = rustix::fs::statx(&self.handle, "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let is_told = rustix::fs::StatxFlags::from_bits_retain(told.stx_mask).contains(wanted);
+        is_told.then(|| (told.stx_btime.tv_sec, told.stx_btime.tv_nsec.into()))
+    }
+
+    /// The size of something in a directory, following a link if it stays in the allowed directories; 0 if it is unknown.
+    pub fn size_of(&self, entry: &Entry) -> u64 {
+        let stat = rustix::fs::statat(&self.handle, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.ok().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or_default()
+    }
+
+    /// Reads at most `limit` bytes of a regular file in a directory.
+    ///
+    /// # Errors
+    /// If there is none, or it may not be read.
+    pub fn read_small(&self, name: &OsStr, limit: usize) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.handle, name, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut content = Vec::new();
+        File::from(file).take(limit as u64).read_to_end(&mut content)?;
+        Ok(content)
     }
 
     /// What is in a directory, sorted by name.

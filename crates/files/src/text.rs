@@ -1,6 +1,6 @@
 //! Text as it is in a file, and back without a changed byte.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
@@ -201,6 +201,25 @@ impl Text {
         &self.text
     }
 
+    /// The text with its own line endings.
+    pub fn with_line_endings(&self) -> Cow<'_, str> {
+        match &self.endings {
+            Endings::Uniform(LineEnding::Lf) => Cow::Borrowed(&self.text),
+            Endings::Uniform(LineEnding::CrLf) => Cow::Owned(self.text.replace('\n', "\r\n")),
+            Endings::Mixed { crlf, .. } => {
+                let mut text = String::with_capacity(self.text.len() + crlf.len());
+                let mut from = 0;
+                for at in crlf {
+                    text.push_str(&self.text[from..*at]);
+                    text.push('\r');
+                    from = *at;
+                }
+                text.push_str(&self.text[from..]);
+                Cow::Owned(text)
+            }
+        }
+    }
+
     /// The encoding of the file.
     pub fn encoding(&self) -> TextEncoding {
         self.encoding
@@ -254,21 +273,7 @@ impl Text {
         if encoding.byte_order_mark {
             encode_into("\u{feff}", encoding, &mut bytes)?;
         }
-        match &self.endings {
-            Endings::Uniform(LineEnding::Lf) => encode_into(&self.text, encoding, &mut bytes)?,
-            Endings::Uniform(LineEnding::CrLf) => {
-                encode_into(&self.text.replace('\n', "\r\n"), encoding, &mut bytes)?;
-            }
-            Endings::Mixed { crlf, .. } => {
-                let mut from = 0;
-                for at in crlf {
-                    encode_into(&self.text[from..*at], encoding, &mut bytes)?;
-                    encode_into("\r", encoding, &mut bytes)?;
-                    from = *at;
-                }
-                encode_into(&self.text[from..], encoding, &mut bytes)?;
-            }
-        }
+        encode_into(&self.with_line_endings(), encoding, &mut bytes)?;
         Ok(bytes)
     }
 }
