@@ -13,12 +13,13 @@ use std::{path::PathBuf, sync::Arc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_files::{AccessError, AllowedDirectories, Protection, Secrets, WriteMode};
+use toolbay_files::{AllowedDirectories, Protection, Secrets, WriteMode};
 use toolbay_server::{
-    Annotations, NoArguments, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolServer, Toolset,
-    in_process,
+    Annotations, NoArguments, Tool, ToolContext, ToolOutput, ToolResult, ToolServer, Toolset, in_process,
 };
 use toolbay_transport::Connection;
+
+use crate::files::Files;
 
 /// How the server is set up.
 #[derive(Debug, Clone, Default)]
@@ -46,12 +47,6 @@ pub fn filesystem(
     let files = Files { allowed, write_mode: config.write_mode };
     let server = ToolServer::new("secure-filesystem-server", files, tools(config.delete));
     (in_process(Arc::new(server)), skipped)
-}
-
-#[derive(Debug)]
-struct Files {
-    allowed: AllowedDirectories,
-    write_mode: WriteMode,
 }
 
 const READS: Annotations = Annotations::READ_ONLY;
@@ -171,14 +166,4 @@ fn text(content: impl Into<String>) -> ToolOutput {
 
 fn text_schema() -> Value {
     json!({ "type": "object", "properties": { "content": { "type": "string" } }, "required": ["content"] })
-}
-
-/// An error as Node words it, which is what models know.
-fn failed(call: &str, error: AccessError) -> ToolError {
-    ToolError::failed(match error {
-        AccessError::Missing { path } => {
-            format!("ENOENT: no such file or directory, {call} '{}'", path.display())
-        }
-        error => error.to_string(),
-    })
 }

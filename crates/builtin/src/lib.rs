@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 pub mod codebase;
+mod files;
 pub mod filesystem;
 pub mod hub;
 pub mod memory;
+pub mod text_editor;
 pub mod time;
 
 /// The example in docs/builtin.md is a test.

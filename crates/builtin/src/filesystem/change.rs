@@ -1,16 +1,15 @@
 //! Writing, moving and deleting files, and what is known about them.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
-use rustix::fs::Stat;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use toolbay_files::{AccessError, Text, TextEncoding};
 use toolbay_server::{ToolContext, ToolError, ToolResult};
 
-use super::{Files, failed, read, text};
+use super::text;
+use crate::files::{Files, Seen, check_hash, failed, read_bytes};
 
 /// The largest file to which text is appended.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -53,7 +52,7 @@ pub(super) fn write_file(files: &Files, arguments: WriteFile, _: &ToolContext) -
     };
     let before = match &found {
         Some(found) if mode == Mode::Append || expected_hash.is_some() => {
-            Some(read::bytes(found, MAX_FILE, "it is too large for that")?)
+            Some(read_bytes(found, MAX_FILE, "it is too large for that")?)
         }
         _ => None,
     };
@@ -67,8 +66,7 @@ pub(super) fn write_file(files: &Files, arguments: WriteFile, _: &ToolContext) -
         .as_ref()
         .filter(|_| expected_hash.is_some() || mode == Mode::Append)
         .map(|found| Seen::of(found.stat()));
-    let unchanged = |now: Option<&Stat>| seen.map_or(Ok(()), |seen| seen.check(now));
-    place.write(&content, files.write_mode, unchanged).map_err(|error| failed("open", error))?;
+    files.write(&place, &content, seen)?;
     Ok(text(format!("Successfully wrote to {path}")))
 }
 
@@ -84,50 +82,6 @@ fn appended(mut before: Vec<u8>, content: &str) -> Result<Vec<u8>, ToolError> {
     let end = decoded.as_str().len();
     decoded.replace(end..end, content);
     decoded.encode().map_err(|error| ToolError::failed(error.to_string()))
-}
-
-/// Compares the hash of a file with the one that the caller knows.
-pub(super) fn check_hash(expected: Option<&str>, content: &[u8]) -> Result<(), ToolError> {
-    let Some(expected) = expected else { return Ok(()) };
-    let actual = hash(content);
-    if expected.eq_ignore_ascii_case(&actual) {
-        return Ok(());
-    }
-    Err(ToolError::failed(format!("the file has changed: its hash is {actual}; read it again")))
-}
-
-pub(super) fn hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A file as it was when it was read.
-#[derive(Clone, Copy)]
-pub(super) struct Seen {
-    inode: u64,
-    size: i64,
-    changed: (i64, u64),
-}
-
-impl Seen {
-    pub(super) fn of(stat: &Stat) -> Self {
-        #[expect(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
-        Self {
-            inode: stat.st_ino as u64,
-            size: stat.st_size as i64,
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
-        }
-    }
-
-    /// Refuses to replace a file that is another one now.
-    pub(super) fn check(self, now: Option<&Stat>) -> io::Result<()> {
-        let is_same = now
-            .map(Self::of)
-            .is_some_and(|now| (now.inode, now.size, now.changed) == (self.inode, self.size, self.changed));
-        if is_same {
-            return Ok(());
-        }
-        Err(io::Error::other("the file was changed by another program meanwhile; read it again"))
-    }
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -11,10 +11,9 @@ use toolbay_files::{
 };
 use toolbay_server::{ToolContext, ToolError, ToolResult};
 
-use super::{Files, change, failed, read, text};
+use super::text;
+use crate::files::{Files, check_hash};
 
-/// The largest file that is edited.
-const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// How many unchanged lines a diff shows around each change.
 const CONTEXT: usize = 4;
 
@@ -47,26 +46,17 @@ struct Edit {
 }
 
 pub(super) fn edit_file(files: &Files, arguments: EditFile, _: &ToolContext) -> ToolResult {
-    let found = files.allowed.find(&arguments.path).map_err(|error| failed("open", error))?;
-    let place = files.allowed.place(&arguments.path).map_err(|error| failed("open", error))?;
-    let bytes = read::bytes(&found, MAX_FILE, "it is too large to be edited")?;
-    change::check_hash(arguments.expected_hash.as_deref(), &bytes)?;
-    let mut edited = Text::decode(&bytes).map_err(|error| {
-        ToolError::failed(format!("{}: {error}, so it is not edited", found.path().display()))
-    })?;
-    let before = edited.as_str().to_owned();
+    let mut opened = files.open_text(&arguments.path, None)?;
+    check_hash(arguments.expected_hash.as_deref(), &opened.bytes)?;
+    let before = opened.text.as_str().to_owned();
     for edit in &arguments.edits {
-        edit.apply(&mut edited)?;
+        edit.apply(&mut opened.text)?;
     }
     if !arguments.dry_run {
-        let content = edited.encode().map_err(|error| ToolError::failed(error.to_string()))?;
-        let seen = change::Seen::of(found.stat());
-        place
-            .write(&content, files.write_mode, |now| seen.check(now))
-            .map_err(|error| failed("open", error))?;
+        files.save(&opened)?;
     }
-    let name = found.path().display().to_string();
-    Ok(text(fenced(&unified_diff(&name, &before, edited.as_str()))))
+    let name = opened.found.path().display().to_string();
+    Ok(text(fenced(&unified_diff(&name, &before, opened.text.as_str()))))
 }
 
 impl Edit {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use toolbay_files::{Entry, Found};
 use toolbay_server::{ToolContext, ToolError, ToolResult};
 
-use super::{Files, failed, text};
+use super::text;
+use crate::files::{Files, failed};
 
 /// The most bytes of a page of results.
 const MAX_PAGE: usize = 50 * 1024;

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use toolbay_files::{DecodeError, Found, Text};
 use toolbay_server::{ToolContext, ToolError, ToolOutput, ToolResult};
 
-use super::{Files, failed, text};
+use super::text;
+use crate::files::{Files, failed, read_bytes, size, unreadable};
 
 /// The longest text that is returned at once.
 const MAX_TEXT: u64 = 1024 * 1024;
@@ -72,32 +73,8 @@ fn numbered(content: &str, first: u64) -> String {
 
 /// The whole file.
 pub(super) fn whole(found: &Found, encoding: Option<&str>) -> Result<String, ToolError> {
-    let bytes = bytes(found, MAX_TEXT, "read a part of it with head, tail, or offset and limit")?;
+    let bytes = read_bytes(found, MAX_TEXT, "read a part of it with head, tail, or offset and limit")?;
     decode(found, &bytes, encoding)
-}
-
-/// All bytes of a file that is not longer than `limit`.
-pub(super) fn bytes(found: &Found, limit: u64, hint: &str) -> Result<Vec<u8>, ToolError> {
-    let file = found.open_file().map_err(|error| failed("open", error))?;
-    let size = size(found);
-    if size > limit {
-        let path = found.path().display();
-        return Err(ToolError::failed(format!(
-            "{path} has {size} bytes; at most {limit} are read at once: {hint}"
-        )));
-    }
-    let mut bytes = Vec::with_capacity(size.try_into().unwrap_or_default());
-    // One that grows meanwhile is read as far as it was.
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(found, &error))?;
-    Ok(bytes)
-}
-
-fn size(found: &Found) -> u64 {
-    u64::try_from(found.stat().st_size).unwrap_or_default()
-}
-
-fn unreadable(found: &Found, error: &io::Error) -> ToolError {
-    ToolError::failed(format!("{}: {error}", found.path().display()))
 }
 
 fn decode(found: &Found, bytes: &[u8], encoding: Option<&str>) -> Result<String, ToolError> {
@@ -230,7 +207,7 @@ pub(super) struct ReadMedia {
 
 pub(super) fn read_media_file(files: &Files, arguments: ReadMedia, _: &ToolContext) -> ToolResult {
     let found = files.allowed.find(&arguments.path).map_err(|error| failed("open", error))?;
-    let data = BASE64.encode(bytes(&found, MAX_MEDIA, "it is too large")?);
+    let data = BASE64.encode(read_bytes(&found, MAX_MEDIA, "it is too large")?);
     let mime = mime_type(found.path());
     let kind = mime.split('/').next().unwrap_or_default();
     let block = match kind {

@@ -1,7 +1,10 @@
 //! Built-in servers, over the protocol.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod client; // a client of a server in this process
 mod codebase; // search and reading: results, limits, errors
 mod endpoint; // embeddings from an endpoint, over HTTP
+mod filesystem; // where the published server fails
 mod hub; // the hub's own server, legacy and modern
 mod pages; // the page about built-in servers agrees with the code
+mod text_editor; // views, edits, undo
