@@ -10,6 +10,8 @@ mod files;
 pub mod filesystem;
 pub mod hub;
 pub mod memory;
+pub mod result_store;
+pub mod shell;
 pub mod text_editor;
 pub mod time;
 

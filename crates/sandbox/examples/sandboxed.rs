@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, process::Command};
 
-use toolbay_sandbox::{Level, Policy, command_line, run_if_asked};
+use toolbay_sandbox::{Helper, Level, Policy, run_if_asked};
 
 fn main() -> std::io::Result<()> {
     run_if_asked();
@@ -14,11 +14,11 @@ fn main() -> std::io::Result<()> {
         Level::Full
     };
     if command.first().is_some_and(|first| first == "--probe") {
-        println!("{:?}", toolbay_sandbox::probe());
+        println!("{:?}", toolbay_sandbox::probe(&Helper::current_exe()));
         return Ok(());
     }
     let policy = Policy { write: vec![std::env::current_dir()?], ..Policy::new(level) };
-    let (program, arguments) = command_line(&policy, command.iter().map(OsString::as_os_str))?;
-    let status = Command::new(program).args(arguments).status()?;
+    let arguments = Helper::arguments(&policy, command.iter().map(OsString::as_os_str))?;
+    let status = Command::new(Helper::current_exe().path()).args(arguments).status()?;
     std::process::exit(status.code().unwrap_or(1));
 }

@@ -5,7 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     os::unix::process::{CommandExt, ExitStatusExt},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
 };
 
@@ -44,14 +44,38 @@ pub fn run_if_asked() {
     std::process::exit(code.into());
 }
 
-/// The program and the arguments that run `command` in a sandbox. The directory and the environment are those of the caller.
-pub fn command_line<'a>(
-    policy: &Policy,
-    command: impl IntoIterator<Item = &'a OsStr>,
-) -> serde_json::Result<(&'static Path, Vec<OsString>)> {
-    let mut arguments = vec![HELPER.into(), serde_json::to_string(policy)?.into()];
-    arguments.extend(command.into_iter().map(OsString::from));
-    Ok((Path::new(CURRENT_EXE), arguments))
+/// Which program becomes the helper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Helper(PathBuf);
+
+impl Helper {
+    /// This program itself, even if its file was replaced since. Its `main` must begin with [`run_if_asked`].
+    pub fn current_exe() -> Self {
+        Self(CURRENT_EXE.into())
+    }
+
+    /// Another program whose `main` begins with [`run_if_asked`].
+    pub fn program(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The program to start.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The arguments with which it runs `command` in a sandbox. Directory and environment are those that the helper gets.
+    ///
+    /// # Errors
+    /// If a path of the policy is not UTF-8.
+    pub fn arguments<'a>(
+        policy: &Policy,
+        command: impl IntoIterator<Item = &'a OsStr>,
+    ) -> serde_json::Result<Vec<OsString>> {
+        let mut arguments = vec![HELPER.into(), serde_json::to_string(policy)?.into()];
+        arguments.extend(command.into_iter().map(OsString::from));
+        Ok(arguments)
+    }
 }
 
 /// The helper: enters namespaces, starts init, and watches the memory of all that it starts.

@@ -23,6 +23,6 @@ mod policy;
 mod probe;
 mod system_calls;
 
-pub use helper::{HELPER_FAILED, command_line, run_if_asked};
+pub use helper::{HELPER_FAILED, Helper, run_if_asked};
 pub use policy::{Level, Limits, Network, Policy};
 pub use probe::probe;

@@ -5,21 +5,22 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Level, Policy, command_line};
+use crate::{Helper, Level, Policy};
 
-/// Tries the levels, best first. The calling program must be able to become the helper.
-pub fn probe() -> Level {
+/// Tries the levels, best first.
+pub fn probe(helper: &Helper) -> Level {
     let is_reached = |level: &Level| {
-        let command = [OsStr::new("/bin/true")];
-        let Ok((program, arguments)) = command_line(&Policy::new(*level), command) else { return false };
-        let mut helper = Command::new(program);
-        helper
+        let Ok(arguments) = Helper::arguments(&Policy::new(*level), [OsStr::new("/bin/true")]) else {
+            return false;
+        };
+        let mut command = Command::new(helper.path());
+        command
             .args(arguments)
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        helper.status().is_ok_and(|status| status.success())
+        command.status().is_ok_and(|status| status.success())
     };
     [Level::Full, Level::Partial].into_iter().find(is_reached).unwrap_or(Level::None)
 }

@@ -100,6 +100,8 @@ pub enum StderrPolicy {
     /// Into a [`LogRing`](crate::LogRing).
     #[default]
     Capture,
+    /// Into [`Process::stderr`](crate::Process::stderr), for the caller to read.
+    Pipe,
     /// To the host's own stderr.
     Inherit,
     Null,

@@ -19,6 +19,8 @@ pub type ChildStdout = pipe::Receiver;
 pub struct Process {
     pub stdin: ChildStdin,
     pub stdout: ChildStdout,
+    /// With [`StderrPolicy::Pipe`](crate::StderrPolicy::Pipe).
+    pub stderr: Option<ChildStdout>,
     pub handle: ProcessHandle,
 }
 

@@ -96,6 +96,10 @@ pub fn spawn_logging_to(
     let known = control.is_none().then(|| pid.as_raw_nonzero().get().unsigned_abs());
     let (state, seen) = watch::channel(ProcessState { pid: known, exit: None });
     let (wish, wished) = watch::channel(StopRequest::Run);
+    let (captured, stderr) = match launch.stderr {
+        StderrPolicy::Pipe => (None, captured),
+        _ => (captured, None),
+    };
     let drain = captured.map(|pipe| tasks.spawn(stderr::drain(pipe, Arc::clone(&ring))));
     let watcher = Watcher {
         name: launch.name.clone(),
@@ -112,7 +116,7 @@ pub fn spawn_logging_to(
     };
     tasks.spawn(watcher.run());
     let inner = Arc::new(Inner { wish, state: seen, ring });
-    Ok(Process { stdin, stdout, handle: ProcessHandle { inner } })
+    Ok(Process { stdin, stdout, stderr, handle: ProcessHandle { inner } })
 }
 
 /// How a failed `exec` is called, wherever it happened.
@@ -171,7 +175,7 @@ fn connect(launch: &Launch) -> Result<Ends, SpawnError> {
     let (stdin, our_stdin) = pipe()?;
     let (our_stdout, stdout) = pipe()?;
     let (stderr, captured) = match &launch.stderr {
-        StderrPolicy::Capture => {
+        StderrPolicy::Capture | StderrPolicy::Pipe => {
             let (ours, theirs) = pipe()?;
             (theirs, Some(ours))
         }

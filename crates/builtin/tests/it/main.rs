@@ -7,4 +7,5 @@ mod endpoint; // embeddings from an endpoint, over HTTP
 mod filesystem; // where the published server fails
 mod hub; // the hub's own server, legacy and modern
 mod pages; // the page about built-in servers agrees with the code
+mod shell; // programs, without a sandbox
 mod text_editor; // views, edits, undo
