@@ -1,8 +1,8 @@
 //! `cargo xtask peers`: the real servers and SDKs that the interop tests run against.
 //!
 //! They are pinned in `tests/interop/peers` and installed below `target/peers`:
-//! `bin/node`, `npm/node_modules`, `python/bin`, and `python-mcp1/bin` for the 1.x SDK. A copy of the pins beside them says what is there, so that a second
-//! run does nothing.
+//! `bin/node`, `npm/node_modules`, `python/bin`, `python-mcp1/bin` for the 1.x SDK, and `python-originals/bin` for servers that
+//! built-in ones replace. A copy of the pins beside them says what is there, so that a second run does nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ pub(crate) const NPM_PINS: [&str; 2] = ["package.json", "package-lock.json"];
 const PYTHON_PINS: [&str; 1] = ["requirements.txt"];
 /// The 1.x SDK for Python, which does not go together with the 2.x.
 const PYTHON_MCP1_PINS: [&str; 1] = ["requirements-mcp1.txt"];
+/// Published servers that built-in ones are compared with, and that need older packages than those above.
+const PYTHON_ORIGINALS_PINS: [&str; 1] = ["requirements-originals.txt"];
 const OLDEST_PYTHON: (u32, u32) = (3, 10);
 
 /// `target/peers`, wherever this workspace's target folder is.
@@ -28,7 +30,12 @@ pub(crate) fn folder() -> Result<PathBuf> {
 /// Installs what is missing or pinned differently.
 pub(crate) fn run() -> Result<()> {
     install_npm()?;
-    for (name, pins) in [("python", PYTHON_PINS), ("python-mcp1", PYTHON_MCP1_PINS)] {
+    let environments = [
+        ("python", PYTHON_PINS),
+        ("python-mcp1", PYTHON_MCP1_PINS),
+        ("python-originals", PYTHON_ORIGINALS_PINS),
+    ];
+    for (name, pins) in environments {
         install(&self::pins(), &folder()?, name, &pins, |from, into| {
             virtual_environment(&from.join(pins[0]), into)
         })?;
