@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use rustix::fs::Stat;
 use sha2::{Digest, Sha256};
-use toolbay_files::{AccessError, AllowedDirectories, Found, Place, Text, WriteMode};
+use toolbay_files::{AccessError, AllowedDirectories, Found, Place, Stamp, Text, WriteMode};
 use toolbay_server::ToolError;
 
 /// The largest file that is edited.
@@ -24,7 +24,7 @@ pub(crate) struct Opened {
     pub(crate) bytes: Vec<u8>,
     pub(crate) text: Text,
     place: Place,
-    seen: Seen,
+    seen: Stamp,
 }
 
 impl Files {
@@ -40,7 +40,7 @@ impl Files {
         let text = text.map_err(|error| {
             ToolError::failed(format!("{}: {error}, so it is not edited", found.path().display()))
         })?;
-        Ok(Opened { seen: Seen::of(found.stat()), found, place, bytes, text })
+        Ok(Opened { seen: Stamp::of(found.stat()), found, place, bytes, text })
     }
 
     /// Writes a file that was opened and changed, unless another program has changed it meanwhile.
@@ -51,8 +51,8 @@ impl Files {
     }
 
     /// Writes a file; only if it is still as it was `seen`, if that is given.
-    pub(crate) fn write(&self, place: &Place, content: &[u8], seen: Option<Seen>) -> Result<(), ToolError> {
-        let unchanged = |now: Option<&Stat>| seen.map_or(Ok(()), |seen| seen.check(now));
+    pub(crate) fn write(&self, place: &Place, content: &[u8], seen: Option<Stamp>) -> Result<(), ToolError> {
+        let unchanged = |now: Option<&Stat>| seen.map_or(Ok(()), |seen| check_unchanged(seen, now));
         place.write(content, self.write_mode, unchanged).map(drop).map_err(|error| failed("open", error))
     }
 }
@@ -97,34 +97,12 @@ pub(crate) fn hash(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A file as it was when it was read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
-    inode: u64,
-    size: i64,
-    changed: (i64, u64),
-}
-
-impl Seen {
-    pub(crate) fn of(stat: &Stat) -> Self {
-        #[expect(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
-        Self {
-            inode: stat.st_ino as u64,
-            size: stat.st_size as i64,
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
-        }
+/// Refuses to replace a file that is another one now than when it was read.
+fn check_unchanged(seen: Stamp, now: Option<&Stat>) -> io::Result<()> {
+    if now.is_some_and(|now| Stamp::of(now) == seen) {
+        return Ok(());
     }
-
-    /// Refuses to replace a file that is another one now.
-    pub(crate) fn check(self, now: Option<&Stat>) -> io::Result<()> {
-        let is_same = now
-            .map(Self::of)
-            .is_some_and(|now| (now.inode, now.size, now.changed) == (self.inode, self.size, self.changed));
-        if is_same {
-            return Ok(());
-        }
-        Err(io::Error::other("the file was changed by another program meanwhile; read it again"))
-    }
+    Err(io::Error::other("the file was changed by another program meanwhile; read it again"))
 }
 
 /// An error as Node words it, which is what models know.

@@ -92,7 +92,7 @@ struct Version {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Command {
+enum EditorCommand {
     View,
     Create,
     StrReplace,
@@ -102,7 +102,7 @@ enum Command {
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    command: Command,
+    command: EditorCommand,
     /// Path of a file or directory
     path: String,
     /// For `view`: the first and the last line, from 1; -1 is the end of the file
@@ -124,22 +124,22 @@ struct Arguments {
 
 fn edit(editor: &Editor, arguments: Arguments, _: &ToolContext) -> ToolResult {
     match arguments.command {
-        Command::View => editor.view(&arguments.path, arguments.view_range.as_deref()),
-        Command::Create => {
+        EditorCommand::View => editor.view(&arguments.path, arguments.view_range.as_deref()),
+        EditorCommand::Create => {
             editor.create(&arguments.path, &required(arguments.file_text, "file_text", "create")?)
         }
-        Command::StrReplace => {
+        EditorCommand::StrReplace => {
             let old = required(arguments.old_str, "old_str", "str_replace")?;
             let new = arguments.new_str.unwrap_or_default();
             editor.replace(&arguments.path, &old, &new, arguments.expected_hash.as_deref())
         }
-        Command::Insert => {
+        EditorCommand::Insert => {
             let line = required(arguments.insert_line, "insert_line", "insert")?;
             // An older version of the tool has the text in `new_str`.
             let text = required(arguments.insert_text.or(arguments.new_str), "insert_text", "insert")?;
             editor.insert(&arguments.path, line, &text, arguments.expected_hash.as_deref())
         }
-        Command::UndoEdit => editor.undo(&arguments.path),
+        EditorCommand::UndoEdit => editor.undo(&arguments.path),
     }
 }
 

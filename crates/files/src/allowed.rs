@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{RelPath, Secrets, WriteMode, Written, beneath, is_protected, write_file};
+use crate::{RelPath, Secrets, WriteMode, WriteOutcome, beneath, is_protected, write_file};
 
 /// How often a path is resolved anew because a link in it changed meanwhile.
 const ATTEMPTS: usize = 8;
@@ -147,7 +147,7 @@ pub struct Place {
 
 /// Something in a directory.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: OsString,
     /// Its type. Links are not followed.
@@ -469,7 +469,7 @@ impl Found {
     }
 
     /// The size of something in a directory, following a link if it stays in the allowed directories; 0 if it is unknown.
-    pub fn size_of(&self, entry: &Entry) -> u64 {
+    pub fn size_of(&self, entry: &DirectoryEntry) -> u64 {
         let stat = rustix::fs::statat(&self.handle, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
         stat.ok().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or_default()
     }
@@ -494,7 +494,7 @@ impl Found {
     ///
     /// # Errors
     /// As [`Found::open_directory`].
-    pub fn entries(&self) -> Result<Vec<Entry>, AccessError> {
+    pub fn entries(&self) -> Result<Vec<DirectoryEntry>, AccessError> {
         let directory = self.open_directory()?;
         let failed = |errno: Errno| failed(self.path.clone(), errno.into());
         let mut entries = Vec::new();
@@ -510,7 +510,7 @@ impl Found {
                     .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
                 known => known,
             };
-            entries.push(Entry { name: name.to_owned(), file_type });
+            entries.push(DirectoryEntry { name: name.to_owned(), file_type });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -532,7 +532,7 @@ impl Place {
         content: &[u8],
         mode: WriteMode,
         unchanged: impl FnOnce(Option<&Stat>) -> io::Result<()>,
-    ) -> Result<Written, AccessError> {
+    ) -> Result<WriteOutcome, AccessError> {
         write_file(self.directory.as_fd(), &self.name, content, mode, unchanged).map_err(|error| match error
             .kind()
         {

@@ -30,7 +30,7 @@ pub fn open(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) ->
         if links == Links::Refuse {
             resolve |= ResolveFlags::NO_SYMLINKS;
         }
-        // The kernel answers EAGAIN when a folder was renamed somewhere while it resolved `..` in a link.
+        // The kernel returns EAGAIN when a folder was renamed somewhere while it resolved `..` in a link.
         for _ in 0..64 {
             match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}

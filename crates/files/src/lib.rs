@@ -11,13 +11,14 @@ pub mod edit;
 mod path;
 mod protect;
 mod secrets;
+mod stamp;
 mod text;
 mod write;
 
-pub use allowed::{AccessError, AllowedDirectories, Entry, Found, Place, Protection};
+pub use allowed::{AccessError, AllowedDirectories, DirectoryEntry, Found, Place, Protection};
 pub use path::{PathError, RelPath};
 pub use protect::is_protected;
 pub use secrets::Secrets;
-
+pub use stamp::Stamp;
 pub use text::{DecodeError, EncodeError, LineEnding, Text, TextEncoding};
-pub use write::{WriteMode, Written, write_file};
+pub use write::{WriteMode, WriteOutcome, write_file};

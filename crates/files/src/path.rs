@@ -127,7 +127,7 @@ impl fmt::Debug for RelPath {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn what_could_leave_the_tree_is_refused() {

@@ -1,11 +1,11 @@
-//! Files whose names say that they hold secrets: the one list for whoever shows files to a model.
+//! Files whose names indicate secrets: the one list for everything that shows files to a model.
 //!
 //! A model that reads a key may send it anywhere. The list is about names that are common and mean nothing else; what is
 //! in a file is not looked at, and a second name of a file (a hard link) is a name like any other.
 
 use crate::RelPath;
 
-/// Whether files whose names say that they hold secrets are shown.
+/// Whether files whose names indicate secrets are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Secrets {
     /// As if they were not readable.
@@ -111,7 +111,7 @@ fn is_secret_folder(name: &[u8]) -> bool {
     FOLDERS.iter().any(|folder| name.eq_ignore_ascii_case(folder.as_bytes()))
 }
 
-/// Case does not matter: on some disks it does not, and nobody writes `.ENV` to mean anything else.
+/// Case does not matter: some file systems ignore it, and `.ENV` means nothing else.
 fn is_secret(path: &[u8]) -> bool {
     let (folders, name) = match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),

@@ -30,7 +30,7 @@ pub enum WriteMode {
 
 /// What a write found where it was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteOutcome {
     /// There was no file.
     Created,
     /// There was a file, which is replaced.
@@ -52,7 +52,7 @@ pub fn write_file(
     content: &[u8],
     mode: WriteMode,
     unchanged: impl FnOnce(Option<&Stat>) -> io::Result<()>,
-) -> io::Result<Written> {
+) -> io::Result<WriteOutcome> {
     let old = open_old(directory, name, mode)?;
     match (mode, old) {
         (WriteMode::InPlace, Some(old)) => {
@@ -61,7 +61,7 @@ pub fn write_file(
             file.set_len(0)?;
             file.write_all(content)?;
             file.sync_all()?;
-            Ok(Written::Replaced)
+            Ok(WriteOutcome::Replaced)
         }
         (_, old) => replace(directory, name, content, old.as_ref(), unchanged),
     }
@@ -99,7 +99,7 @@ fn replace(
     content: &[u8],
     old: Option<&OwnedFd>,
     unchanged: impl FnOnce(Option<&Stat>) -> io::Result<()>,
-) -> io::Result<Written> {
+) -> io::Result<WriteOutcome> {
     let new = Temporary::create(directory, name)?;
     let mut file = &new.file;
     file.write_all(content)?;
@@ -116,7 +116,7 @@ fn replace(
     unchanged(now.as_ref())?;
     new.rename(name, now.is_some())?;
     rustix::fs::fsync(directory)?;
-    Ok(if now.is_some() { Written::Replaced } else { Written::Created })
+    Ok(if now.is_some() { WriteOutcome::Replaced } else { WriteOutcome::Created })
 }
 
 /// Gives a file the owner, permissions and extended attributes of another.
@@ -217,7 +217,7 @@ mod tests {
         name: &str,
         content: &str,
         mode: WriteMode,
-    ) -> io::Result<Written> {
+    ) -> io::Result<WriteOutcome> {
         let opened = File::open(directory.path()).unwrap();
         write_file(opened.as_fd(), OsStr::new(name), content.as_bytes(), mode, |_| Ok(()))
     }
@@ -233,11 +233,11 @@ mod tests {
     fn permissions_and_attributes_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.sh");
-        assert_eq!(write(&directory, "run.sh", "one", WriteMode::Atomic).unwrap(), Written::Created);
+        assert_eq!(write(&directory, "run.sh", "one", WriteMode::Atomic).unwrap(), WriteOutcome::Created);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
         let has_attributes = rustix::fs::setxattr(&path, "user.origin", b"here", XattrFlags::empty()).is_ok();
         for mode in [WriteMode::Atomic, WriteMode::InPlace] {
-            assert_eq!(write(&directory, "run.sh", "two", mode).unwrap(), Written::Replaced);
+            assert_eq!(write(&directory, "run.sh", "two", mode).unwrap(), WriteOutcome::Replaced);
             assert_eq!(fs::read_to_string(&path).unwrap(), "two");
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
             if has_attributes {

@@ -4,10 +4,7 @@
 
 mod error;
 mod listing;
-mod path;
 mod root;
-mod secrets;
-mod stamp;
 mod walk;
 #[cfg(target_os = "linux")]
 mod watch;
@@ -16,9 +13,7 @@ mod watched_listing;
 
 pub use error::TreeError;
 pub use listing::{FileEntry, Tree, TreeOptions};
-pub use path::{PathError, RelPath};
 pub(crate) use root::decode;
-pub use root::{Content, Links, TreeRoot};
-pub use secrets::Secrets;
-pub use stamp::Stamp;
+pub use root::{Content, TreeRoot};
+pub use toolbay_files::{PathError, RelPath, Secrets, Stamp, beneath::Links};
 pub use walk::Rules;

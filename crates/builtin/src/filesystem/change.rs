@@ -5,11 +5,11 @@ use std::time::Duration;
 use jiff::{Timestamp, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolbay_files::{AccessError, Text, TextEncoding};
+use toolbay_files::{AccessError, Stamp, Text, TextEncoding};
 use toolbay_server::{ToolContext, ToolError, ToolResult};
 
 use super::text;
-use crate::files::{Files, Seen, check_hash, failed, read_bytes};
+use crate::files::{Files, check_hash, failed, read_bytes};
 
 /// The largest file to which text is appended.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -65,7 +65,7 @@ pub(super) fn write_file(files: &Files, arguments: WriteFile, _: &ToolContext) -
     let seen = found
         .as_ref()
         .filter(|_| expected_hash.is_some() || mode == Mode::Append)
-        .map(|found| Seen::of(found.stat()));
+        .map(|found| Stamp::of(found.stat()));
     files.write(&place, &content, seen)?;
     Ok(text(format!("Successfully wrote to {path}")))
 }

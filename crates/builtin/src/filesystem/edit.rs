@@ -21,7 +21,7 @@ const CONTEXT: usize = 4;
 #[serde(rename_all = "camelCase")]
 pub(super) struct EditFile {
     path: String,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
     /// Preview changes using git-style diff format
     #[serde(default)]
     dry_run: bool,
@@ -32,7 +32,7 @@ pub(super) struct EditFile {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Edit {
+struct TextEdit {
     /// Text to search for - must match exactly
     old_text: String,
     /// Text to replace with
@@ -59,7 +59,7 @@ pub(super) fn edit_file(files: &Files, arguments: EditFile, _: &ToolContext) -> 
     Ok(text(fenced(&unified_diff(&name, &before, opened.text.as_str()))))
 }
 
-impl Edit {
+impl TextEdit {
     fn apply(&self, text: &mut Text) -> Result<(), ToolError> {
         let (old, new) = (self.old_text.replace("\r\n", "\n"), self.new_text.replace("\r\n", "\n"));
         let expected = if self.replace_all { None } else { Some(self.expected_replacements.unwrap_or(1)) };

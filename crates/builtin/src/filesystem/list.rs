@@ -7,7 +7,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolbay_files::{Entry, Found};
+use toolbay_files::{DirectoryEntry, Found};
 use toolbay_server::{ToolContext, ToolError, ToolResult};
 
 use super::text;
@@ -38,11 +38,11 @@ pub(super) fn list_directory(files: &Files, arguments: ListDirectory, _: &ToolCo
     Ok(text(page(&lines, arguments.offset, "entries")))
 }
 
-fn prefix(entry: &Entry) -> &'static str {
+fn prefix(entry: &DirectoryEntry) -> &'static str {
     if entry.file_type == FileType::Directory { "[DIR]" } else { "[FILE]" }
 }
 
-fn name(entry: &Entry) -> String {
+fn name(entry: &DirectoryEntry) -> String {
     entry.name.to_string_lossy().into_owned()
 }
 
@@ -93,7 +93,7 @@ pub(super) fn list_directory_with_sizes(
     _: &ToolContext,
 ) -> ToolResult {
     let found = files.allowed.find(&arguments.path).map_err(|error| failed("scandir", error))?;
-    let mut entries: Vec<(Entry, u64)> = found
+    let mut entries: Vec<(DirectoryEntry, u64)> = found
         .entries()
         .map_err(|error| failed("scandir", error))?
         .into_iter()
@@ -103,8 +103,8 @@ pub(super) fn list_directory_with_sizes(
     if arguments.sort_by == SortBy::Size {
         entries.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
     }
-    let is_directory = |entry: &Entry| entry.file_type == FileType::Directory;
-    let line = |(entry, size): &(Entry, u64)| {
+    let is_directory = |entry: &DirectoryEntry| entry.file_type == FileType::Directory;
+    let line = |(entry, size): &(DirectoryEntry, u64)| {
         let size = if is_directory(entry) { String::new() } else { format!("{:>10}", human_size(*size)) };
         format!("{} {:<30} {size}", prefix(entry), name(entry))
     };
@@ -149,12 +149,12 @@ fn yes() -> bool {
 }
 
 #[derive(Serialize)]
-struct Node {
+struct TreeNode {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    children: Option<Vec<Node>>,
+    children: Option<Vec<TreeNode>>,
 }
 
 pub(super) fn directory_tree(files: &Files, arguments: DirectoryTree, context: &ToolContext) -> ToolResult {
@@ -206,7 +206,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn tree(&mut self, directory: &Found, path: &Path, depth: usize) -> Result<Vec<Node>, ToolError> {
+    fn tree(&mut self, directory: &Found, path: &Path, depth: usize) -> Result<Vec<TreeNode>, ToolError> {
         let mut nodes = Vec::new();
         let mut is_cut = false;
         self.visit(directory, path, &mut |walk, entry, below| {
@@ -223,7 +223,7 @@ impl Walk<'_> {
                 _ => is_directory.then(Vec::new),
             };
             let kind = if is_directory { "directory" } else { "file" };
-            nodes.push(Node { name: name(entry), kind, children });
+            nodes.push(TreeNode { name: name(entry), kind, children });
             Ok(())
         })?;
         self.cut += usize::from(is_cut);
@@ -235,7 +235,7 @@ impl Walk<'_> {
         &mut self,
         directory: &Found,
         path: &Path,
-        each: &mut dyn FnMut(&mut Self, &Entry, Option<Found>) -> Result<(), ToolError>,
+        each: &mut dyn FnMut(&mut Self, &DirectoryEntry, Option<Found>) -> Result<(), ToolError>,
     ) -> Result<(), ToolError> {
         let entries = directory.entries().map_err(|error| failed("scandir", error))?;
         if self.gitignore {
@@ -275,10 +275,11 @@ impl Walk<'_> {
 }
 
 /// The rules of the `.gitignore` file in a directory.
-fn gitignore(directory: &Found, path: &Path, entries: &[Entry]) -> Gitignore {
+fn gitignore(directory: &Found, path: &Path, entries: &[DirectoryEntry]) -> Gitignore {
     const MAX_RULES: usize = 256 * 1024;
     let mut rules = GitignoreBuilder::new(path);
-    let is_there = |entry: &Entry| entry.name == ".gitignore" && entry.file_type == FileType::RegularFile;
+    let is_there =
+        |entry: &DirectoryEntry| entry.name == ".gitignore" && entry.file_type == FileType::RegularFile;
     if entries.iter().any(is_there)
         && let Ok(content) = directory.read_small(OsStr::new(".gitignore"), MAX_RULES)
     {

@@ -1,22 +1,17 @@
 //! [`TreeRoot`]: the folder that no path leads out of.
 
-use super::{RelPath, Secrets, Stamp, TreeError};
-use rustix::fs::{FileType, Mode, OFlags};
+use super::TreeError;
+use rustix::fs::{FileType, OFlags};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// Whether symbolic links on the way are followed, as long as they stay in the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
-    /// A path that a user names may go through links.
-    Follow,
-    /// A path that a walk found has none; one that is there now was put there since.
-    Refuse,
-}
+use toolbay_files::{
+    RelPath, Secrets, Stamp,
+    beneath::{self, Links},
+};
 
 /// The root of a tree, held open: paths are resolved from it by the kernel and cannot leave it.
 #[derive(Debug)]
@@ -116,7 +111,7 @@ impl TreeRoot {
     /// a walk found was a regular file; should it have become something else since, `O_NONBLOCK` keeps us from waiting.
     fn open_any(&self, path: &RelPath, links: Links) -> Result<File, TreeError> {
         let open = |flags| {
-            open_beneath(self.folder.as_fd(), path.as_path(), flags, links)
+            beneath::open(self.folder.as_fd(), path.as_path(), flags, links)
                 .map_err(|source| TreeError::opening(path, source))
         };
         if links == Links::Follow {
@@ -135,7 +130,7 @@ impl TreeRoot {
     /// As [`TreeRoot::open_file`].
     pub fn open_folder(&self, path: &RelPath, links: Links) -> Result<OwnedFd, TreeError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let folder = open_beneath(self.folder.as_fd(), path.as_path(), flags, links)
+        let folder = beneath::open(self.folder.as_fd(), path.as_path(), flags, links)
             .map_err(|source| TreeError::opening(path, source))?;
         self.refuse_secret(path, links, folder.as_fd(), Secrets::hide_folder)?;
         Ok(folder)
@@ -148,7 +143,7 @@ impl TreeRoot {
     pub fn real(&self, path: &RelPath) -> Result<RelPath, TreeError> {
         let outside = || TreeError::Outside { path: path.clone() };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let folder = open_beneath(self.folder.as_fd(), path.as_path(), flags, Links::Follow)
+        let folder = beneath::open(self.folder.as_fd(), path.as_path(), flags, Links::Follow)
             .map_err(|source| TreeError::opening(path, source))?;
         self.refuse_secret(path, Links::Follow, folder.as_fd(), Secrets::hide_folder)?;
         let real =
@@ -181,54 +176,6 @@ impl TreeRoot {
     }
 }
 
-/// Opens `path` below `folder`. The empty path is the folder itself.
-///
-/// The kernel resolves the whole path in one call and refuses what leaves the folder (`EXDEV`), so that no swap of a
-/// folder for a link in between can lead out. Where the call does not exist, part by part, without any link.
-fn open_beneath(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let flags = flags | OFlags::CLOEXEC;
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::ResolveFlags;
-        use rustix::io::Errno;
-        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        if links == Links::Refuse {
-            resolve |= ResolveFlags::NO_SYMLINKS;
-        }
-        // The kernel returns EAGAIN when a folder was renamed somewhere while it resolved `..` in a link.
-        for _ in 0..64 {
-            match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(Errno::NOSYS | Errno::PERM) => return part_by_part(folder, path, flags),
-                done => return Ok(done?),
-            }
-        }
-        Err(Errno::AGAIN.into())
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = links;
-        part_by_part(folder, path, flags)
-    }
-}
-
-/// For kernels before 5.6 and sandboxes that do not know `openat2`: follows no link at all.
-fn part_by_part(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let parts: Vec<_> = path.iter().collect();
-    let Some((last, folders)) = parts.split_last() else {
-        return Err(rustix::io::Errno::NOENT.into());
-    };
-    let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut held: Option<OwnedFd> = None;
-    for part in folders {
-        let at = held.as_ref().map_or(folder, AsFd::as_fd);
-        held = Some(rustix::fs::openat(at, *part, step, Mode::empty())?);
-    }
-    let at = held.as_ref().map_or(folder, AsFd::as_fd);
-    Ok(rustix::fs::openat(at, *last, flags | OFlags::NOFOLLOW, Mode::empty())?)
-}
-
 /// The text in some bytes: UTF-8, or UTF-16 with its mark. Bytes that are no text in a file that else is one become U+FFFD;
 /// what has a NUL byte is no text, as for ripgrep.
 pub(crate) fn decode(bytes: Vec<u8>) -> Option<String> {
@@ -255,21 +202,6 @@ pub(crate) fn decode(bytes: Vec<u8>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    #[test]
-    fn part_by_part_follows_no_link() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("in")).unwrap();
-        fs::write(folder.path().join("in/file"), "x").unwrap();
-        std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
-        std::os::unix::fs::symlink("in/file", folder.path().join("link")).unwrap();
-        let root = fs::File::open(folder.path()).unwrap();
-        let try_open = |path: &str| part_by_part(root.as_fd(), Path::new(path), OFlags::RDONLY);
-        assert!(try_open("in/file").is_ok());
-        assert!(try_open("out/hostname").is_err());
-        assert!(try_open("link").is_err());
-    }
 
     #[test]
     fn texts_of_all_kinds() {

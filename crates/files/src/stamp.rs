@@ -34,7 +34,8 @@ impl Stamp {
         *self != Self::NEVER && self == now
     }
 
-    pub(crate) fn of(stat: &Stat) -> Self {
+    /// The stamp of a file in this state.
+    pub fn of(stat: &Stat) -> Self {
         #[expect(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
         Self {
             size: stat.st_size as u64,
@@ -45,7 +46,7 @@ impl Stamp {
     }
 
     /// This stamp if the file rested long enough when its content was read at `read_at`, else [`Stamp::NEVER`].
-    pub(crate) fn if_rested(self, read_at: SystemTime) -> Self {
+    pub fn if_rested(self, read_at: SystemTime) -> Self {
         let now = read_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         let rest = REST.as_nanos() as u64;
