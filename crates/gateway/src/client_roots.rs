@@ -1,16 +1,11 @@
 //! The project of a client whose working directory names none: the first folder among its roots.
 
-use std::{
-    path::{Path, PathBuf},
-    pin::Pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use toolbay_host::ClientReply;
-use toolbay_protocol::{Request, RequestId, method};
+use toolbay_protocol::{Request, RequestId, file_uri, method};
 
 use crate::{capture::ClientSender, session::Session};
 
@@ -121,53 +116,11 @@ impl Roots {
                 return None;
             }
         };
-        for path in listed.roots.iter().take(MAX_ROOTS).filter_map(|root| path(&root.uri)) {
+        for path in listed.roots.iter().take(MAX_ROOTS).filter_map(|root| file_uri::path(&root.uri)) {
             if tokio::fs::metadata(&path).await.is_ok_and(|file| file.is_dir()) {
                 return Some(Self { folder: Some(path.into()) });
             }
         }
         Some(Self { folder: None })
-    }
-}
-
-/// The path that a `file` URI means on this machine.
-fn path(uri: &str) -> Option<PathBuf> {
-    use std::{ffi::OsString, os::unix::ffi::OsStringExt};
-    let (_, rest) = uri.split_once("://").filter(|(scheme, _)| scheme.eq_ignore_ascii_case("file"))?;
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            byte => byte,
-        });
-    }
-    let is_path = bytes.first() == Some(&b'/') && !bytes.contains(&0);
-    is_path.then(|| PathBuf::from(OsString::from_vec(bytes)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn uris_of_files_are_paths() {
-        for (uri, expected) in [
-            ("file:///home/ada/project", Some("/home/ada/project")),
-            ("FILE://localhost/a%20b/%C3%A9", Some("/a b/é")),
-            ("file:///a?x#y", Some("/a")),
-            ("file://elsewhere/a", None),
-            ("file:///a%0", None),
-            ("file:///a%00b", None),
-            ("https://example.com/a", None),
-            ("/a", None),
-        ] {
-            assert_eq!(path(uri).as_deref(), expected.map(Path::new), "{uri}");
-        }
     }
 }

@@ -7,6 +7,7 @@
 //! The parser validates every byte in one pass and is strict where leniency would be a hole: see [`ParseError`].
 
 mod error;
+pub mod file_uri;
 pub mod header_params;
 mod id;
 mod json;

@@ -11,13 +11,21 @@ use futures_util::{
     future::{AbortHandle, Abortable, Aborted},
     stream::FuturesUnordered,
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{
+        broadcast::{self, error::RecvError},
+        mpsc,
+    },
+    time::Instant,
+};
 use toolbay_protocol::{ErrorObject, Message, Notification, Request, RequestId, Rope, error, method};
 use toolbay_transport::{Connection, Incoming, Outgoing};
 
 use crate::{
     Progress, Server,
-    methods::{Handshake, answer, is_slow, slow_answer},
+    changes::{Change, Subscriptions},
+    methods::{Handshake, answer, is_slow, is_subscription, slow_answer, subscribe},
+    roots::ClientRoots,
 };
 
 /// How many calls one connection may have running.
@@ -34,8 +42,11 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
     let Connection { outgoing, mut incoming } = connection;
     let (notes, noted) = mpsc::channel(MAX_NOTES);
     let mut connection = ServerConnection {
+        changes: server.changes().map(|changes| changes.subscribe()),
         server,
         handshake: Handshake::default(),
+        subscriptions: Subscriptions::default(),
+        roots: ClientRoots::default(),
         notes,
         noted,
         calls: FuturesUnordered::new(),
@@ -57,6 +68,9 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
             Some((id, answer)) = connection.calls.next() => connection.finish(&id, answer),
             Some(note) = connection.noted.recv(), if connection.done.len() < MAX_CALLS => {
                 connection.done.push_back(note);
+            }
+            change = next_change(&mut connection.changes), if connection.done.len() < MAX_CALLS => {
+                connection.announce(change);
             }
             slot = outgoing.reserve(), if !connection.done.is_empty() => match (slot, connection.done.pop_front()) {
                 (Ok(slot), Some(text)) => slot.send(Outgoing::to_client(text)),
@@ -86,6 +100,10 @@ type RunningCall = Pin<Box<dyn Future<Output = (RequestId, Result<Rope, Aborted>
 struct ServerConnection {
     server: Arc<dyn Server>,
     handshake: Handshake,
+    /// What the server announces, if it does.
+    changes: Option<broadcast::Receiver<Change>>,
+    subscriptions: Subscriptions,
+    roots: ClientRoots,
     notes: mpsc::Sender<Rope>,
     noted: mpsc::Receiver<Rope>,
     calls: FuturesUnordered<RunningCall>,
@@ -110,22 +128,28 @@ impl ServerConnection {
                 if let Err(why) = self.handshake.admit(&request) {
                     return Some(error(Some(&request.id), &why).into());
                 }
-                if is_slow(request.call.method()) {
-                    self.start(request);
-                    return None;
+                match request.call.method() {
+                    slow if is_slow(slow) => {
+                        self.start(request);
+                        return None;
+                    }
+                    method if is_subscription(method) && self.changes.is_some() => {
+                        return Some(subscribe(&mut self.subscriptions, &request));
+                    }
+                    method::INITIALIZE => self.begin_session(&request),
+                    _ => {}
                 }
                 Some(answer(&*self.server, &request))
             }
-            Incoming::Message(Message::Notification(note)) => {
-                if let Some(abort) = cancelled(&note).and_then(|id| self.running.remove(&id)) {
-                    abort.abort();
-                }
+            Incoming::Message(Message::Notification(notification)) => {
+                self.hear(&notification);
                 None
             }
-            Incoming::Message(Message::Response(_))
-            | Incoming::About(..)
-            | Incoming::Failed { .. }
-            | Incoming::Lost { .. } => None,
+            Incoming::Message(Message::Response(response)) => {
+                self.roots.take(&response);
+                None
+            }
+            Incoming::About(..) | Incoming::Failed { .. } | Incoming::Lost { .. } => None,
             Incoming::Refused(refusal) => {
                 let why = ErrorObject::new(refusal.why.code(), refusal.why.to_string());
                 Some(error(refusal.id.as_ref(), &why).into())
@@ -133,12 +157,44 @@ impl ServerConnection {
         }
     }
 
+    fn begin_session(&mut self, initialize: &Request) {
+        self.subscriptions.begin_session();
+        if self.server.wants_roots() {
+            self.roots.introduce(initialize);
+        }
+    }
+
+    fn hear(&mut self, notification: &Notification) {
+        match notification.method() {
+            method::CANCELLED => {
+                let Some(id) = cancelled_request(notification) else { return };
+                self.subscriptions.cancel(&id);
+                if let Some(abort) = self.running.remove(&id) {
+                    abort.abort();
+                }
+            }
+            method::INITIALIZED => self.done.extend(self.roots.ask_once()),
+            method::ROOTS_CHANGED => self.done.extend(self.roots.ask()),
+            _ => {}
+        }
+    }
+
+    /// Queues the notifications of a change; of all changes, if some were missed.
+    fn announce(&mut self, change: Option<Change>) {
+        let changes = change.map_or_else(|| self.subscriptions.all(), |change| vec![change]);
+        for change in changes {
+            self.done.extend(self.subscriptions.notifications(&change));
+        }
+    }
+
     fn start(&mut self, request: Box<Request>) {
+        self.done.extend(self.roots.ask_once()); // for a client that does not send `notifications/initialized`
+        let roots = self.roots.reader();
         let (abort, registration) = AbortHandle::new_pair();
         self.running.insert(request.id.clone(), abort);
         let (server, progress) = (self.server.clone(), Progress::of(&request, &self.notes));
         self.calls.push(Box::pin(async move {
-            let answer = Abortable::new(slow_answer(&*server, &request, progress), registration).await;
+            let answer = Abortable::new(slow_answer(&*server, &request, progress, roots), registration).await;
             (request.id, answer)
         }));
     }
@@ -161,9 +217,16 @@ async fn next_message<'a>(
     Some((slot, incoming.recv().await?))
 }
 
-fn cancelled(note: &Notification) -> Option<RequestId> {
-    if note.method() != method::CANCELLED {
-        return None;
+/// Waits for the next change; `None` if some were missed. Pending for a server that announces none.
+async fn next_change(changes: &mut Option<broadcast::Receiver<Change>>) -> Option<Change> {
+    let Some(receiver) = changes else { return std::future::pending().await };
+    match receiver.recv().await {
+        Ok(change) => Some(change),
+        Err(RecvError::Lagged(_)) => None,
+        Err(RecvError::Closed) => std::future::pending().await,
     }
-    RequestId::from_raw(note.raw(note.param("requestId")?).as_bytes())
+}
+
+fn cancelled_request(notification: &Notification) -> Option<RequestId> {
+    RequestId::from_raw(notification.raw(notification.param("requestId")?).as_bytes())
 }

@@ -5,7 +5,7 @@ use toolbay_protocol::{
     meta, method, result,
 };
 
-use crate::{Call, Progress, Server};
+use crate::{Call, Progress, Server, changes::Subscriptions, roots::RootsReader};
 
 /// Whether the client of a connection has introduced itself.
 #[derive(Debug, Default)]
@@ -34,6 +34,11 @@ impl Handshake {
 /// Whether the method runs code of the server, and so may take long.
 pub(super) fn is_slow(method_name: &str) -> bool {
     matches!(method_name, method::TOOLS_CALL | method::RESOURCES_READ)
+}
+
+/// Whether the method is about changes that the client wants to know.
+pub(super) fn is_subscription(method_name: &str) -> bool {
+    matches!(method_name, method::LISTEN | method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE)
 }
 
 /// Responds to a request that needs no waiting.
@@ -82,8 +87,41 @@ fn whole(call: &MethodCall) -> Result<(), ErrorObject> {
     }
 }
 
+/// Changes what the client is subscribed to, and responds.
+pub(super) fn subscribe(subscriptions: &mut Subscriptions, request: &Request) -> Rope {
+    let call = &request.call;
+    let uri = || {
+        let missing = || ErrorObject::new(ErrorCode::INVALID_PARAMS, "Missing uri");
+        call.string_param("uri").ok_or_else(missing)
+    };
+    let done = match call.method() {
+        method::LISTEN if features(call).has_listen() => {
+            return match subscriptions.listen(request) {
+                Ok(acknowledgment) => acknowledgment,
+                Err(why) => error(Some(&request.id), &why).into(),
+            };
+        }
+        method::RESOURCES_SUBSCRIBE if !features(call).has_listen() => {
+            uri().and_then(|uri| subscriptions.subscribe(&uri))
+        }
+        method::RESOURCES_UNSUBSCRIBE if !features(call).has_listen() => {
+            uri().map(|uri| subscriptions.unsubscribe(&uri))
+        }
+        _ => Err(unknown_method(call)),
+    };
+    match done {
+        Ok(()) => result(&request.id, "{}").into(),
+        Err(why) => error(Some(&request.id), &why).into(),
+    }
+}
+
 /// Calls a tool or reads a resource, and responds.
-pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress: Progress) -> Rope {
+pub(super) async fn slow_answer(
+    server: &dyn Server,
+    request: &Request,
+    progress: Progress,
+    roots: RootsReader,
+) -> Rope {
     let call = &request.call;
     let invalid = |why: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, why);
     let done = match (call.method(), call.params_text()) {
@@ -91,7 +129,10 @@ pub(super) async fn slow_answer(server: &dyn Server, request: &Request, progress
         (method::TOOLS_CALL, Some(_)) => match call.string_param("name") {
             None => Err(invalid("Missing tool name")),
             Some(tool) => match arguments(call) {
-                Ok(arguments) => server.call(Call { tool: &tool, arguments, progress }).await,
+                Ok(arguments) => {
+                    let roots = if features(call).has_sessions() { roots.read().await } else { None };
+                    server.call(Call { tool: &tool, arguments, progress, roots }).await
+                }
                 Err(why) => Err(why),
             },
         },
@@ -147,11 +188,15 @@ fn discovery(server: &dyn Server) -> ObjectBuilder {
 }
 
 fn capabilities_and_instructions(result: ObjectBuilder, server: &dyn Server) -> ObjectBuilder {
+    let (tools, resources) = match server.changes() {
+        Some(_) => (r#"{"listChanged":true}"#, r#"{"listChanged":true,"subscribe":true}"#),
+        None => ("{}", "{}"),
+    };
     let mut capabilities = ObjectBuilder::new();
     if server.resources().is_some() {
-        capabilities = capabilities.raw("resources", "{}");
+        capabilities = capabilities.raw("resources", resources);
     }
-    let result = result.raw("capabilities", &capabilities.raw("tools", "{}").finish());
+    let result = result.raw("capabilities", &capabilities.raw("tools", tools).finish());
     match server.instructions() {
         Some(text) => result.string("instructions", text),
         None => result,

@@ -6,7 +6,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::{Connection, memory};
 
-use crate::{Progress, serve};
+use crate::{Changes, Progress, Root, serve};
 
 /// What a request comes to: the fields of its result as a JSON object, or why there is none.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<String, ErrorObject>> + Send + 'a>>;
@@ -20,6 +20,8 @@ pub struct Call<'a> {
     pub arguments: &'a str,
     /// Where to report progress.
     pub progress: Progress,
+    /// The roots of the client, if the server [wants them](Server::wants_roots) and the client named them.
+    pub roots: Option<Arc<[Root]>>,
 }
 
 /// A server of our own.
@@ -56,6 +58,16 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
     /// Reads a resource: `contents`. Dropping the future cancels it.
     fn read<'a>(&'a self, uri: &'a str) -> CallFuture<'a> {
         Box::pin(std::future::ready(Err(unknown_resource(uri))))
+    }
+
+    /// Where it announces changes, for clients to subscribe to; nothing for a server that announces none.
+    fn changes(&self) -> Option<&Changes> {
+        None
+    }
+
+    /// Whether clients with a session are asked for their roots.
+    fn wants_roots(&self) -> bool {
+        false
     }
 }
 

@@ -1,48 +1,11 @@
 //! The tools of a server: listed, found and called.
 
-use std::{
-    fmt,
-    num::NonZeroUsize,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-};
+use std::{fmt, sync::Arc};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 
-use crate::{Call, CallFuture, Progress, Server, Tool, ToolError, ToolOutput, ToolResult, tool::Handler};
-
-/// What a handler knows about its call, besides the arguments.
-#[derive(Debug, Clone, Default)]
-pub struct ToolContext {
-    progress: Progress,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl ToolContext {
-    fn new(progress: Progress) -> Self {
-        Self { progress, cancelled: Arc::default() }
-    }
-
-    /// Whether the call was cancelled. Handlers that block look at it; a future is dropped.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Returns the flag behind [`is_cancelled`](Self::is_cancelled), for code that knows no tools.
-    pub fn cancelled(&self) -> &AtomicBool {
-        &self.cancelled
-    }
-
-    /// Reports progress, if the client wants it. `done` must grow from call to call.
-    pub fn report_progress(&self, done: u64, total: Option<u64>, message: &str) {
-        self.progress.report(done, total, message);
-    }
-}
+use crate::{BlockingThreads, Call, Tool, ToolContext, ToolOutput, ToolResult, tool::Handler};
 
 /// The tools of a server whose state is an `S`.
 pub struct Toolset<S> {
@@ -89,7 +52,10 @@ impl<S: Send + Sync + 'static> Toolset<S> {
             return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, unknown));
         };
         let result = match tool.arguments.read(call.arguments) {
-            Ok(arguments) => self.run(tool, state, arguments, call.progress).await,
+            Ok(arguments) => {
+                let context = ToolContext::new(call.progress, call.roots);
+                self.run(tool, state, arguments, context).await
+            }
             Err(error) => Err(error),
         };
         match result {
@@ -105,12 +71,18 @@ impl<S: Send + Sync + 'static> Toolset<S> {
         }
     }
 
-    async fn run(&self, tool: &Tool<S>, state: &Arc<S>, arguments: Value, progress: Progress) -> ToolResult {
+    async fn run(
+        &self,
+        tool: &Tool<S>,
+        state: &Arc<S>,
+        arguments: Value,
+        context: ToolContext,
+    ) -> ToolResult {
         match &tool.handler {
-            Handler::Async(handler) => handler(state.clone(), arguments, ToolContext::new(progress)).await,
+            Handler::Async(handler) => handler(state.clone(), arguments, context).await,
             Handler::Blocking(handler) => {
                 let (handler, state) = (handler.clone(), state.clone());
-                self.threads.run(progress, move |context| handler(&state, arguments, context)).await?
+                self.threads.run(context, move |context| handler(&state, arguments, context)).await?
             }
         }
     }
@@ -124,87 +96,5 @@ impl<S: Send + Sync + 'static> Toolset<S> {
 impl<S> fmt::Debug for Toolset<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Toolset").field("tools", &self.tools).finish_non_exhaustive()
-    }
-}
-
-/// Threads for work that blocks, a bounded number of them at once.
-#[derive(Debug, Clone)]
-pub struct BlockingThreads {
-    free: Arc<Semaphore>,
-}
-
-impl BlockingThreads {
-    fn new() -> Self {
-        // Some wait for the disk while others compute.
-        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { free: Arc::new(Semaphore::new(2 * cores + 2)) }
-    }
-
-    /// Runs `work` on a thread. Dropping the future cancels the context.
-    ///
-    /// # Errors
-    /// If `work` panics.
-    pub async fn run<R: Send + 'static>(
-        &self,
-        progress: Progress,
-        work: impl FnOnce(&ToolContext) -> R + Send + 'static,
-    ) -> Result<R, ToolError> {
-        let Ok(permit) = self.free.clone().acquire_owned().await else {
-            return Err(ToolError::failed("the server is shutting down"));
-        };
-        let context = ToolContext::new(progress);
-        let _cancel = CancelOnDrop(context.cancelled.clone());
-        let running = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            work(&context)
-        });
-        running.await.map_err(|_| ToolError::failed("it ended unexpectedly"))
-    }
-}
-
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A server that has only tools.
-#[derive(Debug)]
-pub struct ToolServer<S> {
-    name: String,
-    instructions: Option<String>,
-    state: Arc<S>,
-    tools: Toolset<S>,
-}
-
-impl<S: Send + Sync + 'static> ToolServer<S> {
-    /// A server with these tools on this state.
-    pub fn new(name: impl Into<String>, state: S, tools: Toolset<S>) -> Self {
-        Self { name: name.into(), instructions: None, state: Arc::new(state), tools }
-    }
-
-    /// Sets what models read about the server as a whole.
-    pub fn instructions(self, instructions: impl Into<String>) -> Self {
-        Self { instructions: Some(instructions.into()), ..self }
-    }
-}
-
-impl<S: fmt::Debug + Send + Sync + 'static> Server for ToolServer<S> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
-    }
-
-    fn tools(&self) -> String {
-        self.tools.definitions()
-    }
-
-    fn call<'a>(&'a self, call: Call<'a>) -> CallFuture<'a> {
-        Box::pin(self.tools.call(&self.state, call))
     }
 }

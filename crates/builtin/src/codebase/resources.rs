@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolbay_protocol::{ErrorCode, ErrorObject, printable::error_chain};
 use toolbay_search::codebase::Codebase;
-use toolbay_server::{BlockingThreads, Progress, ToolError, unknown_resource};
+use toolbay_server::{BlockingThreads, ToolContext, ToolError, unknown_resource};
 
 use super::{CodeError, LazyCodebase, tree::parse_scope};
 
@@ -60,7 +60,7 @@ pub(super) async fn read(
                 Page::parse(query).map_err(|reason| ErrorObject::new(ErrorCode::INVALID_PARAMS, reason))?;
             let codebase = codebase.clone();
             let listed = threads
-                .run(Progress::default(), move |_| files(&*codebase.get()?, &page))
+                .run(ToolContext::default(), move |_| files(&*codebase.get()?, &page))
                 .await
                 .unwrap_or_else(|error: ToolError| Err(CodeError::Failed(error.to_string())));
             match listed {
