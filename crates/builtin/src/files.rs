@@ -111,6 +111,12 @@ pub(crate) fn failed(call: &str, error: AccessError) -> ToolError {
         AccessError::Missing { path } => {
             format!("ENOENT: no such file or directory, {call} '{}'", path.display())
         }
+        AccessError::NotADirectory { path } if call == "mkdir" => {
+            format!("EEXIST: file already exists, mkdir '{}'", path.display())
+        }
+        AccessError::NotADirectory { path } => {
+            format!("ENOTDIR: not a directory, {call} '{}'", path.display())
+        }
         error => error.to_string(),
     })
 }

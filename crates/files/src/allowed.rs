@@ -113,6 +113,12 @@ pub enum AccessError {
         /// What was to be changed.
         path: PathBuf,
     },
+    /// It is one of Windows, which would be a strange file name here.
+    #[error("Access denied - Windows-style path received on a POSIX host: {path}")]
+    Windows {
+        /// What was asked for.
+        path: String,
+    },
     /// A NUL byte.
     #[error("the path contains a NUL byte")]
     Nul,
@@ -287,6 +293,12 @@ impl AllowedDirectories {
     fn absolute(&self, text: &str) -> Result<PathBuf, AccessError> {
         if text.contains('\0') {
             return Err(AccessError::Nul);
+        }
+        if let [drive, b':', rest @ ..] = text.as_bytes()
+            && drive.is_ascii_alphabetic()
+            && matches!(rest.first(), None | Some(b'/' | b'\\'))
+        {
+            return Err(AccessError::Windows { path: text.to_owned() });
         }
         let path = match (text.strip_prefix('~'), &self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {

@@ -111,9 +111,12 @@ pub(super) fn list_directory_with_sizes(
     let lines: Vec<String> = entries.iter().map(line).collect();
     let directories = entries.iter().filter(|(entry, _)| is_directory(entry)).count();
     let total: u64 = entries.iter().filter(|(entry, _)| !is_directory(entry)).map(|(_, size)| size).sum();
+    let mut shown = page(&lines, arguments.offset, "entries");
+    if !shown.is_empty() {
+        shown.push('\n');
+    }
     Ok(text(format!(
-        "{}\n\nTotal: {} files, {directories} directories\nCombined size: {}",
-        page(&lines, arguments.offset, "entries"),
+        "{shown}\nTotal: {} files, {directories} directories\nCombined size: {}",
         entries.len() - directories,
         human_size(total)
     )))
@@ -334,9 +337,13 @@ pub(super) fn search_files(files: &Files, arguments: SearchFiles, context: &Tool
         Some(Kind::File) => !is_directory,
         Some(Kind::Directory) => is_directory,
     };
-    walk.search(&found, Path::new(""), 1, &mut |relative, is_directory| {
-        if is_wanted(is_directory) && pattern.is_match(relative) {
-            paths.push(found.path().join(relative).to_string_lossy().into_owned());
+    walk.search(&found, Path::new(""), 1, &mut |relative, entry| {
+        if is_wanted(entry.file_type == FileType::Directory) && pattern.is_match(relative) {
+            let path = found.path().join(relative).to_string_lossy().into_owned();
+            // A link that leads out, or nowhere, is not found.
+            if entry.file_type != FileType::Symlink || files.allowed.find(&path).is_ok() {
+                paths.push(path);
+            }
         }
     })?;
     if paths.is_empty() {
@@ -361,11 +368,11 @@ impl Walk<'_> {
         directory: &Found,
         path: &Path,
         depth: usize,
-        found: &mut dyn FnMut(&Path, bool),
+        found: &mut dyn FnMut(&Path, &DirectoryEntry),
     ) -> Result<(), ToolError> {
         self.visit(directory, path, &mut |walk, entry, below| {
             let relative = path.join(&entry.name);
-            found(&relative, entry.file_type == FileType::Directory);
+            found(&relative, entry);
             match below {
                 Some(below) if depth < walk.depth => walk.search(&below, &relative, depth + 1, found),
                 _ => Ok(()),

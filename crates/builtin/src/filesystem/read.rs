@@ -60,6 +60,10 @@ pub(super) fn read_text_file(files: &Files, arguments: ReadText, _: &ToolContext
         None if is_whole => whole(&found, encoding)?,
         None => range(&found, first, count, encoding)?,
     };
+    let content = match arguments.head {
+        Some(_) => without_line_ending(&content).to_owned(),
+        None => content,
+    };
     Ok(text(if arguments.line_numbers && arguments.tail.is_none() {
         numbered(&content, first)
     } else {
@@ -122,8 +126,12 @@ fn tail(found: &Found, lines: u64, encoding: Option<&str>) -> Result<String, Too
         }
         step(&mut file, &mut start, &mut read).map_err(|error| unreadable(found, &error))?;
     };
-    let text = decode(found, &read[from..], encoding)?;
-    Ok(text.strip_suffix('\n').map_or(text.clone(), |text| text.trim_end_matches('\r').to_owned()))
+    Ok(without_line_ending(&decode(found, &read[from..], encoding)?).to_owned())
+}
+
+/// A text without the line ending of its last line.
+fn without_line_ending(text: &str) -> &str {
+    text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text))
 }
 
 /// Lines of a file by their numbers.
@@ -160,7 +168,7 @@ fn range(found: &Found, first: u64, count: Option<u64>, encoding: Option<&str>) 
     }
     let text = decode(found, &kept, encoding)?;
     let is_cut = line > last;
-    Ok(if is_cut { text.trim_end_matches('\n').trim_end_matches('\r').to_owned() } else { text })
+    Ok(if is_cut { without_line_ending(&text).to_owned() } else { text })
 }
 
 #[derive(Deserialize, JsonSchema)]
