@@ -8,6 +8,7 @@
 pub mod codebase;
 mod files;
 pub mod filesystem;
+pub mod grep;
 pub mod hub;
 pub mod memory;
 pub mod result_store;

@@ -184,6 +184,11 @@ impl AllowedDirectories {
         Self { secrets, ..self }
     }
 
+    /// Returns whether files whose names say that they hold secrets are shown.
+    pub fn shown_secrets(&self) -> Secrets {
+        self.secrets
+    }
+
     /// Sets whether files that configure programs may be changed.
     pub fn protection(self, protection: Protection) -> Self {
         Self { protection, ..self }
@@ -430,6 +435,11 @@ impl Found {
     /// The path by which it was found.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where it is below its allowed directory, without links.
+    pub fn real(&self) -> &RelPath {
+        &self.real
     }
 
     /// Its size, times, permissions and type.

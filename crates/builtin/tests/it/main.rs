@@ -5,6 +5,7 @@ mod client; // a client of a server in this process
 mod codebase; // search and reading: results, limits, errors
 mod endpoint; // embeddings from an endpoint, over HTTP
 mod filesystem; // where the published server fails
+mod grep; // searches: results, pages, limits, the same as rg
 mod hub; // the hub's own server, legacy and modern
 mod pages; // the page about built-in servers agrees with the code
 mod shell; // programs, without a sandbox

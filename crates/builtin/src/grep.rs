@@ -1,0 +1,107 @@
+//! The server `grep`: regular expressions in the files of allowed directories, with ripgrep's engine in this process.
+//!
+//! ```text
+//! arguments ─→ Query, FileFilter ─→ survey: every file is searched, matches are counted ─→ page: the lines that are shown
+//! ```
+//!
+//! The survey keeps of each file its path and its number of matches, and only of as many files as the page can come from.
+//! Then the few files of the page are searched again for their lines. So totals are exact, pages are in a fixed order, and
+//! memory depends on the page, not on what is found.
+
+mod files;
+mod page;
+mod query;
+mod ripgrep;
+mod survey;
+mod tool;
+
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio_util::task::TaskTracker;
+use toolbay_files::{AllowedDirectories, Secrets};
+use toolbay_server::{ToolContext, ToolError, ToolServer, in_process};
+use toolbay_transport::Connection;
+
+use files::{FileFilter, Search};
+use page::{Format, Page, PageLimits};
+use query::Query;
+use survey::Counting;
+
+/// How long a search may take. What was found until then is returned, and the result says so.
+const TIME_LIMIT: Duration = Duration::from_secs(45);
+
+/// How the server is set up.
+#[derive(Debug, Clone, Default)]
+pub struct GrepConfig {
+    /// The directories whose files may be searched.
+    pub directories: Vec<PathBuf>,
+    /// What `~` stands for in paths.
+    pub home: Option<PathBuf>,
+    /// Whether files whose names say that they hold secrets are hidden.
+    pub secrets: Secrets,
+    /// Which tools are offered.
+    pub toolset: GrepToolset,
+    /// How long a search may take, if not 45 seconds.
+    pub time_limit: Option<Duration>,
+}
+
+/// Which tools are offered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GrepToolset {
+    /// `grep`, with the parameters that models know.
+    #[default]
+    Grep,
+    /// The five tools of mcp-ripgrep.
+    Ripgrep,
+}
+
+/// What the tools work on.
+#[derive(Debug)]
+struct GrepServer {
+    allowed: AllowedDirectories,
+    time_limit: Duration,
+}
+
+/// Makes the server connectable. Directories that cannot be opened are returned with the reason.
+pub fn grep(
+    config: GrepConfig,
+) -> (Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>, Vec<(PathBuf, io::Error)>) {
+    let (allowed, skipped) = AllowedDirectories::open(config.directories);
+    let allowed = allowed.home(config.home).secrets(config.secrets);
+    let state = GrepServer { allowed, time_limit: config.time_limit.unwrap_or(TIME_LIMIT) };
+    let server = match config.toolset {
+        GrepToolset::Grep => ToolServer::new("grep", state, tool::toolset()),
+        GrepToolset::Ripgrep => ToolServer::new("ripgrep-search", state, ripgrep::toolset()),
+    };
+    (in_process(Arc::new(server)), skipped)
+}
+
+/// Searches as the tool `grep` of the `agent` toolset does: `rg -n PATTERN PATH` with absolute paths, or `no matches`.
+///
+/// # Errors
+/// If the pattern or the path cannot be used, or the call is canceled.
+#[expect(dead_code, reason = "the toolset `agent` of the server `filesystem` uses it")]
+pub(crate) fn agent_grep(
+    allowed: &AllowedDirectories,
+    pattern: &str,
+    path: Option<&str>,
+    context: &ToolContext,
+) -> Result<String, ToolError> {
+    /// The reference's limits.
+    const LIMITS: PageLimits = PageLimits { offset: 0, matches: 50_000, bytes: 100 * 1024, line: 2_000 };
+    let failed = |error: files::GrepError| ToolError::failed(format!("grep: {error}"));
+    let query = Query { pattern: pattern.to_owned(), ..Query::default() };
+    let search = Search::new(allowed, path, FileFilter::default(), context, TIME_LIMIT).map_err(failed)?;
+    let search = search.with_absolute_paths();
+    let survey = search.survey(&query, Counting::Lines, LIMITS.matches).map_err(failed)?;
+    let format = Format { paths: true, line_numbers: true, colors: false };
+    let page = search.page(&query, &survey, LIMITS, format).map_err(failed)?;
+    Ok(match page {
+        Page { shown: 0, .. } => "no matches".to_owned(),
+        Page { text, shown, .. } if shown as u64 == survey.matches => text,
+        Page { text, shown, .. } => format!(
+            "{text}[shown {shown} of {} matches in {} files; use a narrower pattern or path]",
+            survey.matches, survey.files
+        ),
+    })
+}
