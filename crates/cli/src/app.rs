@@ -1,6 +1,7 @@
 //! Shared by all commands: environment, configuration, hubs, signals, errors.
 
 pub(crate) mod base64;
+pub(crate) mod built_in;
 pub(crate) mod codebases;
 pub(crate) mod context;
 pub(crate) mod cycle;

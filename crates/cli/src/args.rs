@@ -1,5 +1,6 @@
 //! The command line: commands and options.
 
+mod builtin;
 mod code;
 pub(crate) mod help;
 pub(crate) mod pairs;
@@ -14,6 +15,7 @@ use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
 
 use crate::app::{error::CliError, shared_hub::HubSpec};
+pub(crate) use builtin::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
@@ -106,6 +108,8 @@ pub(crate) enum Command {
     Connect(ConnectArgs),
     /// Offer only the code search server for a directory, on stdin and stdout or over HTTP
     Codebase(CodebaseArgs),
+    /// Offer one of the built-in servers alone, or list them
+    Builtin(BuiltinArgs),
     /// Search code by meaning, or for text
     Search(SearchArgs),
     /// Build or update the search index of a directory

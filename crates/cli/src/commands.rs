@@ -1,7 +1,9 @@
 //! The commands. Those that share most of their code share a file.
 
 mod add;
+mod alone;
 mod approve;
+mod builtin;
 mod call;
 mod codebase;
 mod completions;
@@ -39,6 +41,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
     match &context.args.command {
         Some(Command::Serve(args)) => serve::run(context, args).await,
         Some(Command::Codebase(args)) => codebase::run(context, args).await,
+        Some(Command::Builtin(args)) => builtin::run(context, args).await,
         Some(Command::Search(args)) => search::run(context, args).await,
         Some(Command::Index(args)) => index::run(context, args).await,
         Some(Command::Stdio(args)) => stdio::run(context, args).await,

@@ -31,6 +31,7 @@ use crate::{
 const LAST_TASKS: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
+    toolbay_sandbox::run_if_asked();
     shim::run_if_asked();
     daemon::run_if_asked();
     let args = LowArgs::read();

@@ -4,7 +4,7 @@ use std::{fmt, os::unix::ffi::OsStrExt};
 
 use sha2::{Digest, Sha256};
 
-use crate::{BuiltIn, CodebaseSettings, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint};
+use crate::{BuiltIn, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint};
 
 /// A hash over everything that makes up the launch of a server: two entries with the same hash may share a process, and a cached
 /// catalog.
@@ -36,7 +36,7 @@ impl ServerConfig {
                 add_inherited(&mut fields, &self.tuning.inherit_env);
             }
             ServerEndpoint::Url(remote) => add_remote(&mut fields, remote),
-            ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) => add_codebase(&mut fields, codebase),
+            ServerEndpoint::BuiltIn(built_in) => add_built_in(&mut fields, built_in),
         }
         LaunchHash(fields.finish())
     }
@@ -56,20 +56,10 @@ fn add_command(fields: &mut HashFields, command: &Command) {
     }
 }
 
-fn add_codebase(fields: &mut HashFields, codebase: &CodebaseSettings) {
-    fields.add("built-in", "codebase");
-    fields.add("root", codebase.root.as_os_str().as_bytes());
-    if let Some(embeddings) = &codebase.embeddings {
-        fields.add("embeddings", embeddings.url.to_string());
-        fields.add("model", &embeddings.model);
-        fields.add("api key", embeddings.api_key.as_deref().unwrap_or_default());
-    }
-    if codebase.s3_errors {
-        fields.add("compat", "s3_errors");
-    }
-    if codebase.secrets {
-        fields.add("secrets", "shown");
-    }
+fn add_built_in(fields: &mut HashFields, built_in: &BuiltIn) {
+    // Settings are texts, numbers and paths in UTF-8, in the order of their keys.
+    let settings = serde_json::to_value(built_in).unwrap_or_default();
+    fields.add("built-in", settings.to_string());
 }
 
 fn add_inherited(fields: &mut HashFields, inherited: &InheritEnv) {

@@ -47,7 +47,12 @@ pub use format::remote::check_remote;
 pub use format::{Format, Syntax};
 pub use launch_hash::LaunchHash;
 pub use load::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_with, parse, parse_with};
-pub use model::built_in::{BuiltIn, CodebaseSettings, Embeddings, WrittenBuiltIn};
+pub use model::built_in::keys::{DirectoryKey, built_in_keys, toolsets};
+pub use model::built_in::{
+    BraveSearchSettings, BuiltIn, ClientRoots, CodebaseSettings, Compat, Embeddings, FetchSettings,
+    FileSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits, ShellSettings,
+    TimeSettings, ToolsetName, WrittenBuiltIn,
+};
 pub use model::server::{
     Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
     ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,

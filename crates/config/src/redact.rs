@@ -339,9 +339,9 @@ impl WrittenServer {
         let of_maps = self.env.iter().chain(&self.headers).filter(is_literal).map(|(name, _)| name.clone());
         let in_args = are_secret(&self.args);
         let in_url = self.url.as_ref().is_some_and(is_secret_url);
-        let in_key = self.built_in.as_ref().is_some_and(WrittenBuiltIn::has_literal_secret);
-        let elsewhere = [(in_args, "args"), (in_url, "url"), (in_key, "embeddings.api_key")];
-        of_maps.chain(elsewhere.into_iter().filter(|(is, _)| *is).map(|(_, key)| key.to_owned())).collect()
+        let elsewhere = [(in_args, "args"), (in_url, "url")].into_iter().filter(|(is, _)| *is);
+        let in_keys = self.built_in.iter().flat_map(WrittenBuiltIn::literal_secrets);
+        of_maps.chain(elsewhere.map(|(_, key)| key.to_owned())).chain(in_keys).collect()
     }
 
     /// What is spoken with it, or tried first where that is to be found out.

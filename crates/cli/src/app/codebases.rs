@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, LazyCodebase, codebase};
 use toolbay_config::{BuiltIn, CodebaseSettings, Embeddings, Permission, ServerConfig, ServerEndpoint};
-use toolbay_host::{Connector, Endpoint, InProcess};
+use toolbay_host::InProcess;
 use toolbay_search::{codebase::Options, semantic::Embedder, tree::Secrets};
 use toolbay_server::in_process;
 use toolbay_transport::http::client::{ConnectOptions, Proxies, Target};
@@ -90,39 +90,17 @@ impl OpenTrees {
         tree
     }
 
-    /// Connects to the built-in servers of a configuration. The default one searches the
-    /// project of each client that has one.
-    pub(crate) fn connector(self: Arc<Self>, default: Option<DefaultCodebase>) -> Connector {
-        let trees = self.clone();
-        let is_default = move |server: &ServerConfig| {
-            default.clone().filter(|default| default.server.endpoint == server.endpoint)
-        };
-        let is_bound = is_default.clone();
-        let connector = Connector::new(move |server| match &server.endpoint {
-            ServerEndpoint::BuiltIn(BuiltIn::Codebase(config)) => {
-                let has_folder = is_default(server).is_none_or(|default| default.folder.is_some());
-                let server = if has_folder { self.server(config) } else { no_folder() };
-                Some(Endpoint::InProcess(server))
-            }
-            ServerEndpoint::Command(_) | ServerEndpoint::Url(_) => None,
-        });
-        connector.with_roots(move |server, root| {
-            let home = is_bound(server)?.home;
-            let folder = usual_folder(home.as_deref(), root)?;
-            let server = codebase(trees.tree(&folder, Secrets::Hidden, None), CodebaseIdentity::IN_HUB);
-            Some(Endpoint::InProcess(in_process(server)))
-        })
-    }
-
-    fn server(&self, config: &CodebaseSettings) -> InProcess {
-        let identity = CodebaseIdentity { s3_errors: config.s3_errors, ..CodebaseIdentity::IN_HUB };
+    /// The server of a codebase.
+    pub(crate) fn server(&self, config: &CodebaseSettings) -> InProcess {
+        let identity = CodebaseIdentity { s3_errors: config.compat.s3_errors, ..CodebaseIdentity::IN_HUB };
         let tree = self.tree(&config.root, show_secrets(config.secrets), config.embeddings.as_ref());
         in_process(codebase(tree, identity))
     }
 
     fn endpoint(&self, embeddings: &Embeddings) -> Arc<dyn Embedder> {
         let mut headers = HeaderMap::new();
-        let key = embeddings.api_key.as_ref().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
+        let key =
+            embeddings.api_key.as_ref().map(|key| HeaderValue::from_str(&format!("Bearer {}", key.expose())));
         if let Some(Ok(mut key)) = key {
             key.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, key);
@@ -146,7 +124,7 @@ pub(crate) struct DefaultCodebase {
     pub(crate) folder: Option<PathBuf>,
     /// Whether there is anything to search for any client.
     pub(crate) is_offered: bool,
-    home: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl DefaultCodebase {
@@ -183,7 +161,7 @@ pub(crate) const NO_FOLDER: &str = "No codebase is offered because Toolbay was s
      a project, or configure a directory, for example: toolbay add code --builtin codebase /path/to/project";
 
 /// A codebase server for clients outside of any project: it lists its tools, and calls explain why they cannot be used.
-fn no_folder() -> InProcess {
+pub(crate) fn no_folder() -> InProcess {
     let nothing = LazyCodebase::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
     in_process(codebase(Arc::new(nothing), CodebaseIdentity::IN_HUB))
 }

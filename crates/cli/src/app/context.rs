@@ -50,9 +50,11 @@ impl Context {
 
 /// Whether a command serves clients, who notice when it does not run.
 fn stalls(args: &LowArgs) -> Stalls {
-    use Command::{Background, Codebase, Connect, Serve, Stdio};
+    use Command::{Background, Builtin, Codebase, Connect, Serve, Stdio};
     match args.command {
-        None | Some(Serve(_) | Background(_) | Stdio(_) | Connect(_) | Codebase(_)) => Stalls::Reported,
+        None | Some(Serve(_) | Background(_) | Stdio(_) | Connect(_) | Codebase(_) | Builtin(_)) => {
+            Stalls::Reported
+        }
         Some(_) => Stalls::Ignored,
     }
 }

@@ -138,6 +138,11 @@ impl Env {
         self.data_dir.as_ref().map(|folder| folder.join("toolbay/extensions"))
     }
 
+    /// The directory for memories of projects.
+    pub(crate) fn memories(&self) -> Option<PathBuf> {
+        self.data_dir.as_ref().map(|folder| folder.join("toolbay/memory"))
+    }
+
     /// The directory for indexes of code.
     pub(crate) fn indexes(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/code"))

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolbay_builtin::hub::{StatusSource, hub};
 use toolbay_config::{HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
 use toolbay_control::HubStatus;
 use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, slugs};
@@ -15,7 +16,8 @@ use toolbay_protocol::ServerName;
 
 use crate::{
     app::{
-        codebases::{DefaultCodebase, NO_FOLDER, OpenTrees},
+        built_in::BuiltInServers,
+        codebases::{DefaultCodebase, NO_FOLDER, OpenTrees, usual_folder},
         context::Context,
         cycle,
         env::send_login_path,
@@ -196,17 +198,18 @@ impl HubPlan {
         let itself: Arc<OnceLock<Host>> = Arc::default();
         let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.clone());
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
-        if self.offers_hub && !self.servers.iter().any(|server| server.name.as_str() == HUB) {
+        let status: StatusSource = {
             let itself = itself.clone();
-            let status = move || {
-                let snapshot = itself.get().map(HubStatus::of);
-                serde_json::to_value(snapshot).unwrap_or_default()
-            };
+            Arc::new(move || serde_json::to_value(itself.get().map(HubStatus::of)).unwrap_or_default())
+        };
+        if self.offers_hub && !self.servers.iter().any(|server| server.name.as_str() == HUB) {
             let lacks_folder = default.as_ref().is_some_and(|default| !default.is_offered);
             let note = (lacks_folder && !DefaultCodebase::is_replaced_by(&self.servers)).then_some(NO_FOLDER);
-            in_process.push((ServerName::new(HUB), toolbay_builtin::hub::hub(Arc::new(status), note)));
+            in_process.push((ServerName::new(HUB), hub(status.clone(), note)));
         }
-        let trees = OpenTrees::new(context);
+        let project = self.configuration.as_ref().map(|configuration| configuration.project.clone());
+        let project = project.filter(|project| usual_folder(context.env.home.as_deref(), project).is_some());
+        let built_in = BuiltInServers::new(context, OpenTrees::new(context), project).of_hub(status);
         let (sender, awaited) = PendingPath::new();
         // A hub in the background has the environment of that shell.
         let may_ask =
@@ -218,7 +221,7 @@ impl HubPlan {
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),
             cache: context.env.catalogs(),
-            connector: Some(trees.connector(default)),
+            connector: Some(built_in.connector(default)),
             chain: Some(self.chain.clone()),
             client: None,
         };

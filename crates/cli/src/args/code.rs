@@ -1,39 +1,24 @@
 //! Arguments of commands that search code.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
-use super::AccessArgs;
-
-/// The default address of the codebase server.
-const CODEBASE_ADDRESS: &str = "127.0.0.1:3000";
+use super::ServingArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = CODEBASE_EXAMPLES)]
 pub(crate) struct CodebaseArgs {
     /// Directory [default: current directory]
     pub(crate) path: Option<PathBuf>,
-    /// Serve HTTP (`POST /`, `POST /mcp`, `GET /health`) instead of stdio [default address: 127.0.0.1:3000]
-    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = CODEBASE_ADDRESS)]
-    pub(crate) http: Option<SocketAddr>,
     /// Report failures of tools as JSON-RPC errors instead of results with `isError`
     #[arg(long)]
     pub(crate) s3_errors: bool,
     /// Include files whose names indicate secrets, such as .env and keys
     #[arg(long)]
     pub(crate) secrets: bool,
-    /// Require the token in the first line of this file (`Authorization: Bearer …`)
-    #[arg(long, value_name = "FILE", requires = "http")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Allow non-loopback addresses without a token; anyone who can reach them can read every file
-    #[arg(long, requires = "http")]
-    pub(crate) allow_unauthenticated: bool,
-    /// Additional host name of the server (`Host` header), with the port if it differs; repeatable
-    #[arg(long, value_name = "NAME[:PORT]", requires = "http")]
-    pub(crate) public_name: Vec<String>,
     #[command(flatten)]
-    pub(crate) access: AccessArgs,
+    pub(crate) serving: ServingArgs,
 }
 
 const CODEBASE_EXAMPLES: &str = "\

@@ -13,8 +13,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Servers",
         &[
-            "serve", "stdio", "connect", "hub", "status", "logs", "inspect", "start", "stop", "restart",
-            "doctor",
+            "serve", "stdio", "connect", "builtin", "hub", "status", "logs", "inspect", "start", "stop",
+            "restart", "doctor",
         ],
     ),
     ("Use", &["tools", "call", "resources", "read", "prompts", "prompt"]),

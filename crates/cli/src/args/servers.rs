@@ -54,7 +54,7 @@ pub(crate) struct PutArgs {
 pub(crate) struct AddArgs {
     /// Name of the server
     pub(crate) name: String,
-    /// Command or URL; with --builtin, the directory to serve
+    /// Command or URL; with --builtin, the directory to serve, or several
     #[arg(value_name = "COMMAND_OR_URL", required_unless_present_any = ["url", "builtin"])]
     pub(crate) target: Option<String>,
     /// Arguments of the command; put `--` before the command
@@ -66,9 +66,12 @@ pub(crate) struct AddArgs {
     /// URL of the server
     #[arg(long, conflicts_with = "target")]
     pub(crate) url: Option<String>,
-    /// Built-in server: `codebase`, which searches and reads a directory [default: current directory]
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "args", "env", "header", "transport", "cwd", "bearer_token_env_var"])]
+    /// Built-in server, such as `filesystem` or `codebase`; `toolbay builtin` lists them [default: current directory]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "env", "header", "transport", "cwd", "bearer_token_env_var"])]
     pub(crate) builtin: Option<String>,
+    /// Another key of the built-in server; the value is JSON, or else a text; repeatable
+    #[arg(long, value_name = "KEY=VALUE", requires = "builtin")]
+    pub(crate) set: Vec<String>,
     /// Environment variable, or @FILE with one per line; `KEY=${OTHER}` keeps the value out of the file.
     ///
     /// Other users of this machine can see command-line arguments: pass secrets as `KEY=${OTHER}` or @FILE.
@@ -103,7 +106,8 @@ Examples:
   toolbay add files -- npx -y @modelcontextprotocol/server-filesystem@2025.8.21 ~/Documents
   toolbay add issues https://issues.example.com/mcp --header 'Authorization: Bearer ${ISSUES_TOKEN}'
   toolbay add issues --url https://issues.example.com/mcp --bearer-token-env-var ISSUES_TOKEN
-  toolbay add code --builtin codebase ~/work/project";
+  toolbay add code --builtin codebase ~/work/project
+  toolbay add files --builtin filesystem . ~/notes --set delete=true";
 
 #[derive(Debug, Args)]
 pub(crate) struct AddJsonArgs {

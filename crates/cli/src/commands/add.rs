@@ -1,8 +1,12 @@
 //! `toolbay add` and `add-json`: adding a server to a file.
 
-use std::{io::Read, path::Path};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
+use toolbay_config::{DirectoryKey, built_in_keys};
 
 use crate::{
     app::{codebases, context::Context, error::CliError},
@@ -122,17 +126,50 @@ fn remote(args: &AddArgs, url: &str, transport: Option<TransportArg>) -> Result<
 
 /// A server that is a part of Toolbay.
 fn built_in(context: &Context, args: &AddArgs, name: &str) -> Result<Value, CliError> {
-    let root = match &args.target {
-        Some(typed) => codebases::folder(Some(Path::new(typed)))?,
-        None => {
-            let here = std::env::current_dir()?;
-            codebases::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
-                message: format!("{} is not served by default", here.display()),
-                hint: Some(format!("name the directory: toolbay add {} --builtin {name} DIR", args.name)),
-            })?
+    let typed: Vec<&String> = args.target.iter().chain(&args.args).collect();
+    let mut entry = json!({ "builtin": name });
+    match (DirectoryKey::of(name), &typed[..]) {
+        (Some(DirectoryKey::One(_)), [_, _, ..]) => {
+            return Err(CliError::usage(format!("the built-in server `{name}` takes one directory")));
         }
-    };
-    Ok(json!({ "builtin": name, "root": root }))
+        (Some(DirectoryKey::One(key)), typed) => {
+            entry[key] = json!(match typed {
+                [directory, ..] => codebases::folder(Some(Path::new(directory)))?,
+                [] => usual_directory(context, args, name)?,
+            });
+        }
+        (Some(DirectoryKey::Several(key)), []) => {
+            entry[key] = json!([usual_directory(context, args, name)?]);
+        }
+        (Some(DirectoryKey::Several(key)), typed) => {
+            let directories = typed.iter().map(|directory| codebases::folder(Some(Path::new(directory))));
+            entry[key] = json!(directories.collect::<Result<Vec<PathBuf>, _>>()?);
+        }
+        // One that is unknown is reported when the entry is read.
+        (None, []) => {}
+        (None, _) if built_in_keys(name).is_none() => {}
+        (None, _) => return Err(CliError::usage(format!("the built-in server `{name}` takes no directory"))),
+    }
+    for setting in &args.set {
+        let (key, value) = setting
+            .split_once('=')
+            .ok_or_else(|| CliError::usage(format!("`--set {setting}` must have the form KEY=VALUE")))?;
+        if let Some(known) = built_in_keys(name).filter(|known| !known.contains(&key)) {
+            let known = known.join(", ");
+            return Err(CliError::usage(format!("`{key}` is unknown; `{name}` has the keys: {known}")));
+        }
+        entry[key] = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    }
+    Ok(entry)
+}
+
+/// The current directory, unless it is one that is hardly intended.
+fn usual_directory(context: &Context, args: &AddArgs, name: &str) -> Result<PathBuf, CliError> {
+    let here = std::env::current_dir()?;
+    codebases::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
+        message: format!("{} is not served by default", here.display()),
+        hint: Some(format!("name the directory: toolbay add {} --builtin {name} DIR", args.name)),
+    })
 }
 
 /// Names become a part of the names of tools, and are typed.

@@ -20,6 +20,7 @@ use self::report::DoctorReport;
 use crate::commands::doctor::report::Finding;
 use crate::{
     app::{
+        built_in::BuiltInServers,
         codebases::OpenTrees,
         context::Context,
         env::environment,
@@ -64,7 +65,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables,
         shim: Shim::current_exe(),
-        connector: Some(OpenTrees::unstored(context).connector(None)),
+        connector: Some(BuiltInServers::new(context, OpenTrees::unstored(context), None).connector(None)),
         ..HostOptions::default()
     };
     let (options, limit) = (&options, Duration::from_secs(args.timeout));

@@ -75,7 +75,11 @@ fn invalid_arguments_are_reported_and_not_written() {
         (&["add", "gh", "ftp://h/"], "`ftp://` is not supported"),
         (&["add", "bad name!", "--", "x"], "`bad-name`, for example"),
         (&["add-json", "a/b", r#"{"command": "x"}"#], "`a-b`, for example"),
-        (&["add", "gh", "--builtin", "shell", "."], "unknown built-in server `shell`"),
+        (&["add", "gh", "--builtin", "shel", "."], "did you mean `shell`?"),
+        (&["add", "gh", "--builtin", "shell", ".", "config"], "`shell` takes one directory"),
+        (&["add", "gh", "--builtin", "time", "."], "`time` takes no directory"),
+        (&["add", "gh", "--builtin", "time", "--set", "zone=x"], "`zone` is unknown"),
+        (&["add", "gh", "--builtin", "time", "--set", "zone"], "KEY=VALUE"),
         (&["add", "gh", "--builtin", "codebase", "none"], "none"),
         (
             &["add-json", "gh", r#"{"a": {"command": "x"}, "b": {"command": "y"}}"#],
@@ -272,6 +276,24 @@ fn a_built_in_server_is_added_with_its_folder() {
     };
     let expected = format!("{}\n{}", entry("code", &here), entry("sub", &here.join("sub")));
     assert!(text(&home, USER).starts_with(&expected), "{}", text(&home, USER));
+    home.run(&[
+        "add",
+        "files",
+        "--builtin",
+        "filesystem",
+        ".",
+        "sub",
+        "--set",
+        "delete=true",
+        "--set",
+        "toolset=agent",
+    ])
+    .expect(0);
+    let entry = format!(
+        "[servers.files]\nbuiltin = \"filesystem\"\ndirectories = [\"{0}\", \"{0}/sub\"]\ntoolset = \"agent\"\ndelete = true\n",
+        here.display()
+    );
+    assert!(text(&home, USER).contains(&entry), "{}", text(&home, USER));
     let ran = home.run(&["add", "x", "--builtin", "codebase", "-e", "A=1"]).expect(2);
     assert!(ran.stderr.contains("cannot be used with"), "{ran:#?}");
 }

@@ -18,8 +18,25 @@ use crate::{
     template::{MissingValue, Style, Template},
 };
 
-/// A built-in server is neither run nor reached.
-pub(crate) const BUILT_IN_ALONE: &str = "`builtin` cannot be combined with `command` or `url`";
+/// The keys that say how a server is run or reached, which a built-in server is not.
+pub(crate) const LAUNCH_KEYS: [&str; 7] = ["command", "url", "args", "env", "env_file", "cwd", "headers"];
+
+/// Refuses the keys of an entry with `builtin` that would have no effect.
+pub(crate) fn refuse_launch_keys(written: &WrittenServer) -> Result<(), String> {
+    let given = [
+        written.command.is_some(),
+        written.url.is_some(),
+        !written.args.is_empty(),
+        !written.env.is_empty(),
+        written.env_file.is_some(),
+        written.cwd.is_some(),
+        !written.headers.is_empty(),
+    ];
+    match LAUNCH_KEYS.iter().zip(given).find(|(_, is_given)| *is_given) {
+        Some((key, _)) => Err(format!("`builtin` cannot be combined with `{key}`")),
+        None => Ok(()),
+    }
+}
 
 /// The result of reading an entry.
 pub(crate) enum EntryResult {
@@ -86,7 +103,12 @@ pub(crate) fn read(
     read_timeouts(&mut fields, format, &mut reader.written.tuning, notes);
     read_tool_filter(&mut fields, &mut reader.written.tuning)?;
     reader.tuning(&mut fields, notes)?;
-    reader.keep(fields.rest());
+    let rest = fields.rest();
+    let built_in = reader.written.built_in.as_ref();
+    if let Some(message) = rest.keys().find_map(|key| built_in.and(built_in::unknown_key(built_in, key))) {
+        return Err(message.into());
+    }
+    reader.keep(rest);
     remarks.extend(notes.drain(..).map(Remark::from).chain(odd));
     Ok(match other {
         OtherEndpoint::Here => EntryResult::Server(Box::new(reader.written)),
@@ -122,10 +144,8 @@ impl EntryReader {
         self.url(fields, kind, notes)?;
         read_credentials(fields, &mut self.written, self.style, notes)?;
         if self.written.built_in.is_some() {
-            return match (&self.written.command, &self.written.url) {
-                (None, None) => Ok(OtherEndpoint::Here),
-                _ => Err(BUILT_IN_ALONE.to_owned()),
-            };
+            refuse_launch_keys(&self.written)?;
+            return Ok(OtherEndpoint::Here);
         }
         match (kind, &self.written.command, &self.written.url) {
             (TransportKind::BuiltIn(what), None, None) => {

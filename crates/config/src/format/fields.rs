@@ -20,12 +20,13 @@ impl<'a> EntryFields<'a> {
         }
     }
 
-    /// The value of the first of these keys that is there; the others count as taken too.
+    /// The value of the first of these keys that is there and was not taken; the others count as taken too.
     pub(crate) fn take(&mut self, keys: &[&str]) -> Option<(&'a str, &'a Node)> {
         let mut found = None;
         for key in keys {
             let there = self.entries.iter().rev().find(|(it, _)| it.text == *key);
-            if let Some((key, node)) = there {
+            let is_free = |(key, _): &&(Key, Node)| !self.taken.contains(key.text.as_str());
+            if let Some((key, node)) = there.filter(is_free) {
                 self.taken.insert(&key.text);
                 found = found.or((!matches!(node, Node::Null)).then_some((key.text.as_str(), node)));
             }
@@ -53,6 +54,17 @@ impl<'a> EntryFields<'a> {
             None => Ok(None),
             Some((_, Node::Flag(flag))) => Ok(Some(*flag)),
             Some((key, node)) => Err(wrong(key, node, "a boolean")),
+        }
+    }
+
+    /// A number of things, at least one.
+    pub(crate) fn count(&mut self, keys: &[&str]) -> Result<Option<u64>, String> {
+        match self.take(keys) {
+            None => Ok(None),
+            Some((_, Node::Number(number))) if number.as_u64().is_some_and(|it| it > 0) => {
+                Ok(number.as_u64())
+            }
+            Some((key, node)) => Err(wrong(key, node, "a positive integer")),
         }
     }
 

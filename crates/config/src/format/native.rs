@@ -8,13 +8,13 @@ mod hub;
 use serde_json::{Map, Value};
 
 use crate::{
-    Location, Permission, Problem, ServerOptions, WrittenServer,
+    Location, Permission, Problem, ServerOptions, WrittenBuiltIn, WrittenServer,
     format::{
-        entry::BUILT_IN_ALONE,
+        entry::refuse_launch_keys,
         fields::EntryFields,
         remote::{TransportKind, transport_kind},
     },
-    model::built_in,
+    model::built_in::{self, keys},
     problem::{LineIndex, Remark, nearest},
     syntax::Node,
     template::{Style, Template},
@@ -46,7 +46,7 @@ pub(crate) const HUB: [&str; 12] = [
 ];
 
 /// In `[servers.NAME]`: the keys of an entry.
-pub(crate) const ENTRY: [&str; 16] = [
+pub(crate) const ENTRY: [&str; 12] = [
     "command",
     "args",
     "env",
@@ -57,10 +57,6 @@ pub(crate) const ENTRY: [&str; 16] = [
     "type",
     "headers",
     "builtin",
-    "root",
-    "embeddings",
-    "compat",
-    "secrets",
     "enabled",
     "extra",
 ];
@@ -106,16 +102,22 @@ pub(crate) fn read(
     let problem = |message, place| Problem { server: Some(name.to_owned()), message, location: place };
     let mut problems = Vec::new();
     let mut tuning = Map::new();
+    let written = entry(name, place, node);
+    let built_in = written.as_ref().ok().and_then(|written| written.built_in.as_ref());
+    let own_keys: Vec<&str> = built_in.map_or(Vec::new(), WrittenBuiltIn::key_names);
+    let known: Vec<&str> = ENTRY.iter().chain(&TUNING).chain(&own_keys).copied().collect();
     for (key, value) in node.entries().unwrap_or_default() {
         let (key_text, former) = current_name(&key.text);
         remarks.extend(former.map(|message| Remark { message: message.to_owned(), at: Some(key.at) }));
-        if ENTRY.contains(&key_text) {
+        if ENTRY.contains(&key_text) || own_keys.contains(&key_text) {
             continue;
         }
-        let known: Vec<&str> = ENTRY.iter().chain(&TUNING).copied().collect();
         let json = value.to_json();
         // One key at a time, so that an error is reported at its location.
-        if let Some(message) = tuning_fault(key_text, &json, &known) {
+        let is_setting = TUNING.contains(&key_text);
+        let of_built_in =
+            || built_in::unknown_key(built_in, key_text).filter(|_| !is_setting && written.is_ok());
+        if let Some(message) = of_built_in().or_else(|| tuning_fault(key_text, &json, &known)) {
             let is_last = problems.len() + 1 == MOST_PROBLEMS;
             let message = if is_last { format!("{message}; and more") } else { message };
             problems.push(problem(message, places.place(key.at)));
@@ -125,7 +127,7 @@ pub(crate) fn read(
         }
         tuning.insert(key_text.to_owned(), json);
     }
-    match entry(name, place, node) {
+    match written {
         Ok(written) if problems.is_empty() => Ok(WrittenServer { tuning, ..written }),
         Ok(_) => Err(problems),
         Err(message) => {
@@ -154,14 +156,8 @@ fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, Stri
     written.url = fields.text(&["url"])?.map(text);
     written.built_in = built_in::read(&mut fields, Style::Native)?;
     let is_built_in = written.built_in.is_some();
-    if let Some(key) = ["root", "embeddings", "compat", "secrets"]
-        .into_iter()
-        .find(|key| !is_built_in && node.get(key).is_some())
-    {
-        return Err(format!("`{key}` is for servers with `builtin`"));
-    }
-    if is_built_in && (written.command.is_some() || written.url.is_some()) {
-        return Err(BUILT_IN_ALONE.to_owned());
+    if is_built_in {
+        refuse_launch_keys(&written)?;
     }
     match (transport_kind(fields.text(&["transport", "type"])?)?, &written.url) {
         (TransportKind::Url(transport), Some(_)) => written.transport = transport,
@@ -214,7 +210,11 @@ const SCHEMA: &str = include_str!("../schema.json");
 
 /// The schema, in the draft that editors know best.
 pub fn schema() -> Value {
-    serde_json::from_str(SCHEMA).expect("the schema is JSON: a test reads it")
+    let mut schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON: a test reads it");
+    if let Some(Value::Object(entry)) = schema.pointer_mut("/definitions/server") {
+        keys::add_to_schema(entry);
+    }
+    schema
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn the_schema_has_the_keys_that_are_read() {
         let schema = schema();
-        let server: Vec<&str> = ENTRY.into_iter().chain(TUNING).collect();
+        let server: Vec<&str> = ENTRY.into_iter().chain(TUNING).chain(keys::all_keys()).collect();
         for (pointer, known) in [
             ("/properties", &TOP[..]),
             ("/properties/hub/properties", &HUB),

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{
-    BuiltIn, Format, ServerConfig, ServerEndpoint, Stderr, Variables, WrittenServer, template::Template,
-};
+use crate::{Format, ServerConfig, ServerEndpoint, Stderr, Variables, WrittenServer, template::Template};
 
 /// Folders that programs keep inside the one that their files are about.
 const WITHIN: [&str; 20] = [
@@ -81,13 +79,8 @@ pub(crate) fn in_full(
         (ServerEndpoint::Command(command), None) => command.cwd.as_deref().map(Template::of_path),
         (ServerEndpoint::Url(_) | ServerEndpoint::BuiltIn(_), None) => None,
     };
-    if let (Some(moved), ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase))) =
-        (&mut moved.built_in, &server.endpoint)
-    {
-        moved.root = match moved.root.take() {
-            Some(root) => Some(root.below(folder)),
-            None => Some(Template::of_path(&codebase.root)),
-        };
+    if let (Some(moved), ServerEndpoint::BuiltIn(built_in)) = (&mut moved.built_in, &server.endpoint) {
+        *moved = moved.in_full(built_in, folder);
     }
     if let Some(Value::String(file)) = moved.tuning.get_mut("ca") {
         *file = folder.join(&*file).display().to_string();

@@ -84,8 +84,11 @@ fn the_endpoint_may_hold_a_secret() {
     assert_eq!(problem_text(&file), "");
     let codebase = codebase(&file);
     let embeddings = codebase.embeddings.as_ref().unwrap();
-    assert_eq!((codebase.root.as_path(), codebase.s3_errors), (Path::new("/h/work"), true));
-    assert_eq!((embeddings.model.as_str(), embeddings.api_key.as_deref()), ("nomic", Some("hush")));
+    assert_eq!((codebase.root.as_path(), codebase.compat.s3_errors), (Path::new("/h/work"), true));
+    assert_eq!(
+        (embeddings.model.as_str(), embeddings.api_key.as_ref().map(|key| key.expose())),
+        ("nomic", Some("hush"))
+    );
     let shown = format!("{:?} {}", file.servers, json!(file.normalized()));
     assert!(!shown.contains("hush") && shown.contains("${EMBED_KEY}"), "{shown}");
     let literal =
@@ -119,8 +122,11 @@ fn secrets_are_shown_only_where_a_file_says_so() {
 fn problems_are_reported() {
     for (entry, expected) in [
         ("builtin = \"codebas\"", "unknown built-in server `codebas`; did you mean `codebase`?"),
-        ("builtin = \"x\"", "unknown built-in server `x`; available: codebase"),
-        ("builtin = \"codebase\"\ncommand = \"x\"", "`builtin` cannot be combined with `command` or `url`"),
+        (
+            "builtin = \"x\"",
+            "unknown built-in server `x`; available: filesystem, text-editor, grep, shell, memory, brave-search, fetch, time, codebase, hub",
+        ),
+        ("builtin = \"codebase\"\ncommand = \"x\"", "`builtin` cannot be combined with `command`"),
         ("builtin = \"codebase\"\nembeddings = { url = \"http://x\" }", "`embeddings.model` is missing"),
         (
             "builtin = \"codebase\"\nembeddings = { url = \"x\", model = \"m\" }",
@@ -173,5 +179,19 @@ fn built_in_servers_are_written_to_our_own_formats_only() {
 #[test]
 fn the_schema_takes_it() {
     let schema = schema();
-    assert_eq!(schema["definitions"]["server"]["properties"]["builtin"]["enum"], json!(["codebase"]));
+    assert_eq!(
+        schema["definitions"]["server"]["properties"]["builtin"]["enum"],
+        json!([
+            "filesystem",
+            "text-editor",
+            "grep",
+            "shell",
+            "memory",
+            "brave-search",
+            "fetch",
+            "time",
+            "codebase",
+            "hub"
+        ])
+    );
 }

@@ -54,7 +54,7 @@ pub fn server_endpoint(
             Endpoint::Process(Box::new(process))
         }
         // Built-in servers come from a `Connector`.
-        ServerEndpoint::BuiltIn(_) => Endpoint::InProcess(absent_builtin()),
+        ServerEndpoint::BuiltIn(_) => Endpoint::InProcess(refusing(NO_BUILT_IN)),
         ServerEndpoint::Url(remote) => {
             let mut headers = remote.headers.clone();
             let via = chain.and_then(|chain| HeaderValue::from_str(&chain.to_string()).ok());
@@ -172,16 +172,17 @@ fn is_package_runner(command: &str) -> bool {
     name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
 }
 
-/// Stands in for a built-in server that this program does not bring: refuses everything and says why, which is then what its
-/// status tells.
-fn absent_builtin() -> InProcess {
-    std::sync::Arc::new(|tasks| {
+/// Why a built-in server is not there.
+const NO_BUILT_IN: &str =
+    "this program has no built-in servers; run `toolbay`, or give the host a `Connector` that brings them";
+
+/// Stands in for a built-in server that cannot be had: refuses everything and says why, which is then what its status tells.
+pub fn refusing(why: impl Into<String>) -> InProcess {
+    let why = ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, why.into());
+    std::sync::Arc::new(move |tasks| {
         let (mut inside, outside) = memory::pair(tasks);
+        let why = why.clone();
         tasks.spawn(async move {
-            let why = ErrorObject::new(
-                ErrorCode::METHOD_NOT_FOUND,
-                "this program has no built-in servers; run `toolbay`, or give the host a `Connector` that brings them",
-            );
             while let Some(message) = inside.incoming.recv().await {
                 if let Incoming::Message(Message::Request(request)) = message
                     && inside.outgoing.send(Outgoing::to_client(error(Some(&request.id), &why))).await.is_err()

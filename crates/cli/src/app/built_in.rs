@@ -1,0 +1,198 @@
+//! Built-in servers, made from their settings.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use toolbay_builtin::{
+    filesystem::{FilesystemConfig, filesystem},
+    hub::{StatusSource, hub},
+    memory::{MemoryConfig, memory},
+    shell::{ShellConfig, shell},
+    text_editor::text_editor,
+    time::time,
+};
+use toolbay_config::{
+    BuiltIn, CodebaseSettings, FileSettings, MemorySettings, NetworkAccess, SandboxLevel, ServerConfig,
+    ServerEndpoint, ShellLimits, ShellSettings, inherited,
+};
+use toolbay_files::{Protection, Secrets, WriteMode};
+use toolbay_host::{Connector, Endpoint, InProcess, refusing};
+use toolbay_sandbox::{Helper, Level, Limits, Network, probe};
+
+use crate::app::{
+    codebases::{DefaultCodebase, OpenTrees, no_folder, usual_folder},
+    context::Context,
+};
+
+/// What built-in servers are made with.
+pub(crate) struct BuiltInServers {
+    trees: Arc<OpenTrees>,
+    /// The status of the hub.
+    status: StatusSource,
+    /// The project, whose memories are used where no file is given.
+    project: Option<PathBuf>,
+    home: Option<PathBuf>,
+    memories: Option<PathBuf>,
+    /// The environment of programs that are run.
+    environment: BTreeMap<OsString, OsString>,
+    /// The best sandbox of this system.
+    level: OnceLock<Level>,
+}
+
+impl BuiltInServers {
+    /// For the servers of a project.
+    pub(crate) fn new(context: &Context, trees: Arc<OpenTrees>, project: Option<PathBuf>) -> Self {
+        Self {
+            trees,
+            status: Arc::new(|| Value::Null),
+            project,
+            home: context.env.home.clone(),
+            memories: context.env.memories(),
+            environment: inherited(context.env.variables.clone()),
+            level: OnceLock::new(),
+        }
+    }
+
+    /// The same for a hub with this status.
+    pub(crate) fn of_hub(self, status: StatusSource) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Connects to the built-in servers of a configuration. The default codebase server searches the project of each client
+    /// that has one.
+    pub(crate) fn connector(self, default: Option<DefaultCodebase>) -> Connector {
+        let trees = self.trees.clone();
+        let is_default = move |server: &ServerConfig| {
+            default.clone().filter(|default| default.server.endpoint == server.endpoint)
+        };
+        let is_bound = is_default.clone();
+        let connector = Connector::new(move |server| {
+            let ServerEndpoint::BuiltIn(settings) = &server.endpoint else { return None };
+            let lacks_folder = is_default(server).is_some_and(|default| default.folder.is_none());
+            let server = if lacks_folder { Ok(no_folder()) } else { self.connect(settings) };
+            Some(Endpoint::InProcess(server.unwrap_or_else(refusing)))
+        });
+        connector.with_roots(move |server, root| {
+            let home = is_bound(server)?.home;
+            let root = usual_folder(home.as_deref(), root)?;
+            let settings = CodebaseSettings { root, ..CodebaseSettings::default() };
+            Some(Endpoint::InProcess(trees.server(&settings)))
+        })
+    }
+
+    /// Makes a server. The error is a message for the user.
+    pub(crate) fn connect(&self, settings: &BuiltIn) -> Result<InProcess, String> {
+        match settings {
+            BuiltIn::Filesystem(settings) => self.of_files(settings, filesystem),
+            BuiltIn::TextEditor(settings) => self.of_files(settings, text_editor),
+            BuiltIn::Shell(settings) => self.shell(settings),
+            BuiltIn::Memory(settings) => self.memory(settings),
+            BuiltIn::Time(settings) => Ok(time(settings.local_timezone.as_deref())),
+            BuiltIn::Codebase(settings) => Ok(self.trees.server(settings)),
+            BuiltIn::Hub => Ok(hub(self.status.clone(), None)),
+            BuiltIn::Grep(_) | BuiltIn::BraveSearch(_) | BuiltIn::Fetch(_) => {
+                Err("this version does not have it".to_owned())
+            }
+        }
+    }
+
+    fn of_files(
+        &self,
+        settings: &FileSettings,
+        server: impl Fn(FilesystemConfig) -> (InProcess, Vec<(PathBuf, io::Error)>),
+    ) -> Result<InProcess, String> {
+        let (connect, skipped) = server(FilesystemConfig {
+            directories: settings.directories.clone(),
+            home: self.home.clone(),
+            secrets: if settings.secrets { Secrets::Shown } else { Secrets::Hidden },
+            protection: if settings.protect { Protection::Protect } else { Protection::Allow },
+            write_mode: if settings.write_in_place { WriteMode::InPlace } else { WriteMode::Atomic },
+            delete: settings.delete,
+        });
+        for (path, why) in &skipped {
+            tracing::warn!("cannot use directory `{}`: {why}", path.display());
+        }
+        match &skipped[..] {
+            [(path, why), ..] if skipped.len() == settings.directories.len() => {
+                Err(format!("cannot use directory `{}`: {why}", path.display()))
+            }
+            _ => Ok(connect),
+        }
+    }
+
+    fn shell(&self, settings: &ShellSettings) -> Result<InProcess, String> {
+        let root = &settings.root;
+        let directory =
+            root.canonicalize().map_err(|why| format!("cannot use directory `{}`: {why}", root.display()))?;
+        let helper = Helper::current_exe();
+        // The full sandbox is tried with each program; what else there is must be known before.
+        let level = match settings.sandbox {
+            SandboxLevel::Full => Level::Full,
+            SandboxLevel::Partial => (*self.level.get_or_init(|| probe(&helper))).max(Level::Partial),
+            SandboxLevel::None => *self.level.get_or_init(|| probe(&helper)),
+        };
+        Ok(shell(ShellConfig {
+            directory,
+            read: settings.read.clone(),
+            write: settings.write.clone(),
+            network: match settings.network {
+                NetworkAccess::None => Network::None,
+                NetworkAccess::Allow => Network::Allow,
+            },
+            limits: limits(settings.limits),
+            level,
+            helper,
+            environment: self.environment.clone(),
+            results: None,
+        }))
+    }
+
+    fn memory(&self, settings: &MemorySettings) -> Result<InProcess, String> {
+        let path = match &settings.file {
+            Some(file) => file.clone(),
+            None => self.memory_of_project()?,
+        };
+        let mut config = MemoryConfig::new(path.clone());
+        if let Some(max) = settings.max_entities {
+            config.max_entities = usize::try_from(max).unwrap_or(usize::MAX);
+        }
+        if let Some(max) = settings.max_mb {
+            config.max_bytes = max.saturating_mul(1 << 20);
+        }
+        memory(config).map_err(|why| format!("cannot use the memory file `{}`: {why}", path.display()))
+    }
+
+    /// The file with the memories of the project.
+    fn memory_of_project(&self) -> Result<PathBuf, String> {
+        let folder =
+            self.memories.as_ref().ok_or("no directory for memories: HOME is not set; set `file`")?;
+        Ok(folder.join(memory_file_name(self.project.as_deref())))
+    }
+}
+
+/// The name of a project for people, and a hash that keeps projects of the same name apart.
+fn memory_file_name(project: Option<&Path>) -> String {
+    let Some(project) = project else { return "default.jsonl".to_owned() };
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let hash = Sha256::digest(project.as_os_str().as_encoded_bytes());
+    let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}-{hash}.jsonl")
+}
+
+fn limits(settings: ShellLimits) -> Limits {
+    let usual = Limits::default();
+    let megabytes = |count: Option<u64>| count.map(|count| count.saturating_mul(1 << 20));
+    Limits {
+        processes: settings.processes.unwrap_or(usual.processes),
+        memory: megabytes(settings.memory_mb).unwrap_or(usual.memory),
+        cpu_seconds: settings.cpu_seconds.unwrap_or(usual.cpu_seconds),
+        file_size: megabytes(settings.file_mb).unwrap_or(usual.file_size),
+    }
+}

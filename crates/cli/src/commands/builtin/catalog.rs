@@ -1,0 +1,136 @@
+//! The list of built-in servers: names, tools, toolsets, and what they take the place of.
+
+use serde_json::{Value, json};
+
+use crate::{
+    app::{context::Context, error::CliError},
+    term::table::{self, Cell, Look},
+};
+
+/// A built-in server, for people.
+pub(crate) struct ListedServer {
+    pub(crate) name: &'static str,
+    /// The packages that it takes the place of.
+    pub(crate) replaces: &'static [&'static str],
+    /// The tools of each toolset, the usual one first.
+    pub(crate) toolsets: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// All that are served alone.
+pub(crate) const LISTED: &[ListedServer] = &[
+    ListedServer {
+        name: "filesystem",
+        replaces: &["@modelcontextprotocol/server-filesystem"],
+        toolsets: &[(
+            "default",
+            &[
+                "read_file",
+                "read_text_file",
+                "read_media_file",
+                "read_multiple_files",
+                "write_file",
+                "edit_file",
+                "create_directory",
+                "list_directory",
+                "list_directory_with_sizes",
+                "directory_tree",
+                "move_file",
+                "search_files",
+                "get_file_info",
+                "list_allowed_directories",
+            ],
+        )],
+    },
+    ListedServer {
+        name: "text-editor",
+        replaces: &["mcp-text-editor"],
+        toolsets: &[("default", &["str_replace_based_edit_tool"])],
+    },
+    ListedServer {
+        name: "shell",
+        replaces: &["mcp-server-commands", "mcp-shell-server"],
+        toolsets: &[("default", &["exec"])],
+    },
+    ListedServer {
+        name: "memory",
+        replaces: &["@modelcontextprotocol/server-memory"],
+        toolsets: &[(
+            "default",
+            &[
+                "create_entities",
+                "create_relations",
+                "add_observations",
+                "delete_entities",
+                "delete_observations",
+                "delete_relations",
+                "read_graph",
+                "search_nodes",
+                "open_nodes",
+            ],
+        )],
+    },
+    ListedServer {
+        name: "time",
+        replaces: &["mcp-server-time"],
+        toolsets: &[("default", &["get_current_time", "convert_time"])],
+    },
+    ListedServer {
+        name: "codebase",
+        replaces: &[],
+        toolsets: &[(
+            "default",
+            &[
+                "search_code",
+                "search_by_embedding",
+                "list_directory",
+                "read_file",
+                "chunk_file",
+                "chunk_files",
+            ],
+        )],
+    },
+];
+
+/// `toolbay builtin`: prints the list.
+pub(super) fn print(context: &Context) -> Result<(), CliError> {
+    if context.out.json {
+        let servers: Vec<Value> = LISTED.iter().map(json).collect();
+        return Ok(context.out.json_object(&json!({ "servers": servers }))?);
+    }
+    let mut rows =
+        vec![["NAME", "TOOLSET", "TOOLS", "REPLACES"].map(|text| Cell::new(text, Look::Dim)).to_vec()];
+    for server in LISTED {
+        for (index, (toolset, tools)) in server.toolsets.iter().enumerate() {
+            let (name, replaces) = match index {
+                0 => (server.name, server.replaces.join(", ")),
+                _ => ("", String::new()),
+            };
+            rows.push(vec![
+                Cell::new(name, Look::Bold),
+                (*toolset).into(),
+                shortened(tools).into(),
+                replaces.into(),
+            ]);
+        }
+    }
+    table::print(context, &rows, "")
+}
+
+fn json(server: &ListedServer) -> Value {
+    let toolsets = server.toolsets.iter().map(|(name, tools)| json!({ "name": name, "tools": tools }));
+    json!({
+        "name": server.name,
+        "replaces": server.replaces,
+        "toolsets": toolsets.collect::<Vec<Value>>(),
+    })
+}
+
+/// How many tools are named in a row.
+const MAX_NAMES: usize = 5;
+
+fn shortened(tools: &[&str]) -> String {
+    match tools.len().checked_sub(MAX_NAMES) {
+        None | Some(0) => tools.join(", "),
+        Some(more) => format!("{} and {more} more", tools[..MAX_NAMES].join(", ")),
+    }
+}

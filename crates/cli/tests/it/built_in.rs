@@ -1,0 +1,3 @@
+//! Built-in servers: alone, in a hub, and instead of the published ones.
+
+mod alone; // `toolbay builtin`
