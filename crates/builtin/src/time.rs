@@ -86,26 +86,23 @@ struct Conversion {
 }
 
 async fn get_current_time(_: Arc<Clock>, arguments: Current, _: ToolContext) -> ToolResult {
-    let now = Timestamp::now().to_zoned(zone(&arguments.timezone)?);
+    let zone = zone(&arguments.timezone).map_err(|reason| failed("get_current_time", &reason))?;
+    let now = Timestamp::now().to_zoned(zone);
     Ok(pretty(&Time::new(arguments.timezone, &now)))
 }
 
 async fn convert_time(_: Arc<Clock>, arguments: Convert, _: ToolContext) -> ToolResult {
-    let (from, to) = (zone(&arguments.source_timezone)?, zone(&arguments.target_timezone)?);
-    Ok(pretty(&convert(Timestamp::now(), &arguments, from, to)?))
+    let conversion = convert(Timestamp::now(), &arguments);
+    Ok(pretty(&conversion.map_err(|reason| failed("convert_time", &reason))?))
 }
 
-fn convert(
-    now: Timestamp,
-    arguments: &Convert,
-    from: TimeZone,
-    to: TimeZone,
-) -> Result<Conversion, ToolError> {
+fn convert(now: Timestamp, arguments: &Convert) -> Result<Conversion, String> {
+    let (from, to) = (zone(&arguments.source_timezone)?, zone(&arguments.target_timezone)?);
     let time = civil::Time::strptime("%H:%M", &arguments.time)
-        .map_err(|_| failed("Invalid time format. Expected HH:MM [24-hour format]"))?;
+        .map_err(|_| "Invalid time format. Expected HH:MM [24-hour format]")?;
     let today = now.to_zoned(from.clone()).date();
     // A time that does not exist on the day that the clocks go forward is moved by as much as they are.
-    let source = today.to_datetime(time).to_zoned(from).map_err(|error| failed(&error.to_string()))?;
+    let source = today.to_datetime(time).to_zoned(from).map_err(|error| error.to_string())?;
     let target = source.with_time_zone(to);
     let difference = target.offset().seconds() - source.offset().seconds();
     Ok(Conversion {
@@ -124,13 +121,13 @@ fn hours(seconds: i32) -> String {
     format!("{}h", format!("{hours:+.2}").trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn zone(name: &str) -> Result<TimeZone, ToolError> {
-    TimeZone::get(name)
-        .map_err(|_| failed(&format!("Invalid timezone: 'No time zone found with key {name}'")))
+fn zone(name: &str) -> Result<TimeZone, String> {
+    TimeZone::get(name).map_err(|_| format!("Invalid timezone: 'No time zone found with key {name}'"))
 }
 
-fn failed(reason: &str) -> ToolError {
-    ToolError::failed(format!("Error processing mcp-server-time query: {reason}"))
+/// A failure in the words of the contract.
+fn failed(tool: &str, reason: &str) -> ToolError {
+    ToolError::failed(format!("Error executing tool {tool}: {reason}"))
 }
 
 /// A structured result whose text is JSON for people, as in the contract.
@@ -156,8 +153,7 @@ mod tests {
     fn converted(at: &str, from: &str, time: &str, to: &str) -> Conversion {
         let arguments =
             Convert { source_timezone: from.into(), time: time.into(), target_timezone: to.into() };
-        let convert = || convert(at.parse().unwrap(), &arguments, zone(from)?, zone(to)?);
-        convert().unwrap_or_else(|error| panic!("{error}"))
+        convert(at.parse().unwrap(), &arguments).unwrap()
     }
 
     #[test]
@@ -205,11 +201,6 @@ mod tests {
         }
         let summer = converted("2026-07-15T12:00:00Z", "Europe/Berlin", "12:00", "Etc/UTC").source;
         assert!(summer.is_dst && summer.day_of_week == "Wednesday");
-        assert!(
-            zone("Mars/Olympus")
-                .unwrap_err()
-                .to_string()
-                .contains("No time zone found with key Mars/Olympus")
-        );
+        assert!(zone("Mars/Olympus").unwrap_err().contains("No time zone found with key Mars/Olympus"));
     }
 }

@@ -60,10 +60,8 @@ pub(super) fn read_text_file(files: &Files, arguments: ReadText, _: &ToolContext
         None if is_whole => whole(&found, encoding)?,
         None => range(&found, first, count, encoding)?,
     };
-    let content = match arguments.head {
-        Some(_) => without_line_ending(&content).to_owned(),
-        None => content,
-    };
+    // Lines that were counted are joined: the last one has no line ending.
+    let content = if count.is_some() { without_line_ending(&content).to_owned() } else { content };
     Ok(text(if arguments.line_numbers && arguments.tail.is_none() {
         numbered(&content, first)
     } else {
@@ -166,9 +164,7 @@ fn range(found: &Found, first: u64, count: Option<u64>, encoding: Option<&str>) 
             line += u64::from(part.ends_with(b"\n"));
         }
     }
-    let text = decode(found, &kept, encoding)?;
-    let is_cut = line > last;
-    Ok(if is_cut { without_line_ending(&text).to_owned() } else { text })
+    decode(found, &kept, encoding)
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -3,6 +3,7 @@
 
 mod client; // a client of a server in this process
 mod codebase; // search and reading: results, limits, errors
+mod edits; // generated files keep what edits do not touch
 mod endpoint; // embeddings from an endpoint, over HTTP
 mod filesystem; // where the published server fails
 mod grep; // searches: results, pages, limits, the same as rg

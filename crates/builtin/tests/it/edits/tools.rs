@@ -1,0 +1,97 @@
+//! Every tool that edits files, called alike.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolbay_builtin::{
+    filesystem::{FilesystemConfig, filesystem},
+    text_editor::text_editor,
+};
+
+use super::generated::{Edit, Insertion};
+use crate::client::Client;
+
+/// The tools and their servers.
+pub(super) struct Editors {
+    tools: Vec<Editor>,
+}
+
+struct Editor {
+    name: &'static str,
+    client: Client,
+    /// The arguments that replace one text by another.
+    replace: fn(&str, &Edit) -> Value,
+    /// The tool and the arguments that insert a text, if it can.
+    insert: Option<fn(&str, &Insertion) -> Option<(&'static str, Value)>>,
+    /// The arguments that undo an edit, if it can.
+    undo: Option<fn(&str) -> Value>,
+}
+
+/// What became of an undo.
+pub(super) enum Outcome {
+    Undone,
+    NotOffered,
+}
+
+impl Editors {
+    pub(super) async fn new(directory: &Path) -> Self {
+        let config =
+            FilesystemConfig { directories: vec![directory.to_owned()], ..FilesystemConfig::default() };
+        Self {
+            tools: vec![
+                Editor {
+                    name: "edit_file",
+                    client: Client::new(filesystem(config.clone()).0).await,
+                    replace: |path, edit| json!({ "path": path, "edits": [{ "oldText": edit.old, "newText": edit.new }] }),
+                    insert: Some(|path, insertion| {
+                        let arguments = json!({ "path": path, "content": insertion.text, "mode": "append" });
+                        insertion.is_at_end.then_some(("write_file", arguments))
+                    }),
+                    undo: None,
+                },
+                Editor {
+                    name: "str_replace_based_edit_tool",
+                    client: Client::new(text_editor(config).0).await,
+                    replace: |path, edit| json!({ "command": "str_replace", "path": path, "old_str": edit.old, "new_str": edit.new }),
+                    insert: Some(|path, insertion| {
+                        let arguments = json!({
+                            "command": "insert", "path": path,
+                            "insert_line": insertion.line, "insert_text": insertion.text
+                        });
+                        Some(("str_replace_based_edit_tool", arguments))
+                    }),
+                    undo: Some(|path| json!({ "command": "undo_edit", "path": path })),
+                },
+            ],
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.tools.len()
+    }
+
+    pub(super) fn name(&self, tool: usize) -> &'static str {
+        self.tools[tool].name
+    }
+
+    pub(super) async fn replace(&mut self, tool: usize, path: &Path, edit: &Edit) -> Result<String, String> {
+        let Editor { name, client, replace, .. } = &mut self.tools[tool];
+        client.call(name, replace(path.to_str().unwrap(), edit)).await
+    }
+
+    /// Whether the tool inserts at that place.
+    pub(super) async fn insert(&mut self, tool: usize, path: &Path, insertion: &Insertion) -> bool {
+        let Editor { client, insert, .. } = &mut self.tools[tool];
+        let call = insert.and_then(|insert| insert(path.to_str().unwrap(), insertion));
+        let Some((tool, arguments)) = call else { return false };
+        client.call(tool, arguments).await.unwrap();
+        true
+    }
+
+    pub(super) async fn undo(&mut self, tool: usize, path: &Path) -> Outcome {
+        let Editor { name, client, undo, .. } = &mut self.tools[tool];
+        let Some(undo) = undo else { return Outcome::NotOffered };
+        client.call(name, undo(path.to_str().unwrap())).await.unwrap();
+        Outcome::Undone
+    }
+}
