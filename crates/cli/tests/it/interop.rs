@@ -13,6 +13,7 @@ mod urls;
 use compare::Comparison;
 use hub::Front;
 use serde_json::{Value, json};
+pub(crate) use stage::peers;
 use stage::{Remote, Stage, Target};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

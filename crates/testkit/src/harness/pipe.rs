@@ -17,7 +17,7 @@ use super::TIMEOUT;
 #[derive(Debug)]
 pub struct Pipe {
     child: Child,
-    stdin: ChildStdin,
+    stdin: Option<ChildStdin>,
     lines: mpsc::Receiver<String>,
 }
 
@@ -44,12 +44,33 @@ impl Pipe {
                 }
             }
         });
-        Ok(Self { child, stdin: stdin.context("it was piped")?, lines })
+        Ok(Self { child, stdin: Some(stdin.context("it was piped")?), lines })
     }
 
     /// Sends a message, which must be one line.
     pub fn send(&mut self, text: &str) -> Result<()> {
-        Ok(writeln!(self.stdin, "{text}")?)
+        let stdin = self.stdin.as_mut().context("its input was closed")?;
+        Ok(writeln!(stdin, "{text}")?)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends its input and waits until it has ended, or kills it where it does not.
+    pub fn close(&mut self) {
+        self.stdin = None;
+        let ended = super::wait_until("it ends", || Ok(self.child.try_wait()?));
+        if ended.is_err() {
+            let _ = self.child.kill();
+        }
+    }
+
+    /// Kills it and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// The next line.
@@ -65,7 +86,6 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }

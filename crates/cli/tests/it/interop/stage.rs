@@ -240,7 +240,7 @@ impl Stage {
 }
 
 /// Invariant: without the peers, the tests fail; a suite that skips itself proves nothing.
-pub(super) fn peers() -> PathBuf {
+pub(crate) fn peers() -> PathBuf {
     const HINT: &str = "the interop tests need real servers and SDKs: run `cargo xtask test`, \
         or `cargo xtask peers` and then set TOOLBAY_TEST_PEERS=target/peers";
     let folder = std::env::var_os("TOOLBAY_TEST_PEERS").unwrap_or_else(|| panic!("{HINT}"));
