@@ -5,6 +5,7 @@ pub(crate) mod built_in;
 pub(crate) mod codebases;
 pub(crate) mod context;
 pub(crate) mod cycle;
+pub(crate) mod default_servers;
 pub(crate) mod env;
 pub(crate) mod error;
 pub(crate) mod exit;

@@ -228,6 +228,9 @@ pub(crate) struct ServeArgs {
     /// Additional host name of the hub (`Host` header), with the port if it differs; repeatable
     #[arg(long, value_name = "NAME[:PORT]")]
     pub(crate) public_name: Vec<String>,
+    /// Offer the built-in servers filesystem, text-editor, grep and memory for the project, besides those that are configured
+    #[arg(long)]
+    pub(crate) builtins: bool,
     /// Run beside a hub that already serves this configuration, with its own servers
     #[arg(long)]
     pub(crate) separate: bool,
@@ -283,6 +286,7 @@ impl ServeArgs {
             tls_key,
             public_name: list(&self.public_name, &file.public_name),
             access,
+            builtins: self.builtins,
             separate: self.separate,
         })
     }

@@ -13,7 +13,7 @@ use toolbay_protocol::{
 };
 
 use crate::{
-    HubHandle, HubStatus, LogEntry, LogPage, MessageEntry, MessagePage, Reason, ServerSnapshot,
+    HubHandle, HubStatus, LogEntry, LogPage, MessageEntry, MessagePage, Note, Reason, ServerSnapshot,
     error::Details,
     messages::{PAGE, WantedMessages},
     method,
@@ -28,6 +28,8 @@ pub struct About {
     pub url: Option<String>,
     /// The folder that it serves, where nothing is configured.
     pub folder: Option<PathBuf>,
+    /// Servers that it could offer, and how each is enabled.
+    pub off: Vec<Note>,
 }
 
 /// Responds to requests. Clones are cheap and mean the same hub.
@@ -118,9 +120,14 @@ impl Api {
 
     /// The status of the hub and its servers.
     pub fn snapshot(&self) -> HubStatus {
-        let About { config, url, folder } = (*self.about).clone();
+        let About { config, url, folder, off } = (*self.about).clone();
         let unset_variables = self.hub.as_ref().map(HubHandle::unset_variables).unwrap_or_default();
-        HubStatus { config, url, folder, unset_variables, ..HubStatus::of(&self.host) }
+        let mut status = HubStatus { config, url, folder, unset_variables, ..HubStatus::of(&self.host) };
+        // They may have been added since.
+        let is_off = |note: &Note| !status.servers.iter().any(|server| server.name == note.server);
+        let off: Vec<Note> = off.into_iter().filter(is_off).collect();
+        status.notes.extend(off);
+        status
     }
 
     /// Responds to a request, on one line. Dropping the future cancels what it started.

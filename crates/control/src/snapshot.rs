@@ -52,7 +52,7 @@ pub struct HubStatus {
 }
 
 /// A note about what a server offers.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Note {
     /// The server's configured name.
     pub server: String,

@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolbay_builtin::{
     filesystem::{FilesystemConfig, filesystem},
+    grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
     memory::{MemoryConfig, memory},
     shell::{ShellConfig, shell},
@@ -19,16 +20,17 @@ use toolbay_builtin::{
     time::time,
 };
 use toolbay_config::{
-    BuiltIn, CodebaseSettings, FileSettings, MemorySettings, NetworkAccess, SandboxLevel, ServerConfig,
-    ServerEndpoint, ShellLimits, ShellSettings, inherited,
+    BuiltIn, FileSettings, MemorySettings, NetworkAccess, SandboxLevel, ServerEndpoint, ShellLimits,
+    ShellSettings, ToolsetName, inherited,
 };
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
 use toolbay_sandbox::{Helper, Level, Limits, Network, probe};
 
 use crate::app::{
-    codebases::{DefaultCodebase, OpenTrees, no_folder, usual_folder},
+    codebases::{OpenTrees, no_folder},
     context::Context,
+    default_servers::DefaultServers,
 };
 
 /// What built-in servers are made with.
@@ -65,25 +67,28 @@ impl BuiltInServers {
         Self { status, ..self }
     }
 
-    /// Connects to the built-in servers of a configuration. The default codebase server searches the project of each client
-    /// that has one.
-    pub(crate) fn connector(self, default: Option<DefaultCodebase>) -> Connector {
-        let trees = self.trees.clone();
-        let is_default = move |server: &ServerConfig| {
-            default.clone().filter(|default| default.server.endpoint == server.endpoint)
-        };
-        let is_bound = is_default.clone();
+    /// Connects to the built-in servers of a configuration. Servers that are for the project of their client have one instance for each.
+    pub(crate) fn connector(self, defaults: Option<DefaultServers>) -> Connector {
+        let (servers, defaults) = (Arc::new(self), Arc::new(defaults));
+        let (servers_in_roots, defaults_in_roots) = (servers.clone(), defaults.clone());
         let connector = Connector::new(move |server| {
             let ServerEndpoint::BuiltIn(settings) = &server.endpoint else { return None };
-            let lacks_folder = is_default(server).is_some_and(|default| default.folder.is_none());
-            let server = if lacks_folder { Ok(no_folder()) } else { self.connect(settings) };
-            Some(Endpoint::InProcess(server.unwrap_or_else(refusing)))
+            let connect = match &*defaults {
+                Some(defaults) if defaults.lacks_folder(&server.endpoint) => Ok(no_folder()),
+                Some(defaults) => servers.connect(&defaults.settings(settings)),
+                None => servers.connect(settings),
+            };
+            Some(Endpoint::InProcess(connect.unwrap_or_else(refusing)))
         });
         connector.with_roots(move |server, root| {
-            let home = is_bound(server)?.home;
-            let root = usual_folder(home.as_deref(), root)?;
-            let settings = CodebaseSettings { root, ..CodebaseSettings::default() };
-            Some(Endpoint::InProcess(trees.server(&settings)))
+            let servers = &servers_in_roots;
+            let connect = match &server.endpoint {
+                ServerEndpoint::BuiltIn(BuiltIn::Memory(settings)) if settings.file.is_none() => {
+                    servers.memory(settings, Some(root))
+                }
+                endpoint => servers.connect(&(*defaults_in_roots).as_ref()?.settings_in(endpoint, root)?),
+            };
+            Some(Endpoint::InProcess(connect.unwrap_or_else(refusing)))
         })
     }
 
@@ -93,13 +98,12 @@ impl BuiltInServers {
             BuiltIn::Filesystem(settings) => self.of_files(settings, filesystem),
             BuiltIn::TextEditor(settings) => self.of_files(settings, text_editor),
             BuiltIn::Shell(settings) => self.shell(settings),
-            BuiltIn::Memory(settings) => self.memory(settings),
+            BuiltIn::Memory(settings) => self.memory(settings, self.project.as_deref()),
             BuiltIn::Time(settings) => Ok(time(settings.local_timezone.as_deref())),
             BuiltIn::Codebase(settings) => Ok(self.trees.server(settings)),
             BuiltIn::Hub => Ok(hub(self.status.clone(), None)),
-            BuiltIn::Grep(_) | BuiltIn::BraveSearch(_) | BuiltIn::Fetch(_) => {
-                Err("this version does not have it".to_owned())
-            }
+            BuiltIn::Grep(settings) => self.grep(settings),
+            BuiltIn::BraveSearch(_) | BuiltIn::Fetch(_) => Err("this version does not have it".to_owned()),
         }
     }
 
@@ -116,15 +120,21 @@ impl BuiltInServers {
             write_mode: if settings.write_in_place { WriteMode::InPlace } else { WriteMode::Atomic },
             delete: settings.delete,
         });
-        for (path, why) in &skipped {
-            tracing::warn!("cannot use directory `{}`: {why}", path.display());
-        }
-        match &skipped[..] {
-            [(path, why), ..] if skipped.len() == settings.directories.len() => {
-                Err(format!("cannot use directory `{}`: {why}", path.display()))
-            }
-            _ => Ok(connect),
-        }
+        usable(connect, &skipped, settings)
+    }
+
+    fn grep(&self, settings: &FileSettings) -> Result<InProcess, String> {
+        let (connect, skipped) = grep(GrepConfig {
+            directories: settings.directories.clone(),
+            home: self.home.clone(),
+            secrets: if settings.secrets { Secrets::Shown } else { Secrets::Hidden },
+            toolset: match settings.toolset {
+                ToolsetName::Ripgrep => GrepToolset::Ripgrep,
+                _ => GrepToolset::Grep,
+            },
+            time_limit: None,
+        });
+        usable(connect, &skipped, settings)
     }
 
     fn shell(&self, settings: &ShellSettings) -> Result<InProcess, String> {
@@ -154,10 +164,12 @@ impl BuiltInServers {
         }))
     }
 
-    fn memory(&self, settings: &MemorySettings) -> Result<InProcess, String> {
-        let path = match &settings.file {
-            Some(file) => file.clone(),
-            None => self.memory_of_project()?,
+    /// The memories of a file, or of a project where none is given.
+    fn memory(&self, settings: &MemorySettings, project: Option<&Path>) -> Result<InProcess, String> {
+        let path = match (&settings.file, &self.memories) {
+            (Some(file), _) => file.clone(),
+            (None, Some(folder)) => folder.join(memory_file_name(project)),
+            (None, None) => return Err("no directory for memories: HOME is not set; set `file`".to_owned()),
         };
         let mut config = MemoryConfig::new(path.clone());
         if let Some(max) = settings.max_entities {
@@ -168,12 +180,22 @@ impl BuiltInServers {
         }
         memory(config).map_err(|why| format!("cannot use the memory file `{}`: {why}", path.display()))
     }
+}
 
-    /// The file with the memories of the project.
-    fn memory_of_project(&self) -> Result<PathBuf, String> {
-        let folder =
-            self.memories.as_ref().ok_or("no directory for memories: HOME is not set; set `file`")?;
-        Ok(folder.join(memory_file_name(self.project.as_deref())))
+/// Reports directories that cannot be used; without any other there is no server.
+fn usable(
+    connect: InProcess,
+    skipped: &[(PathBuf, io::Error)],
+    settings: &FileSettings,
+) -> Result<InProcess, String> {
+    for (path, why) in skipped {
+        tracing::warn!("cannot use directory `{}`: {why}", path.display());
+    }
+    match skipped {
+        [(path, why), ..] if skipped.len() == settings.directories.len() => {
+            Err(format!("cannot use directory `{}`: {why}", path.display()))
+        }
+        _ => Ok(connect),
     }
 }
 

@@ -10,13 +10,13 @@ use http::{HeaderMap, HeaderValue, header};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::codebase::{CodeError, CodebaseIdentity, EmbeddingEndpoint, LazyCodebase, codebase};
-use toolbay_config::{BuiltIn, CodebaseSettings, Embeddings, Permission, ServerConfig, ServerEndpoint};
+use toolbay_config::{CodebaseSettings, Embeddings};
 use toolbay_host::InProcess;
 use toolbay_search::{codebase::Options, semantic::Embedder, tree::Secrets};
 use toolbay_server::in_process;
 use toolbay_transport::http::client::{ConnectOptions, Proxies, Target};
 
-use crate::app::{context::Context, env::Env, error::CliError};
+use crate::app::{context::Context, default_servers::NO_FOLDER, env::Env, error::CliError};
 
 /// The longest answer of an endpoint, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
@@ -116,50 +116,6 @@ impl OpenTrees {
     }
 }
 
-/// The codebase server that is offered by default.
-#[derive(Debug, Clone)]
-pub(crate) struct DefaultCodebase {
-    pub(crate) server: ServerConfig,
-    /// The folder for clients outside of any project; none where Toolbay is in none either.
-    pub(crate) folder: Option<PathBuf>,
-    /// Whether there is anything to search for any client.
-    pub(crate) is_offered: bool,
-    pub(crate) home: Option<PathBuf>,
-}
-
-impl DefaultCodebase {
-    /// For a hub that was started in `here`.
-    pub(crate) fn new(env: &Env, here: &Path) -> Option<Self> {
-        let entry = r#"{"mcpServers": {"codebase": {"builtin": "codebase"}}}"#;
-        let mut server = toolbay_config::parse(entry, Path::new("/")).ok()?.servers.pop()?;
-        if let ServerEndpoint::BuiltIn(BuiltIn::Codebase(codebase)) = &mut server.endpoint {
-            codebase.root = here.to_owned();
-        }
-        let folder = usual_folder(env.home.as_deref(), here);
-        Some(Self { server, is_offered: folder.is_some(), folder, home: env.home.clone() })
-    }
-
-    /// For a hub that is in no folder itself: each of its clients is in one.
-    pub(crate) fn of_clients(env: &Env) -> Option<Self> {
-        Some(Self { is_offered: true, ..Self::new(env, Path::new("/"))? })
-    }
-
-    /// Whether a configuration with these servers replaces the default codebase server.
-    pub(crate) fn is_replaced_by(servers: &[ServerConfig]) -> bool {
-        servers.iter().filter(|server| server.permission != Permission::Pending).any(|server| {
-            server.name.as_str() == CODEBASE
-                || matches!(server.endpoint, ServerEndpoint::BuiltIn(BuiltIn::Codebase(_)))
-        })
-    }
-}
-
-/// The name of the default codebase server.
-const CODEBASE: &str = "codebase";
-
-/// Why a client outside of any project can search nothing, and what to do about it.
-pub(crate) const NO_FOLDER: &str = "No codebase is offered because Toolbay was started in the home directory or in `/`. Start it in \
-     a project, or configure a directory, for example: toolbay add code --builtin codebase /path/to/project";
-
 /// A codebase server for clients outside of any project: it lists its tools, and calls explain why they cannot be used.
 pub(crate) fn no_folder() -> InProcess {
     let nothing = LazyCodebase::new(|| Err(CodeError::Failed(NO_FOLDER.to_owned())));
@@ -182,13 +138,6 @@ pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let folder = path.canonicalize().map_err(no_folder)?;
     std::fs::read_dir(&folder).map_err(no_folder)?;
     Ok(folder)
-}
-
-/// The folder that is offered where nothing is configured: the one we are in. Not the whole disk nor a whole home, which
-/// is hardly intended.
-pub(crate) fn usual_folder(home: Option<&Path>, here: &Path) -> Option<PathBuf> {
-    let is_home = home == Some(here);
-    (here.parent().is_some() && !is_home).then(|| here.to_owned())
 }
 
 /// The message of a failed search.

@@ -10,16 +10,17 @@ use std::{
 use serde_json::{Value, json};
 use toolbay_builtin::hub::{StatusSource, hub};
 use toolbay_config::{HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
-use toolbay_control::HubStatus;
+use toolbay_control::{HubStatus, Note};
 use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::{
     app::{
         built_in::BuiltInServers,
-        codebases::{DefaultCodebase, NO_FOLDER, OpenTrees, usual_folder},
+        codebases::OpenTrees,
         context::Context,
         cycle,
+        default_servers::{NO_FOLDER, usual_folder},
         env::send_login_path,
         error::CliError,
         reload::complaints,
@@ -87,17 +88,15 @@ impl HubPlan {
             hub.share = hub.share.or(own.share);
             hub.linger = hub.linger.or(own.linger);
         }
+        let is_typed = matches!(&context.args.command, Some(Command::Serve(args)) if args.builtins);
+        configuration.defaults.offers_builtins = is_typed || hub.builtins == Some(true);
         let tells_of_itself = !configuration.is_explicit && !runs_something;
         Ok(Self {
             config: configuration.first_file(),
             identity,
             chain: cycle::chain(context, &configuration.present()),
             tells_of_itself,
-            folder: configuration
-                .codebase
-                .as_ref()
-                .and_then(|code| code.folder.clone())
-                .filter(|_| tells_of_itself),
+            folder: configuration.defaults.folder.clone().filter(|_| tells_of_itself),
             offers_hub: !configuration.is_explicit,
             hub,
             servers: configuration.servers(reading),
@@ -133,6 +132,19 @@ impl HubPlan {
         pending.map(|server| &server.name)
     }
 
+    /// Whether built-in servers are offered without entries.
+    pub(crate) fn offers_builtins(&self) -> bool {
+        self.configuration.as_ref().is_some_and(|configuration| configuration.defaults.offers_builtins)
+    }
+
+    /// What the status says about built-in servers that are not offered.
+    pub(crate) fn off_notes(&self) -> Vec<Note> {
+        let defaults = self.configuration.as_ref().map(|configuration| &configuration.defaults);
+        let notes = defaults.map(|defaults| defaults.off_notes()).unwrap_or_default();
+        let is_off = |note: &Note| !self.servers.iter().any(|server| server.name.as_str() == note.server);
+        notes.into_iter().filter(is_off).collect()
+    }
+
     /// The configured servers.
     pub(crate) fn servers(&self) -> &[ServerConfig] {
         &self.servers
@@ -141,8 +153,9 @@ impl HubPlan {
     /// Leaves out the default servers, which a single command does not need.
     pub(crate) fn without_defaults(&mut self) {
         self.offers_hub = false;
-        let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.as_ref());
-        self.servers.retain(|server| default.is_none_or(|default| default.server != *server));
+        if let Some(Configuration { defaults, .. }) = &self.configuration {
+            self.servers.retain(|server| !defaults.contains(server));
+        }
     }
 
     /// Starts only servers without a cached catalog, and the others when they are called.
@@ -196,15 +209,15 @@ impl HubPlan {
     /// replaces it, `codebase`.
     pub(crate) fn start(&self, context: &Context) -> Host {
         let itself: Arc<OnceLock<Host>> = Arc::default();
-        let default = self.configuration.as_ref().and_then(|configuration| configuration.codebase.clone());
+        let defaults = self.configuration.as_ref().map(|configuration| configuration.defaults.clone());
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
         let status: StatusSource = {
             let itself = itself.clone();
             Arc::new(move || serde_json::to_value(itself.get().map(HubStatus::of)).unwrap_or_default())
         };
         if self.offers_hub && !self.servers.iter().any(|server| server.name.as_str() == HUB) {
-            let lacks_folder = default.as_ref().is_some_and(|default| !default.is_offered);
-            let note = (lacks_folder && !DefaultCodebase::is_replaced_by(&self.servers)).then_some(NO_FOLDER);
+            let lacks_codebase = defaults.as_ref().is_some_and(|it| it.lacks_codebase(&self.servers));
+            let note = lacks_codebase.then_some(NO_FOLDER);
             in_process.push((ServerName::new(HUB), hub(status.clone(), note)));
         }
         let project = self.configuration.as_ref().map(|configuration| configuration.project.clone());
@@ -221,7 +234,7 @@ impl HubPlan {
             path: shell.is_some().then_some(awaited),
             shim: Shim::current_exe(),
             cache: context.env.catalogs(),
-            connector: Some(built_in.connector(default)),
+            connector: Some(built_in.connector(defaults)),
             chain: Some(self.chain.clone()),
             client: None,
         };

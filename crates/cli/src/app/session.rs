@@ -9,8 +9,8 @@ use toolbay_host::CatalogKind;
 
 use crate::{
     app::{
-        codebases::usual_folder,
         context::Context,
+        default_servers::usual_folder,
         error::{CliError, similar},
         hub::{self, HubPlan, absolute},
     },
@@ -188,7 +188,7 @@ impl<'a> Session<'a> {
                     Needs::Owner(name) => plan.keep_owner_of(context, name),
                 }
                 let host = plan.start(context);
-                ControlClient::Local(Api::new(host, About { config: plan.config, url: None, folder: None }))
+                ControlClient::Local(Api::new(host, About { config: plan.config, ..About::default() }))
             }
             found => found?,
         };

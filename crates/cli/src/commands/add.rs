@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolbay_config::{DirectoryKey, built_in_keys};
 
 use crate::{
-    app::{codebases, context::Context, error::CliError},
+    app::{codebases, context::Context, default_servers::usual_folder, error::CliError},
     args::{AddArgs, AddJsonArgs, TransportArg, pairs},
     configured::edit::put,
 };
@@ -166,7 +166,7 @@ fn built_in(context: &Context, args: &AddArgs, name: &str) -> Result<Value, CliE
 /// The current directory, unless it is one that is hardly intended.
 fn usual_directory(context: &Context, args: &AddArgs, name: &str) -> Result<PathBuf, CliError> {
     let here = std::env::current_dir()?;
-    codebases::usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
+    usual_folder(context.env.home.as_deref(), &here).ok_or_else(|| CliError::Usage {
         message: format!("{} is not served by default", here.display()),
         hint: Some(format!("name the directory: toolbay add {} --builtin {name} DIR", args.name)),
     })

@@ -17,8 +17,9 @@ use super::{alone, codebase};
 use crate::{
     app::{
         built_in::BuiltInServers,
-        codebases::{OpenTrees, folder, usual_folder},
+        codebases::{OpenTrees, folder},
         context::Context,
+        default_servers::usual_folder,
         env::Env,
         error::CliError,
     },

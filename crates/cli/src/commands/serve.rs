@@ -98,6 +98,10 @@ fn greet(context: &Context, plan: &HubPlan, listeners: &Listeners) -> Result<(),
     }
     if plan.tells_of_itself {
         match &plan.folder {
+            Some(folder) if plan.offers_builtins() => out.note(&format!(
+                "No servers are configured. Built-in servers for {}: `filesystem`, `text-editor`, `grep`, `memory`, `codebase` and `hub`.",
+                clean_line(&folder.display().to_string())
+            )),
             Some(folder) => out.note(&format!(
                 "No servers are configured. Built-in servers: `codebase`, which searches and reads {}, and `hub`, which reports the hub's status.",
                 clean_line(&folder.display().to_string())

@@ -83,7 +83,11 @@ fn show_configured(context: &Context) -> Result<(), CliError> {
     if !rows.is_empty() {
         rows.insert(0, ["", "SERVER", "STATE", "TRANSPORT"].map(|head| Cell::new(head, Look::Dim)).to_vec());
     }
-    crate::term::table::print(context, &rows, "no servers are configured")
+    crate::term::table::print(context, &rows, "no servers are configured")?;
+    for note in plan.off_notes() {
+        out.data(&format!("{}: {}\n", note.server, note.text))?;
+    }
+    Ok(())
 }
 
 fn state(server: &ServerConfig) -> &'static str {

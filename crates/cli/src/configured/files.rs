@@ -21,9 +21,9 @@ use toolbay_supervise::find_command;
 
 use crate::{
     app::{
-        codebases::DefaultCodebase,
         context::Context,
         cycle::{ITSELF, OwnHub},
+        default_servers::DefaultServers,
         error::CliError,
         hub::absolute,
     },
@@ -40,9 +40,8 @@ pub(crate) struct Configuration {
     pub(crate) is_explicit: bool,
     /// The problems that were reported already.
     pub(crate) complained: Vec<ConfigProblem>,
-    /// The default codebase server; none where a file was given, which lists all
-    /// there is.
-    pub(crate) codebase: Option<DefaultCodebase>,
+    /// The servers that are offered without an entry.
+    pub(crate) defaults: DefaultServers,
     reader: ScopeReader,
     approvals: Option<PathBuf>,
     loader: Loader,
@@ -94,11 +93,7 @@ impl Configuration {
             None => scoped_files(context.env.config_dir.as_deref(), project.as_deref()),
         };
         Ok(Self {
-            codebase: match (typed, &here) {
-                (Some(_), _) => None,
-                (None, Some(here)) => DefaultCodebase::new(&context.env, here),
-                (None, None) => DefaultCodebase::of_clients(&context.env),
-            },
+            defaults: DefaultServers::new(&context.env, here.as_deref(), typed.is_some()),
             reader: ScopeReader::new(files.clone(), project.clone()),
             files,
             project: project.unwrap_or_else(|| PathBuf::from("/")),
@@ -139,10 +134,7 @@ impl Configuration {
     pub(crate) fn servers(&self, reading: Reading) -> Vec<ServerConfig> {
         let mut servers: Vec<ServerConfig> =
             reading.merged.servers.into_iter().map(|placed| placed.server).collect();
-        let is_offered = self.codebase.as_ref().filter(|codebase| codebase.is_offered);
-        if let Some(codebase) = is_offered.filter(|_| !DefaultCodebase::is_replaced_by(&servers)) {
-            servers.push(codebase.server.clone());
-        }
+        servers.extend(self.defaults.beside(&servers));
         servers
     }
 

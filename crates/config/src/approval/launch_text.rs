@@ -132,7 +132,21 @@ impl LaunchText {
             match (key.as_str(), &shown) {
                 ("builtin", Value::String(name)) => self.add("built-in", exact.to_string(), &quoted(name)),
                 ("root", Value::String(root)) => {
-                    self.add("shows the folder", exact.to_string(), &quoted(root));
+                    let label =
+                        if built_in.name() == "codebase" { "shows the folder" } else { "runs programs in" };
+                    self.add(label, exact.to_string(), &quoted(root));
+                }
+                ("directories" | "read" | "write", Value::Array(paths)) => {
+                    let paths: Vec<String> = paths.iter().filter_map(Value::as_str).map(quoted).collect();
+                    let label = match key.as_str() {
+                        "directories" => "uses the directories",
+                        "read" => "lets programs read",
+                        _ => "lets programs change",
+                    };
+                    self.add(label, exact.to_string(), &paths.join(", "));
+                }
+                ("network", Value::String(access)) if access == "allow" => {
+                    self.add("lets programs use", exact.to_string(), "the network");
                 }
                 ("embeddings", Value::Object(shown)) => {
                     self.hash.add("embeddings", exact.to_string());
@@ -144,6 +158,7 @@ impl LaunchText {
                         });
                     }
                 }
+                (_, Value::String(text)) => self.add_pair("setting", &key, &exact.to_string(), text),
                 _ => self.add_pair("setting", &key, &exact.to_string(), &shown.to_string()),
             }
         }

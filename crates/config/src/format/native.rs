@@ -30,7 +30,7 @@ pub(crate) const MOST_PROBLEMS: usize = 16;
 pub(crate) const TOP: [&str; 2] = ["hub", "servers"];
 
 /// In `[hub]`.
-pub(crate) const HUB: [&str; 12] = [
+pub(crate) const HUB: [&str; 13] = [
     "listen",
     "naming",
     "token_file",
@@ -43,6 +43,7 @@ pub(crate) const HUB: [&str; 12] = [
     "share",
     "linger",
     "first_list_wait",
+    "builtins",
 ];
 
 /// In `[servers.NAME]`: the keys of an entry.

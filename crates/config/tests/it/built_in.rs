@@ -1,4 +1,4 @@
-//! `"builtin": "codebase"` in every format.
+//! `builtin` in every format.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -194,4 +194,191 @@ fn the_schema_takes_it() {
             "hub"
         ])
     );
+}
+
+/// An entry of each server with all its keys.
+fn whole_entries() -> Vec<(&'static str, serde_json::Value)> {
+    let files = json!({ "directories": ["src", "/srv"], "client_roots": "ignore", "secrets": true });
+    let with = |mut entry: serde_json::Value, more: serde_json::Value| {
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+    };
+    vec![
+        (
+            "filesystem",
+            with(
+                files.clone(),
+                json!({ "toolset": "agent", "protect": false, "write_in_place": true, "delete": true }),
+            ),
+        ),
+        (
+            "text-editor",
+            with(files.clone(), json!({ "toolset": "hashes", "protect": false, "write_in_place": true })),
+        ),
+        ("grep", with(files, json!({ "toolset": "ripgrep" }))),
+        (
+            "shell",
+            json!({
+                "root": "src", "toolset": "bash", "read": ["data"], "write": ["/tmp/x"], "network": "allow",
+                "sandbox": "partial", "allow_commands": ["ls"],
+                "limits": { "processes": 9, "memory_mb": 64, "cpu_seconds": 5, "file_mb": 7 },
+            }),
+        ),
+        ("memory", json!({ "file": "m.jsonl", "toolset": "anthropic", "max_entities": 5, "max_mb": 1 })),
+        (
+            "brave-search",
+            json!({
+                "api_key": "hush", "api_key_file": "key", "base_url": "http://localhost:1/res",
+                "enabled_tools": ["a"], "disabled_tools": ["b"],
+            }),
+        ),
+        (
+            "fetch",
+            json!({ "user_agent": "me", "ignore_robots_txt": true, "proxy_url": "http://localhost:1/", "private_addresses": true }),
+        ),
+        ("time", json!({ "local_timezone": "Europe/Paris" })),
+        (
+            "codebase",
+            json!({
+                "root": "src", "embeddings": { "url": "http://h/", "model": "m", "api_key": "hush" },
+                "compat": { "s3_errors": true }, "secrets": true,
+            }),
+        ),
+        ("hub", json!({})),
+    ]
+}
+
+/// A `toolbay.toml` with this entry.
+fn toml_file(entry: &serde_json::Value) -> String {
+    format!("[servers]\nit = {}\n", toml_value(entry))
+}
+
+fn toml_value(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(key, value)| format!("{key} = {}", toml_value(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(toml_value).collect::<Vec<String>>().join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// Each key of each server, read from every format, changes the settings; written again, it is the same.
+#[test]
+fn every_key_of_every_server_is_read_in_every_format_and_written_again() {
+    for (name, mut entry) in whole_entries() {
+        entry["builtin"] = name.into();
+        let mut settings = Vec::new();
+        for (path, key) in [
+            ("/p/.mcp.json", "mcpServers"),
+            ("/p/.cursor/mcp.json", "mcpServers"),
+            ("/p/.vscode/mcp.json", "servers"),
+            ("/p/.zed/settings.json", "context_servers"),
+            ("/p/opencode.json", "mcp"),
+            ("/p/toolbay.toml", "servers"),
+        ] {
+            let whole = json!({ key: { "it": entry } });
+            let text = match path.ends_with("toml") {
+                true => toml_file(&entry),
+                false => whole.to_string(),
+            };
+            let file = parse(&text, Path::new(path)).unwrap();
+            assert_eq!(problem_text(&file), "", "{path}: {text}");
+            let ServerEndpoint::BuiltIn(built_in) = &file.servers[0].endpoint else { panic!("{file:?}") };
+            settings.push(built_in.clone());
+            assert!(!format!("{:?} {}", file.servers, json!(file.normalized())).contains("hush"), "{path}");
+            let put = edit_text(
+                "",
+                Path::new("/q/toolbay.toml"),
+                Some(Format::Toolbay),
+                &[Edit::Put(&file.portable[0])],
+            );
+            let put = put.unwrap().text;
+            let again = parse(&put, Path::new("/q/toolbay.toml")).unwrap();
+            assert_eq!(again.servers[0].endpoint, file.servers[0].endpoint, "{put}");
+        }
+        assert!(settings.windows(2).all(|pair| pair[0] == pair[1]), "{settings:#?}");
+        // Each key counts: without it, it is another launch.
+        let server = |text: &str| parse(text, Path::new("/p/toolbay.toml")).unwrap().servers[0].clone();
+        let whole = server(&toml_file(&entry)).launch_hash();
+        for key in entry.as_object().unwrap().keys().filter(|key| *key != "builtin") {
+            let mut without = entry.clone();
+            without.as_object_mut().unwrap().remove(key);
+            assert_ne!(server(&toml_file(&without)).launch_hash(), whole, "{name}.{key}");
+        }
+        let shown = schema();
+        let document = json!({ "servers": { "it": entry } });
+        assert!(jsonschema::is_valid(&shown, &document), "{document}");
+    }
+}
+
+#[test]
+fn keys_that_a_server_does_not_have_are_refused_in_every_format() {
+    for (entry, expected) in [
+        (json!({ "builtin": "filesystem", "directries": ["."] }), "did you mean `directories`?"),
+        (
+            json!({ "builtin": "time", "delete": true }),
+            "the built-in server `time` has no key `delete`; it has: local_timezone",
+        ),
+        (json!({ "builtin": "hub", "root": "." }), "the built-in server `hub` has no key `root`"),
+        (json!({ "builtin": "shell", "sandbox": "ful" }), "`sandbox` cannot be `ful`; did you mean `full`?"),
+        (json!({ "builtin": "shell", "network": true }), "`network` must be a string"),
+        (
+            json!({ "builtin": "shell", "limits": { "processes": 0 } }),
+            "`limits.processes` must be a positive integer",
+        ),
+        (json!({ "builtin": "shell", "limits": { "cores": 1 } }), "`limits.cores` is unknown"),
+        (json!({ "builtin": "grep", "directories": [] }), "`directories` must name a directory"),
+        (json!({ "builtin": "grep", "toolset": "agent" }), "`toolset` cannot be `agent`"),
+        (
+            json!({ "builtin": "memory", "env": { "MEMORY_FILE_PATH": "x" } }),
+            "`builtin` cannot be combined with `env`",
+        ),
+        (json!({ "builtin": "brave-search", "base_url": "ftp://h" }), "`base_url` must begin with"),
+    ] {
+        for path in ["/p/.mcp.json", "/p/toolbay.toml"] {
+            let text = match path.ends_with("toml") {
+                true => toml_file(&entry),
+                false => json!({ "mcpServers": { "it": entry } }).to_string(),
+            };
+            let file = parse(&text, Path::new(path)).unwrap();
+            assert!(problem_text(&file).contains(expected), "{path}: {entry}: {}", problem_text(&file));
+            assert!(file.servers.is_empty(), "{entry}");
+        }
+        let is_url = entry.get("base_url").is_some();
+        assert!(
+            is_url || !jsonschema::is_valid(&schema(), &json!({ "servers": { "it": entry } })),
+            "{entry}"
+        );
+    }
+    // What other programs keep in their entries is none of our business.
+    let foreign = r#"{"mcpServers":{"it":{"builtin":"time","alwaysAllow":["x"],"description":"clock"}}}"#;
+    assert_eq!(problem_text(&parse(foreign, Path::new("/p/.mcp.json")).unwrap()), "");
+}
+
+/// A key whose variable is not set is no key, and not the name of the variable.
+#[test]
+fn a_secret_that_is_not_set_is_left_out() {
+    let text = r#"{"mcpServers":{"web":{"builtin":"brave-search","api_key":"${NO_SUCH_KEY}"}}}"#;
+    let file = parse(text, Path::new("/p/.mcp.json")).unwrap();
+    let ServerEndpoint::BuiltIn(BuiltIn::BraveSearch(settings)) = &file.servers[0].endpoint else { panic!() };
+    assert_eq!(settings.api_key, None);
+}
+
+#[test]
+fn paths_start_at_the_file() {
+    let text = r#"{"mcpServers":{"it":{"builtin":"filesystem","directories":["src","~/x","/y","${workspaceFolder}/z"]}}}"#;
+    let variables = Variables { home: Some("/h".into()), ..Variables::default() };
+    let file = parse_with(text, Path::new("/p/.mcp.json"), &variables).unwrap();
+    let ServerEndpoint::BuiltIn(BuiltIn::Filesystem(settings)) = &file.servers[0].endpoint else { panic!() };
+    assert_eq!(settings.directories, ["/p/src", "/h/x", "/y", "/p/z"].map(std::path::PathBuf::from));
+    let bare =
+        parse(r#"{"mcpServers":{"it":{"builtin":"grep"}}}"#, Path::new("/p/.cursor/mcp.json")).unwrap();
+    let ServerEndpoint::BuiltIn(BuiltIn::Grep(settings)) = &bare.servers[0].endpoint else { panic!() };
+    assert_eq!(settings.directories, [Path::new("/p")]);
 }

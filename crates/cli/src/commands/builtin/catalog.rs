@@ -47,6 +47,14 @@ pub(crate) const LISTED: &[ListedServer] = &[
         toolsets: &[("default", &["str_replace_based_edit_tool"])],
     },
     ListedServer {
+        name: "grep",
+        replaces: &["mcp-ripgrep"],
+        toolsets: &[
+            ("default", &["grep"]),
+            ("ripgrep", &["search", "advanced-search", "count-matches", "list-files", "list-file-types"]),
+        ],
+    },
+    ListedServer {
         name: "shell",
         replaces: &["mcp-server-commands", "mcp-shell-server"],
         toolsets: &[("default", &["exec"])],

@@ -69,8 +69,12 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let host = plan.start(context);
     let gateway = Gateway::new(host.clone(), gateway);
     let hub = handle(context, &plan, &urls, control.as_ref(), &gateway, &lifetime);
-    let about =
-        About { config: plan.config.clone(), url: urls.first().cloned(), folder: plan.folder.clone() };
+    let about = About {
+        config: plan.config.clone(),
+        url: urls.first().cloned(),
+        folder: plan.folder.clone(),
+        off: plan.off_notes(),
+    };
     let api = Api::new(host.clone(), about).of_hub(hub.clone());
     let mut board = StartupTable::with_events(&host, &context.out);
     let presence = control.as_ref().map(Listener::presence);

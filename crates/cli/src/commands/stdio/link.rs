@@ -12,7 +12,7 @@ use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use super::{BoxReader, BoxWriter};
 use crate::{
-    app::{codebases::usual_folder, context::Context, error::CliError, hub::HubPlan},
+    app::{context::Context, default_servers::usual_folder, error::CliError, hub::HubPlan},
     configured::{
         files::{Configuration, Identity},
         unset,

@@ -43,6 +43,8 @@ pub struct HubFile {
     pub linger: Option<Duration>,
     /// How long the first `tools/list` waits for servers whose catalogs are not cached.
     pub first_list_wait: Option<Duration>,
+    /// Whether built-in servers for the project are offered without entries.
+    pub builtins: Option<bool>,
 }
 
 impl HubFile {
@@ -171,6 +173,7 @@ impl HubReader<'_> {
             "allow_local_users" => self.hub.allow_local_users = Some(flag(key, node)?),
             "share" => self.hub.share = Some(flag(key, node)?),
             "linger" => self.hub.linger = time(key, node)?,
+            "builtins" => self.hub.builtins = Some(flag(key, node)?),
             "first_list_wait" => self.hub.first_list_wait = time(key, node)?,
             _ => return Err(unknown(key, &HUB)),
         }

@@ -341,7 +341,8 @@ fn schema(key: &Key) -> Value {
         KeyKind::Text | KeyKind::Secret | KeyKind::Url | KeyKind::Path | KeyKind::Directory => {
             json!({ "type": "string" })
         }
-        KeyKind::Directories | KeyKind::Paths | KeyKind::Texts => {
+        KeyKind::Directories => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+        KeyKind::Paths | KeyKind::Texts => {
             json!({ "type": "array", "items": { "type": "string" } })
         }
         KeyKind::Flag(default) => json!({ "type": "boolean", "default": default }),

@@ -138,6 +138,9 @@ fn check_values(
                     None => continue,
                 }
             }
+            (Some(WrittenValue::Texts(texts)), KeyKind::Directories) if texts.is_empty() => {
+                return Err(within("must name a directory".to_owned()));
+            }
             (Some(WrittenValue::Texts(texts)), kind) => {
                 let texts = texts.iter().map(|text| check_text(text, kind, base, variables, missing));
                 let texts: Vec<Option<String>> = texts.collect::<Result<_, _>>().map_err(within)?;
