@@ -1,6 +1,9 @@
 //! A knowledge graph: entities with observations, and relations between them.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,16 +72,41 @@ pub(super) struct UnknownEntity {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
     /// `None` where one was deleted.
-    entities: Vec<Option<Entity>>,
+    entities: Vec<Option<Stamped>>,
+    /// Changes with every change of an entity. No two graphs of a process have the same.
+    stamp: u64,
     by_name: HashMap<String, usize>,
     relations: Vec<Relation>,
     known_relations: HashSet<Relation>,
 }
 
+/// An entity, and a number that it gets with each change.
+#[derive(Debug, Clone)]
+struct Stamped {
+    entity: Entity,
+    stamp: u64,
+}
+
 impl Graph {
     /// All entities, in the order of their creation.
     pub(super) fn entities(&self) -> impl Iterator<Item = &Entity> {
-        self.entities.iter().flatten()
+        self.entities.iter().flatten().map(|stamped| &stamped.entity)
+    }
+
+    /// The entities that changed since the graph had that [stamp](Self::stamp).
+    pub(super) fn changed_since(&self, stamp: u64) -> impl Iterator<Item = &Entity> {
+        self.entities.iter().flatten().filter(move |it| it.stamp > stamp).map(|stamped| &stamped.entity)
+    }
+
+    /// A number that tells the entities of this graph from those of any other, and from what they were before. It only grows.
+    pub(super) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    fn next_stamp(&mut self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        self.stamp = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        self.stamp
     }
 
     /// All relations, in the order of their creation.
@@ -88,7 +116,7 @@ impl Graph {
 
     /// The entity of a name.
     pub(super) fn entity(&self, name: &str) -> Option<&Entity> {
-        self.entities[*self.by_name.get(name)?].as_ref()
+        Some(&self.entities[*self.by_name.get(name)?].as_ref()?.entity)
     }
 
     /// How many entities there are.
@@ -151,7 +179,8 @@ impl Graph {
         let mut seen = HashSet::new();
         entity.observations.retain(|observation| seen.insert(observation.clone()));
         self.by_name.insert(entity.name.clone(), self.entities.len());
-        self.entities.push(Some(entity));
+        let stamp = self.next_stamp();
+        self.entities.push(Some(Stamped { entity, stamp }));
         true
     }
 
@@ -164,18 +193,25 @@ impl Graph {
     }
 
     fn entity_mut(&mut self, name: &str) -> Option<&mut Entity> {
-        self.entities[*self.by_name.get(name)?].as_mut()
+        let at = *self.by_name.get(name)?;
+        let stamp = self.next_stamp();
+        let stamped = self.entities[at].as_mut()?;
+        stamped.stamp = stamp;
+        Some(&mut stamped.entity)
     }
 
     fn add_observations(&mut self, added: Observations) -> Observations {
         let Observations { entity, mut contents } = added;
-        contents.retain(|content| match self.entity_mut(&entity) {
-            Some(known) if !known.observations.contains(content) => {
-                known.observations.push(content.clone());
-                true
-            }
-            _ => false,
-        });
+        match self.entity_mut(&entity) {
+            Some(known) => contents.retain(|content| {
+                let is_new = !known.observations.contains(content);
+                if is_new {
+                    known.observations.push(content.clone());
+                }
+                is_new
+            }),
+            None => contents.clear(),
+        }
         Observations { entity, contents }
     }
 
@@ -193,10 +229,11 @@ impl Graph {
     fn remove_entity(&mut self, name: &str) -> bool {
         let Some(at) = self.by_name.remove(name) else { return false };
         self.entities[at] = None;
+        self.next_stamp();
         // Deleted ones take no more than half of the places.
         if self.entities.len() > 2 * self.by_name.len() + 16 {
             self.entities.retain(Option::is_some);
-            let names = self.entities.iter().flatten().map(|entity| entity.name.clone());
+            let names = self.entities.iter().flatten().map(|stamped| stamped.entity.name.clone());
             self.by_name = names.enumerate().map(|(at, name)| (name, at)).collect();
         }
         true
@@ -221,6 +258,13 @@ impl Entity {
     }
 }
 
+impl Relation {
+    /// How long it is as text, about.
+    pub(super) fn size(&self) -> usize {
+        self.from.len() + self.to.len() + self.relation_type.len() + 72
+    }
+}
+
 impl Change {
     /// The entities of a change that creates some.
     pub(super) fn into_entities(self) -> Vec<Entity> {
@@ -235,6 +279,17 @@ impl Change {
     /// The observations of a change that adds some.
     pub(super) fn into_observations(self) -> Vec<Observations> {
         if let Self::AddObservations(added) = self { added } else { Vec::new() }
+    }
+
+    /// How many bytes it adds to the file, about.
+    pub(super) fn added_size(&self) -> usize {
+        let contents = |it: &Observations| it.contents.iter().map(|text| text.len() + 4).sum::<usize>();
+        match self {
+            Self::CreateEntities(entities) => entities.iter().map(Entity::size).sum(),
+            Self::CreateRelations(relations) => relations.iter().map(Relation::size).sum(),
+            Self::AddObservations(added) => added.iter().map(contents).sum(),
+            Self::DeleteEntities(_) | Self::DeleteObservations(_) | Self::DeleteRelations(_) => 0,
+        }
     }
 
     /// Whether it changes nothing.

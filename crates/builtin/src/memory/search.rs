@@ -1,10 +1,14 @@
 //! Ranked search in a knowledge graph: by words, by parts of words and by meaning.
+//!
+//! The index is brought up to date before each search, and only what has changed is looked at. What was deleted stays in the
+//! lists of its words until that is worth a new index.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use memchr::memmem::Finder;
 use toolbay_search::{
     model::{Model, Vector},
     words::{is_stop_word, split, stem},
@@ -19,10 +23,15 @@ const LENGTH: f32 = 0.75;
 const OF_PREFIX: f32 = 0.5;
 /// An entity that contains the query as it was written is above all that merely have its words.
 const OF_PHRASE: f32 = 100.0;
-/// From here on, an entity that has no word of the query is about the same thing.
-const MIN_SIMILARITY: f32 = 0.5;
+/// From here on, an entity that has no word of the query is likely about the same thing. Unrelated sentences are mostly below
+/// 0.15, those with words of the same meaning from 0.18 to 0.6.
+const MIN_SIMILARITY: f32 = 0.18;
 /// The most entities that are found only by their meaning.
 const MAX_SIMILAR: usize = 10;
+/// With so many found by words, none are looked for by meaning: they would come after all of these.
+const ENOUGH: usize = 50;
+/// How many deleted entities the index may have besides as many as there are others.
+const MAX_DELETED: usize = 256;
 
 /// What is known about each entity, brought up to date before each search.
 #[derive(Debug, Default)]
@@ -30,10 +39,19 @@ pub(super) struct Index {
     known: HashMap<String, u32>,
     /// `None` where one was deleted.
     documents: Vec<Option<Document>>,
-    /// The entities of each stem, with its frequency there.
+    /// The entities of each stem, with its frequency there. Some are deleted.
     postings: BTreeMap<String, Vec<(u32, u32)>>,
     /// The stems of all entities together.
     length: usize,
+    /// The state of the graph that this is the index of. What changes later has a greater stamp.
+    stamp: u64,
+}
+
+/// An entity that was found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Match {
+    at: u32,
+    score: f32,
 }
 
 #[derive(Debug)]
@@ -47,20 +65,29 @@ struct Document {
 }
 
 impl Index {
-    /// Returns the names of the entities that match, best first.
-    pub(super) fn search(&mut self, graph: &Graph, query: &str) -> Vec<String> {
+    /// Finds the entities that match, best first.
+    pub(super) fn search(&mut self, graph: &Graph, query: &str) -> Vec<Match> {
         self.update(graph);
         let mut scores = self.score_words(query);
         let phrase = query.trim().to_lowercase();
+        let phrase = Finder::new(&phrase);
         for (at, document) in self.documents() {
-            if document.text.contains(&phrase) {
-                *scores.entry(at).or_default() += OF_PHRASE;
+            if phrase.find(document.text.as_bytes()).is_some() {
+                scores[at as usize] += OF_PHRASE;
             }
         }
-        let mut found: Vec<(u32, f32)> = scores.into_iter().collect();
-        found.sort_by(|(one, a), (other, b)| b.total_cmp(a).then(one.cmp(other)));
-        found.extend(self.similar(query, &found));
-        found.into_iter().filter_map(|(at, _)| Some(self.document(at)?.name.clone())).collect()
+        let scored = (0..).zip(&scores).filter(|(_, score)| **score > 0.0);
+        let mut found: Vec<Match> = scored.map(|(at, score)| Match { at, score: *score }).collect();
+        found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at)));
+        if found.len() < ENOUGH {
+            found.extend(self.similar(query, &scores));
+        }
+        found
+    }
+
+    /// Returns the name of an entity that was just found.
+    pub(super) fn name(&self, found: Match) -> Option<&str> {
+        Some(&self.document(found.at)?.name)
     }
 
     fn documents(&self) -> impl Iterator<Item = (u32, &Document)> {
@@ -71,9 +98,9 @@ impl Index {
         self.documents.get(at as usize)?.as_ref()
     }
 
-    /// Scores by words, as Okapi BM25 does.
-    fn score_words(&self, query: &str) -> HashMap<u32, f32> {
-        let mut scores = HashMap::new();
+    /// Scores all entities by words, as Okapi BM25 does.
+    fn score_words(&self, query: &str) -> Vec<f32> {
+        let mut scores = vec![0.0; self.documents.len()];
         let count = self.known.len() as f32;
         let average = self.length as f32 / count.max(1.0);
         for word in words_of_query(query) {
@@ -82,54 +109,61 @@ impl Index {
                     break;
                 }
                 let weight = if *stem == word { 1.0 } else { OF_PREFIX };
-                let rarity =
-                    (1.0 + (count - entities.len() as f32 + 0.5) / (entities.len() as f32 + 0.5)).ln();
+                let rarity = (1.0
+                    + (count - entities.len() as f32 + 0.5).max(0.0) / (entities.len() as f32 + 0.5))
+                    .ln();
                 for (at, frequency) in entities {
                     let Some(document) = self.document(*at) else { continue };
                     let frequency = *frequency as f32;
                     let length = 1.0 - LENGTH + LENGTH * document.length as f32 / average;
                     let score = rarity * frequency * (FREQUENCY + 1.0) / (frequency + FREQUENCY * length);
-                    *scores.entry(*at).or_default() += weight * score;
+                    scores[*at as usize] += weight * score.max(f32::MIN_POSITIVE);
                 }
             }
         }
         scores
     }
 
-    /// The entities that are about the same thing and were not found otherwise.
-    fn similar(&self, query: &str, found: &[(u32, f32)]) -> Vec<(u32, f32)> {
-        let found: HashSet<u32> = found.iter().map(|(at, _)| *at).collect();
+    /// The entities that are about the same thing and have no score.
+    fn similar(&self, query: &str, scores: &[f32]) -> Vec<Match> {
         let sought = Model::built_in().query(query);
-        let similarity = |(at, document): (u32, &Document)| (at, sought.dot(&document.vector));
-        let mut similar: Vec<(u32, f32)> = self
-            .documents()
-            .filter(|(at, _)| !found.contains(at))
-            .map(similarity)
-            .filter(|(_, similarity)| *similarity >= MIN_SIMILARITY)
+        let others = self.documents().filter(|(at, _)| scores[*at as usize] == 0.0);
+        let mut similar: Vec<Match> = others
+            .map(|(at, document)| Match { at, score: sought.dot(&document.vector) })
+            .filter(|it| it.score >= MIN_SIMILARITY)
             .collect();
-        similar.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        similar.sort_by(|a, b| b.score.total_cmp(&a.score));
         similar.truncate(MAX_SIMILAR);
         similar
     }
 
     /// Takes over what has changed since the last search.
     fn update(&mut self, graph: &Graph) {
-        let mut seen = HashSet::with_capacity(graph.len());
-        for entity in graph.entities() {
-            let hash = hash_of(entity);
-            let known = self.known.get(&entity.name).copied();
-            if known.and_then(|at| self.document(at)).is_none_or(|document| document.hash != hash) {
-                known.into_iter().for_each(|at| self.remove(at));
-                self.insert(entity, hash);
-            }
-            seen.insert(entity.name.as_str());
+        let seen = std::mem::replace(&mut self.stamp, graph.stamp());
+        if seen == graph.stamp() {
+            return;
         }
-        let gone: Vec<u32> =
-            self.known.iter().filter(|(name, _)| !seen.contains(name.as_str())).map(|(_, at)| *at).collect();
-        gone.into_iter().for_each(|at| self.remove(at));
+        for entity in graph.changed_since(seen) {
+            let known = self.known.get(&entity.name).copied();
+            match known.and_then(|at| self.documents.get(at as usize)?.as_ref()) {
+                Some(document) if document.hash == hash_of(entity) => {} // it was only read again
+                _ => {
+                    known.into_iter().for_each(|at| self.remove(at));
+                    self.insert(entity);
+                }
+            }
+        }
+        if self.known.len() > graph.len() {
+            let gone = self.known.iter().filter(|(name, _)| graph.entity(name).is_none());
+            let gone: Vec<u32> = gone.map(|(_, at)| *at).collect();
+            gone.into_iter().for_each(|at| self.remove(at));
+        }
+        if self.documents.len() > 2 * self.known.len() + MAX_DELETED {
+            self.compact();
+        }
     }
 
-    fn insert(&mut self, entity: &Entity, hash: u64) {
+    fn insert(&mut self, entity: &Entity) {
         let lines = [&entity.name, &entity.entity_type].into_iter().chain(&entity.observations);
         let text = lines.map(|line| line.to_lowercase()).collect::<Vec<_>>().join("\n");
         let at = u32::try_from(self.documents.len()).unwrap_or(u32::MAX);
@@ -138,18 +172,32 @@ impl Index {
         for (stem, frequency) in frequencies {
             self.postings.entry(stem).or_default().push((at, frequency));
         }
-        let vector = Model::built_in().code("", std::slice::from_ref(&entity.name), &text);
+        let vector = Model::built_in().query(&text);
         self.length += length;
         self.known.insert(entity.name.clone(), at);
-        self.documents.push(Some(Document { name: entity.name.clone(), hash, text, length, vector }));
+        let (name, hash) = (entity.name.clone(), hash_of(entity));
+        self.documents.push(Some(Document { name, hash, text, length, vector }));
     }
 
     fn remove(&mut self, at: u32) {
         let Some(document) = self.documents.get_mut(at as usize).and_then(Option::take) else { return };
         self.length -= document.length;
         self.known.remove(&document.name);
+    }
+
+    /// Removes what was deleted from the lists of words.
+    fn compact(&mut self) {
+        let mut places = Vec::with_capacity(self.documents.len());
+        let mut next = 0;
+        for document in &self.documents {
+            places.push(document.as_ref().map(|_| next));
+            next += u32::from(document.is_some());
+        }
+        let place = |at: u32| places.get(at as usize).copied().flatten();
+        self.documents.retain(Option::is_some);
+        self.known.values_mut().for_each(|at| *at = place(*at).unwrap_or(*at));
         self.postings.retain(|_, entities| {
-            entities.retain(|(entity, _)| *entity != at);
+            entities.retain_mut(|(at, _)| place(*at).map(|place| *at = place).is_some());
             !entities.is_empty()
         });
     }
@@ -199,6 +247,11 @@ mod tests {
         graph
     }
 
+    fn search(index: &mut Index, graph: &Graph, query: &str) -> Vec<String> {
+        let found = index.search(graph, query);
+        found.into_iter().map(|it| index.name(it).unwrap().to_owned()).collect()
+    }
+
     #[test]
     fn words_parts_of_words_and_phrases_are_found_in_this_order() {
         let graph = graph(&[
@@ -208,22 +261,56 @@ mod tests {
             ("Paris", "city", &["capital of France"]),
         ]);
         let mut index = Index::default();
-        assert_eq!(index.search(&graph, "Analytical Engine")[..2], ["Analytical Engine", "Ada"]);
-        assert_eq!(index.search(&graph, "engine analytical")[..2], ["Analytical Engine", "Ada"]);
-        assert!(index.search(&graph, "gineer").contains(&"engineering".to_owned()), "part of a word");
-        assert_eq!(index.search(&graph, "bridge"), ["engineering"]);
-        assert!(index.search(&graph, "zzzz").is_empty());
+        assert_eq!(search(&mut index, &graph, "Analytical Engine")[..2], ["Analytical Engine", "Ada"]);
+        assert_eq!(search(&mut index, &graph, "engine analytical")[..2], ["Analytical Engine", "Ada"]);
+        assert!(search(&mut index, &graph, "gineer").contains(&"engineering".to_owned()), "part of a word");
+        assert_eq!(search(&mut index, &graph, "bridge"), ["engineering"]);
+        assert!(search(&mut index, &graph, "zzzz").is_empty());
+    }
+
+    #[test]
+    fn what_means_the_same_is_found() {
+        let graph = graph(&[
+            ("nightly", "job", &["removes old archives from disk every night"]),
+            ("editor", "tool", &["prefers dark mode"]),
+            ("Ada", "person", &["birthday is in June"]),
+            ("sales", "report", &["sum of orders per month"]),
+        ]);
+        let mut index = Index::default();
+        for (query, expected) in
+            [("remove folder", "nightly"), ("color theme", "editor"), ("date of birth", "Ada")]
+        {
+            assert_eq!(search(&mut index, &graph, query), [expected], "{query}");
+        }
+        assert!(search(&mut index, &graph, "quantum physics").is_empty());
     }
 
     #[test]
     fn changes_are_seen() {
         let mut graph = graph(&[("a", "x", &["red"]), ("b", "x", &["green"])]);
         let mut index = Index::default();
-        assert_eq!(index.search(&graph, "red"), ["a"]);
+        assert_eq!(search(&mut index, &graph, "red"), ["a"]);
         drop(graph.apply(Change::DeleteEntities(vec!["a".into()])));
         let more = super::super::graph::Observations { entity: "b".into(), contents: vec!["red too".into()] };
         drop(graph.apply(Change::AddObservations(vec![more])));
-        assert_eq!(index.search(&graph, "red"), ["b"]);
+        assert_eq!(search(&mut index, &graph, "red"), ["b"]);
         assert_eq!(index.documents().count(), 1);
+    }
+
+    #[test]
+    fn what_was_deleted_does_not_pile_up() {
+        let mut graph = graph(&[("kept", "x", &["red apples"])]);
+        let mut index = Index::default();
+        for round in 0..1_000 {
+            let observation = |text: String| {
+                vec![super::super::graph::Observations { entity: "kept".into(), contents: vec![text] }]
+            };
+            drop(graph.apply(Change::AddObservations(observation(format!("green{round}")))));
+            assert_eq!(search(&mut index, &graph, &format!("green{round}")), ["kept"]);
+            drop(graph.apply(Change::DeleteObservations(observation(format!("green{round}")))));
+            assert_eq!(search(&mut index, &graph, "apples"), ["kept"]);
+        }
+        assert!(index.documents.len() <= MAX_DELETED + 2, "{}", index.documents.len());
+        assert!(index.postings.len() <= MAX_DELETED + 8, "{}", index.postings.len());
     }
 }

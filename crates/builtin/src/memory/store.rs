@@ -4,12 +4,18 @@
 //! the more is remembered, and two writers would lose each other's changes. So a change is one line appended to a journal
 //! beside the file, under a lock that all processes take; from time to time the journal is merged into the file. A process
 //! that is killed at any point leaves a file and a journal that together have every change that was acknowledged.
+//!
+//! Lines that cannot be read cost nothing but themselves: they are moved to a file of their own. Where nothing can be written,
+//! the graph can still be read.
+
+mod file;
 
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
-    path::{Path, PathBuf},
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    path::PathBuf,
+    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
@@ -19,9 +25,9 @@ use rustix::{
     fs::{FlockOperation, OFlags},
     io::Errno,
 };
-use serde::{Deserialize, Serialize};
 
-use super::graph::{Change, Entity, Graph, Relation, UnknownEntity};
+use super::graph::{Change, Graph, UnknownEntity};
+use file::{FileState, Line, PRIVATE, beside, is_read_only, lines, open_journal, open_regular, write_draft};
 
 /// A journal of this size is merged into the file with the next change.
 const MAX_JOURNAL: u64 = 1024 * 1024;
@@ -29,7 +35,7 @@ const MAX_JOURNAL: u64 = 1024 * 1024;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_RETRY: Duration = Duration::from_millis(1);
 /// Only the user may read what is remembered.
-const PRIVATE: u32 = 0o600;
+const PRIVATE_DIRECTORY: u32 = 0o700;
 
 /// The most that a store takes.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +52,8 @@ pub(super) struct Store {
     path: PathBuf,
     journal: PathBuf,
     quota: Quota,
-    lock: File,
+    /// Opened with the first use.
+    lock: OnceLock<File>,
     loaded: Mutex<Loaded>,
 }
 
@@ -57,35 +64,27 @@ struct Loaded {
     file: Option<FileState>,
     /// How much of the journal is in the graph.
     journal: u64,
-    /// Lines of the file that cannot be read, to be moved aside when the file is written the next time.
-    damaged: Vec<String>,
-}
-
-/// What tells one state of a file from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileState {
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
-}
-
-/// A line of the file.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum Line {
-    Entity(Entity),
-    Relation(Relation),
+    /// Lines that cannot be read, to be moved aside before the file is written the next time.
+    damaged: Vec<Vec<u8>>,
 }
 
 /// Why a graph cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreError {
-    #[error("cannot read or write the memory file {}", path.display())]
-    Io {
+    #[error("cannot read the memory file {}", path.display())]
+    Read {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
+    #[error("cannot write the memory file {}; nothing was changed", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the memory file {} has {size} bytes; raise `max_bytes` to at least half of that", path.display())]
+    TooLarge { path: PathBuf, size: u64 },
     #[error("another process has locked the memory file {} for {} s", path.display(), LOCK_TIMEOUT.as_secs())]
     Locked { path: PathBuf },
     #[error(transparent)]
@@ -97,29 +96,10 @@ pub(super) enum StoreError {
 }
 
 impl Store {
-    /// Opens the file at `path`, which need not exist; its directory is created.
-    ///
-    /// # Errors
-    /// If the directory or the lock file cannot be created. What is in the file is read with the first use.
-    pub(super) fn open(path: PathBuf, quota: Quota) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Io { path: path.clone(), source };
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory).map_err(failed)?;
-        }
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(PRIVATE)
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(beside(&path, "lock"))
-            .map_err(failed)?;
-        Ok(Self { journal: beside(&path, "journal"), path, quota, lock, loaded: Mutex::default() })
-    }
-
-    /// The file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The graph in the file at `path`, which need not exist. Nothing is read or written before the first use.
+    pub(super) fn new(path: PathBuf, quota: Quota) -> Self {
+        let journal = beside(&path, "journal");
+        Self { journal, path, quota, lock: OnceLock::new(), loaded: Mutex::default() }
     }
 
     /// Reads the graph as it is now, with the changes of all processes.
@@ -129,8 +109,12 @@ impl Store {
     pub(super) fn read<R>(&self, read: impl FnOnce(&Graph) -> R) -> Result<R, StoreError> {
         let mut loaded = self.loaded.lock();
         if !self.is_current(&loaded) {
-            let _locked = self.lock(FlockOperation::NonBlockingLockExclusive)?;
-            self.refresh(&mut loaded).map_err(|source| self.failed(source))?;
+            let _locked = match self.lock() {
+                // Where nothing can be written, nothing changes either.
+                Err(StoreError::Write { source, .. }) if is_read_only(&source) => None,
+                locked => Some(locked?),
+            };
+            self.refresh(&mut loaded)?;
         }
         Ok(read(&loaded.graph))
     }
@@ -141,16 +125,20 @@ impl Store {
     /// If the change names an unknown entity, exceeds the quota or cannot be written. Nothing is changed then.
     pub(super) fn change(&self, change: Change) -> Result<Change, StoreError> {
         let mut loaded = self.loaded.lock();
-        let _locked = self.lock(FlockOperation::NonBlockingLockExclusive)?;
-        self.refresh(&mut loaded).map_err(|source| self.failed(source))?;
+        let _locked = self.lock()?;
+        self.refresh(&mut loaded)?;
         self.check_quota(&loaded, &change)?;
+        if loaded.file.is_none() {
+            // By the state of the file, other processes notice that theirs is another.
+            self.write(&mut loaded).map_err(|source| self.not_written(source))?;
+        }
         let effect = loaded.graph.apply(change)?;
         if effect.is_empty() {
             return Ok(effect);
         }
         if let Err(source) = self.append(&mut loaded, &effect) {
             *loaded = Loaded::default(); // the graph has a change that the journal has not
-            return Err(self.failed(source));
+            return Err(self.not_written(source));
         }
         if loaded.journal > MAX_JOURNAL {
             // The change is in the journal, so a failure now costs nothing but the time of the next try.
@@ -169,30 +157,53 @@ impl Store {
     /// # Errors
     /// If the file cannot be written; the journal keeps the changes.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
+        if fs::metadata(&self.journal).map_or(0, |journal| journal.len()) == 0 {
+            return Ok(());
+        }
         let mut loaded = self.loaded.lock();
-        let _locked = self.lock(FlockOperation::NonBlockingLockExclusive)?;
-        self.refresh(&mut loaded)
-            .and_then(|()| if loaded.journal > 0 { self.merge(&mut loaded) } else { Ok(()) })
-            .map_err(|source| self.failed(source))
+        let _locked = self.lock()?;
+        self.refresh(&mut loaded)?;
+        self.merge(&mut loaded).map_err(|source| self.not_written(source))
     }
 
-    fn failed(&self, source: io::Error) -> StoreError {
-        StoreError::Io { path: self.path.clone(), source }
+    fn not_read(&self, source: io::Error) -> StoreError {
+        StoreError::Read { path: self.path.clone(), source }
+    }
+
+    fn not_written(&self, source: io::Error) -> StoreError {
+        StoreError::Write { path: self.path.clone(), source }
     }
 
     /// Takes the lock of all processes, until the result is dropped.
-    fn lock(&self, how: FlockOperation) -> Result<Locked<'_>, StoreError> {
+    fn lock(&self) -> Result<Locked<'_>, StoreError> {
+        let file = match self.lock.get() {
+            Some(file) => file,
+            None => {
+                let file = self.open_lock().map_err(|source| self.not_written(source))?;
+                self.lock.get_or_init(|| file)
+            }
+        };
         let begun = Instant::now();
         loop {
-            match rustix::fs::flock(&self.lock, how) {
-                Ok(()) => return Ok(Locked(&self.lock)),
+            match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Locked(file)),
                 Err(Errno::WOULDBLOCK | Errno::INTR) if begun.elapsed() < LOCK_TIMEOUT => {
                     thread::sleep(LOCK_RETRY);
                 }
                 Err(Errno::WOULDBLOCK) => return Err(StoreError::Locked { path: self.path.clone() }),
-                Err(errno) => return Err(self.failed(errno.into())),
+                Err(errno) => return Err(self.not_written(errno.into())),
             }
         }
+    }
+
+    fn open_lock(&self) -> io::Result<File> {
+        if let Some(directory) = self.path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY).create(directory)?;
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(PRIVATE);
+        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        options.open(beside(&self.path, "lock"))
     }
 
     fn is_current(&self, loaded: &Loaded) -> bool {
@@ -200,38 +211,53 @@ impl Store {
         loaded.file.is_some() && loaded.file == FileState::of(&self.path) && loaded.journal == journal
     }
 
-    /// Brings the graph up to date. The lock is held.
-    fn refresh(&self, loaded: &mut Loaded) -> io::Result<()> {
-        let file = FileState::of(&self.path);
-        let mut journal = open_regular(&self.journal, OpenOptions::new().read(true).write(true))?;
-        let length = journal.as_ref().map_or(Ok(0), |journal| journal.metadata().map(|it| it.len()))?;
-        if file.is_none() || loaded.file != file || length < loaded.journal {
-            *loaded = self.load()?;
+    /// Brings the graph up to date. The lock is held, unless nothing can be written.
+    fn refresh(&self, loaded: &mut Loaded) -> Result<(), StoreError> {
+        let mut file = FileState::of(&self.path);
+        if file.is_none() && self.adopt_predecessor().map_err(|source| self.not_read(source))? {
+            file = FileState::of(&self.path);
         }
-        if let Some(journal) = &mut journal
-            && length > loaded.journal
+        if let Some(FileState { size, .. }) = file
+            && size > self.quota.bytes.saturating_mul(2)
         {
-            journal.seek(SeekFrom::Start(loaded.journal))?;
-            let mut lines = Vec::new();
-            journal.read_to_end(&mut lines)?;
-            // A process that is killed while it appends leaves a part of a line, which nobody was told is kept.
-            let whole = memchr::memrchr(b'\n', &lines).map_or(0, |end| end + 1);
-            if whole < lines.len() {
-                journal.set_len(loaded.journal + whole as u64)?;
-            }
-            for line in lines[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                match serde_json::from_slice::<Change>(line) {
-                    // Another program may have deleted the entity from the file since.
-                    Ok(change) => drop(loaded.graph.apply(change)),
-                    Err(_) => loaded.damaged.push(String::from_utf8_lossy(line).into_owned()),
-                }
-            }
-            loaded.journal += whole as u64;
+            return Err(StoreError::TooLarge { path: self.path.clone(), size });
         }
+        let journal = open_journal(&self.journal).map_err(|source| self.not_read(source))?;
+        let length = journal.as_ref().map_or(Ok(0), |journal| journal.metadata().map(|it| it.len()));
+        let length = length.map_err(|source| self.not_read(source))?;
+        if file.is_none() || loaded.file != file || length < loaded.journal {
+            *loaded = self.load().map_err(|source| self.not_read(source))?;
+        }
+        match journal {
+            Some(journal) if length > loaded.journal => {
+                self.replay(&journal, loaded).map_err(|source| self.not_read(source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies what the journal has and the graph has not.
+    fn replay(&self, mut journal: &File, loaded: &mut Loaded) -> io::Result<()> {
+        journal.seek(SeekFrom::Start(loaded.journal))?;
+        let mut lines = Vec::new();
+        journal.take(self.quota.bytes.saturating_mul(2)).read_to_end(&mut lines)?;
+        // A process that is killed while it appends leaves a part of a line, which was acknowledged to no one.
+        let whole = memchr::memrchr(b'\n', &lines).map_or(0, |end| end + 1);
+        if whole < lines.len() {
+            let _ = journal.set_len(loaded.journal + whole as u64); // what is written next overwrites it otherwise
+        }
+        for line in lines[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice::<Change>(line) {
+                // Another program may have deleted the entity from the file since.
+                Ok(change) => drop(loaded.graph.apply(change)),
+                Err(_) => loaded.damaged.push(line.to_vec()),
+            }
+        }
+        loaded.journal += whole as u64;
         Ok(())
     }
 
-    /// Reads the file. What cannot be read is passed over, and kept for [`Store::merge`] to move aside.
+    /// Reads the file. What cannot be read is passed over and moved aside, at the latest by [`Store::merge`].
     fn load(&self) -> io::Result<Loaded> {
         let mut loaded = Loaded { file: FileState::of(&self.path), ..Loaded::default() };
         let Some(mut file) = open_regular(&self.path, OpenOptions::new().read(true))? else {
@@ -239,37 +265,44 @@ impl Store {
         };
         let mut content = Vec::new();
         file.read_to_end(&mut content)?;
-        for line in content.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-            let change = match serde_json::from_slice(line) {
-                Ok(Line::Entity(entity)) => Change::CreateEntities(vec![entity]),
-                Ok(Line::Relation(relation)) => Change::CreateRelations(vec![relation]),
-                Err(_) => {
-                    loaded.damaged.push(String::from_utf8_lossy(line).into_owned());
-                    continue;
-                }
-            };
-            drop(loaded.graph.apply(change)); // only added observations can be refused
+        for line in lines(&content) {
+            match serde_json::from_slice(line) {
+                Ok(line) => loaded.graph.insert(line),
+                Err(_) => loaded.damaged.push(line.to_vec()),
+            }
         }
         if !loaded.damaged.is_empty() {
             tracing::warn!(
-                "{} lines of the memory file {} cannot be read; they are kept in {}",
+                "{} lines of the memory file {} cannot be read; they are moved to {}",
                 loaded.damaged.len(),
                 self.path.display(),
                 beside(&self.path, "bad").display()
             );
-            self.keep_damaged(&mut loaded)?;
+            if let Err(error) = self.write(&mut loaded) {
+                tracing::warn!("cannot move them: {error}");
+            }
         }
         Ok(loaded)
     }
 
-    /// Writes the lines that cannot be read to a file of their own and rewrites the file without them.
-    fn keep_damaged(&self, loaded: &mut Loaded) -> io::Result<()> {
-        let mut bad =
-            OpenOptions::new().create(true).append(true).mode(PRIVATE).open(beside(&self.path, "bad"))?;
-        bad.write_all((loaded.damaged.join("\n") + "\n").as_bytes())?;
-        bad.sync_all()?;
-        loaded.damaged.clear();
-        self.write(loaded)
+    /// Takes over the file of an old version of the reference, which was `memory.json` and had the same format. Returns whether
+    /// there was one.
+    fn adopt_predecessor(&self) -> io::Result<bool> {
+        if self.path.file_name() != Some("memory.jsonl".as_ref()) {
+            return Ok(false);
+        }
+        let old = self.path.with_extension("json");
+        let Some(file) = open_regular(&old, OpenOptions::new().read(true))? else { return Ok(false) };
+        let mut content = Vec::new();
+        file.take(self.quota.bytes).read_to_end(&mut content)?;
+        let mut lines = lines(&content).peekable();
+        let is_memory =
+            lines.peek().is_some() && lines.all(|line| serde_json::from_slice::<Line>(line).is_ok());
+        if is_memory {
+            fs::rename(&old, &self.path)?;
+            tracing::info!("renamed the memory file {} to {}", old.display(), self.path.display());
+        }
+        Ok(is_memory)
     }
 
     fn append(&self, loaded: &mut Loaded, change: &Change) -> io::Result<()> {
@@ -284,10 +317,6 @@ impl Store {
             return Err(error);
         }
         loaded.journal += line.len() as u64;
-        if loaded.file.is_none() {
-            // With a file, others see by its state that theirs is another.
-            self.write(loaded)?;
-        }
         Ok(())
     }
 
@@ -300,25 +329,25 @@ impl Store {
         Ok(())
     }
 
+    /// Writes the graph to the file, and lines that could not be read to a file of their own.
     fn write(&self, loaded: &mut Loaded) -> io::Result<()> {
-        let mut content = Vec::new();
-        let entities = loaded.graph.entities().cloned().map(Line::Entity);
-        let relations = loaded.graph.relations().iter().cloned().map(Line::Relation);
-        for line in entities.chain(relations) {
-            if !content.is_empty() {
-                content.push(b'\n');
-            }
-            serde_json::to_writer(&mut content, &line)?;
+        if !loaded.damaged.is_empty() {
+            let mut options = OpenOptions::new();
+            let mut bad = options.create(true).append(true).mode(PRIVATE).open(beside(&self.path, "bad"))?;
+            let mut lines = loaded.damaged.join(&b'\n');
+            lines.push(b'\n');
+            bad.write_all(&lines)?;
+            bad.sync_all()?;
+            loaded.damaged.clear();
         }
-        let draft = beside(&self.path, "new");
-        let mut file =
-            OpenOptions::new().create(true).truncate(true).write(true).mode(PRIVATE).open(&draft)?;
-        file.write_all(&content)?;
-        if let Ok(old) = fs::metadata(&self.path) {
-            file.set_permissions(old.permissions())?;
+        // A link stays one.
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let draft = beside(&path, "new");
+        if let Err(error) = write_draft(&draft, &path, &loaded.graph) {
+            let _ = fs::remove_file(&draft); // it takes room on a full disk
+            return Err(error);
         }
-        file.sync_all()?;
-        fs::rename(&draft, &self.path)?;
+        fs::rename(&draft, &path)?;
         loaded.file = FileState::of(&self.path);
         Ok(())
     }
@@ -331,7 +360,7 @@ impl Store {
                 return Ok(());
             }
         };
-        let bytes = loaded.file.map_or(0, |file| file.size) + loaded.journal;
+        let bytes = loaded.file.map_or(0, |file| file.size) + loaded.journal + change.added_size() as u64;
         if loaded.graph.len() + added > self.quota.entities || bytes > self.quota.bytes {
             let Quota { entities, bytes } = self.quota;
             return Err(StoreError::Full { entities, bytes });
@@ -347,35 +376,6 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let _ = rustix::fs::flock(self.0, FlockOperation::Unlock);
     }
-}
-
-impl FileState {
-    fn of(path: &Path) -> Option<Self> {
-        let file = fs::metadata(path).ok()?;
-        Some(Self { inode: file.ino(), size: file.size(), changed: (file.ctime(), file.ctime_nsec()) })
-    }
-}
-
-/// `memory.jsonl` → `memory.jsonl.journal`.
-fn beside(path: &Path, extension: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(extension);
-    name.into()
-}
-
-/// Opens a file that must be a regular one; `None` if there is none.
-fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = match options.custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    Ok(Some(file))
 }
 
 #[cfg(test)]

@@ -34,6 +34,17 @@ impl Client {
         }
     }
 
+    /// The next notification.
+    pub(crate) async fn notification(&mut self) -> Value {
+        loop {
+            let Incoming::Message(message) = self.connection.incoming.recv().await.unwrap() else { panic!() };
+            let message: Value = serde_json::from_slice(message.text()).unwrap();
+            if message["method"].is_string() {
+                return message;
+            }
+        }
+    }
+
     /// The text of a call's result.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Result<String, String> {
         let response = self.request("tools/call", json!({ "name": tool, "arguments": arguments })).await;

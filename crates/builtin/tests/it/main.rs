@@ -8,6 +8,7 @@ mod endpoint; // embeddings from an endpoint, over HTTP
 mod filesystem; // where the published server fails
 mod grep; // searches: results, pages, limits, the same as rg
 mod hub; // the hub's own server, legacy and modern
+mod memory; // a knowledge graph and text files that models remember
 mod pages; // the page about built-in servers agrees with the code
 mod shell; // programs, without a sandbox
 mod text_editor; // views, edits, undo

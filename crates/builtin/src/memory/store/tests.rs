@@ -1,11 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{super::graph::Observations, *};
+use super::{
+    super::graph::{Entity, Observations, Relation},
+    *,
+};
 
 const QUOTA: Quota = Quota { entities: 100_000, bytes: 1 << 26 };
 
 fn store(directory: &tempfile::TempDir) -> Store {
-    Store::open(directory.path().join("memory.jsonl"), QUOTA).unwrap()
+    Store::new(directory.path().join("memory.jsonl"), QUOTA)
 }
 
 fn entity(name: &str) -> Entity {
@@ -94,7 +97,7 @@ fn damage_costs_only_the_damaged_lines() {
 #[test]
 fn quotas_and_unknown_entities_change_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let small = Store::open(directory.path().join("m"), Quota { entities: 2, bytes: 1 << 20 }).unwrap();
+    let small = Store::new(directory.path().join("m"), Quota { entities: 2, bytes: 1 << 20 });
     small.change(Change::CreateEntities(vec![entity("a"), entity("b")])).unwrap();
     assert!(matches!(small.change(Change::CreateEntities(vec![entity("c")])), Err(StoreError::Full { .. })));
     small.change(Change::DeleteEntities(vec!["a".into()])).unwrap();
@@ -110,7 +113,7 @@ fn only_regular_files_are_used() {
     let path = directory.path().join("memory.jsonl");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert!(matches!(store(&directory).read(|_| ()), Err(StoreError::Io { .. })));
+    assert!(matches!(store(&directory).read(|_| ()), Err(StoreError::Read { .. })));
 }
 
 /// A small generator of numbers, the same in every run.
