@@ -14,7 +14,7 @@ use toolbay_builtin::{
     filesystem::{FilesystemConfig, filesystem},
     grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
-    memory::{MemoryConfig, memory},
+    memory::{MemoryConfig, MemoryToolset, memory},
     shell::{ShellConfig, shell},
     text_editor::text_editor,
     time::time,
@@ -164,21 +164,25 @@ impl BuiltInServers {
         }))
     }
 
-    /// The memories of a file, or of a project where none is given.
+    /// The memories of a file, or of a project where none is given. Text files are in a directory.
     fn memory(&self, settings: &MemorySettings, project: Option<&Path>) -> Result<InProcess, String> {
+        let (toolset, extension) = match settings.toolset {
+            ToolsetName::Anthropic => (MemoryToolset::Anthropic, ""),
+            _ => (MemoryToolset::Graph, ".jsonl"),
+        };
         let path = match (&settings.file, &self.memories) {
             (Some(file), _) => file.clone(),
-            (None, Some(folder)) => folder.join(memory_file_name(project)),
+            (None, Some(folder)) => folder.join(memory_name(project) + extension),
             (None, None) => return Err("no directory for memories: HOME is not set; set `file`".to_owned()),
         };
-        let mut config = MemoryConfig::new(path.clone());
+        let mut config = MemoryConfig { toolset, path, ..MemoryConfig::default() };
         if let Some(max) = settings.max_entities {
             config.max_entities = usize::try_from(max).unwrap_or(usize::MAX);
         }
         if let Some(max) = settings.max_mb {
             config.max_bytes = max.saturating_mul(1 << 20);
         }
-        memory(config).map_err(|why| format!("cannot use the memory file `{}`: {why}", path.display()))
+        Ok(memory(config))
     }
 }
 
@@ -200,12 +204,12 @@ fn usable(
 }
 
 /// The name of a project for people, and a hash that keeps projects of the same name apart.
-fn memory_file_name(project: Option<&Path>) -> String {
-    let Some(project) = project else { return "default.jsonl".to_owned() };
+fn memory_name(project: Option<&Path>) -> String {
+    let Some(project) = project else { return "default".to_owned() };
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     let hash = Sha256::digest(project.as_os_str().as_encoded_bytes());
     let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}-{hash}.jsonl")
+    format!("{name}-{hash}")
 }
 
 fn limits(settings: ShellLimits) -> Limits {
