@@ -38,7 +38,7 @@ use tokio_util::task::TaskTracker;
 pub use connector::{ConnectOptions, HttpTimeouts, Proxies};
 pub use error::HttpError;
 pub use headers::HeaderRules;
-pub use origin_client::JsonService;
+pub use origin_client::{JsonResponse, JsonService};
 pub use target::Target;
 
 use crate::Connection;

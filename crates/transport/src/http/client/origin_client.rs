@@ -100,7 +100,7 @@ impl OriginClient {
         mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<DecompressedBody>, HttpError> {
-        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(OURSELVES));
         headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
         for (name, value) in &self.shared.target.headers {
             headers.insert(name, value.clone());
@@ -226,11 +226,22 @@ pub(super) fn pool(target: &Target, purpose: Purpose, tasks: &TaskTracker) -> Po
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A service that takes a JSON text by POST and returns another.
+/// A service with JSON texts as requests and responses.
 ///
 /// It has what servers have: proxies, certificates, a pool of connections, limits, and a URL that is never shown with its
 /// secrets.
 pub struct JsonService(OriginClient);
+
+/// A response of a [`JsonService`], whatever its status is.
+#[derive(Debug, Clone)]
+pub struct JsonResponse {
+    /// Whether it succeeded.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+}
 
 impl JsonService {
     /// Connects with the first request.
@@ -238,29 +249,74 @@ impl JsonService {
         Self(OriginClient::new(target, Purpose::Requests, tasks))
     }
 
-    /// Sends a request and waits for the whole response, but no longer than `limit`.
+    /// Sends a text by POST and waits for the whole response, but no longer than `limit`.
+    ///
+    /// # Errors
+    /// If there is no response in time, or one without success.
     pub async fn post(&self, body: Bytes, limit: Duration) -> Result<Bytes, HttpError> {
-        match timeout(limit, self.exchange(body, limit)).await {
-            Ok(response) => response,
-            Err(_) => Err(HttpError::Slow { url: self.0.shown(), after: limit }),
-        }
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, JSON)]);
+        let exchange = async {
+            let response = self.0.send(Method::POST, headers, body).await?;
+            if !response.status().is_success() {
+                return Err(explain(self.0.shown(), response).await.1);
+            }
+            read_whole(&self.0, response, limit).await
+        };
+        in_time(&self.0, limit, exchange).await
     }
 
-    async fn exchange(&self, body: Bytes, limit: Duration) -> Result<Bytes, HttpError> {
-        let headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, JSON)]);
-        let response = self.0.send(Method::POST, headers, body).await?;
-        let url = self.0.shown();
-        if !response.status().is_success() {
-            return Err(explain(url, response).await.1);
+    /// Sends a GET request to a URL of the same origin and waits for the whole response, but no longer than `limit`.
+    /// What a status means is up to the caller.
+    ///
+    /// # Errors
+    /// If the URL is of another origin, or there is no response in time.
+    pub async fn get(
+        &self,
+        url: Uri,
+        mut headers: HeaderMap,
+        limit: Duration,
+    ) -> Result<JsonResponse, HttpError> {
+        if !same_origin(&self.0.target().url, &url) {
+            let (to, url) = (shown(&url).to_string(), self.0.shown());
+            let why = "which is another origin";
+            return Err(HttpError::Redirected { url, status: StatusCode::BAD_REQUEST, to, why });
         }
-        match read_body(response.into_body(), self.0.target().max_message, limit).await {
-            Ok(response) => Ok(response),
-            Err(ReadBodyError::TooSlow { limit }) => Err(HttpError::Slow { url, after: limit }),
-            Err(ReadBodyError::TooLong { limit }) => {
-                Err(HttpError::Broken { url, reason: format!("its response is longer than {limit} bytes") })
-            }
-            Err(ReadBodyError::Broken(error)) => Err(HttpError::Broken { url, reason: reason(&*error) }),
+        headers.entry(ACCEPT).or_insert(JSON);
+        let client = self.0.at(url);
+        let exchange = async {
+            let response = client.send(Method::GET, headers, Bytes::new()).await?;
+            let (status, headers) = (response.status(), response.headers().clone());
+            let body = read_whole(&client, response, limit).await?;
+            Ok(JsonResponse { status, headers, body })
+        };
+        in_time(&client, limit, exchange).await
+    }
+}
+
+async fn in_time<T>(
+    client: &OriginClient,
+    limit: Duration,
+    exchange: impl Future<Output = Result<T, HttpError>>,
+) -> Result<T, HttpError> {
+    match timeout(limit, exchange).await {
+        Ok(done) => done,
+        Err(_) => Err(HttpError::Slow { url: client.shown(), after: limit }),
+    }
+}
+
+async fn read_whole(
+    client: &OriginClient,
+    response: Response<DecompressedBody>,
+    limit: Duration,
+) -> Result<Bytes, HttpError> {
+    let url = client.shown();
+    match read_body(response.into_body(), client.target().max_message, limit).await {
+        Ok(response) => Ok(response),
+        Err(ReadBodyError::TooSlow { limit }) => Err(HttpError::Slow { url, after: limit }),
+        Err(ReadBodyError::TooLong { limit }) => {
+            Err(HttpError::Broken { url, reason: format!("its response is longer than {limit} bytes") })
         }
+        Err(ReadBodyError::Broken(error)) => Err(HttpError::Broken { url, reason: reason(&*error) }),
     }
 }
 
