@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod brave_search;
 pub mod codebase;
 mod files;
 pub mod filesystem;
@@ -12,6 +13,7 @@ pub mod grep;
 pub mod hub;
 pub mod memory;
 pub mod result_store;
+pub mod secret;
 pub mod shell;
 pub mod text_editor;
 pub mod time;

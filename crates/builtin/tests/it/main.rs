@@ -1,6 +1,7 @@
 //! Built-in servers, over the protocol.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod brave_search; // searches on a loopback service: answers, limits, failures
 mod client; // a client of a server in this process
 mod codebase; // search and reading: results, limits, errors
 mod edits; // generated files keep what edits do not touch
