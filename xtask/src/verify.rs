@@ -12,6 +12,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use self::scene::{Scene, program};
+use crate::{
+    peers,
+    workspace::{cargo, must},
+};
 
 type Check = (&'static str, &'static str, fn(&Options) -> Result<()>);
 
@@ -24,6 +28,14 @@ const CHECKS: &[Check] = &[
     }),
     ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", |options| {
         sharing::run(options.scene()?)
+    }),
+    ("kills", "files keep their old content or get the new one when servers are killed 200 times", |_| {
+        let tests = [("toolbay", "built_in::crashes")];
+        tests_with("TOOLBAY_KILLS", "200", &tests)
+    }),
+    ("races", "100,000 accesses while links on the way are swapped: none leads out", |_| {
+        let tests = [("toolbay-files", "races"), ("toolbay-builtin", "races")];
+        tests_with("TOOLBAY_RACES", "100000", &tests)
     }),
     ("before-after", "speed and memory beside the program that `--against PATH` names", |options| {
         let against = options.against.as_deref().context("--against PATH names the older program")?;
@@ -52,6 +64,17 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         bail!("usage: cargo xtask verify NAME [--binary PATH], where NAME is one of\n{}", lines.join("\n"));
     };
     check(&Options::parse(rest)?)
+}
+
+/// Runs tests with a variable that makes them longer, unless it is set already.
+fn tests_with(variable: &str, value: &str, tests: &[(&str, &str)]) -> Result<()> {
+    let value = std::env::var(variable).unwrap_or_else(|_| value.to_owned());
+    for (package, filter) in tests {
+        let mut test = cargo(&["test", "--package", package, "--test", "it", filter]);
+        test.args(["--", "--nocapture"]).env(variable, &value).env(peers::VARIABLE, peers::folder()?);
+        must(&mut test)?;
+    }
+    Ok(())
 }
 
 impl Options {

@@ -11,5 +11,6 @@ mod grep; // searches: results, pages, limits, the same as rg
 mod hub; // the hub's own server, legacy and modern
 mod memory; // a knowledge graph and text files that models remember
 mod pages; // the page about built-in servers agrees with the code
+mod races; // links that are swapped while tools use them
 mod shell; // programs, without a sandbox
 mod text_editor; // views, edits, undo

@@ -14,6 +14,7 @@ mod filesystem;
 mod memory;
 mod time;
 
+pub(crate) use client::Server;
 pub(crate) use comparison::{Call, Comparison, Servers, call};
 
 // Where all of ours are better, in the words of their pages.

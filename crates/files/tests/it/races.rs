@@ -67,5 +67,6 @@ fn swapped_links_lead_nowhere() {
     let there: Vec<_> =
         fs::read_dir(at("outside/deep")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(there, ["file"], "nothing was created outside");
+    eprintln!("{} accesses, {reads} reads, {writes} writes, 0 escapes", accesses());
     assert!(reads > 0 && writes > 0, "{reads} reads, {writes} writes: the race was not run");
 }

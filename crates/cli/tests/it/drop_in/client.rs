@@ -16,15 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const REVISION: &str = "2025-06-18";
 
 /// A running server, and the directory that it works in.
-pub(super) struct Server {
-    pub(super) root: PathBuf,
+pub(crate) struct Server {
+    pub(crate) root: PathBuf,
     pipe: Pipe,
     id: u64,
 }
 
 impl Server {
     /// Starts a server and shakes hands.
-    pub(super) fn start(command: Command, root: &Path) -> Self {
+    pub(crate) fn start(command: Command, root: &Path) -> Self {
         let shown = format!("{command:?}");
         let pipe = Pipe::start(command).unwrap_or_else(|error| panic!("{shown}: {error:#}"));
         let mut server = Self { root: root.to_owned(), pipe, id: 0 };
@@ -42,13 +42,13 @@ impl Server {
     }
 
     /// The tools that it offers.
-    pub(super) fn tools(&mut self) -> Vec<Value> {
+    pub(crate) fn tools(&mut self) -> Vec<Value> {
         let answer = self.request("tools/list", json!({}), PATIENCE).expect("tools are listed");
         answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
     }
 
     /// What became of a call; without a limit, it must be answered.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value, limit: Option<Duration>) -> Option<Value> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value, limit: Option<Duration>) -> Option<Value> {
         let arguments = self.localized(arguments);
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.request("tools/call", params, limit.unwrap_or(PATIENCE));
@@ -57,14 +57,38 @@ impl Server {
     }
 
     /// Ends it as clients do, so that it can finish its work.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.pipe.close();
     }
 
+    /// Sends a call and does not wait for the answer.
+    pub(crate) fn send_call(&mut self, tool: &str, arguments: &Value) {
+        self.send("tools/call", json!({ "name": tool, "arguments": arguments }));
+    }
+
+    /// Kills it, so that it can finish nothing.
+    pub(crate) fn kill(&mut self) {
+        self.pipe.kill();
+    }
+
+    /// Whether the last request was answered before it was killed.
+    pub(crate) fn is_answered(&mut self) -> bool {
+        self.answer(Duration::from_millis(10)).is_some()
+    }
+
     fn request(&mut self, method: &str, params: Value, limit: Duration) -> Option<Value> {
+        self.send(method, params);
+        self.answer(limit)
+    }
+
+    fn send(&mut self, method: &str, params: Value) {
         self.id += 1;
         let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
         self.pipe.send(&request.to_string()).unwrap();
+    }
+
+    /// The answer to the last request, if it comes in time.
+    fn answer(&self, limit: Duration) -> Option<Value> {
         let end = Instant::now() + limit;
         loop {
             let line = self.pipe.line_within(end.saturating_duration_since(Instant::now())).ok()?;
@@ -96,7 +120,7 @@ impl Server {
 }
 
 /// Every file below a directory with its content, sorted by path.
-pub(super) fn files(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn files(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let (mut files, mut directories) = (Vec::new(), vec![root.to_owned()]);
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
